@@ -23,7 +23,6 @@ const (
 func newAdvise(s streams) *cobra.Command {
 	var in input
 	var out output
-	var namespace string
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
 		Use:   "advise TYPE/NAME [SCENARIO | MANIFEST...]",
@@ -54,7 +53,7 @@ the runs; --all shows the others.`,
 				if err != nil {
 					return nil, err
 				}
-				owner, err := adviseTarget(cmd, loaded, target, namespace)
+				owner, err := adviseTarget(cmd, loaded, target, &in.namespace)
 				if err != nil {
 					return nil, err
 				}
@@ -75,7 +74,7 @@ the runs; --all shows the others.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the only one that has it)")
+	in.namespace.register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
 	out.register(cmd, advice.Formats.Names())
@@ -95,8 +94,8 @@ func adviseArguments(cmd *cobra.Command, s streams, in *input, args []string) (t
 	return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
 }
 
-func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
-	ref, err := targetNamed(cmd, namespace, target)
+func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *namespace) (cluster.Ref, error) {
+	ref, err := namespace.target(cmd, target)
 	if err != nil {
 		return ref, err
 	}
@@ -108,10 +107,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 		}[kind]
 		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
-	if namespace != "" && ref.Namespace == namespace && strings.Count(target, "/") == 1 {
-		target = namespace + "/" + target
-	}
-	owner, err := s.Workload(target, askadvice.Kinds...)
+	owner, err := s.Workload(namespace.of(target)[0], askadvice.Kinds...)
 	if err != nil {
 		return owner, usage(cmd, "%s", err)
 	}
@@ -131,8 +127,8 @@ func (i *input) again(cmd *cobra.Command, scenarios []string) string {
 	add("--cluster", i.cluster...)
 	add("-f", i.files...)
 	words = append(words, i.nodes.again(cmd)...)
-	add("--scheduler-config", i.schedulerConfig)
-	add("--feature-gates", i.featureGates)
+	add("--scheduler-config", i.opts.SchedulerConfig)
+	add("--feature-gates", i.opts.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)
 	for _, file := range i.operators.kafscale.values {
 		add("--kafscale-values", file)

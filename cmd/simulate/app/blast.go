@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -30,7 +32,7 @@ const defaultWorst = 12
 // modes are the ways in which nodes can fail, the default first.
 var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
-// failures are the flags that select the failures. They take precedence over the scenario.
+// failures are the flags that select the failures.
 type failures struct {
 	levels       []string
 	simultaneous int
@@ -43,31 +45,33 @@ type failures struct {
 	selector     string
 }
 
-func (f *failures) register(cmd *cobra.Command) {
+func (f *failures) register(cmd *cobra.Command, in *input) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
-	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
+	in.overlays("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
+	registerMode(cmd, in, &f.mode, modes[0], "")
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
+	in.overlays("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
+	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
 	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name, or NAME if no other has it (repeatable)")
-	flags.StringVarP(&f.filter.Namespace, "namespace", "n", "", "report only workloads of this `NAMESPACE`")
 	flags.StringVarP(&f.selector, "selector", "l", "", "report only workloads with a pod whose labels match this `SELECTOR`, such as app=web,tier!=cache")
 	flags.IntVar(&f.filter.MinReplicas, "min-replicas", 1, "report only workloads with at least this `NUMBER` of running pods")
+}
+
+// registerMode adds --mode.
+func registerMode(cmd *cobra.Command, in *input, mode *string, value, besides string) {
+	cmd.Flags().StringVar(mode, "mode", value, "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+besides)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	in.overlays("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
 }
 
 // check checks the flags that do not depend on the scenario.
 func (f *failures) check(cmd *cobra.Command) error {
 	var problems []error
-	if !slices.Contains(modes, f.mode) {
-		problems = append(problems, fmt.Errorf("--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", ")))
-	}
-	if f.simultaneous < 1 {
-		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail at once", f.simultaneous))
-	}
 	if f.filter.MinReplicas < 1 {
 		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
 	}
@@ -77,41 +81,10 @@ func (f *failures) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
-	if f.worst < 0 {
-		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
-	}
 	if err := errors.Join(problems...); err != nil {
 		return usage(cmd, "%s", err)
 	}
 	return nil
-}
-
-// merge takes what the flags leave open from the scenario.
-func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
-	given := cmd.Flags().Changed
-	if !given("level") {
-		f.levels = s.Failures.Levels
-	}
-	levels := make([]string, len(f.levels))
-	for i, word := range f.levels {
-		levels[i] = topology.Key(word)
-	}
-	f.levels = levels
-	if !given("simultaneous") && s.Failures.Simultaneous != nil {
-		f.simultaneous = *s.Failures.Simultaneous
-	}
-	if !given("mode") && s.Failures.Mode != "" {
-		f.mode = s.Failures.Mode
-	}
-	if !given("recover") && s.Failures.Recover != nil {
-		f.recover = *s.Failures.Recover
-	}
-	if !given("worst") && s.Failures.Worst != nil {
-		f.worst = *s.Failures.Worst
-	}
-	if !given("quorum") {
-		f.quorum = s.Failures.Quorum
-	}
 }
 
 func newBlast(s streams) *cobra.Command {
@@ -140,8 +113,7 @@ With --baseline, print the differences from a stored report instead, in the form
 				if err != nil {
 					return nil, nil, err
 				}
-				f.merge(cmd, result.Scenario)
-				found, stopped := f.analyze(cmd, s, &in, result)
+				found, stopped := f.analyze(cmd, s, &in, result, ptr.Deref(result.Scenario.Failures.Recover, true))
 				return result, found, stopped
 			}
 			if base.file != "" {
@@ -178,7 +150,8 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	f.register(cmd)
+	in.namespace.register(cmd, true)
+	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
 	out.register(cmd, blast.Formats.Names())
 	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
@@ -187,8 +160,8 @@ With --baseline, print the differences from a stored report instead, in the form
 }
 
 // analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
-func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
-	steps := result.Steps
+func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result, recover bool) (*blast.Report, error) {
+	steps, said := result.Steps, &result.Scenario.Failures
 	if f.step != "" {
 		step, err := stepNamed(cmd, result, f.step)
 		if err != nil {
@@ -197,12 +170,26 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		steps = []simulation.Step{*step}
 	}
 	opts := askblast.Options{
-		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: in.namespace.of(f.quorum...),
+		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: in.record(),
+	}
+	if len(f.quorum) == 0 {
+		opts.Quorum = said.Quorum
+	}
+	levels := f.levels
+	if len(levels) == 0 {
+		levels = said.Levels
+	}
+	for _, level := range levels {
+		opts.Levels = append(opts.Levels, topology.Key(level))
 	}
 	var err error
-	if f.filter.Workloads, err = workloadsNamed(cmd, "--workload", f.filter.Namespace, result.Scenario, f.filter.Workloads); err != nil {
+	f.filter.Namespace = in.namespace.listed()
+	if f.filter.Workloads, err = in.namespace.named(cmd, "--workload", result.Scenario, f.filter.Workloads); err != nil {
 		return nil, err
+	}
+	if in.namespace.all {
+		f.filter.Workloads = in.namespace.of(f.filter.Workloads...)
 	}
 	if err := f.known(cmd, steps, opts); err != nil {
 		return nil, err
@@ -211,16 +198,14 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 	defer bar.done()
 	var all []blast.Blasted
 	for i := range steps {
-		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
+		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, recover, bar)
 		switch {
 		case interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
-			return blast.New(result, all, opts, f.filter, f.recover, version), err
-		case interrupted(err) && f.recover:
+			return blast.New(result, all, opts, f.filter, recover, version), err
+		case interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
-			lossesOnly := *f
-			lossesOnly.recover = false
-			lost, again := lossesOnly.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, bar)
+			lost, again := f.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, false, bar)
 			if again != nil {
 				return nil, again
 			}
@@ -230,11 +215,12 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		}
 		all = append(all, *blasted)
 	}
-	return blast.New(result, all, opts, f.filter, f.recover, version), nil
+	return blast.New(result, all, opts, f.filter, recover, version), nil
 }
 
 // after fails the domains after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, bar *progress) (*blast.Blasted, error) {
+	levels := opts.Levels
 	opts = present(step.State, opts)
 	if !f.filter.Empty() {
 		var err error
@@ -243,14 +229,14 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 		}
 	}
 	analysis := &askblast.Analysis{}
-	if len(f.levels) == 0 || len(opts.Levels) > 0 {
+	if len(levels) == 0 || len(opts.Levels) > 0 {
 		var err error
 		if analysis, err = askblast.Lost(step.State, opts); err != nil {
 			return nil, asInput(err)
 		}
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
-	if f.recover {
+	if recover {
 		progress := func(domains string, done, total int) { bar.update("loss of "+domains+" after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s, analysis, opts, progress); err != nil {
 			return nil, err

@@ -83,10 +83,10 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
+	in.namespace.register(cmd, true)
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
-	survive.register(cmd)
+	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	out.register(cmd, capacity.Formats.Names())
@@ -100,21 +100,21 @@ func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads
 	var known []string
 	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
 		known = append(known, owner.Namespace)
-		if owner.Namespace == i.namespace && len(workloads)+len(mixes) == 0 {
+		if owner.Namespace == i.namespace.listed() && len(workloads)+len(mixes) == 0 {
 			named = append(named, owner.Namespace+"/"+owner.String())
 		}
 	}
 	slices.Sort(known)
-	if err := knownNamespace(cmd, "workload", i.namespace, slices.Compact(known)); err != nil {
+	if err := i.namespace.check(cmd, "workload", slices.Compact(known)); err != nil {
 		return nil, nil, err
 	}
-	single, problem := workloadsNamed(cmd, "--workload", i.namespace, result.Scenario, workloads)
+	single, problem := i.namespace.workloads(cmd, "--workload", result.Scenario, workloads)
 	for _, mix := range mixes {
-		shares, err := workloadsNamed(cmd, "--mix", i.namespace, result.Scenario, strings.Split(mix, ","))
+		shares, err := i.namespace.workloads(cmd, "--mix", result.Scenario, strings.Split(mix, ","))
 		problem = errors.Join(problem, err)
-		grown = append(grown, strings.Join(inNamespace(i.namespace, shares), ","))
+		grown = append(grown, strings.Join(shares, ","))
 	}
-	return append(named, inNamespace(i.namespace, single)...), grown, problem
+	return append(named, single...), grown, problem
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.
@@ -154,17 +154,13 @@ type survival struct {
 	mode   string
 }
 
-func (f *survival) register(cmd *cobra.Command) {
+func (f *survival) register(cmd *cobra.Command, in *input) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
-	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	registerMode(cmd, in, &f.mode, "", "\n(default "+modes[0]+", or what the scenario says)")
 }
 
 func (f *survival) check(cmd *cobra.Command) error {
-	switch {
-	case f.mode != "" && !slices.Contains(modes, f.mode):
-		return usage(cmd, "--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", "))
-	case f.mode != "" && len(f.levels) == 0:
+	if f.mode != "" && len(f.levels) == 0 {
 		return usage(cmd, "--mode has no effect without --survive; give both")
 	}
 	return nil
@@ -172,7 +168,7 @@ func (f *survival) check(cmd *cobra.Command) error {
 
 // options returns the options that the flags select; the scenario fills in the rest.
 func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
-	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(s.Failures.Mode, modes[0]))}
 	var err error
 	opts.Survive, err = askcapacity.Levels(nodes, s, f.levels)
 	return opts, err

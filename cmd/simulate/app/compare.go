@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
@@ -38,16 +39,15 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return answer(cmd, s, &out, compare.Formats, nil, func() (*compare.Report, error) {
-				patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
+				patches := in.namespace.of(in.changes.patches...) // they make a variant
 				in.changes.patches = nil
 				loaded, err := in.load(cmd, s, args)
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.namespace.workloads(cmd, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
-				figures.workloads = inNamespace(in.namespace, figures.workloads)
 				made, err := rules.variants(cmd, figures.workloads)
 				if err != nil {
 					return nil, err
@@ -100,8 +100,8 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	in.register(cmd)
 	in.registerChanges(cmd)
 	rules.register(cmd)
-	figures.register(cmd, true)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name")
+	figures.register(cmd, &in, true)
+	in.namespace.register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
 	out.register(cmd, compare.Formats.Names())
 	return cmd
@@ -254,7 +254,7 @@ type numbers struct {
 	worst     int
 }
 
-func (n *numbers) register(cmd *cobra.Command, recover bool) {
+func (n *numbers) register(cmd *cobra.Command, in *input, recover bool) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name,\nor NAME if no other has it (repeatable; "+
 		"default the changed ones, or all)")
@@ -262,18 +262,13 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
 	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
+	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
 }
 
 // options returns the options that the flags select, for changes to these workloads.
 func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
-	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: n.worst}}
+	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: ptr.Deref(s.Failures.Worst, n.worst)}}
 	var problems []error
-	if n.worst < 0 {
-		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of domains, or 0 for all", n.worst))
-	}
-	if s.Failures.Worst != nil && !cmd.Flags().Changed("worst") {
-		opts.Metric.Worst = *s.Failures.Worst
-	}
 	if len(n.workloads) > 0 {
 		opts.Metric.Workloads = nil
 	}

@@ -23,7 +23,8 @@ func newDrain(s streams) *cobra.Command {
 		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
 		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
-node by node in the order given. If the drain does not finish, look for an order that does.`,
+node by node in the order given. If the drain does not finish, look for an order that does. What keeps it from its end is shown also
+where -n names another namespace.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
@@ -42,15 +43,15 @@ node by node in the order given. If the drain does not finish, look for an order
 				if err != nil {
 					return nil, err
 				}
-				if err := errors.Join(knownNodes(cmd, last.State, nodes), knownNamespace(cmd, "pod", in.namespace, namespacesIn(result))); err != nil {
+				if err := errors.Join(knownNodes(cmd, last.State, nodes), in.namespace.check(cmd, "pod", namespacesIn(result))); err != nil {
 					return nil, err
 				}
 				found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
 				if err != nil {
 					return nil, err
 				}
-				if in.namespace != "" {
-					found = found.In(in.namespace)
+				if only := in.namespace.listed(); only != "" {
+					found = found.In(only)
 				}
 				return found, nil
 			})
@@ -58,7 +59,7 @@ node by node in the order given. If the drain does not finish, look for an order
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, and what keeps the drain from its end")
+	in.namespace.register(cmd, true)
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")

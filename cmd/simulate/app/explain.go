@@ -114,7 +114,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&of.Namespace, "namespace", "n", "", "`NAMESPACE` of the pod or workload (default the only one that has it)")
+	in.namespace.register(cmd, false)
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
@@ -125,12 +125,13 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 
 // explainArguments separates the target from the scenario, in either order.
 func explainArguments(cmd *cobra.Command, s streams, in *input, args []string, of *askexplain.Question) (scenarios []string, err error) {
+	of.Namespace = in.namespace.name
 	targets, scenarios := targetsAmong(args)
 	switch {
 	case len(targets) > 1:
 		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		ref, err := targetNamed(cmd, of.Namespace, targets[0])
+		ref, err := in.namespace.target(cmd, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}

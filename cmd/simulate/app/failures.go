@@ -44,10 +44,7 @@ func (f *pageFailures) of(cmd *cobra.Command, s streams, in *input, result *simu
 	if f.shown == failuresNone {
 		return nil, nil
 	}
-	failures := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst}
-	failures.merge(cmd, result.Scenario)
-	failures.recover = f.recovers(result)
-	return failures.analyze(cmd, s, in, result)
+	return new(failures).analyze(cmd, s, in, result, f.recovers(result))
 }
 
 // maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.

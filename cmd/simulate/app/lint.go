@@ -50,7 +50,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 				if err != nil {
 					return nil, err
 				}
-				if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
+				if err := in.namespace.check(cmd, "pod", namespacesIn(result)); err != nil {
 					return nil, err
 				}
 				bar := newProgress(s.err, "workloads")
@@ -60,9 +60,9 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 				if linted == nil {
 					return nil, stopped
 				}
-				if in.namespace != "" {
-					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
-					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
+				if only := in.namespace.listed(); only != "" {
+					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != only })
+					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
 				}
 				found := lint.New(linted, version)
 				return found, unless(!found.Fails(failOn), stopped)
@@ -71,7 +71,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "show only what is found in objects of this `NAMESPACE`")
+	in.namespace.register(cmd, true)
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))

@@ -75,7 +75,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 		}
 	}
 	if trials {
-		in.ties = "random" // so that --seed applies
+		return until, flags.Set("ties", "random") // so that --seed applies
 	}
 	return until, nil
 }

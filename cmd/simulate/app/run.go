@@ -96,7 +96,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, in which are the workloads of --patch and --restart, too")
+	in.namespace.register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
@@ -118,7 +118,7 @@ func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose boo
 		fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 	}
-	if err := knownNamespace(cmd, "pod", i.namespace, namespacesIn(result)); err != nil {
+	if err := i.namespace.check(cmd, "pod", namespacesIn(result)); err != nil {
 		return nil, nil, err
 	}
 	judged, err := judge(cmd, s, result)
@@ -131,9 +131,9 @@ func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose boo
 		return nil, nil, err
 	}
 	shown := result
-	if i.namespace != "" {
-		shown = result.In(i.namespace)
-		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+i.namespace+" alone.")
+	if only := i.namespace.listed(); only != "" {
+		shown = result.In(only)
+		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
 	found := run.New(shown, judged, version)
 	found.AddCycles(shown, cycles)

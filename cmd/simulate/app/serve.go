@@ -47,7 +47,7 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
 			}
 			engine := playground.New(version)
-			engine.Limits, engine.Strict = playgroundLimits, in.strict
+			engine.Limits, engine.Strict = playgroundLimits, in.opts.Strict
 			if len(args)+len(in.cluster)+len(in.files)+len(in.nodes.asked(cmd)) > 0 {
 				if engine.Start, err = in.text(cmd, s, args); err != nil {
 					return asInput(err)
@@ -63,7 +63,7 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 		},
 	}
 	in.registerFiles(cmd)
-	registerStrict(cmd, &in.strict)
+	registerStrict(cmd, &in.opts.Strict)
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
 	return cmd
 }

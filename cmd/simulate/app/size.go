@@ -91,7 +91,7 @@ those of a dump, are placed again.`,
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
-	survive.register(cmd)
+	survive.register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.register(cmd, size.Formats.Names())
 	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")

@@ -53,10 +53,9 @@ collect the reports.`,
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.namespace.workloads(cmd, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
-				figures.workloads = inNamespace(in.namespace, figures.workloads)
 				if loaded.Name == scenario.CommandLine {
 					return nil, usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
 				}
@@ -86,9 +85,9 @@ collect the reports.`,
 		},
 	}
 	in.registerConfiguration(cmd)
-	figures.register(cmd, false)
+	figures.register(cmd, &in, false)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name; that of a Job is --job-namespace")
+	in.namespace.register(cmd, false)
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and reuse those in it")
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")

@@ -17,7 +17,8 @@ import (
 func newVerify(s streams) *cobra.Command {
 	opts := s.loading()
 	var sources askverify.Sources
-	var least, namespace string
+	var least string
+	var within namespace
 	var out output
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
@@ -52,7 +53,7 @@ they were, from their scheduling until their deletion.`,
 					return nil, asInput(err)
 				}
 				reader.done()
-				if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
+				if err := within.check(cmd, "pod", namespacesOf(loaded)); err != nil {
 					return nil, err
 				}
 				// Earlier dumps are admitted as this one is.
@@ -75,8 +76,8 @@ they were, from their scheduling until their deletion.`,
 				if stopped != nil {
 					asked = nil // which is asked of the whole
 				}
-				if namespace != "" {
-					result = result.In(namespace)
+				if only := within.listed(); only != "" {
+					result = result.In(only)
 				}
 				found := verify.New(result, asked, version)
 				return found, unless(found.Met(), stopped)
@@ -84,7 +85,7 @@ they were, from their scheduling until their deletion.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "count and show only the pods of this `NAMESPACE`")
+	within.register(cmd, true)
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")
