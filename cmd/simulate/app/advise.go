@@ -36,31 +36,33 @@ the runs; --all shows the others.`,
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		ValidArgsFunction: completeTargets(askadvice.Kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var problems []error
-			if trials < 0 || trials > maxAdviceTrials {
-				problems = append(problems, usage(cmd, "--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
-			}
-			if top < 1 {
-				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
-			}
-			return answer(cmd, s, &out, advice.Formats, errors.Join(problems...), func() (*advice.Report, error) {
-				target, scenarios, err := adviseArguments(cmd, s, &in, args)
+		RunE: question[advice.Report]{
+			in: &in, out: &out, formats: advice.Formats,
+			check: func(c *call) error {
+				var problems []error
+				if trials < 0 || trials > maxAdviceTrials {
+					problems = append(problems, c.usage("--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
+				}
+				if top < 1 {
+					problems = append(problems, c.usage("--top: %d is less than 1; give the number of candidates to show", top))
+				}
+				return errors.Join(problems...)
+			},
+			ask: func(c *call) (*advice.Report, error) {
+				target, scenarios, err := adviseArguments(c)
 				if err != nil {
 					return nil, err
 				}
-				loaded, err := in.load(cmd, s, scenarios)
+				loaded, err := c.load(scenarios)
 				if err != nil {
 					return nil, err
 				}
-				owner, err := adviseTarget(cmd, loaded, target, &in.namespace)
+				owner, err := adviseTarget(c.Command, loaded, target, &in.namespace)
 				if err != nil {
 					return nil, err
 				}
-				bar := newProgress(s.err, "runs")
-				defer bar.done()
-				found, stopped := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
-					Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
+				found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
+					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.bar.counts("runs"),
 				})
 				if found == nil {
 					return nil, stopped
@@ -68,9 +70,9 @@ the runs; --all shows the others.`,
 				if out.opts.All {
 					top = len(found.Candidates)
 				}
-				return advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version), stopped
-			})
-		},
+				return advice.New(found, advice.Again{Input: in.again(c.Command, scenarios), Ties: in.tiesAgain(c.Command)}, top, version), stopped
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
@@ -83,15 +85,15 @@ the runs; --all shows the others.`,
 }
 
 // adviseArguments separates the target from the scenario, in either order.
-func adviseArguments(cmd *cobra.Command, s streams, in *input, args []string) (target string, scenarios []string, err error) {
-	targets, scenarios := targetsAmong(args)
+func adviseArguments(c *call) (target string, scenarios []string, err error) {
+	targets, scenarios := targetsAmong(c.args)
 	switch len(targets) {
 	case 0:
-		return "", nil, in.nothingNamed(cmd, s, scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
+		return "", nil, c.nothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
 	case 1:
 		return targets[0], scenarios, nil
 	}
-	return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
+	return "", nil, c.usage("got both %s and %s; give one workload", targets[0], targets[1])
 }
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *namespace) (cluster.Ref, error) {

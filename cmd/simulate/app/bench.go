@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,33 +86,10 @@ func (b *benchmarks) check(cmd *cobra.Command) error {
 // find lists the scenario files of the arguments. All must be valid and have distinct names, so that no mistake surfaces after minutes of
 // measuring.
 func (b *benchmarks) find(args []string) error {
-	if len(args) == 0 {
-		args = []string{"."}
+	var err error
+	if b.paths, err = scenarioFiles(args); err != nil {
+		return err
 	}
-	for _, arg := range args {
-		err := filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
-				return filepath.SkipDir
-			case !entry.IsDir() && (path == arg || entry.Name() == loader.FileName):
-				b.paths = append(b.paths, path)
-				return readable(path)
-			}
-			return nil
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName)
-		} else if err != nil {
-			return err
-		}
-	}
-	if len(b.paths) == 0 {
-		return fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", strings.Join(args, ", "), loader.FileName)
-	}
-	slices.Sort(b.paths)
-	b.paths = slices.Compact(b.paths)
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
@@ -137,14 +111,14 @@ func (b *benchmarks) find(args []string) error {
 // each loads and warms up one scenario after another. Only one is in memory at a time, because the garbage collector's work grows with the
 // heap.
 func (b *benchmarks) each(ctx context.Context, s streams, measure func(name string, meter *bench.Meter) error) error {
-	bar := newProgress(s.err, "scenarios")
+	bar := newProgress(s.err)
 	defer bar.done()
 	for i, path := range b.paths {
 		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
 		if err != nil {
 			return asInput(err)
 		}
-		bar.update(loaded.Name, i, len(b.paths))
+		bar.update("scenarios", loaded.Name, i, len(b.paths))
 		meter, err := bench.NewMeter(ctx, loaded)
 		if err != nil {
 			return err

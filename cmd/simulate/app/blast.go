@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -107,44 +108,42 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := errors.Join(f.check(cmd), base.check(cmd, &in, args, blast.Kind))
-			ask := func() (*simulation.Result, *blast.Report, error) {
-				result, err := in.run(cmd, s, args)
-				if err != nil {
-					return nil, nil, err
-				}
-				found, stopped := f.analyze(cmd, s, &in, result, ptr.Deref(result.Scenario.Failures.Recover, true))
-				return result, found, stopped
+			q := question[blast.Report]{
+				in: &in, out: &out, formats: blast.Formats,
+				check: func(c *call) error { return errors.Join(f.check(cmd), base.check(c, blast.Kind)) },
+				ask: ran(func(c *call, result *simulation.Result) (*blast.Report, error) {
+					return f.analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
+				}),
 			}
 			if base.file != "" {
-				return answerDiff(cmd, s, &out, &base, problems, blast.Decode, diff.NewBlast, func() (*blast.Report, error) {
-					_, found, err := ask()
-					return found, err
-				})
+				return since(&base, q, blast.Decode, diff.NewBlast).run(s)(cmd, args)
 			}
-			return out.answer(cmd, s, blast.Formats.Names(), problems, func() (rendering, error) {
-				result, found, stopped := ask()
-				if found == nil {
-					return nil, stopped
+			var shown *page.Page
+			q.write = func(w io.Writer, found *blast.Report, format string, opts report.Options) error {
+				if format == "html" {
+					return shown.WriteHTML(w)
+				}
+				return blast.Formats.Write(w, found, format, opts)
+			}
+			q.ask = ran(func(c *call, result *simulation.Result) (*blast.Report, error) {
+				found, stopped := f.analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
+				if found == nil || !out.has("html") {
+					return found, stopped
 				}
 				judged := make([][]expect.Expectation, len(result.Steps))
-				if out.has("html") && stopped == nil { // the page also shows the steps' expectations
+				if stopped == nil { // the page also shows the steps' expectations
 					var err error
-					if judged, err = judge(cmd, s, result); err != nil {
+					if judged, err = c.judge(result); err != nil {
 						return nil, err
 					}
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					if format == "html" {
-						ran := run.New(result, judged, version)
-						ran.AddCycles(result, func(*run.Step) bool { return true })
-						page := ran.Page()
-						page.Data.Blast = found
-						return page.WriteHTML(w)
-					}
-					return blast.Formats.Write(w, found, format, opts)
-				}, stopped
+				ran := run.New(result, judged, version)
+				ran.AddCycles(result, func(*run.Step) bool { return true })
+				shown = ran.Page()
+				shown.Data.Blast = found
+				return found, stopped
 			})
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
@@ -160,18 +159,18 @@ With --baseline, print the differences from a stored report instead, in the form
 }
 
 // analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
-func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result, recover bool) (*blast.Report, error) {
+func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*blast.Report, error) {
 	steps, said := result.Steps, &result.Scenario.Failures
 	if f.step != "" {
-		step, err := stepNamed(cmd, result, f.step)
+		step, err := stepNamed(c.Command, result, f.step)
 		if err != nil {
 			return nil, err
 		}
 		steps = []simulation.Step{*step}
 	}
 	opts := askblast.Options{
-		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: in.namespace.of(f.quorum...),
-		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: in.record(),
+		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.in.namespace.of(f.quorum...),
+		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: c.in.record(),
 	}
 	if len(f.quorum) == 0 {
 		opts.Quorum = said.Quorum
@@ -184,28 +183,27 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		opts.Levels = append(opts.Levels, topology.Key(level))
 	}
 	var err error
-	f.filter.Namespace = in.namespace.listed()
-	if f.filter.Workloads, err = in.namespace.named(cmd, "--workload", result.Scenario, f.filter.Workloads); err != nil {
+	f.filter.Namespace = c.in.namespace.listed()
+	if f.filter.Workloads, err = c.in.namespace.named(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
 		return nil, err
 	}
-	if in.namespace.all {
-		f.filter.Workloads = in.namespace.of(f.filter.Workloads...)
+	if c.in.namespace.all {
+		f.filter.Workloads = c.in.namespace.of(f.filter.Workloads...)
 	}
-	if err := f.known(cmd, steps, opts); err != nil {
+	if err := f.known(c.Command, steps, opts); err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err, "failures")
-	defer bar.done()
+	count := c.bar.counts("failures")
 	var all []blast.Blasted
 	for i := range steps {
-		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, recover, bar)
+		blasted, err := f.after(c.Context(), result.Scenario, &steps[i], opts, recover, count)
 		switch {
 		case interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
 			return blast.New(result, all, opts, f.filter, recover, version), err
 		case interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
-			lost, again := f.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, false, bar)
+			lost, again := f.after(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
 			if again != nil {
 				return nil, again
 			}
@@ -219,7 +217,7 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 }
 
 // after fails the domains after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, bar *progress) (*blast.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
 	levels := opts.Levels
 	opts = present(step.State, opts)
 	if !f.filter.Empty() {
@@ -237,7 +235,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if recover {
-		progress := func(domains string, done, total int) { bar.update("loss of "+domains+" after "+step.Name, done, total) }
+		progress := func(domains string, done, total int) { count("loss of "+domains+" after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s, analysis, opts, progress); err != nil {
 			return nil, err
 		}

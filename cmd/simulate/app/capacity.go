@@ -39,47 +39,46 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity deploy/web scenario.yaml --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, capacity.Formats, survive.check(cmd), func() (*capacity.Report, error) {
+		RunE: question[capacity.Report]{
+			in: &in, out: &out, formats: capacity.Formats, check: survive.check,
+			ask: func(c *call) (*capacity.Report, error) {
 				if upTo < 0 {
-					return nil, usage(cmd, "--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
+					return nil, c.usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
-				targets, files := targetsAmong(args)
-				result, err := in.runBase(cmd, s, files, step)
+				targets, files := targetsAmong(c.args)
+				result, err := runBase(c, files, step)
 				if err != nil {
 					return nil, err
 				}
 				state := result.Steps[len(result.Steps)-1].State
-				named, grown, err := in.growing(cmd, result, append(targets, workloads...), mixes)
+				named, grown, err := in.growing(c.Command, result, append(targets, workloads...), mixes)
 				if err != nil {
 					return nil, err
 				}
 				asked, wrong := askcapacity.Mixes(state, named, grown)
 				opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 				if err := errors.Join(wrong, wrongLevels); err != nil {
-					return nil, usage(cmd, "%s", err)
+					return nil, c.usage("%s", err)
 				}
-				if cmd.Flags().Changed("up-to") {
+				if c.Flags().Changed("up-to") {
 					opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
 				}
-				bar := newProgress(s.err, "workloads")
-				defer bar.done()
-				opts.Progress = bar.update
-				answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
+				opts.Progress = c.bar.counts("workloads")
+				answers, stopped := askcapacity.Find(c.Context(), result, asked, opts)
 				if answers == nil {
 					return nil, stopped
 				}
 				var safety []askcapacity.Safety
 				if stopped == nil {
-					bar.unit = "tries"
-					safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
+					opts.Progress = c.bar.counts("tries")
+					safety, stopped = askcapacity.Safe(c.Context(), result, opts)
 				}
 				if stopped != nil && !interrupted(stopped) {
 					return nil, stopped
 				}
 				return capacity.New(result, answers, safety, opts, version), stopped
-			})
-		},
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
@@ -118,17 +117,12 @@ func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.
-func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step string) (*simulation.Result, error) {
-	loaded, err := i.load(cmd, s, args)
+func runBase(c *call, args []string, step string) (*simulation.Result, error) {
+	loaded, err := c.load(args)
 	if err != nil {
 		return nil, err
 	}
-	if err := knownStep(cmd, loaded, step); err != nil {
-		return nil, err
-	}
-	bar := newProgress(s.err, "pods")
-	defer bar.done()
-	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
+	return simulation.Run(c.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: c.bar.counts("pods")})
 }
 
 // stepsOf returns the names of the steps of a run.
@@ -159,9 +153,9 @@ func (f *survival) register(cmd *cobra.Command, in *input) {
 	registerMode(cmd, in, &f.mode, "", "\n(default "+modes[0]+", or what the scenario says)")
 }
 
-func (f *survival) check(cmd *cobra.Command) error {
+func (f *survival) check(c *call) error {
 	if f.mode != "" && len(f.levels) == 0 {
-		return usage(cmd, "--mode has no effect without --survive; give both")
+		return c.usage("--mode has no effect without --survive; give both")
 	}
 	return nil
 }

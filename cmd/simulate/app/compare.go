@@ -37,29 +37,30 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare scenario.yaml --rules none,soft,hard,spread --keys zone --keys node --workload deployment/web
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, compare.Formats, nil, func() (*compare.Report, error) {
+		RunE: question[compare.Report]{
+			in: &in, out: &out, formats: compare.Formats,
+			ask: func(c *call) (*compare.Report, error) {
 				patches := in.namespace.of(in.changes.patches...) // they make a variant
 				in.changes.patches = nil
-				loaded, err := in.load(cmd, s, args)
+				loaded, err := c.load(c.args)
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = in.namespace.workloads(cmd, "--workload", loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
-				made, err := rules.variants(cmd, figures.workloads)
+				made, err := rules.variants(c.Command, figures.workloads)
 				if err != nil {
 					return nil, err
 				}
-				variants, err := pick(cmd, loaded, names)
+				variants, err := pick(c.Command, loaded, names)
 				if err != nil {
 					return nil, err
 				}
 				if len(patches) > 0 {
 					patched, err := (&changes{patches: patches}).variant(loaded)
 					if err != nil {
-						return nil, usage(cmd, "%s", err)
+						return nil, c.usage("%s", err)
 					}
 					made = append(made, *patched)
 				}
@@ -76,26 +77,25 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 					return nil, asInput(err)
 				}
 				if len(variants) == 0 {
-					return nil, usage(cmd, "nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
+					return nil, c.usage("nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
 				}
 				var about []cluster.Ref
 				for _, v := range variants {
 					about = append(about, v.Workloads...)
 				}
-				opts, err := figures.options(cmd, loaded, about)
+				opts, err := figures.options(c.Command, loaded, about)
 				if err != nil {
 					return nil, err
 				}
-				bar := newProgress(s.err, "variants")
-				defer bar.done()
-				opts.Progress = func(last, done, total int) { bar.update(variants[last].Name, done, total) }
-				base, found, stopped := runVariants(cmd.Context(), loaded, variants, opts)
+				count := c.bar.counts("variants")
+				opts.Progress = func(last, done, total int) { count(variants[last].Name, done, total) }
+				base, found, stopped := runVariants(c.Context(), loaded, variants, opts)
 				if found == nil {
 					return nil, stopped
 				}
 				return compare.New(base, variants, found, opts, version), stopped
-			})
-		},
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	in.registerChanges(cmd)
@@ -298,14 +298,6 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		if opts.Metric.Recover = opts.Metric.Levels; len(opts.Metric.Recover) == 0 {
 			opts.Metric.Recover = known
 		}
-	}
-	if n.step != "" && !slices.ContainsFunc(s.Steps, func(step scenario.LoadedStep) bool { return step.Name == n.step }) &&
-		(n.step != scenario.WorkloadsStep || len(s.Workloads) == 0) {
-		var names []string
-		for _, step := range s.Steps {
-			names = append(names, step.Name)
-		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.Choices(n.step, names)))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return opts, usage(cmd, "%s", err)

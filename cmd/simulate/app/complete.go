@@ -177,7 +177,7 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	if size > maxCompleted {
 		return nil
 	}
-	s, err := in.read(cmd, streams{}, args)
+	s, err := in.read(cmd, streams{}, newProgress(nil), args)
 	if err != nil {
 		return nil
 	}

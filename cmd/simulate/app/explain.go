@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,21 +43,28 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain flinkdeployment/pipeline-c scenarios/karmada/flink-ha --step third
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		ValidArgsFunction: targets{kinds: explainKinds, resources: askexplain.Resources}.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var problems error
-			if narrative && out.format != "text" {
-				problems = usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
-			}
-			return out.answer(cmd, s, explain.Formats.Names(), problems, func() (rendering, error) {
-				scenarios, err := explainArguments(cmd, s, &in, args, &of)
+		RunE: question[explain.Report]{
+			in: &in, out: &out, formats: explain.Formats,
+			check: func(c *call) error {
+				if narrative && out.format != "text" {
+					return c.usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
+				}
+				return nil
+			},
+			write: func(w io.Writer, found *explain.Report, format string, opts report.Options) error {
+				opts.Quiet = narrative
+				return explain.Formats.Write(w, found, format, opts)
+			},
+			ask: func(c *call) (*explain.Report, error) {
+				scenarios, err := explainArguments(c, &of)
 				if err != nil {
 					return nil, err
 				}
-				loaded, err := in.load(cmd, s, scenarios)
+				loaded, err := c.load(scenarios)
 				if err != nil {
 					return nil, err
 				}
-				if err := cmp.Or(knownStep(cmd, loaded, of.Step), explainResource(cmd, loaded, &of)); err != nil {
+				if err := explainResource(c.Command, loaded, &of); err != nil {
 					return nil, err
 				}
 				if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
@@ -67,10 +73,9 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if !out.opts.All {
 					of.Most = explainPods
 				}
-				bar := newProgress(s.err, "runs")
-				defer bar.done()
-				result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
-					Progress: func(done, total int) { bar.update("explaining", done, total) },
+				count := c.bar.counts("runs")
+				result, pods, more, err := askexplain.Pods(c.Context(), loaded, of, askexplain.Options{
+					Progress: func(done, total int) { count("explaining", done, total) },
 				})
 				var missing *askexplain.NotFoundError
 				notFound, stopped := errors.As(err, &missing), err
@@ -86,31 +91,28 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				}
 				step, decided := askexplain.Decided(result, about)
 				if notFound && decided == nil {
-					return nil, usage(cmd, "%s", nothingToExplain(missing))
+					return nil, c.usage("%s", nothingToExplain(missing))
 				}
 				after := step
 				if !notFound {
-					if step, err = stepNamed(cmd, result, pods[0].Step); err != nil {
+					if step, err = stepNamed(c.Command, result, pods[0].Step); err != nil {
 						return nil, err
 					}
 				}
-				if err := knownNodes(cmd, step.State, nodes); err != nil {
+				if err := knownNodes(c.Command, step.State, nodes); err != nil {
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, version)
 				if decided != nil {
-					takings, tried, err := askexplain.Takings(cmd.Context(), result, after, decided)
+					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
 					if err != nil {
 						return nil, err
 					}
 					found.Decided(after.Name, decided, takings, tried)
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					opts.Quiet = narrative
-					return explain.Formats.Write(w, found, format, opts)
-				}, stopped
-			})
-		},
+				return found, stopped
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
@@ -124,20 +126,20 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 }
 
 // explainArguments separates the target from the scenario, in either order.
-func explainArguments(cmd *cobra.Command, s streams, in *input, args []string, of *askexplain.Question) (scenarios []string, err error) {
-	of.Namespace = in.namespace.name
-	targets, scenarios := targetsAmong(args)
+func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err error) {
+	of.Namespace = c.in.namespace.name
+	targets, scenarios := targetsAmong(c.args)
 	switch {
 	case len(targets) > 1:
-		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
+		return nil, c.usage("got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		ref, err := in.namespace.target(cmd, targets[0])
+		ref, err := c.in.namespace.target(c.Command, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}
 	var files []string
 	if of.Kind, of.Name, files = resourceAmong(scenarios); of.Kind == "" {
-		return nil, in.nothingNamed(cmd, s, scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
+		return nil, c.nothingNamed(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
 	return files, nil
 }

@@ -44,7 +44,9 @@ goes to the --side-file.`,
 			if results {
 				in.depth = &placement.Depth{}
 			}
-			result, err := in.run(cmd, s, args)
+			c := newCall(cmd, s, &in, args)
+			defer c.bar.done()
+			result, err := c.run(args)
 			if err != nil {
 				return err
 			}

@@ -40,11 +40,11 @@ func (f *pageFailures) check(cmd *cobra.Command, out *output) error {
 }
 
 // of fails the domains after each step.
-func (f *pageFailures) of(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
+func (f *pageFailures) of(c *call, result *simulation.Result) (*blast.Report, error) {
 	if f.shown == failuresNone {
 		return nil, nil
 	}
-	return new(failures).analyze(cmd, s, in, result, f.recovers(result))
+	return new(failures).analyze(c, result, f.recovers(result))
 }
 
 // maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.

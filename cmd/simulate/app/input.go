@@ -126,8 +126,8 @@ func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
 // walkthrough. Manifests in place of a scenario are read as with -f.
-func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, args) })
+func (i *input) load(cmd *cobra.Command, s streams, bar *progress, args []string) (*scenario.Scenario, error) {
+	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, bar, args) })
 	if err != nil {
 		return nil, asInput(err)
 	}
@@ -135,7 +135,13 @@ func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
 	i.changes.patches, i.changes.restart = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0]
-	return i.changes.apply(cmd, loaded)
+	if loaded, err = i.changes.apply(cmd, loaded); err != nil {
+		return nil, err
+	}
+	if step := cmd.Flags().Lookup("step"); step != nil {
+		err = knownStep(cmd, loaded, step.Value.String())
+	}
+	return loaded, err
 }
 
 // notFederated is that a command takes single clusters alone.
@@ -148,9 +154,8 @@ func notFederated(command string, s *scenario.Scenario) error {
 		s.File, command, strings.Join(names, ", "))}
 }
 
-func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	bar := newProgress(s.err, "MB")
-	defer bar.done()
+func (i *input) read(cmd *cobra.Command, s streams, bar *progress, args []string) (*scenario.Scenario, error) {
+	defer bar.clear()
 	opts := i.opts
 	opts.Plugins, opts.FS = s.plugins, reading{bar}
 	for _, flag := range i.overlay {
@@ -275,16 +280,16 @@ func (n *namespace) target(cmd *cobra.Command, target string) (cluster.Ref, erro
 }
 
 // nothingNamed is that a command names no object that it could be about. It says which there are in what else is named.
-func (i *input) nothingNamed(cmd *cobra.Command, s streams, files []string, problem, remedy string, kinds []string) error {
+func (c *call) nothingNamed(files []string, problem, remedy string, kinds []string) error {
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {
-			return usage(cmd, "%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
+			return c.usage("%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
 		}
 	}
-	if len(files)+len(i.cluster)+len(i.files) == 0 {
-		return usage(cmd, "%s; %s", problem, remedy)
+	if len(files)+len(c.in.cluster)+len(c.in.files) == 0 {
+		return c.usage("%s; %s", problem, remedy)
 	}
-	loaded, err := i.load(cmd, s, files)
+	loaded, err := c.load(files)
 	if err != nil {
 		return err
 	}
@@ -294,7 +299,7 @@ func (i *input) nothingNamed(cmd *cobra.Command, s streams, files []string, prob
 			names = append(names, ref.Qualified())
 		}
 	}
-	return usage(cmd, "%s; %s; %s", problem, remedy, scenario.Choices("", names))
+	return c.usage("%s; %s; %s", problem, remedy, scenario.Choices("", names))
 }
 
 // isManifest reports whether a word is the name of a file rather than of an object.

@@ -11,6 +11,7 @@ import (
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 func newLint(s streams) *cobra.Command {
@@ -19,6 +20,29 @@ func newLint(s streams) *cobra.Command {
 	var failOn string
 	var listed bool
 	var out output
+	check := func(c *call) error {
+		var problems error
+		if listed && (out.format == "sarif" || len(out.reports) > 0) {
+			problems = c.usage("--list prints text, json or yaml; leave out -o sarif and --report")
+		}
+		return errors.Join(checkLint(c, chosen, failOn), problems)
+	}
+	ask := func(c *call, result *simulation.Result) (*lint.Report, error) {
+		if err := in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
+			return nil, err
+		}
+		chosen.Progress = c.bar.counts("workloads")
+		linted, stopped := asklint.Run(c.Context(), result, chosen)
+		if linted == nil {
+			return nil, stopped
+		}
+		if only := in.namespace.listed(); only != "" {
+			linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != only })
+			linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
+		}
+		found := lint.New(linted, version)
+		return found, unless(!found.Fails(failOn), stopped)
+	}
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO | MANIFEST...]",
 		Short: "Find rules that do not do what they say",
@@ -34,39 +58,14 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
   helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := checkLint(cmd, chosen, failOn)
+			q := question[lint.Report]{in: &in, out: &out, formats: lint.Formats, check: check, ask: ran(ask)}
 			if listed {
-				if out.format == "sarif" || len(out.reports) > 0 {
-					problems = errors.Join(problems, usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report"))
+				q.ask = func(*call) (*lint.Report, error) { return &lint.Report{}, nil }
+				q.write = func(w io.Writer, _ *lint.Report, format string, _ report.Options) error {
+					return lint.WriteChecks(w, asklint.Checks(), format)
 				}
-				return out.answer(cmd, s, lint.Formats.Names(), problems, func() (rendering, error) {
-					return func(w io.Writer, format string, _ report.Options) error {
-						return lint.WriteChecks(w, asklint.Checks(), format)
-					}, nil
-				})
 			}
-			return answer(cmd, s, &out, lint.Formats, problems, func() (*lint.Report, error) {
-				result, err := in.run(cmd, s, args)
-				if err != nil {
-					return nil, err
-				}
-				if err := in.namespace.check(cmd, "pod", namespacesIn(result)); err != nil {
-					return nil, err
-				}
-				bar := newProgress(s.err, "workloads")
-				defer bar.done()
-				chosen.Progress = bar.update
-				linted, stopped := asklint.Run(cmd.Context(), result, chosen)
-				if linted == nil {
-					return nil, stopped
-				}
-				if only := in.namespace.listed(); only != "" {
-					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != only })
-					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
-				}
-				found := lint.New(linted, version)
-				return found, unless(!found.Fails(failOn), stopped)
-			})
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
@@ -87,14 +86,14 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 }
 
 // checkLint rejects unknown checks and severities.
-func checkLint(cmd *cobra.Command, chosen asklint.Options, failOn string) error {
+func checkLint(c *call, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
 		if !slices.Contains(checks(), id) {
-			return usage(cmd, "unknown check %q: use one of those listed by simulate lint --list", id)
+			return c.usage("unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
 	if !slices.Contains(severities(), failOn) {
-		return usage(cmd, "--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
+		return c.usage("--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
 	}
 	return nil
 }

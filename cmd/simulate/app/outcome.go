@@ -11,6 +11,7 @@ import (
 
 	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // outcomes are the flags that ask for every outcome, not one.
@@ -84,35 +85,34 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 // so the default would collect a small heap all the time.
 const trialsGC = 1000
 
-func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
-	until, err := o.check(cmd, in)
-	if err != nil {
-		return err
-	}
-	return answer(cmd, s, out, outcome.Formats, nil, func() (*outcome.Report, error) {
-		loaded, err := in.load(cmd, s, args)
-		if err != nil {
-			return nil, err
-		}
-		if loaded.Federated() {
-			return nil, notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
-		}
-		bar := newProgress(s.err, "runs")
-		defer bar.done()
-		defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
-		opts := askoutcome.Options{Progress: bar.update}
-		if o.trials > 0 {
-			set, stopped := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
-			if set == nil {
-				return nil, stopped
+// question asks for the outcomes.
+func (o *outcomes) question(in *input, out *output) question[outcome.Report] {
+	var until float64
+	return question[outcome.Report]{
+		in: in, out: out, formats: outcome.Formats,
+		check: func(c *call) (err error) {
+			until, err = o.check(c.Command, in)
+			return err
+		},
+		ask: loaded(func(c *call, loaded *scenario.Scenario) (*outcome.Report, error) {
+			if loaded.Federated() {
+				return nil, notFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
 			}
-			return outcome.NewTrials(set, version), stopped
-		}
-		// Interrupted, it has no answer: a probability is known once every outcome is.
-		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", loaded.Name, err)
-		}
-		return outcome.NewExact(exact, version), nil
-	})
+			defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
+			opts := askoutcome.Options{Progress: c.bar.counts("runs")}
+			if o.trials > 0 {
+				set, stopped := askoutcome.RunTrials(c.Context(), loaded, o.trials, until, opts)
+				if set == nil {
+					return nil, stopped
+				}
+				return outcome.NewTrials(set, version), stopped
+			}
+			// Interrupted, it has no answer: a probability is known once every outcome is.
+			exact, err := askoutcome.RunExact(c.Context(), loaded, opts)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", loaded.Name, err)
+			}
+			return outcome.NewExact(exact, version), nil
+		}),
+	}
 }

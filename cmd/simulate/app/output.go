@@ -172,7 +172,7 @@ func (o *output) any(is func(format string, opts report.Options) bool) bool {
 }
 
 // write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
-func (o *output) write(s streams, render rendering) error {
+func (o *output) write(s streams, render func(w io.Writer, format string, opts report.Options) error) error {
 	drafts := make([]*draft, len(o.reports))
 	for i, given := range o.reports {
 		format, file, _ := strings.Cut(given, "=")

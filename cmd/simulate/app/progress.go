@@ -15,31 +15,27 @@ var began = time.Now()
 
 const quiet = 500 * time.Millisecond
 
-// working is what the bar says until it is known what is counted.
-const working = "working"
-
 // progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
 // itself if the work does not say for a while how far it is.
 type progress struct {
 	out   io.Writer
 	shown bool
-	unit  string // what is counted
 
 	mu    sync.Mutex
 	timer *time.Timer
 	bar   *progressbar.ProgressBar
+	unit  string // what is counted
 	what  string
 }
 
-func newProgress(out io.Writer, unit string) *progress {
-	p := &progress{out: out, shown: isTerminal(out), unit: unit}
+func newProgress(out io.Writer) *progress {
+	p := &progress{out: out, shown: isTerminal(out)}
 	if p.shown {
 		p.timer = time.AfterFunc(time.Until(began.Add(quiet)), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.bar == nil && p.shown {
-				p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(working), progressbar.OptionClearOnFinish())
-				p.what = working
+				p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription("working"), progressbar.OptionClearOnFinish())
 				_ = p.bar.RenderBlank()
 			}
 		})
@@ -47,25 +43,29 @@ func newProgress(out io.Writer, unit string) *progress {
 	return p
 }
 
-// update shows what is at work, and how much is done. The total is -1 if it is not known.
-func (p *progress) update(what string, done, total int) {
+// counts returns a function that shows what is at work, and how many of the unit are done. The total is -1 if it is not known.
+func (p *progress) counts(unit string) func(what string, done, total int) {
+	return func(what string, done, total int) { p.update(unit, what, done, total) }
+}
+
+func (p *progress) update(unit, what string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shown || time.Since(began) < quiet {
 		return
 	}
-	if p.bar == nil || p.what == working || total != p.bar.GetMax() || p.bar.IsFinished() {
-		p.clear()
+	if p.bar == nil || unit != p.unit || total != p.bar.GetMax() || p.bar.IsFinished() {
+		p.remove()
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.out),
 			progressbar.OptionSetDescription(p.short(what)),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(p.unit),
+			progressbar.OptionSetItsString(unit),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish())
-		p.what = what
+		p.unit, p.what = unit, what
 	}
 	if what != p.what {
 		p.what = what
@@ -88,13 +88,20 @@ func (p *progress) done() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	p.clear()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
 	p.shown = false
 }
 
+// clear removes the bar until there is more to show.
 func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remove()
+}
+
+func (p *progress) remove() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 		p.bar = nil

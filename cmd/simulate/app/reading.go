@@ -36,7 +36,7 @@ type readingFile struct {
 func (f *readingFile) Read(data []byte) (int, error) {
 	n, err := f.File.Read(data)
 	f.done += int64(n)
-	f.bar.update(f.what, megabytes(f.done), megabytes(max(f.size, f.done)))
+	f.bar.update("MB", f.what, megabytes(f.done), megabytes(max(f.size, f.done)))
 	return n, err
 }
 

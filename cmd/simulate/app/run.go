@@ -9,13 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -58,39 +56,46 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				return err
 			}
 			if every.asked(cmd) {
-				return every.run(cmd, s, &in, args, &out)
+				return every.question(&in, &out).run(s)(cmd, args)
 			}
-			problems := base.check(cmd, &in, args, run.Kind)
-			if base.file != "" {
-				return answerDiff(cmd, s, &out, &base, problems, run.Decode, diff.New, func() (*run.Report, error) {
-					_, found, err := in.report(cmd, s, args, verbose, func(*run.Step) bool { return true })
+			q := question[run.Report]{
+				in: &in, out: &out, formats: run.Formats,
+				check: func(c *call) error { return base.check(c, run.Kind) },
+				ask: func(c *call) (*run.Report, error) {
+					_, found, err := c.report(verbose, func(*run.Step) bool { return true })
 					return found, err
-				})
+				},
 			}
-			return out.answer(cmd, s, run.Formats.Names(), problems, func() (rendering, error) {
-				result, found, stopped := in.report(cmd, s, args, verbose, func(step *run.Step) bool {
+			if base.file != "" {
+				return since(&base, q, run.Decode, diff.New).run(s)(cmd, args)
+			}
+			var shown *page.Page
+			q.write = func(w io.Writer, found *run.Report, format string, opts report.Options) error {
+				if format == "html" {
+					return shown.WriteHTML(w)
+				}
+				return run.Formats.Write(w, found, format, opts)
+			}
+			q.ask = func(c *call) (*run.Report, error) {
+				result, found, stopped := c.report(verbose, func(step *run.Step) bool {
 					return out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
 				})
 				if found == nil {
 					return nil, stopped
 				}
-				page := found.Page()
+				shown = found.Page()
 				if out.has("html") && stopped == nil {
-					failures, err := onPage.of(cmd, s, &in, result)
+					failures, err := onPage.of(c, result)
 					if err != nil {
 						return nil, err
 					}
 					if failures != nil {
-						page.Data.Blast = failures
+						shown.Data.Blast = failures
 					}
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					if format == "html" {
-						return page.WriteHTML(w)
-					}
-					return run.Formats.Write(w, found, format, opts)
-				}, unless(found.Met(), stopped)
-			})
+				return found, unless(found.Met(), stopped)
+			}
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
@@ -108,20 +113,21 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 }
 
 // report runs the scenario and checks what it expects. If it is interrupted, the report is on what was known by then.
-func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
-	result, stopped := i.run(cmd, s, args)
+func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
+	result, stopped := c.run(c.args)
 	if result == nil {
 		return nil, nil, stopped
 	}
 	if verbose {
+		c.bar.clear()
 		cycles := result.Cycles
-		fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
+		fmt.Fprintf(c.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 	}
-	if err := i.namespace.check(cmd, "pod", namespacesIn(result)); err != nil {
+	if err := c.in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
 		return nil, nil, err
 	}
-	judged, err := judge(cmd, s, result)
+	judged, err := c.judge(result)
 	if interrupted(err) { // the placements are known
 		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
 		if result.Partial == "" {
@@ -131,7 +137,7 @@ func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose boo
 		return nil, nil, err
 	}
 	shown := result
-	if only := i.namespace.listed(); only != "" {
+	if only := c.in.namespace.listed(); only != "" {
 		shown = result.In(only)
 		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
@@ -140,31 +146,9 @@ func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose boo
 	return result, found, stopped
 }
 
-// run runs the scenario that the arguments and flags name, and shows its progress. Of an interrupted run the result has the first steps, if any.
-func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
-	loaded, err := i.load(cmd, s, args)
-	if err != nil {
-		return nil, err
-	}
-	if step := cmd.Flags().Lookup("step"); step != nil {
-		if err := knownStep(cmd, loaded, step.Value.String()); err != nil {
-			return nil, err
-		}
-	}
-	bar := newProgress(s.err, "pods")
-	defer bar.done()
-	opts := simulation.Options{Progress: bar.update}
-	if record := i.record(); record != nil {
-		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
-	}
-	return simulation.Run(cmd.Context(), loaded, opts)
-}
-
 // judge checks what the scenario expects, and shows its progress through the failures.
-func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect.Expectation, error) {
-	bar := newProgress(s.err, "failures")
-	defer bar.done()
-	return expect.Judge(cmd.Context(), result, bar.update)
+func (c *call) judge(result *simulation.Result) ([][]expect.Expectation, error) {
+	return expect.Judge(c.Context(), result, c.bar.counts("failures"))
 }
 
 // isTerminal reports whether the writer is a terminal.

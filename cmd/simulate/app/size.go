@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report/size"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -35,18 +36,15 @@ those of a dump, are placed again.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, size.Formats, survive.check(cmd), func() (*size.Report, error) {
+		RunE: question[size.Report]{
+			in: &in, out: &out, formats: size.Formats,
+			check: func(c *call) error {
 				if opts.Most < 1 {
-					return nil, usage(cmd, "--tries: %d is less than 1; give a number of clusters", opts.Most)
+					return c.usage("--tries: %d is less than 1; give a number of clusters", opts.Most)
 				}
-				loaded, err := in.load(cmd, s, args)
-				if err != nil {
-					return nil, err
-				}
-				if err := knownStep(cmd, loaded, step); err != nil {
-					return nil, err
-				}
+				return survive.check(c)
+			},
+			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
 					loaded = loaded.Until(step)
 				}
@@ -57,24 +55,22 @@ those of a dump, are placed again.`,
 					}
 				}
 				if opts.Options, err = survive.options(nodes, loaded); err != nil {
-					return nil, usage(cmd, "%s", err)
+					return nil, c.usage("%s", err)
 				}
-				opts.Less = !cmd.Flags().Changed("tries")
-				bar := newProgress(s.err, "clusters")
-				defer bar.done()
-				opts.Progress = bar.update
-				sizing, stopped := capacity.Size(cmd.Context(), loaded, opts)
+				opts.Less = !c.Flags().Changed("tries")
+				opts.Progress = c.bar.counts("clusters")
+				sizing, stopped := capacity.Size(c.Context(), loaded, opts)
 				var wrong *capacity.InputError
 				if errors.As(stopped, &wrong) {
-					return nil, usage(cmd, "%s", wrong)
+					return nil, c.usage("%s", wrong)
 				} else if sizing == nil {
 					return nil, stopped
 				}
 				var safety []capacity.Safety
 				if len(opts.Survive) > 0 && stopped == nil {
-					result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
+					result, err := simulation.Run(c.Context(), capacity.Base(loaded, ""), simulation.Options{})
 					if err == nil {
-						safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
+						safety, err = capacity.Safe(c.Context(), result, opts.Options)
 					}
 					if interrupted(err) {
 						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
@@ -83,8 +79,8 @@ those of a dump, are placed again.`,
 					}
 				}
 				return size.New(loaded, nodes, sizing, safety, opts, version), stopped
-			})
-		},
+			}),
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()

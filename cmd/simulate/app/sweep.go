@@ -43,46 +43,45 @@ collect the reports.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, sweep.Formats, job.check(cmd), func() (*sweep.Report, error) {
-				sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
+		RunE: question[sweep.Report]{
+			in: &in, out: &out, formats: sweep.Formats,
+			check: func(c *call) error {
 				if shards < 1 || shard < 0 || shard >= shards {
-					return nil, usage(cmd, "--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
+					return c.usage("--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
 				}
-				loaded, err := in.load(cmd, s, args)
-				if err != nil {
-					return nil, err
-				}
-				if figures.workloads, err = in.namespace.workloads(cmd, "--workload", loaded, figures.workloads); err != nil {
+				return job.check(c.Command)
+			},
+			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *sweep.Report, err error) {
+				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
 				if loaded.Name == scenario.CommandLine {
-					return nil, usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
+					return nil, c.usage("%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", c.args[0])
 				}
 				if len(loaded.Points) == 0 {
-					return nil, usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
+					return nil, c.usage("scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 				}
 				var about []cluster.Ref
 				for i := range loaded.Points {
 					about = append(about, loaded.Points[i].Workloads...)
 				}
-				opts, err := figures.options(cmd, loaded, about)
+				opts, err := figures.options(c.Command, loaded, about)
 				if err != nil {
 					return nil, err
 				}
 				if job.wanted {
-					return nil, job.write(cmd, s, loaded, shards)
+					return nil, job.write(c.Command, s, loaded, shards)
 				}
-				found, stopped := runSweep(cmd, s, loaded, results, shard, shards, opts)
+				found, stopped := runSweep(c, loaded, results, shard, shards, opts)
 				if found == nil {
 					return nil, stopped
 				}
-				if sharded {
+				if c.Flags().Changed("shards") || c.Flags().Changed("shard") {
 					found.Shard = &sweep.Shard{Index: shard, Count: shards}
 				}
 				return found, stopped
-			})
-		},
+			}),
+		}.run(s),
 	}
 	in.registerConfiguration(cmd)
 	figures.register(cmd, &in, false)
@@ -98,7 +97,7 @@ collect the reports.`,
 }
 
 // runSweep runs the points of a shard. If it is interrupted, the report is on the points done by then.
-func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
+func runSweep(c *call, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
 	if results != "" {
@@ -110,22 +109,21 @@ func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results 
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err, "points")
-	defer bar.done()
-	base, err := whatif.RunBase(cmd.Context(), loaded, opts)
+	count := c.bar.counts("points")
+	base, err := whatif.RunBase(c.Context(), loaded, opts)
 	if err != nil {
 		return nil, err
 	}
 	from, to := whatif.Shard(len(loaded.Points), shard, shards)
 	points := loaded.Points[from:to]
-	opts.Progress = func(last, done, total int) { bar.update(points[last].Name, done, total) }
-	found, known, err := whatif.Sweep(cmd.Context(), base, points, keys, store, opts)
+	opts.Progress = func(last, done, total int) { count(points[last].Name, done, total) }
+	found, known, err := whatif.Sweep(c.Context(), base, points, keys, store, opts)
 	if found == nil {
 		return nil, err
 	}
-	bar.done()
+	c.bar.done()
 	if known > 0 {
-		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
+		fmt.Fprintf(c.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
 	return sweep.New(base, loaded, from, found, nil, keys.Base(), opts, version), err
 }
@@ -139,14 +137,16 @@ func newMerge(s streams) *cobra.Command {
 sweep in one run. A shard may be given twice; a missing one is an error.`,
 		Example: `  simulate merge shard-*.json
   simulate merge shard-*.json -o csv > points.csv`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, sweep.Formats, nil, func() (*sweep.Report, error) {
-				if len(args) == 0 {
-					return nil, usage(cmd, "no report given; give those of all shards")
+		RunE: question[sweep.Report]{
+			out: &out, formats: sweep.Formats,
+			ask: func(c *call) (*sweep.Report, error) {
+				if len(c.args) == 0 {
+					return nil, c.usage("no report given; give those of all shards")
 				}
+				c.streams.in = nil // which can be read once alone
 				var parts []*sweep.Report
-				for _, file := range args {
-					data, err := readReport(cmd.Context(), streams{}, file)
+				for _, file := range c.args {
+					data, err := c.readReport(file)
 					if err != nil {
 						return nil, err
 					}
@@ -156,10 +156,10 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 					}
 					parts = append(parts, part)
 				}
-				whole, err := sweep.Merge(args, parts)
+				whole, err := sweep.Merge(c.args, parts)
 				return whole, asInput(err)
-			})
-		},
+			},
+		}.run(s),
 	}
 	out.register(cmd, sweep.Formats.Names())
 	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every point, however many there are")

@@ -198,9 +198,9 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 			ready, cases = append(ready, one), append(cases, one.Case)
 		}
 	}
-	bar := newProgress(s.err, "scenarios")
+	bar := newProgress(s.err)
 	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update(ready[last].path, done, len(cases)) })
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update("scenarios", ready[last].path, done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
 			one.status = exitFailed
@@ -240,7 +240,7 @@ func writeJUnit(file string, all []*tested) error {
 
 // text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
 func (t *tests) text(all []*tested) string {
-	var out page
+	var out lines
 	width := 0
 	for _, one := range all {
 		width = max(width, len(manifest.Clean(one.path)))
@@ -293,7 +293,7 @@ func (t *tests) text(all []*tested) string {
 }
 
 // step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *page, step *run.Step) {
+func (t *tests) step(out *lines, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
@@ -319,10 +319,10 @@ func (t *tests) step(out *page, step *run.Step) {
 	}
 }
 
-// page is text of whole lines: what names and messages hold starts none of its own.
-type page struct{ strings.Builder }
+// lines is text of whole lines: what names and messages hold starts none of its own.
+type lines struct{ strings.Builder }
 
-func (p *page) line(format string, args ...any) {
+func (p *lines) line(format string, args ...any) {
 	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 

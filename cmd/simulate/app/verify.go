@@ -35,25 +35,22 @@ they were, from their scheduling until their deletion.`,
   simulate verify dump.json --audit audit.log --earlier yesterday.json
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
   simulate verify - --report markdown=verify.md < dump.json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, verify.Formats, nil, func() (*verify.Report, error) {
-				if len(args) == 0 {
-					return nil, usage(cmd, "no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
+		RunE: question[verify.Report]{
+			out: &out, formats: verify.Formats,
+			ask: func(c *call) (*verify.Report, error) {
+				if len(c.args) == 0 {
+					return nil, c.usage("no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
 				}
-				asked, err := minAgreement(cmd, least)
+				asked, err := minAgreement(c.Command, least)
 				if err != nil {
 					return nil, err
 				}
-				opts.Dump = true
-				reader := newProgress(s.err, "MB")
-				opts.FS = reading{reader}
-				defer reader.done()
-				loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
+				opts.Dump, opts.FS = true, reading{c.bar}
+				loaded, err := unlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, c.args, nil, opts) })
 				if err != nil {
 					return nil, asInput(err)
 				}
-				reader.done()
-				if err := within.check(cmd, "pod", namespacesOf(loaded)); err != nil {
+				if err := within.check(c.Command, "pod", namespacesOf(loaded)); err != nil {
 					return nil, err
 				}
 				// Earlier dumps are admitted as this one is.
@@ -64,9 +61,7 @@ they were, from their scheduling until their deletion.`,
 				if err != nil {
 					return nil, asInput(err)
 				}
-				bar := newProgress(s.err, "pods")
-				defer bar.done()
-				result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
+				result, stopped := askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.counts("pods")})
 				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
 					return nil, asInput(stopped)
 				}
@@ -81,8 +76,8 @@ they were, from their scheduling until their deletion.`,
 				}
 				found := verify.New(result, asked, version)
 				return found, unless(found.Met(), stopped)
-			})
-		},
+			},
+		}.run(s),
 	}
 	flags := cmd.Flags()
 	within.register(cmd, true)
