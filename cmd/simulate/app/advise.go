@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/advice"
@@ -22,7 +24,7 @@ const (
 
 func newAdvise(s streams) *cobra.Command {
 	var in input
-	var out output
+	var out output.Flags
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
 		Use:   "advise TYPE/NAME [SCENARIO | MANIFEST...]",
@@ -62,12 +64,12 @@ the runs; --all shows the others.`,
 					return nil, err
 				}
 				found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
-					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.bar.counts("runs"),
+					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.bar.Counts("runs"),
 				})
 				if found == nil {
 					return nil, stopped
 				}
-				if out.opts.All {
+				if out.Options.All {
 					top = len(found.Candidates)
 				}
 				return advice.New(found, advice.Again{Input: in.again(c.Command, scenarios), Ties: in.tiesAgain(c.Command)}, top, version), stopped
@@ -79,8 +81,8 @@ the runs; --all shows the others.`,
 	in.namespace.register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
-	out.register(cmd, advice.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
+	out.Register(cmd, advice.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "show every candidate")
 	return cmd
 }
 
@@ -107,11 +109,11 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, names
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
 			"Job":       ": the template of a Job cannot change",
 		}[kind]
-		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
+		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
 	owner, err := s.Workload(namespace.of(target)[0], askadvice.Kinds...)
 	if err != nil {
-		return owner, usage(cmd, "%s", err)
+		return owner, exit.Usage(cmd, "%s", err)
 	}
 	return owner, nil
 }

@@ -8,9 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -18,7 +21,7 @@ import (
 // question is what a command asks. The frame checks the flags, shows the progress, and writes the report in each format that is asked for.
 type question[R any] struct {
 	in      *input // nil for a command that takes no scenario
-	out     *output
+	out     *output.Flags
 	formats report.Formats[R]
 	// check finds what is wrong with the command's own flags, which is reported with what is wrong with those of the output. Default: nothing.
 	check func(c *call) error
@@ -34,8 +37,8 @@ func (q question[R]) run(s streams) func(*cobra.Command, []string) error {
 }
 
 func (q question[R]) answer(c *call) error {
-	defer c.bar.done()
-	problems := q.out.check(c.Command, q.formats.Names())
+	defer c.bar.Done()
+	problems := q.out.Check(c.Command, q.formats.Names())
 	if q.check != nil {
 		problems = errors.Join(problems, q.check(c))
 	}
@@ -43,12 +46,15 @@ func (q question[R]) answer(c *call) error {
 		return problems
 	}
 	found, stopped := q.ask(c)
-	c.bar.done()
+	c.bar.Done()
 	if found == nil {
 		return stopped
 	}
-	return cmp.Or(q.out.write(c.streams, func(w io.Writer, format string, opts report.Options) error {
-		if q.write != nil {
+	return cmp.Or(q.out.Write(c.streams.out, func(w io.Writer, format string, opts report.Options) error {
+		switch {
+		case c.page != nil && format == "html":
+			return c.page.WriteHTML(w)
+		case q.write != nil:
 			return q.write(w, found, format, opts)
 		}
 		return q.formats.Write(w, found, format, opts)
@@ -61,14 +67,15 @@ type call struct {
 	streams
 	in   *input
 	args []string
-	bar  *progress
+	bar  *output.Progress
+	page *page.Page // in place of the html of the formats, if it is set
 }
 
 func newCall(cmd *cobra.Command, s streams, in *input, args []string) *call {
-	return &call{Command: cmd, streams: s, in: in, args: args, bar: newProgress(s.err)}
+	return &call{Command: cmd, streams: s, in: in, args: args, bar: output.NewProgress(s.err)}
 }
 
-func (c *call) usage(format string, args ...any) error { return usage(c.Command, format, args...) }
+func (c *call) usage(format string, args ...any) error { return exit.Usage(c.Command, format, args...) }
 
 // load reads the scenario that the flags and these arguments name.
 func (c *call) load(args []string) (*scenario.Scenario, error) {
@@ -81,8 +88,8 @@ func (c *call) run(args []string) (*simulation.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.bar.clear()
-	opts := simulation.Options{Progress: c.bar.counts("pods")}
+	defer c.bar.Clear()
+	opts := simulation.Options{Progress: c.bar.Counts("pods")}
 	if record := c.in.record(); record != nil {
 		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
 	}
@@ -111,10 +118,10 @@ func ran[R any](ask func(c *call, result *simulation.Result) (*R, error)) func(*
 	}
 }
 
-// unless is the error of an answer: errUnmet if it is whole and not what the user expects of it.
+// unless is the error of an answer: exit.ErrUnmet if it is whole and not what the user expects of it.
 func unless(met bool, stopped error) error {
 	if stopped == nil && !met {
-		return errUnmet
+		return exit.ErrUnmet
 	}
 	return stopped
 }

@@ -5,22 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
-	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -83,7 +82,7 @@ func (f *failures) check(cmd *cobra.Command) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }
@@ -91,7 +90,7 @@ func (f *failures) check(cmd *cobra.Command) error {
 func newBlast(s streams) *cobra.Command {
 	in := input{federated: true}
 	var f failures
-	var out output
+	var out output.Flags
 	var base baseline
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO | MANIFEST...]",
@@ -118,16 +117,9 @@ With --baseline, print the differences from a stored report instead, in the form
 			if base.file != "" {
 				return since(&base, q, blast.Decode, diff.NewBlast).run(s)(cmd, args)
 			}
-			var shown *page.Page
-			q.write = func(w io.Writer, found *blast.Report, format string, opts report.Options) error {
-				if format == "html" {
-					return shown.WriteHTML(w)
-				}
-				return blast.Formats.Write(w, found, format, opts)
-			}
 			q.ask = ran(func(c *call, result *simulation.Result) (*blast.Report, error) {
 				found, stopped := f.analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
-				if found == nil || !out.has("html") {
+				if found == nil || !out.Has("html") {
 					return found, stopped
 				}
 				judged := make([][]expect.Expectation, len(result.Steps))
@@ -139,8 +131,8 @@ With --baseline, print the differences from a stored report instead, in the form
 				}
 				ran := run.New(result, judged, version)
 				ran.AddCycles(result, func(*run.Step) bool { return true })
-				shown = ran.Page()
-				shown.Data.Blast = found
+				c.page = ran.Page()
+				c.page.Data.Blast = found
 				return found, stopped
 			})
 			return q.run(s)(cmd, args)
@@ -152,9 +144,9 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.namespace.register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
-	out.register(cmd, blast.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
+	out.Register(cmd, blast.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd
 }
 
@@ -193,15 +185,15 @@ func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*b
 	if err := f.known(c.Command, steps, opts); err != nil {
 		return nil, err
 	}
-	count := c.bar.counts("failures")
+	count := c.bar.Counts("failures")
 	var all []blast.Blasted
 	for i := range steps {
 		blasted, err := f.after(c.Context(), result.Scenario, &steps[i], opts, recover, count)
 		switch {
-		case interrupted(err) && i > 0:
+		case exit.Interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
 			return blast.New(result, all, opts, f.filter, recover, version), err
-		case interrupted(err) && recover:
+		case exit.Interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
 			lost, again := f.after(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
 			if again != nil {
@@ -230,7 +222,7 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if len(levels) == 0 || len(opts.Levels) > 0 {
 		var err error
 		if analysis, err = askblast.Lost(step.State, opts); err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
@@ -245,11 +237,11 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	quorum, err := askblast.Quorums(step.State, opts.Quorum)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	risks, err := risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed})
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	if opts.Only != nil {
 		risks.Workloads = slices.DeleteFunc(risks.Workloads, func(w risk.Workload) bool { return !opts.Only[w.Workload] })
@@ -280,7 +272,7 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		problems = append(problems, problem)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/capacity"
@@ -22,7 +24,7 @@ func newCapacity(s streams) *cobra.Command {
 	var survive survival
 	var step string
 	var upTo int
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "capacity [TYPE/NAME...] [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
@@ -63,17 +65,17 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				if c.Flags().Changed("up-to") {
 					opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
 				}
-				opts.Progress = c.bar.counts("workloads")
+				opts.Progress = c.bar.Counts("workloads")
 				answers, stopped := askcapacity.Find(c.Context(), result, asked, opts)
 				if answers == nil {
 					return nil, stopped
 				}
 				var safety []askcapacity.Safety
 				if stopped == nil {
-					opts.Progress = c.bar.counts("tries")
+					opts.Progress = c.bar.Counts("tries")
 					safety, stopped = askcapacity.Safe(c.Context(), result, opts)
 				}
-				if stopped != nil && !interrupted(stopped) {
+				if stopped != nil && !exit.Interrupted(stopped) {
 					return nil, stopped
 				}
 				return capacity.New(result, answers, safety, opts, version), stopped
@@ -88,9 +90,9 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
-	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
+	out.Register(cmd, capacity.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
+	flags.BoolVar(&out.Options.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
 
@@ -122,7 +124,7 @@ func runBase(c *call, args []string, step string) (*simulation.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return simulation.Run(c.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: c.bar.counts("pods")})
+	return simulation.Run(c.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: c.bar.Counts("pods")})
 }
 
 // stepsOf returns the names of the steps of a run.
@@ -139,7 +141,7 @@ func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
-	return usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
+	return exit.Usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
 }
 
 // survival holds the flags that select the failures to survive.

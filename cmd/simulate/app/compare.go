@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -26,7 +28,7 @@ func newCompare(s streams) *cobra.Command {
 	var figures numbers
 	var rules rulesFlags
 	var names []string
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO | MANIFEST...]",
 		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
@@ -74,7 +76,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 					}
 				}
 				if err := errors.Join(problems...); err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
 				if len(variants) == 0 {
 					return nil, c.usage("nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
@@ -87,7 +89,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 				if err != nil {
 					return nil, err
 				}
-				count := c.bar.counts("variants")
+				count := c.bar.Counts("variants")
 				opts.Progress = func(last, done, total int) { count(variants[last].Name, done, total) }
 				base, found, stopped := runVariants(c.Context(), loaded, variants, opts)
 				if found == nil {
@@ -103,7 +105,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	figures.register(cmd, &in, true)
 	in.namespace.register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
-	out.register(cmd, compare.Formats.Names())
+	out.Register(cmd, compare.Formats.Names())
 	return cmd
 }
 
@@ -143,7 +145,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		}
 	}
 	if len(problems) > 0 {
-		return nil, usage(cmd, "%s", strings.Join(problems, "\n"))
+		return nil, exit.Usage(cmd, "%s", strings.Join(problems, "\n"))
 	}
 	return picked, nil
 }
@@ -164,7 +166,7 @@ func (r *rulesFlags) register(cmd *cobra.Command) {
 // variants returns one variant for each rule and keys. The rule none takes no keys, and only soft rules take weights.
 func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenario.Variant, error) {
 	if len(r.keys) > 0 && len(r.rules) == 0 {
-		return nil, usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
+		return nil, exit.Usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
 	}
 	var problems []string
 	for _, word := range r.rules {
@@ -184,7 +186,7 @@ func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenari
 		over = append(over, terms)
 	}
 	if len(problems) > 0 {
-		return nil, usage(cmd, "%s", strings.Join(problems, "\n"))
+		return nil, exit.Usage(cmd, "%s", strings.Join(problems, "\n"))
 	}
 	var made []scenario.Variant
 	for _, word := range r.rules {
@@ -300,7 +302,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return opts, usage(cmd, "%s", err)
+		return opts, exit.Usage(cmd, "%s", err)
 	}
 	return opts, nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -18,7 +20,7 @@ import (
 
 func newDiff(s streams) *cobra.Command {
 	var fails unwanted
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Show what differs between two stored reports, and fail on unwanted differences",
@@ -60,9 +62,9 @@ reported, but do not count as differences.`,
 		}.run(s),
 	}
 	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
-	out.register(cmd, diff.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every difference, however many there are")
+	out.Register(cmd, diff.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, on one line")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every difference, however many there are")
 	return cmd
 }
 
@@ -76,7 +78,7 @@ func compareFiles(c *call, oldFile, newFile string) (*diff.Report, error) {
 			return nil, err
 		}
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
 			return nil, c.usage("%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
@@ -90,21 +92,21 @@ func compareFiles(c *call, oldFile, newFile string) (*diff.Report, error) {
 	if kinds[0] == run.Kind {
 		old, err := run.Decode(oldFile, data[0])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		new, err := run.Decode(newFile, data[1])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		found = diff.New(old, new, version)
 	} else {
 		old, err := blast.Decode(oldFile, data[0])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		new, err := blast.Decode(newFile, data[1])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		found = diff.NewBlast(old, new, version)
 	}
@@ -113,11 +115,11 @@ func compareFiles(c *call, oldFile, newFile string) (*diff.Report, error) {
 }
 
 func (c *call) readReport(file string) ([]byte, error) {
-	data, err := unlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.streams.in, file) })
-	if interrupted(err) {
+	data, err := exit.UnlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.streams.in, file) })
+	if exit.Interrupted(err) {
 		return nil, err
 	}
-	return data, asInput(err)
+	return data, exit.Input(err)
 }
 
 // unwanted is the flag that selects the differences to fail on.
@@ -138,7 +140,7 @@ func (u *unwanted) check(cmd *cobra.Command, of string) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }
@@ -185,7 +187,7 @@ func since[R any](b *baseline, asked question[R], decode func(file string, data 
 			}
 			old, err := decode(b.file, data)
 			if err != nil {
-				return nil, asInput(err)
+				return nil, exit.Input(err)
 			}
 			new, err := asked.ask(c)
 			if err != nil {

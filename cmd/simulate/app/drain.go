@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/drain"
@@ -17,7 +19,7 @@ import (
 func newDrain(s streams) *cobra.Command {
 	var in input
 	var step string
-	var out output
+	var out output.Flags
 	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
@@ -64,8 +66,8 @@ where -n names another namespace.`,
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.register(cmd, drain.Formats.Names())
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, drain.Formats.Names())
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
@@ -103,7 +105,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > maxNames {
 			names = append(names, "…")
 		}
-		return usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
+		return exit.Usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
 	}
 	return nil
 }

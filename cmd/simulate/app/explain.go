@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -28,7 +30,7 @@ func newExplain(s streams) *cobra.Command {
 	in := input{federated: true}
 	var of askexplain.Question
 	var nodes []string
-	var out output
+	var out output.Flags
 	var narrative bool
 	cmd := &cobra.Command{
 		Use:   "explain TYPE/NAME [SCENARIO | MANIFEST...]",
@@ -46,8 +48,8 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 		RunE: question[explain.Report]{
 			in: &in, out: &out, formats: explain.Formats,
 			check: func(c *call) error {
-				if narrative && out.format != "text" {
-					return c.usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
+				if narrative && out.Format != "text" {
+					return c.usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.Format)
 				}
 				return nil
 			},
@@ -70,10 +72,10 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
 					of.Namespace, of.Name = namespace, name // as reports name a pod
 				}
-				if !out.opts.All {
+				if !out.Options.All {
 					of.Most = explainPods
 				}
-				count := c.bar.counts("runs")
+				count := c.bar.Counts("runs")
 				result, pods, more, err := askexplain.Pods(c.Context(), loaded, of, askexplain.Options{
 					Progress: func(done, total int) { count("explaining", done, total) },
 				})
@@ -82,7 +84,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if notFound {
 					stopped = nil
 				}
-				if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+				if stopped != nil && !(exit.Interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
 					return nil, stopped
 				}
 				about := of
@@ -120,8 +122,8 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
-	out.register(cmd, explain.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
+	out.Register(cmd, explain.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }
 
@@ -181,12 +183,12 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	}
 	switch {
 	case len(names) > 0:
-		return usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
+		return exit.Usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
 	case len(kinds) > 0:
-		return usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
+		return exit.Usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
 	}
 	_, _, err := scenario.ParseTarget(target)
-	return usage(cmd, "nothing to explain: %s", err)
+	return exit.Usage(cmd, "nothing to explain: %s", err)
 }
 
 // isKind reports whether the word names the kind, as kubectl does: flinkdeployment, or flinkdeployments.flink.apache.org.

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -126,10 +128,10 @@ func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
 // walkthrough. Manifests in place of a scenario are read as with -f.
-func (i *input) load(cmd *cobra.Command, s streams, bar *progress, args []string) (*scenario.Scenario, error) {
-	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, bar, args) })
+func (i *input) load(cmd *cobra.Command, s streams, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, bar, args) })
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	if loaded.Federated() && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
@@ -150,14 +152,14 @@ func notFederated(command string, s *scenario.Scenario) error {
 	for _, m := range s.Members {
 		names = append(names, m.Name)
 	}
-	return &inputError{err: fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
-		s.File, command, strings.Join(names, ", "))}
+	return exit.Input(fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
+		s.File, command, strings.Join(names, ", ")))
 }
 
-func (i *input) read(cmd *cobra.Command, s streams, bar *progress, args []string) (*scenario.Scenario, error) {
-	defer bar.clear()
+func (i *input) read(cmd *cobra.Command, s streams, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	defer bar.Clear()
 	opts := i.opts
-	opts.Plugins, opts.FS = s.plugins, reading{bar}
+	opts.Plugins, opts.FS = s.plugins, output.Reading{Bar: bar}
 	for _, flag := range i.overlay {
 		if cmd.Flags().Changed(flag.Name) {
 			opts.Flags = append(opts.Flags, flag)
@@ -184,11 +186,11 @@ func (i *input) read(cmd *cobra.Command, s streams, bar *progress, args []string
 	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	case len(args) == 0:
-		return nil, usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
+		return nil, exit.Usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
 	}
 	loaded, err := loader.Load(args[0], opts)
 	if err == nil && asked != "" {
-		return nil, usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
+		return nil, exit.Usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
 	}
 	return loaded, err
 }
@@ -203,9 +205,9 @@ func (i *input) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...
 	files, aScenario = slices.Concat(i.files, manifests), len(args) > len(manifests)
 	switch {
 	case aScenario && len(i.cluster)+len(i.files)+len(besides) > 0:
-		return nil, false, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
+		return nil, false, exit.Usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
 	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
-		return nil, false, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
+		return nil, false, exit.Usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	}
 	return files, aScenario, nil
 }
@@ -231,9 +233,9 @@ func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, er
 	case len(problems) > 0:
 		return nil, errors.Join(problems...)
 	case len(scenarios) > 1:
-		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
+		return nil, exit.Usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	case len(scenarios) == 1 && len(manifests) > 0:
-		return nil, usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
+		return nil, exit.Usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
 	}
 	return manifests, nil
 }
@@ -274,7 +276,7 @@ func (n *namespace) target(cmd *cobra.Command, target string) (cluster.Ref, erro
 		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.name)
 	}
 	if err != nil {
-		return ref, usage(cmd, "%s", err)
+		return ref, exit.Usage(cmd, "%s", err)
 	}
 	return ref, nil
 }
@@ -305,12 +307,4 @@ func (c *call) nothingNamed(files []string, problem, remedy string, kinds []stri
 // isManifest reports whether a word is the name of a file rather than of an object.
 func isManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
-}
-
-// asInput marks an error, if there is one, as wrong input.
-func asInput(err error) error {
-	if err == nil || errors.As(err, new(*inputError)) {
-		return err
-	}
-	return &inputError{err: err}
 }

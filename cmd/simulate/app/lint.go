@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/lint"
@@ -19,10 +20,10 @@ func newLint(s streams) *cobra.Command {
 	var chosen asklint.Options
 	var failOn string
 	var listed bool
-	var out output
+	var out output.Flags
 	check := func(c *call) error {
 		var problems error
-		if listed && (out.format == "sarif" || len(out.reports) > 0) {
+		if listed && (out.Format == "sarif" || len(out.Reports) > 0) {
 			problems = c.usage("--list prints text, json or yaml; leave out -o sarif and --report")
 		}
 		return errors.Join(checkLint(c, chosen, failOn), problems)
@@ -31,7 +32,7 @@ func newLint(s streams) *cobra.Command {
 		if err := in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
 			return nil, err
 		}
-		chosen.Progress = c.bar.counts("workloads")
+		chosen.Progress = c.bar.Counts("workloads")
 		linted, stopped := asklint.Run(c.Context(), result, chosen)
 		if linted == nil {
 			return nil, stopped
@@ -75,9 +76,9 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
-	out.register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
-	flags.BoolVar(&out.opts.All, "all", false, "list every finding, those ignored included")
+	out.Register(cmd, lint.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
+	flags.BoolVar(&out.Options.All, "all", false, "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))

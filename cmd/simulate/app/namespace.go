@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -54,7 +55,7 @@ func (n *namespace) check(cmd *cobra.Command, what string, known []string) error
 	if n.name == "" || slices.Contains(known, n.name) {
 		return nil
 	}
-	return usage(cmd, "-n: no %s is in namespace %q; %s", what, n.name, scenario.Choices(n.name, known))
+	return exit.Usage(cmd, "-n: no %s is in namespace %q; %s", what, n.name, scenario.Choices(n.name, known))
 }
 
 // namespacesIn are the namespaces in which there is a pod after some step.

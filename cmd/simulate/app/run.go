@@ -2,18 +2,16 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
-	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -22,7 +20,7 @@ import (
 
 func newRun(s streams) *cobra.Command {
 	in := input{federated: true}
-	var out output
+	var out output.Flags
 	var base baseline
 	var every outcomes
 	var onPage pageFailures
@@ -69,28 +67,21 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			if base.file != "" {
 				return since(&base, q, run.Decode, diff.New).run(s)(cmd, args)
 			}
-			var shown *page.Page
-			q.write = func(w io.Writer, found *run.Report, format string, opts report.Options) error {
-				if format == "html" {
-					return shown.WriteHTML(w)
-				}
-				return run.Formats.Write(w, found, format, opts)
-			}
 			q.ask = func(c *call) (*run.Report, error) {
 				result, found, stopped := c.report(verbose, func(step *run.Step) bool {
-					return out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
+					return out.Any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
 				})
 				if found == nil {
 					return nil, stopped
 				}
-				shown = found.Page()
-				if out.has("html") && stopped == nil {
+				c.page = found.Page()
+				if out.Has("html") && stopped == nil {
 					failures, err := onPage.of(c, result)
 					if err != nil {
 						return nil, err
 					}
 					if failures != nil {
-						shown.Data.Blast = failures
+						c.page.Data.Blast = failures
 					}
 				}
 				return found, unless(found.Met(), stopped)
@@ -105,10 +96,10 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
-	out.register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step")
+	out.Register(cmd, run.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary, one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
@@ -119,7 +110,7 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 		return nil, nil, stopped
 	}
 	if verbose {
-		c.bar.clear()
+		c.bar.Clear()
 		cycles := result.Cycles
 		fmt.Fprintf(c.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
@@ -128,7 +119,7 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 		return nil, nil, err
 	}
 	judged, err := c.judge(result)
-	if interrupted(err) { // the placements are known
+	if exit.Interrupted(err) { // the placements are known
 		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
 		if result.Partial == "" {
 			result.Partial = "interrupted before the expectations were checked"
@@ -148,11 +139,5 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 
 // judge checks what the scenario expects, and shows its progress through the failures.
 func (c *call) judge(result *simulation.Result) ([][]expect.Expectation, error) {
-	return expect.Judge(c.Context(), result, c.bar.counts("failures"))
-}
-
-// isTerminal reports whether the writer is a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	return expect.Judge(c.Context(), result, c.bar.Counts("failures"))
 }

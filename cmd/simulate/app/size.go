@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -19,7 +21,7 @@ func newSize(s streams) *cobra.Command {
 	var in input
 	var survive survival
 	var step string
-	var out output
+	var out output.Flags
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
 		Use:   "size [SCENARIO | MANIFEST...]",
@@ -58,7 +60,7 @@ those of a dump, are placed again.`,
 					return nil, c.usage("%s", err)
 				}
 				opts.Less = !c.Flags().Changed("tries")
-				opts.Progress = c.bar.counts("clusters")
+				opts.Progress = c.bar.Counts("clusters")
 				sizing, stopped := capacity.Size(c.Context(), loaded, opts)
 				var wrong *capacity.InputError
 				if errors.As(stopped, &wrong) {
@@ -72,7 +74,7 @@ those of a dump, are placed again.`,
 					if err == nil {
 						safety, err = capacity.Safe(c.Context(), result, opts.Options)
 					}
-					if interrupted(err) {
+					if exit.Interrupted(err) {
 						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
 					} else if err != nil {
 						return nil, err
@@ -89,7 +91,7 @@ those of a dump, are placed again.`,
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
 	survive.register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
-	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
+	out.Register(cmd, size.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
 	return cmd
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -17,7 +19,7 @@ func newSweep(s streams) *cobra.Command {
 	assumed := assumedNodes
 	in := input{federated: true, nodes: &assumed}
 	var figures numbers
-	var out output
+	var out output.Flags
 	var results string
 	var shard, shards int
 	var job jobFlags
@@ -39,7 +41,7 @@ collect the reports.`,
   simulate sweep scenario.yaml --job --results-claim sweeps --image registry.example.com/faultline:1.0 > job.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "got %d scenarios; give one", len(args))
+				return exit.Usage(cmd, "got %d scenarios; give one", len(args))
 			}
 			return nil
 		},
@@ -91,8 +93,8 @@ collect the reports.`,
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
-	out.register(cmd, sweep.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
 	return cmd
 }
 
@@ -109,7 +111,7 @@ func runSweep(c *call, loaded *scenario.Scenario, results string, shard, shards 
 	if err != nil {
 		return nil, err
 	}
-	count := c.bar.counts("points")
+	count := c.bar.Counts("points")
 	base, err := whatif.RunBase(c.Context(), loaded, opts)
 	if err != nil {
 		return nil, err
@@ -121,7 +123,7 @@ func runSweep(c *call, loaded *scenario.Scenario, results string, shard, shards 
 	if found == nil {
 		return nil, err
 	}
-	c.bar.done()
+	c.bar.Done()
 	if known > 0 {
 		fmt.Fprintf(c.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
@@ -129,7 +131,7 @@ func runSweep(c *call, loaded *scenario.Scenario, results string, shard, shards 
 }
 
 func newMerge(s streams) *cobra.Command {
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "merge REPORT...",
 		Short: "Merge the reports of a sweep's shards",
@@ -152,16 +154,16 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 					}
 					part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
 					if err != nil {
-						return nil, asInput(err)
+						return nil, exit.Input(err)
 					}
 					parts = append(parts, part)
 				}
 				whole, err := sweep.Merge(c.args, parts)
-				return whole, asInput(err)
+				return whole, exit.Input(err)
 			},
 		}.run(s),
 	}
-	out.register(cmd, sweep.Formats.Names())
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names())
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
 	return cmd
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report/verify"
@@ -19,7 +21,7 @@ func newVerify(s streams) *cobra.Command {
 	var sources askverify.Sources
 	var least string
 	var within namespace
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
 		Short: "Count how many placements of a real cluster are on one of the scheduler's best nodes",
@@ -45,10 +47,10 @@ they were, from their scheduling until their deletion.`,
 				if err != nil {
 					return nil, err
 				}
-				opts.Dump, opts.FS = true, reading{c.bar}
-				loaded, err := unlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, c.args, nil, opts) })
+				opts.Dump, opts.FS = true, output.Reading{Bar: c.bar}
+				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, c.args, nil, opts) })
 				if err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
 				if err := within.check(c.Command, "pod", namespacesOf(loaded)); err != nil {
 					return nil, err
@@ -59,11 +61,11 @@ they were, from their scheduling until their deletion.`,
 				}
 				history, err := askverify.ReadHistory(sources)
 				if err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
-				result, stopped := askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.counts("pods")})
+				result, stopped := askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.Counts("pods")})
 				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
-					return nil, asInput(stopped)
+					return nil, exit.Input(stopped)
 				}
 				if result == nil {
 					return nil, stopped
@@ -89,9 +91,9 @@ they were, from their scheduling until their deletion.`,
 	registerStrict(cmd, &opts.Strict)
 	registerScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
-	out.register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, verify.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
+	flags.BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
@@ -102,7 +104,7 @@ func minAgreement(cmd *cobra.Command, given string) (*float64, error) {
 	}
 	least, err := strconv.ParseFloat(strings.TrimSuffix(given, "%"), 64)
 	if err != nil || !(least >= 0 && least <= 100) {
-		return nil, usage(cmd, "--min-agreement: %q is not a percentage; give a number from 0 to 100, for example 95%%", given)
+		return nil, exit.Usage(cmd, "--min-agreement: %q is not a percentage; give a number from 0 to 100, for example 95%%", given)
 	}
 	return &least, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -44,7 +45,7 @@ func (n *namespace) named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 		named = append(named, name+rest)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, usage(cmd, "%s", err)
+		return nil, exit.Usage(cmd, "%s", err)
 	}
 	return named, nil
 }

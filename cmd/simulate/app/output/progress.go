@@ -1,4 +1,4 @@
-package app
+package output
 
 import (
 	"io"
@@ -15,9 +15,9 @@ var began = time.Now()
 
 const quiet = 500 * time.Millisecond
 
-// progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
+// Progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
 // itself if the work does not say for a while how far it is.
-type progress struct {
+type Progress struct {
 	out   io.Writer
 	shown bool
 
@@ -28,8 +28,8 @@ type progress struct {
 	what  string
 }
 
-func newProgress(out io.Writer) *progress {
-	p := &progress{out: out, shown: isTerminal(out)}
+func NewProgress(out io.Writer) *Progress {
+	p := &Progress{out: out, shown: isTerminal(out)}
 	if p.shown {
 		p.timer = time.AfterFunc(time.Until(began.Add(quiet)), func() {
 			p.mu.Lock()
@@ -43,12 +43,12 @@ func newProgress(out io.Writer) *progress {
 	return p
 }
 
-// counts returns a function that shows what is at work, and how many of the unit are done. The total is -1 if it is not known.
-func (p *progress) counts(unit string) func(what string, done, total int) {
+// Counts returns a function that shows what is at work, and how many of the unit are done. The total is -1 if it is not known.
+func (p *Progress) Counts(unit string) func(what string, done, total int) {
 	return func(what string, done, total int) { p.update(unit, what, done, total) }
 }
 
-func (p *progress) update(unit, what string, done, total int) {
+func (p *Progress) update(unit, what string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shown || time.Since(began) < quiet {
@@ -75,7 +75,7 @@ func (p *progress) update(unit, what string, done, total int) {
 }
 
 // short is the text cut to half a line, which leaves room for the numbers.
-func (p *progress) short(text string) string {
+func (p *Progress) short(text string) string {
 	runes, most := []rune(manifest.Clean(text)), max(width(p.out)/2, 10)
 	if len(runes) <= most {
 		return string(runes)
@@ -83,25 +83,25 @@ func (p *progress) short(text string) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// done removes the bar.
-func (p *progress) done() {
+// Done removes the bar.
+func (p *Progress) Done() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	p.clear()
+	p.Clear()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shown = false
 }
 
-// clear removes the bar until there is more to show.
-func (p *progress) clear() {
+// Clear removes the bar until there is more to show.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove()
 }
 
-func (p *progress) remove() {
+func (p *Progress) remove() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 		p.bar = nil
