@@ -1,5 +1,6 @@
 // Package web serves the playground's page and the engine that answers it: on this machine, or as files for any web host, with the engine in
-// them. bundle holds what build.mjs makes of page and of the page of reports.
+// them. shared has the scripts of this page and of that of reports. build.mjs makes bundle of it and of page, and the bundle of
+// pkg/report/format/page of it and of report.
 package web
 
 import (

@@ -157,10 +157,11 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 
 // What a pod waits for is said in the words of the text report, wherever the page speaks of it.
 func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
-	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 4, Pending: 3}, Pods: []run.Pod{
+	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 5, Pending: 4}, Pods: []run.Pod{
 		{Namespace: "default", Name: "gang", Status: "Pending", Untried: "1 of 2 pods of its gang are there"},
 		{Namespace: "default", Name: "other", Status: "Pending", Untried: `left to the scheduler "other"`},
 		{Namespace: "default", Name: "broken", Status: "Pending", Message: "running Filter: no such key", Reason: v1.PodReasonSchedulerError},
+		{Namespace: "default", Name: "gated", Status: v1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates", Gates: []string{"example.com/quota", "b"}},
 		{Namespace: "default", Name: "db", Status: "NotReady", Node: "b", Waits: "waits for its volume, attached to a", Message: `Multi-Attach error for volume "v"`},
 	}}}}
 	b := browsertest.Start(t)
@@ -168,6 +169,7 @@ func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 	pending := []string{
 		"Not tried: 1 of 2 pods of its gang are there (no event and no condition says so)", `Left to the scheduler "other"`,
 		"running Filter: no such key", "SchedulerError: a plugin failed, and the scheduler tries the pod again and again",
+		"Scheduling is blocked due to non-empty scheduling gates", "Gates: example.com/quota, b",
 	}
 	b.Has(".part-pending", pending...)
 	b.Has("#map .tray", pending...)

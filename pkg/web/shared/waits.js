@@ -1,15 +1,18 @@
 // What a pod waits for, in the words of the text report.
 
-const LEFT_TO = "left to the scheduler ", VOLUME = "waits for its volume, attached to ";
+const LEFT_TO = "left to the scheduler ",
+  VOLUME = "waits for its volume, attached to ";
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
 // untriedWords say why the scheduler does not try a pod, and that kubectl does not show it.
-const untriedWords = (untried) => untried.startsWith(LEFT_TO)
-  ? sentence(untried) : `Not tried: ${untried} (no event and no condition says so)`;
+const untriedWords = (untried) =>
+  untried.startsWith(LEFT_TO) ? sentence(untried) : `Not tried: ${untried} (no event and no condition says so)`;
 
-// waitsOf are the lines on a pod that has no node or has not started: what kubectl shows of it, and what there is to say besides.
-export function waitsOf({message, reason, untried, waits}) {
+// waitsOf are the lines on a pod that has no node or has not started: what kubectl shows of it, and what there is to
+// say besides.
+/** @param {{message?: string, reason?: string, untried?: string, waits?: string, gates?: string[]}} pod */
+export function waitsOf({message, reason, untried, waits, gates}) {
   const lines = [];
   if (waits) {
     lines.push(sentence(waits));
@@ -17,8 +20,10 @@ export function waitsOf({message, reason, untried, waits}) {
   } else if (message || !untried) {
     lines.push(message?.startsWith(VOLUME) ? sentence(message) : message || "kube-scheduler gave no message");
   }
-  if (reason === "SchedulerError") lines.push(`${reason}: a plugin failed, and the scheduler tries the pod again and again`);
+  if (reason === "SchedulerError")
+    lines.push(`${reason}: a plugin failed, and the scheduler tries the pod again and again`);
   if (untried) lines.push(untriedWords(untried));
+  if (gates) lines.push(`Gates: ${gates.join(", ")}`);
   return lines;
 }
 

@@ -15,20 +15,27 @@ export function percent(share) {
 // figure is a number with three digits that mean something.
 export const figure = (n) => String(Number(n.toPrecision(3)));
 
-export const listed = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
+export const listed = (words) =>
+  words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
 
 // noun is what a failure domain of the level is called.
 export function noun(key) {
   switch (key) {
-    case "topology.kubernetes.io/region": return "region";
-    case "topology.kubernetes.io/zone": return "zone";
-    case HOSTNAME: return "node";
+    case "topology.kubernetes.io/region":
+      return "region";
+    case "topology.kubernetes.io/zone":
+      return "zone";
+    case HOSTNAME:
+      return "node";
   }
   return key.slice(key.lastIndexOf("/") + 1);
 }
 
 // firsts names the first ones and counts the others.
-export const firsts = (names, most) => names.length <= most + 1 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
+export const firsts = (names, most) =>
+  names.length <= most + 1
+    ? names.join(", ")
+    : `${names.slice(0, most).join(", ")} and ${number(names.length - most)} more`;
 
 // titleOf is the noun as a title begins with it.
 export const titleOf = (key) => noun(key)[0].toUpperCase() + noun(key).slice(1);

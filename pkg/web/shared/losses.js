@@ -5,11 +5,17 @@ import {blast, byName, domainOf, livesWithNode, nodesOf, qualified, steps, workl
 // blastStep is what was found out about failures after the step; undefined if nothing was.
 export const blastStep = (step) => blast?.steps.find((looked) => looked.name === step.name);
 
-// failureOf is the failure of exactly these domains; undefined if it was not looked at. Asked are those that were looked at alone.
+// failureOf is the failure of exactly these domains; undefined if it was not looked at. Asked are those that were
+// looked at alone.
 export function failureOf(step, key, domains) {
-  const same = (failure) => failure.domains.length === domains.length && failure.domains.every((domain) => domains.includes(domain));
-  return blastStep(step)?.levels.find((level) => level.topologyKey === key)?.failures.find(same)
-    ?? blast?.asked?.find((of) => of.step === step.name && of.key === key && same(of.failure))?.failure;
+  const same = (failure) =>
+    failure.domains.length === domains.length && failure.domains.every((domain) => domains.includes(domain));
+  return (
+    blastStep(step)
+      ?.levels.find((level) => level.topologyKey === key)
+      ?.failures.find(same) ??
+    blast?.asked?.find((of) => of.step === step.name && of.key === key && same(of.failure))?.failure
+  );
 }
 
 // recoveryOf is what came back after a failure, and of which failure that was looked at: {recovery, like}.
@@ -26,8 +32,9 @@ export function failing(step, key, domains) {
   return new Set(nodes.filter((node) => domains.includes(domainOf(node, key))).map((node) => node.name));
 }
 
-// lossOf counts what the failure of the nodes takes, from the placements alone: {pods, of, others, workloads}, where others are
-// lost pods that count in no share, and each of the workloads has {key, lost, replicas, pods}, the largest share first.
+// lossOf counts what the failure of the nodes takes, from the placements alone: {pods, of, others, workloads}, where
+// others are lost pods that count in no share, and each of the workloads has {key, lost, replicas, pods}, the largest
+// share first.
 export function lossOf(step, nodes) {
   const loss = {pods: 0, of: 0, others: 0};
   const workloads = new Map();
@@ -41,7 +48,8 @@ export function lossOf(step, nodes) {
       continue;
     }
     const key = workloadOf(pod);
-    if (!workloads.has(key)) workloads.set(key, {key, namespace: pod.namespace, workload: pod.workload, lost: 0, replicas: 0, pods: []});
+    if (!workloads.has(key))
+      workloads.set(key, {key, namespace: pod.namespace, workload: pod.workload, lost: 0, replicas: 0, pods: []});
     const of = workloads.get(key);
     of.replicas++;
     if (lost) {
@@ -49,10 +57,12 @@ export function lossOf(step, nodes) {
       of.pods.push(pod);
     }
   }
-  loss.workloads = [...workloads.values()].filter((of) => of.lost > 0)
+  loss.workloads = [...workloads.values()]
+    .filter((of) => of.lost > 0)
     .sort((a, b) => b.lost * a.replicas - a.lost * b.replicas || b.lost - a.lost || byName(a.key, b.key));
   return loss;
 }
 
 // takes is "2 of 3 of deployment/web".
-export const takes = (radius) => `${radius.lost} of ${radius.replicas} of ${qualified(radius.namespace ?? "", radius.workload)}`;
+export const takes = (radius) =>
+  `${radius.lost} of ${radius.replicas} of ${qualified(radius.namespace ?? "", radius.workload)}`;

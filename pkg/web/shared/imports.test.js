@@ -2,8 +2,14 @@ import assert from "node:assert/strict";
 import {readdirSync, readFileSync} from "node:fs";
 import test from "node:test";
 
-const modules = new Map(readdirSync(import.meta.dirname).filter((name) => /(?<!\.test)\.js$/.test(name)).map((name) =>
-  [name, [...readFileSync(`${import.meta.dirname}/${name}`, "utf8").matchAll(/ from "\.\/([^"]+)";/g)].map(([, of]) => of)]));
+const modules = new Map(
+  readdirSync(import.meta.dirname)
+    .filter((name) => /(?<!\.test)\.js$/.test(name))
+    .map((name) => [
+      name,
+      [...readFileSync(`${import.meta.dirname}/${name}`, "utf8").matchAll(/ from "\.\/([^"]+)";/g)].map(([, of]) => of),
+    ]),
+);
 
 // Every module can be read, and tested, after those that it imports alone.
 test("no imports go in a circle", () => {

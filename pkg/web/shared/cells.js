@@ -11,17 +11,29 @@ export const isFound = (node) => view.found?.node === node.name;
 
 // cellsOf draws a group's nodes as cells of one canvas, which the arrow keys walk.
 export function cellsOf(world, nodes, place) {
-  const size = world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : world.nodes.length > 200 ? 16 : WITH_FIGURES;
+  const size =
+    world.nodes.length > 2000 ? 9 : world.nodes.length > 400 ? 12 : world.nodes.length > 200 ? 16 : WITH_FIGURES;
   const canvas = h("canvas", {
-    tabindex: "0", role: "application", "aria-roledescription": "map of nodes", "data-focus": "cells " + place,
+    tabindex: "0",
+    role: "application",
+    "aria-roledescription": "map of nodes",
+    "data-focus": "cells " + place,
     "aria-label": `${count(nodes.length, "node")} as cells; the arrow keys walk, Enter fails a node`,
   });
   const holder = h("div", {class: "cells" + (nodes.some(isFound) ? " found" : "")}, canvas);
-  const cells = {canvas, nodes, size, world, cursor: -1, columns: 1};
+  const cells = {canvas, nodes, size, world, cursor: -1, columns: 1, width: 0};
   const words = (node) => {
     const arriving = world.arrivals.get(node.name)?.length ?? 0;
-    return [node.name, count(world.pods.get(node.name)?.length ?? 0, "pod"), ...uses(node, world.requested).map((use) => `${use.of} ${percent(use.share)} (${use.words})`), ...signsOf(node).map(([, text]) => text), world.failed.has(node.name) && "failed",
-      arriving > 0 && `${count(arriving, "pod")} ${arriving === 1 ? "comes" : "come"} back here`].filter(Boolean).join(", ");
+    return [
+      node.name,
+      count(world.pods.get(node.name)?.length ?? 0, "pod"),
+      ...uses(node, world.requested).map((use) => `${use.of} ${percent(use.share)} (${use.words})`),
+      ...signsOf(node).map(([, text]) => text),
+      world.failed.has(node.name) && "failed",
+      arriving > 0 && `${count(arriving, "pod")} ${arriving === 1 ? "comes" : "come"} back here`,
+    ]
+      .filter(Boolean)
+      .join(", ");
   };
   const under = (event) => {
     const column = Math.floor(event.offsetX / size);
@@ -32,18 +44,40 @@ export function cellsOf(world, nodes, place) {
     drawCells(cells);
     const box = canvas.getBoundingClientRect();
     const text = words(nodes[cells.cursor]);
-    point(text, box.left + (cells.cursor % cells.columns) * size, box.top + Math.floor(cells.cursor / cells.columns) * size);
+    point(
+      text,
+      box.left + (cells.cursor % cells.columns) * size,
+      box.top + Math.floor(cells.cursor / cells.columns) * size,
+    );
     say(text);
   };
   const on = {
-    mousemove: (event) => { const node = under(event); point(node ? words(node) : "", event.clientX, event.clientY); },
+    mousemove: (event) => {
+      const node = under(event);
+      point(node ? words(node) : "", event.clientX, event.clientY);
+    },
     mouseleave: () => point(""),
-    click: (event) => { const node = under(event); if (node) select(HOSTNAME, domainOf(node, HOSTNAME), event.shiftKey || event.ctrlKey || event.metaKey); },
-    blur: () => { cells.cursor = -1; point(""); drawCells(cells); },
+    click: (event) => {
+      const node = under(event);
+      if (node) select(HOSTNAME, domainOf(node, HOSTNAME), event.shiftKey || event.ctrlKey || event.metaKey);
+    },
+    blur: () => {
+      cells.cursor = -1;
+      point("");
+      drawCells(cells);
+    },
     keydown: (event) => {
-      const steps = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: cells.columns, ArrowUp: -cells.columns, Home: -nodes.length, End: nodes.length};
+      const steps = {
+        ArrowRight: 1,
+        ArrowLeft: -1,
+        ArrowDown: cells.columns,
+        ArrowUp: -cells.columns,
+        Home: -nodes.length,
+        End: nodes.length,
+      };
       if (event.key in steps) walk(steps[event.key]);
-      else if ((event.key === "Enter" || event.key === " ") && cells.cursor >= 0) select(HOSTNAME, domainOf(nodes[cells.cursor], HOSTNAME), event.shiftKey);
+      else if ((event.key === "Enter" || event.key === " ") && cells.cursor >= 0)
+        select(HOSTNAME, domainOf(nodes[cells.cursor], HOSTNAME), event.shiftKey);
       else return;
       event.preventDefault();
     },
@@ -85,7 +119,8 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
   const cells = drawn.get(canvas.parentElement);
   if (!width || !cells) return;
   cells.columns = Math.max(1, Math.floor(width / size));
-  const rows = Math.ceil(nodes.length / cells.columns), scale = devicePixelRatio || 1;
+  const rows = Math.ceil(nodes.length / cells.columns),
+    scale = devicePixelRatio || 1;
   canvas.width = cells.columns * size * scale;
   canvas.height = rows * size * scale;
   canvas.style.width = cells.columns * size + "px";
@@ -94,13 +129,15 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
   paper.scale(scale, scale);
   const inner = size - 1.5;
   nodes.forEach((node, i) => {
-    const x = (i % cells.columns) * size, y = Math.floor(i / cells.columns) * size;
-    const failed = world.failed.has(node.name), weight = world.weight(node);
+    const x = (i % cells.columns) * size,
+      y = Math.floor(i / cells.columns) * size;
+    const failed = world.failed.has(node.name),
+      weight = world.weight(node);
     paper.globalAlpha = 1;
     paper.fillStyle = inks.empty;
     paper.fillRect(x, y, inner, inner);
     if (weight > 0) {
-      paper.globalAlpha = 0.25 + 0.75 * weight / world.most;
+      paper.globalAlpha = 0.25 + (0.75 * weight) / world.most;
       paper.fillStyle = failed ? inks.bad : inks.strong;
       paper.fillRect(x, y, inner, inner);
       paper.globalAlpha = 1;
@@ -141,7 +178,13 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
 }
 
 const inksNow = () => ({
-  empty: colour("--cell"), strong: colour("--accent"), bad: colour("--bad"), warn: colour("--warn"), good: colour("--good"), ink: colour("--ink"), paper: colour("--surface"),
+  empty: colour("--cell"),
+  strong: colour("--accent"),
+  bad: colour("--bad"),
+  warn: colour("--warn"),
+  good: colour("--good"),
+  ink: colour("--ink"),
+  paper: colour("--surface"),
 });
 
 function hatch(paper, x, y, size, inks) {

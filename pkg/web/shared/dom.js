@@ -19,26 +19,50 @@ export function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (name === "style") for (const [property, of] of Object.entries(value)) element.style.setProperty(property, of);
+    else if (name === "style")
+      for (const [property, of] of Object.entries(value)) element.style.setProperty(property, of);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  for (const child of children.flat(Infinity)) if (child !== undefined && child !== null && child !== false) element.append(child);
+  for (const child of children.flat(Infinity))
+    if (child !== undefined && child !== null && child !== false) element.append(child);
   return element;
 }
 
 // say tells a screen reader.
-export const say = (text) => { document.getElementById("live").textContent = text; };
+export const say = (text) => {
+  document.getElementById("live").textContent = text;
+};
 
 // table has heads of text, or {text, number: true} for a column of numbers, and rows of cells or finished rows.
 export function table(label, heads, rows) {
-  const columns = heads.map((title) => typeof title === "string" ? {text: title} : title);
+  const columns = heads.map((title) => (typeof title === "string" ? {text: title} : title));
   const cell = (content, i) => h("td", {class: columns[i]?.number && "number"}, content);
-  return h("div", {class: "scroll", role: "region", "aria-label": label, tabindex: "0"}, h("table", {},
-    h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: column.number && "number"}, column.text)))),
-    h("tbody", {}, rows.map((row) => row instanceof Element ? row : h("tr", {}, row.map(cell))))));
+  return h(
+    "div",
+    {class: "scroll", role: "region", "aria-label": label, tabindex: "0"},
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          columns.map((column) => h("th", {scope: "col", class: column.number && "number"}, column.text)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map((row) => (row instanceof Element ? row : h("tr", {}, row.map(cell)))),
+      ),
+    ),
+  );
 }
 
-// many shows the first items, and the next ones on demand: a page of 20,000 pods has few elements. Show puts items into parent.
+// many shows the first items, and the next ones on demand: a page of 20,000 pods has few elements. Show puts items into
+// parent.
 export function many(parent, items, size, show) {
   let shown = 0;
   const button = h("button", {type: "button", class: "more", click: () => next()});
@@ -64,16 +88,31 @@ export function manyRows(label, heads, items, size, row) {
 
 // bar is a share of something as a bar, with its figure.
 export function bar(share, text, kind) {
-  return h("span", {class: "bar " + (kind ?? ""), style: {"--share": share}}, h("span", {class: "track", "aria-hidden": "true"}), h("span", {class: "figure"}, text));
+  return h(
+    "span",
+    {class: "bar " + (kind ?? ""), style: {"--share": share}},
+    h("span", {class: "track", "aria-hidden": "true"}),
+    h("span", {class: "figure"}, text),
+  );
 }
 
 // radiusBar is a share of a workload, the graver the larger: all of it, half of it, less.
 export const radiusBar = (share, text = percent(share)) => bar(share, text, grave(share));
-export const grave = (share) => share >= 1 ? "bad" : share >= 0.5 ? "warn" : "";
+export const grave = (share) => (share >= 1 ? "bad" : share >= 0.5 ? "warn" : "");
 
 // chip is a workload's letters on its colour; pod is the one that it stands for, if it is one.
 export function chip(mark, kind, title, text, pod) {
-  return h("span", {class: "chip " + (kind ?? ""), title, "data-pod": pod && podKey(pod), style: {"--mark": mark.colour, "--mark-ink": mark.ink}}, h("b", {}, mark.letters), text && h("i", {}, text));
+  return h(
+    "span",
+    {
+      class: "chip " + (kind ?? ""),
+      title,
+      "data-pod": pod && podKey(pod),
+      style: {"--mark": mark.colour, "--mark-ink": mark.ink},
+    },
+    h("b", {}, mark.letters),
+    text && h("i", {}, text),
+  );
 }
 
 // podKey names a pod to what listens on the page.
@@ -83,15 +122,22 @@ export const podKey = (pod) => pod.namespace + "/" + pod.name;
 export const waiting = (pod) => waitsOf(pod).map((line) => h("p", {class: "message"}, line));
 
 // section is a part of the page with its heading.
-export const section = (name, title, ...children) => h("section", {class: "part part-" + name, "aria-labelledby": "title-" + name},
-  h("h3", {id: "title-" + name}, title), children);
+export const section = (name, title, ...children) =>
+  h(
+    "section",
+    {class: "part part-" + name, "aria-labelledby": "title-" + name},
+    h("h3", {id: "title-" + name}, title),
+    children,
+  );
 
 // keepingFocus redraws without losing the place of someone who works with the keyboard.
 export function keepingFocus(redraw) {
-  const place = document.activeElement?.dataset?.focus;
+  const place = document.activeElement?.getAttribute("data-focus");
   redraw();
-  if (place === undefined) return;
-  for (const element of document.querySelectorAll("[data-focus]")) {
+  if (!place) return;
+  /** @type {NodeListOf<HTMLElement>} */
+  const places = document.querySelectorAll("[data-focus]");
+  for (const element of places) {
     if (element.dataset.focus === place) {
       element.focus({preventScroll: true});
       return;
@@ -125,4 +171,11 @@ export function growing(items, size, show) {
 }
 
 // useBar is what pods request of a node's CPU or memory.
-export const useBar = (use) => use ? bar(Math.min(1, use.share), `${percent(use.share)}, ${use.words}`, use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "") : "–";
+export const useBar = (use) =>
+  use
+    ? bar(
+        Math.min(1, use.share),
+        `${percent(use.share)}, ${use.words}`,
+        use.share > 1 ? "bad" : use.share >= 0.9 ? "warn" : "",
+      )
+    : "–";
