@@ -1,4 +1,4 @@
-package app
+package exit
 
 import (
 	"context"
@@ -24,8 +24,8 @@ func (i *interruption) status() int {
 	return 128 + int(syscall.SIGINT)
 }
 
-// untilInterrupted returns a context that the first SIGINT or SIGTERM ends. A second one ends the process at once, as without this.
-func untilInterrupted() (ctx context.Context, stop func()) {
+// UntilInterrupted returns a context that the first SIGINT or SIGTERM ends. A second one ends the process at once, as without this.
+func UntilInterrupted() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -43,12 +43,12 @@ func untilInterrupted() (ctx context.Context, stop func()) {
 	}
 }
 
-// interrupted reports whether the error is that the context was ended, not that of a question.
-func interrupted(err error) bool { return errors.Is(err, context.Canceled) }
+// Interrupted reports whether the error is that the context was ended, not that of a question.
+func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
-// unlessInterrupted calls a function that knows no context, such as one that waits for standard input. If the context ends first, the
+// UnlessInterrupted calls a function that knows no context, such as one that waits for standard input. If the context ends first, the
 // function is left behind.
-func unlessInterrupted[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func UnlessInterrupted[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error

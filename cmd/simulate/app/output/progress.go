@@ -1,4 +1,4 @@
-package app
+package output
 
 import (
 	"io"
@@ -15,31 +15,27 @@ var began = time.Now()
 
 const quiet = 500 * time.Millisecond
 
-// working is what the bar says until it is known what is counted.
-const working = "working"
-
-// progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
+// Progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
 // itself if the work does not say for a while how far it is.
-type progress struct {
+type Progress struct {
 	out   io.Writer
 	shown bool
-	unit  string // what is counted
 
 	mu    sync.Mutex
 	timer *time.Timer
 	bar   *progressbar.ProgressBar
+	unit  string // what is counted
 	what  string
 }
 
-func newProgress(out io.Writer, unit string) *progress {
-	p := &progress{out: out, shown: isTerminal(out), unit: unit}
+func NewProgress(out io.Writer) *Progress {
+	p := &Progress{out: out, shown: isTerminal(out)}
 	if p.shown {
 		p.timer = time.AfterFunc(time.Until(began.Add(quiet)), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if p.bar == nil && p.shown {
-				p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(working), progressbar.OptionClearOnFinish())
-				p.what = working
+				p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription("working"), progressbar.OptionClearOnFinish())
 				_ = p.bar.RenderBlank()
 			}
 		})
@@ -47,25 +43,29 @@ func newProgress(out io.Writer, unit string) *progress {
 	return p
 }
 
-// update shows what is at work, and how much is done. The total is -1 if it is not known.
-func (p *progress) update(what string, done, total int) {
+// Counts returns a function that shows what is at work, and how many of the unit are done. The total is -1 if it is not known.
+func (p *Progress) Counts(unit string) func(what string, done, total int) {
+	return func(what string, done, total int) { p.update(unit, what, done, total) }
+}
+
+func (p *Progress) update(unit, what string, done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.shown || time.Since(began) < quiet {
 		return
 	}
-	if p.bar == nil || p.what == working || total != p.bar.GetMax() || p.bar.IsFinished() {
-		p.clear()
+	if p.bar == nil || unit != p.unit || total != p.bar.GetMax() || p.bar.IsFinished() {
+		p.remove()
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(p.out),
 			progressbar.OptionSetDescription(p.short(what)),
 			progressbar.OptionThrottle(100*time.Millisecond),
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(p.unit),
+			progressbar.OptionSetItsString(unit),
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionClearOnFinish())
-		p.what = what
+		p.unit, p.what = unit, what
 	}
 	if what != p.what {
 		p.what = what
@@ -75,7 +75,7 @@ func (p *progress) update(what string, done, total int) {
 }
 
 // short is the text cut to half a line, which leaves room for the numbers.
-func (p *progress) short(text string) string {
+func (p *Progress) short(text string) string {
 	runes, most := []rune(manifest.Clean(text)), max(width(p.out)/2, 10)
 	if len(runes) <= most {
 		return string(runes)
@@ -83,18 +83,25 @@ func (p *progress) short(text string) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// done removes the bar.
-func (p *progress) done() {
+// Done removes the bar.
+func (p *Progress) Done() {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	p.Clear()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
 	p.shown = false
 }
 
-func (p *progress) clear() {
+// Clear removes the bar until there is more to show.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remove()
+}
+
+func (p *Progress) remove() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 		p.bar = nil

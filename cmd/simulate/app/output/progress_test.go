@@ -1,4 +1,4 @@
-package app
+package output
 
 import (
 	"bytes"
@@ -23,15 +23,15 @@ func TestProgress(t *testing.T) {
 	}
 	for _, terminal := range []bool{true, false} {
 		var out bytes.Buffer
-		bar := newProgress(&out, "MB")
+		bar := NewProgress(&out)
 		bar.shown = terminal
-		if _, err := manifest.ReadFile(reading{bar}, nil, file); err != nil {
+		if _, err := manifest.ReadFile(Reading{bar}, nil, file); err != nil {
 			t.Fatal(err)
 		}
-		bar.update("loss of b after zone-a-fails", 3, 12)
-		bar.update("loss of b after "+strings.Repeat("very ", 20)+"long", 3, 13)
-		bar.done()
-		bar.update("too late", 1, 2)
+		bar.update("failures", "loss of b after zone-a-fails", 3, 12)
+		bar.update("failures", "loss of b after "+strings.Repeat("very ", 20)+"long", 3, 13)
+		bar.Done()
+		bar.update("failures", "too late", 1, 2)
 		for _, want := range []string{"reading dump.json", "/3, ", "loss of b after zone-a-fails", "(3/12, ", "loss of b after very very ver…"} {
 			if strings.Contains(out.String(), want) != terminal {
 				t.Errorf("terminal %t: %q in %q", terminal, want, out.String())
