@@ -132,6 +132,9 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	if step.Fresh && !w.scenario.Federated() {
 		w.state = w.scenario.Fresh(w.state)
 	}
+	if step.Delete != nil && step.Delete.Pods != nil {
+		w.selectPods(path.Child("delete", "pods", "selector"), step.Delete.Pods.Selector)
+	}
 	var err error
 	w.state, _, err = w.world.Do(w.ctx, w.state, step, &world.Record{})
 	w.report(path, err)
@@ -140,9 +143,6 @@ func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
 	}
 	if joined := step.Karmada.Joined; joined != nil {
 		w.hasNodes(path.Child("join", "cluster"), joined)
-	}
-	if step.Delete != nil && step.Delete.Pods != nil {
-		w.selectPods(path.Child("delete", "pods", "selector"), step.Delete.Pods.Selector)
 	}
 	if step.Expect != nil {
 		w.expect(path.Child("expect"), step.Expect, w.world.Nodes(w.state))

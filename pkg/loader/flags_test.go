@@ -20,7 +20,7 @@ func TestFlags(t *testing.T) {
 			{Name: "seed", Path: "seed", Set: func(f *scenario.File) { f.Seed = &seed }},
 		}}
 	}
-	for _, file := range []string{"../../../scenarios/soft-or-hard", "../../../scenarios/weights"} {
+	for _, file := range []string{"../../scenarios/soft-or-hard", "../../scenarios/weights"} {
 		s, err := loader.Load(file, flags("random"))
 		if err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := `command line: --ties: "first" is neither upstream nor random
 command line: --seed: has no effect without random choices; give --ties random, too`
-	_, err := loader.Load("../../../scenarios/weights", flags("first"))
+	_, err := loader.Load("../../scenarios/weights", flags("first"))
 	if err == nil {
 		t.Fatal("no error")
 	}
