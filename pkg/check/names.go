@@ -85,6 +85,16 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	return false
 }
 
+// comesBack reports whether a StatefulSet of the scenario makes a pod of that name again once it is gone.
+func (n *names) comesBack(wanted cluster.Ref) bool {
+	for owner := range n.objects {
+		if wanted.Kind == "Pod" && owner.Kind == "StatefulSet" && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {
+			return true
+		}
+	}
+	return false
+}
+
 // fromControllers reports whether controllers give pods the label.
 func fromControllers(key string) bool {
 	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",

@@ -25,7 +25,7 @@ type walk struct {
 	*scenario.Problems
 	ctx      context.Context // ends the walk
 	scenario *scenario.Scenario
-	world    world.World
+	world    world.World // in which nothing acts
 	state    *cluster.State
 	known    *names
 
@@ -39,7 +39,6 @@ func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, pa
 	if s.Federated() {
 		w.world = fleet.New(nil, sched.Ties{})
 	} else {
-		s.KeepAdmitted()
 		w.world, _ = world.NewCluster(nil, sched.Ties{}) // without a scheduler nothing can be wrong with it
 	}
 	var err error
@@ -165,7 +164,11 @@ func (w *walk) report(path *field.Path, err error) {
 	}
 	var found []problem
 	for _, p := range world.Problems(err) {
-		if at := path.Child(p.Field.String()); !w.Reported(at) {
+		at := path
+		if p.Field != nil {
+			at = path.Child(p.Field.String())
+		}
+		if !w.Reported(at) {
 			found = append(found, problem{at, p.Err})
 		}
 	}
@@ -197,7 +200,7 @@ func (w *walk) missing(path *field.Path, missing *world.Missing) {
 	case w.partial && wanted.Kind != "Node":
 	case w.scenario.Federated() && missing.Argument != "" && w.known.objects[wanted] && !w.known.applied[wanted]:
 		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
-	case w.known.objects[wanted]:
+	case w.known.objects[wanted] && !w.known.comesBack(wanted):
 		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
 	case missing.Argument == "": // a node, which nobody else makes
 		w.Add(path, "%s", missing)

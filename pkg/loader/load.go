@@ -355,6 +355,7 @@ func (l *reader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
+	s.KeepAdmitted()
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {

@@ -53,7 +53,7 @@ type admitted struct {
 	notes   []string
 }
 
-// Admit lets the API server admit the cluster. What KeepAdmitted has kept for the same objects is not admitted again.
+// Admit lets the API server admit the cluster, unless KeepAdmitted has kept what it made of the same objects.
 func (s *Scenario) Admit() (*cluster.State, []string, error) {
 	empty := s.Empty()
 	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds &&
@@ -63,7 +63,7 @@ func (s *Scenario) Admit() (*cluster.State, []string, error) {
 	return admission.Admit(empty, s.Cluster...)
 }
 
-// KeepAdmitted admits the cluster once for this scenario and for those that are derived from it.
+// KeepAdmitted admits the cluster once: for the check of the scenario, for its runs, and for scenarios derived from it that have the same.
 func (s *Scenario) KeepAdmitted() {
 	if state, notes, err := s.Admit(); err == nil {
 		s.admitted = &admitted{cluster: s.Cluster, empty: s.Empty(), state: state, notes: notes}

@@ -17,7 +17,10 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 	var did []string
 	var problems []error
 	done := func(next *cluster.State, action string, err error) {
-		state, did, problems = next, append(did, action), append(problems, err)
+		did, problems = append(did, action), append(problems, err)
+		if next != nil {
+			state = next
+		}
 	}
 	if step.Apply != nil {
 		done(c.apply(state, step, to))

@@ -58,7 +58,7 @@ func (e *Edit) TargetField() *field.Path { return e.Field.Root().Child("target")
 // Edited returns the object as it is after the change; see Do.
 func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
 	changed, err := e.Do(obj)
-	if err != nil && Problems(err) == nil {
+	if err != nil && !errors.As(err, new(*Problem)) {
 		err = &Problem{e.Field, err}
 	}
 	return changed, err

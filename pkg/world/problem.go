@@ -12,7 +12,7 @@ import (
 
 // Problem is something of a step that cannot be done.
 type Problem struct {
-	// Field is where the step says it, such as fail.names[0].
+	// Field is where the step says it, such as fail.names[0]; nil is the step as a whole.
 	Field *field.Path
 	// Err has a line for each thing that is wrong there.
 	Err error
@@ -26,6 +26,8 @@ func (p *Problem) Unwrap() error { return p.Err }
 // Problems returns the problems that an error of Start or Do joins.
 func Problems(err error) []*Problem {
 	switch err := err.(type) {
+	case nil:
+		return nil
 	case *Problem:
 		return []*Problem{err}
 	case interface{ Unwrap() []error }:
@@ -35,7 +37,7 @@ func Problems(err error) []*Problem {
 		}
 		return all
 	}
-	return nil
+	return []*Problem{{Err: err}}
 }
 
 // Missing says that nothing has the name by then.
