@@ -106,6 +106,11 @@ type State struct {
 	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
 	Attachments []Attachment
 
+	// Mutations are what the cluster does to new pods besides the API server's own plugins; nil where nothing shows any.
+	Mutations *Mutations
+	// AsTemplate means that new pods are as their templates say, whatever running ones show.
+	AsTemplate bool
+
 	// Federation is what is behind a state of several clusters; nil for one cluster.
 	Federation *Federation
 

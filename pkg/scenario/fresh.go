@@ -42,5 +42,5 @@ func (s *Scenario) Empty() *cluster.State {
 	if latest := cluster.Latest(objects); now.Before(&latest) {
 		now = latest
 	}
-	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate}
 }

@@ -37,13 +37,14 @@ type madePrototype struct {
 	classes        []*schedulingv1.PriorityClass
 	runtimeClasses []*nodev1.RuntimeClass
 	limitRanges    []*v1.LimitRange
+	mutations      *cluster.Mutations
 	pod            *v1.Pod
 }
 
 // current reports whether the pod would be made in the same way.
 func (m madePrototype) current(p *pass, template templateID) bool {
 	return m.template == template && cluster.Same(m.classes, p.PriorityClasses) && cluster.Same(m.runtimeClasses, p.RuntimeClasses) &&
-		cluster.Same(m.limitRanges, p.LimitRanges)
+		cluster.Same(m.limitRanges, p.LimitRanges) && m.mutations == p.Mutations
 }
 
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
@@ -60,7 +61,7 @@ func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	if p.prototypes == nil {
 		p.Controllers.prototypes = prototypes{}
 	}
-	p.prototypes[r.set.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, pod}
+	p.prototypes[r.set.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, p.Mutations, pod}
 	return pod, nil
 }
 
