@@ -55,13 +55,12 @@ type Mutation struct {
 func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Mutation {
 	was, is := &template.Spec, &running.Spec
 	m := &Mutation{
-		Labels:                    lacking(template.Labels, running.Labels),
+		Labels:                    without(lacking(template.Labels, running.Labels), func(key, _ string) bool { return LabelOfController(key) }),
 		NodeSelector:              lacking(was.NodeSelector, is.NodeSelector),
 		Tolerations:               beyond(was.Tolerations, is.Tolerations),
 		TopologySpreadConstraints: beyond(was.TopologySpreadConstraints, is.TopologySpreadConstraints),
 		ResourceClaims:            beyond(was.ResourceClaims, is.ResourceClaims),
 	}
-	maps.DeleteFunc(m.Labels, func(key, _ string) bool { return LabelOfController(key) })
 	for _, volume := range is.Volumes {
 		source := &volume.VolumeSource
 		files := source.Secret != nil || source.ConfigMap != nil || source.Projected != nil || source.DownwardAPI != nil // which every node has
@@ -168,16 +167,22 @@ func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
 }
 
 func sharedItems(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
-	maps.DeleteFunc(both, func(key, value string) bool { other, found := b[key]; return !found || other != value })
-	return both
+	return without(a, func(key, value string) bool { other, found := b[key]; return !found || other != value })
 }
 
 // lacking returns the items that the first map lacks or has with another value.
 func lacking(was, is map[string]string) map[string]string {
-	added := maps.Clone(is)
-	maps.DeleteFunc(added, func(key, value string) bool { old, found := was[key]; return found && old == value })
-	return added
+	return without(is, func(key, value string) bool { old, found := was[key]; return found && old == value })
+}
+
+// without returns the items that are not dropped; nil if there are none.
+func without(items map[string]string, drop func(key, value string) bool) map[string]string {
+	kept := maps.Clone(items)
+	maps.DeleteFunc(kept, drop)
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
 }
 
 // beyond returns the items that the first list lacks.

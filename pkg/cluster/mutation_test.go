@@ -13,7 +13,7 @@ func asks(name, cpu string) v1.Container {
 	return v1.Container{Name: name, Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}
 }
 
-func pod(containers ...v1.Container) *v1.Pod {
+func asking(containers ...v1.Container) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}, Spec: v1.PodSpec{Containers: containers}}
 }
 
@@ -25,7 +25,7 @@ func with(p *v1.Pod, change func(*v1.Pod)) *v1.Pod {
 }
 
 func TestWhatTheClusterDoesToAPodIsObservedAndDoneAgain(t *testing.T) {
-	template := pod(asks("main", "500m"))
+	template := asking(asks("main", "500m"))
 	initialised := with(template, func(p *v1.Pod) { p.Spec.InitContainers = []v1.Container{asks("setup", "1")} })
 	spot := v1.Toleration{Key: "spot", Operator: v1.TolerationOpExists}
 	for name, test := range map[string]struct {
@@ -53,8 +53,8 @@ func TestWhatTheClusterDoesToAPodIsObservedAndDoneAgain(t *testing.T) {
 		"init containers on both sides of the template's": {initialised, with(initialised, func(p *v1.Pod) {
 			p.Spec.InitContainers = []v1.Container{asks("first", "10m"), asks("setup", "1"), asks("last", "20m")}
 		}), nil, &Mutation{FirstInitContainers: []v1.Container{asks("first", "10m")}, LastInitContainers: []v1.Container{asks("last", "20m")}}},
-		"other requests": {template, pod(asks("main", "750m")), nil, &Mutation{Resources: map[string]v1.ResourceRequirements{"main": asks("", "750m").Resources}}},
-		"the same requests in other words": {template, pod(asks("main", "0.5")), nil, nil},
+		"other requests":                   {template, asking(asks("main", "750m")), nil, &Mutation{Resources: map[string]v1.ResourceRequirements{"main": asks("", "750m").Resources}}},
+		"the same requests in other words": {template, asking(asks("main", "0.5")), nil, nil},
 		"tolerations and a selector": {template, with(template, func(p *v1.Pod) {
 			p.Spec.Tolerations, p.Spec.NodeSelector = []v1.Toleration{spot}, map[string]string{"pool": "spot"}
 		}), nil, &Mutation{Tolerations: []v1.Toleration{spot}, NodeSelector: map[string]string{"pool": "spot"}}},

@@ -69,7 +69,6 @@ func (a *admitting) observe(next *cluster.State) {
 		seen.Namespaces[of.Namespace] = common.Common(change)
 	}
 	next.Mutations = seen
-	a.notes = append(a.notes, mutationNotes(seen)...)
 }
 
 // podTemplate is the template of a controller.
@@ -127,8 +126,11 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	return templates
 }
 
-// mutationNotes says what new pods get that their templates lack, the change to the most workloads first.
-func mutationNotes(m *cluster.Mutations) []string {
+// Mutated says in a sentence what new pods get that their templates lack, the change to the most workloads first; "" if that is nothing.
+func Mutated(m *cluster.Mutations) string {
+	if m == nil {
+		return ""
+	}
 	workloads := map[string][]cluster.Ref{}
 	for _, of := range slices.SortedFunc(maps.Keys(m.Workloads), cluster.Ref.Compare) {
 		for _, what := range described(m.Workloads[of]) {
@@ -136,7 +138,7 @@ func mutationNotes(m *cluster.Mutations) []string {
 		}
 	}
 	if len(workloads) == 0 {
-		return nil
+		return ""
 	}
 	all := slices.SortedFunc(maps.Keys(workloads), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(workloads[b]), len(workloads[a])), cmp.Compare(a, b))
@@ -153,7 +155,7 @@ func mutationNotes(m *cluster.Mutations) []string {
 		}
 		parts = append(parts, fmt.Sprintf("pods of %s get %s", of, what))
 	}
-	return []string{"Like the running pods, and unlike their templates, new " + strings.Join(parts, "; ") + ". --as-template leaves this out."}
+	return "Like the running pods, and unlike their templates, new " + strings.Join(parts, "; ") + ". --as-template leaves this out."
 }
 
 // maxMutations is how many changes a note names.
