@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine testsite demo test lint generate bench release clean
+.PHONY: help build engine testsite demo test scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,11 @@ test: ## format, vet, tests, the demo, and the gate on the project's own scenari
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null
 	bin/simulate test scenarios
+
+scripts: ## types, format and tests of the pages' scripts (needs npm)
+	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund
+	npm --prefix pkg/web run check
+	npm --prefix pkg/web test
 
 lint: ## run golangci-lint, if it is installed
 	golangci-lint run

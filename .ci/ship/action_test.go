@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// shell runs a command in a folder, and returns what it prints and whether it succeeded. Folders of programs stand first in the PATH.
+// shell runs a command in a folder, and returns its output and whether it succeeded. Folders of programs come first in the PATH.
 func shell(t *testing.T, in, command string, env ...string) (string, bool) {
 	t.Helper()
 	bash := exec.Command("bash", "-eo", "pipefail", "-c", command)
@@ -48,8 +48,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The gate is green on the base branch, and red on a pull request that drops a rule, with a report that says so in its first line. It names
-// the scenarios that one of the branches does not have.
+// The gate passes on the base branch, and fails on a pull request that drops a rule; the first line of the report has the verdict. It names
+// the scenarios that only one of the branches has.
 func TestGate(t *testing.T) {
 	dir := t.TempDir()
 	work, temp := filepath.Join(dir, "work"), filepath.Join(dir, "temp")
@@ -187,7 +187,7 @@ esac
 	}
 }
 
-// The comment is written once and then edited; where the token may only read, the step says so and succeeds.
+// The comment is written once and then edited. If the token is read-only, the step notes it and succeeds.
 func TestComment(t *testing.T) {
 	for name, test := range map[string]struct {
 		list, write string // what gh prints, or "exit 1"

@@ -1,4 +1,4 @@
-// Package ship checks what the project ships besides its program: the image, the GitHub action, the workflows.
+// Package ship checks the deliverables besides the program: the image, the GitHub action, the workflows.
 package ship
 
 import (
@@ -30,7 +30,7 @@ func read(t *testing.T, file string) []byte {
 	return data
 }
 
-// The image's last stage is distroless, runs as nobody in particular, and everything that is copied is there.
+// The image's last stage is distroless and does not run as root, and all files to copy exist.
 func TestDockerfile(t *testing.T) {
 	parsed, err := parser.Parse(bytes.NewReader(read(t, "Dockerfile")))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// action is what this package reads of action.yml.
+// action has the fields of action.yml that this package reads.
 type action struct {
 	Inputs map[string]struct{ Description string }
 	Runs   struct {

@@ -1,8 +1,8 @@
 //go:build js && wasm
 
-// Command engine is the simulation for a page without a server, compiled to WebAssembly by the command in its folder build. A worker
-// keeps one instance of it, whose start takes longer than its answers. It sets faultline.answer, and calls faultlineReady if there is such
-// a function.
+// Command engine is the simulation for a page without a server. The command in the folder build compiles it to WebAssembly. A Web Worker
+// keeps one instance, because starting it takes longer than an answer. It sets faultline.answer, and calls faultlineReady if that function
+// exists.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// version is Faultline's own; the build sets it.
+// version is Faultline's version. The build sets it.
 var version = "dev"
 
 func main() {
@@ -28,8 +28,8 @@ func main() {
 	select {}
 }
 
-// promise returns a JavaScript promise of the text. The worker does nothing else until the text is there; a page that does not want to wait
-// ends the worker.
+// promise returns a JavaScript promise of the text. The worker does nothing else until the text is ready. A page that does not want to wait
+// terminates the worker.
 func promise(text func() string) js.Value {
 	settle := js.FuncOf(func(_ js.Value, args []js.Value) any {
 		go func() { args[0].Invoke(text()) }()

@@ -10,21 +10,21 @@ type key struct{ namespace, name string }
 
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
-// apply returns the list with the given objects added or removed, or the list itself if none are given.
+// apply returns the list with the given objects added or removed. It returns the list itself if there are no objects to apply.
 func apply[T metav1.Object](c change, list, given []T) []T {
 	next, _ := endings[T]{}.apply(c, list, given)
 	return next
 }
 
-// endings are numbers for the ends of the names of a list's objects, in their order. A few objects are found among many by looking at these,
-// which is much faster than looking at the objects: they lie side by side in memory.
+// endings holds a hash of the end of each object's name, in the order of the list. Finding a few objects among many is much faster with
+// these numbers than with the objects, because the numbers lie side by side in memory.
 type endings[T metav1.Object] struct {
 	of      []T
 	numbers []uint16
 }
 
-// apply is the function apply. It also returns the endings of the next list. They may be those of another list before, as in a state whose list
-// somebody has replaced.
+// apply does what the function apply does, and also returns the endings of the next list. It computes the endings anew if they belong to
+// another list, as in a state whose list was replaced.
 func (e endings[T]) apply(c change, list, given []T) ([]T, endings[T]) {
 	if len(given) == 0 {
 		return list, e
@@ -44,7 +44,7 @@ func endingsOf[T metav1.Object](list []T) []uint16 {
 	return numbers
 }
 
-// endingOf is a number for the last five characters of a name, by which the pods of one controller differ.
+// endingOf returns a hash of the last five characters of a name. The pods of one controller differ in these.
 func endingOf(name string) uint16 {
 	number := uint32(0)
 	for _, char := range []byte(name[max(0, len(name)-5):]) {
@@ -55,19 +55,19 @@ func endingOf(name string) uint16 {
 
 // applyTo returns the list with the given objects added or removed, and its endings.
 func applyTo[T metav1.Object](c change, list []T, endings []uint16, given []T) ([]T, []uint16) {
-	var wanted [1 << 16 / 64]uint64 // the endings of those that are given, one a bit
+	var wanted [1 << 16 / 64]uint64 // a bit for each ending of the given objects
 	last := make(map[key]int, len(given))
 	for i, obj := range given {
 		last[keyOf(obj)] = i // the last one counts
 		ending := endingOf(obj.GetName())
 		wanted[ending/64] |= 1 << (ending % 64)
 	}
-	next, numbers := make([]T, 0, len(list)+len(given)), slices.Clip(endings) // what is replaced keeps its name
+	next, numbers := make([]T, 0, len(list)+len(given)), slices.Clip(endings) // a replaced object keeps its name, and so its ending
 	if !c.merge {
 		numbers = make([]uint16, 0, len(list))
 	}
 	replaced := make([]bool, len(given))
-	from := 0 // what stays is copied in runs
+	from := 0 // objects that stay are copied in runs
 	for at, ending := range endings {
 		if wanted[ending/64]&(1<<(ending%64)) == 0 {
 			continue

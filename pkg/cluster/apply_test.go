@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Names of which many end alike, in states some of whose pods have been replaced by hand.
+// Many names have the same ending, and in some states pods were replaced by hand.
 func TestObjectsAreFoundByTheirNames(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))

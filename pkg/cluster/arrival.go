@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Arrival says which of two workloads came to the cluster first, whatever their kinds: the one for which it is lower. The ReplicaSets of a
-// Deployment have come with it. It is 0 for those of a state that was not derived by With.
+// Arrival returns the workload's place in the order in which workloads of all kinds were created; the lower one came first. A Deployment's
+// ReplicaSets have the place of the Deployment. Arrival is 0 for a workload that With did not add.
 func (s *State) Arrival(workload Object) int {
 	if deployment := deploymentOf(workload); deployment != "" {
 		return s.arrivals[deployment]
@@ -19,7 +19,7 @@ func (s *State) Arrival(workload Object) int {
 	return s.arrivals[workload.GetUID()]
 }
 
-// arrived is the order of arrival with that of the objects which are new workloads.
+// arrived returns the known order of arrival, extended by the workloads among the objects that are new.
 func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
 	next := known
 	for _, obj := range objs {
@@ -41,7 +41,7 @@ func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
 	return next
 }
 
-// deploymentOf is the UID of the Deployment to which a ReplicaSet belongs; "" for any other object.
+// deploymentOf returns the UID of the Deployment to which a ReplicaSet belongs, and "" for any other object.
 func deploymentOf(obj Object) types.UID {
 	if rs, is := obj.(*appsv1.ReplicaSet); is {
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && ref.Kind == "Deployment" {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Job comes before two Deployments. What becomes of them later changes nothing, nor does the ReplicaSet that one of them makes, which counts
-// as having come with it. One without a Deployment comes when it does, and so does a Job of the same name as one that is gone.
+// A Job arrives before two Deployments. Later changes do not affect the order, and neither does the ReplicaSet of a Deployment, which has
+// the Deployment's place. A ReplicaSet without a Deployment has its own place, and so has a new Job with the name of a deleted one.
 func TestArrival(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, UID: "uid-" + types.UID(name)}

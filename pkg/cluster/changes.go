@@ -6,15 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Same reports whether the two lists are identical, which is how states share what did not change.
+// Same reports whether the two lists are the same slice. States share the lists that did not change.
 func Same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// Changes calls f for each object that one of two lists has and the other has not: with both where one replaces the other, else with nil for
-// the one that is not there. Objects are compared by pointer, since states share what did not change, and only those that differ are looked
-// at. The position is that of the new one. Of lists of which neither is derived from the other it may give an object as gone and, later, as
-// new.
+// Changes calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and nil for the
+// missing one otherwise. The position is that of the new object. Changes compares pointers, because states share the objects that did not
+// change. If neither list is derived from the other, Changes may report an object as gone and later as new.
 func Changes[T interface {
 	Object
 	comparable
@@ -40,19 +39,19 @@ func Changes[T interface {
 	}
 }
 
-// Groups keeps the pods of one state after another in groups, and looks at those that changed alone.
+// Groups sorts the pods of successive states into groups. For each state it looks only at the pods that changed.
 type Groups[K comparable] struct {
 	keys   func(*v1.Pod) []K
 	pods   []*v1.Pod
-	places map[*v1.Pod]int // in order of the list
+	places map[*v1.Pod]int // ordered as in the list
 	last   int
 	groups map[K]*Group
 }
 
-// Group are pods in the order of the state. It is another one as soon as one of them is.
+// Group holds pods in the order of the state. It is immutable: when one of its pods changes, a new Group takes its place.
 type Group struct{ pods []*v1.Pod }
 
-// Pods are the pods of the group; none if it is nil.
+// Pods returns the pods of the group. A nil group has none.
 func (g *Group) Pods() []*v1.Pod {
 	if g == nil {
 		return nil
@@ -60,15 +59,15 @@ func (g *Group) Pods() []*v1.Pod {
 	return g.pods
 }
 
-// NewGroups returns the groups of no pods. Keys returns the groups of a pod.
+// NewGroups returns empty Groups. The function keys returns the groups to which a pod belongs.
 func NewGroups[K comparable](keys func(*v1.Pod) []K) *Groups[K] {
 	return &Groups[K]{keys: keys, places: map[*v1.Pod]int{}, groups: map[K]*Group{}}
 }
 
-// Of returns a group, nil if it has no pods.
+// Of returns the group with that key, or nil if it has no pods.
 func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
 
-// Follow brings the groups up to date with the pods of a state, and returns the keys of those that have become others, in no order.
+// Follow brings the groups up to date with the pods of a state, and returns the keys of the groups that changed, in no particular order.
 func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	gone := map[*v1.Pod]bool{}
 	came := map[K][]*v1.Pod{} // the new pods of each group that changes, in order
@@ -110,5 +109,5 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	return others
 }
 
-// Compare compares two pods of the state by their places in it.
+// Compare compares two pods by their places in the state.
 func (g *Groups[K]) Compare(a, b *v1.Pod) int { return g.places[a] - g.places[b] }

@@ -46,7 +46,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Pods come, go, move to other nodes and back to earlier states, some several at a time. The groups are those that one finds by looking at
+// Pods come, go, move to other nodes and return to earlier states, some several at a time. The groups must equal the groups computed from
 // all pods, in the order of the state.
 func TestGroupsFollowTheState(t *testing.T) {
 	for seed := range uint64(30) {

@@ -12,8 +12,8 @@ import (
 // Without it a pod runs for as long as nobody ends it.
 const CompletesAfterAnnotation = "faultline.dev/completes-after"
 
-// CompletesAfter returns how long the pod runs before it succeeds, or false if it is not known to. An error says what is wrong with the
-// annotation.
+// CompletesAfter returns how long the pod runs before it succeeds, or false if no annotation gives a time. An error says what is wrong with
+// the annotation.
 func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Duration, bool, error) {
 	text, given := annotations[CompletesAfterAnnotation]
 	if !given {
@@ -29,7 +29,7 @@ func CompletesAfter(annotations map[string]string, spec *v1.PodSpec) (time.Durat
 	return after, true, nil
 }
 
-// CompletesAt returns when the running pod succeeds, or false if it is not known to.
+// CompletesAt returns when the running pod succeeds, or false if no annotation gives a time.
 func CompletesAt(pod *v1.Pod) (time.Time, bool) {
 	if pod.Status.StartTime == nil || Terminal(pod) || AttachEvent(pod) != "" {
 		return time.Time{}, false
@@ -38,7 +38,7 @@ func CompletesAt(pod *v1.Pod) (time.Time, bool) {
 	return pod.Status.StartTime.Truncate(time.Second).Add(after), completes
 }
 
-// Complete returns the pod as its kubelet reports it once its containers have succeeded.
+// Complete returns the pod as its kubelet reports it after its containers have succeeded.
 func Complete(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	completed := *pod
 	completed.Status.Phase = v1.PodSucceeded

@@ -1,5 +1,5 @@
 package cluster
 
-// Dumped reports whether the object comes from a cluster, as kubectl get prints it: only an API server sets resourceVersion. What an API
-// server accepted is not a mistake of whoever gives the dump.
+// Dumped reports whether the object comes from a cluster, as kubectl get prints it: only an API server sets resourceVersion. An API server
+// has accepted such an object, so it is not an error of the user who provides the dump.
 func Dumped(obj Object) bool { return obj.GetResourceVersion() != "" }

@@ -14,14 +14,15 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// MemberLabel is on every node and pod of a federation; its value is the name of the cluster.
+// MemberLabel is a label of every node and pod of a federation. Its value is the name of the cluster.
 const MemberLabel = topology.LabelCluster
 
-// Federation is what is behind a state that shows several clusters at once. The lists of such a state are made of those of its members: each
-// node, pod and budget has the name of its cluster before its own (m1/node-1, m1/web-0), as has each workload that is the cluster's own; one
-// that Karmada has brought to several clusters is one, with the replicas of all. Nobody changes the lists; who acts on a member derives its state, and joins the members again.
+// Federation holds the clusters that a joined state shows at once. Join makes the lists of the joined state from those of the members. Each
+// node, pod and budget gets the name of its cluster as a prefix (m1/node-1, m1/web-0), and so does each workload that a cluster has by
+// itself. A workload that Karmada propagates to several clusters appears once, with the replicas of all. Nobody changes the lists of a
+// joined state: whoever acts on a member derives the member's state and joins the members again.
 type Federation struct {
-	// Members are in order of their joining.
+	// Members lists the clusters in the order in which they joined.
 	Members []Member
 	Control *Control
 }
@@ -30,21 +31,21 @@ type Federation struct {
 type Member struct {
 	Name  string
 	State *State
-	// Lost means that the whole cluster has failed, with its control plane: nothing moves in it.
+	// Lost means that the whole cluster has failed, including its control plane: nothing moves in it.
 	Lost bool
-	// Settled means that nothing moves any more in the state.
+	// Settled means that the state is at rest: nothing moves in it.
 	Settled bool
-	// Works are what Karmada has brought into the cluster. The map is never changed in place.
+	// Works holds the resources that Karmada has propagated to the cluster. The map is never changed in place.
 	Works map[federation.Key]Work
 
-	brought map[Ref]bool // what the works are
+	brought map[Ref]bool // the objects of the works
 	view    *State
-	region  string // of the view
+	region  string // the cluster's region when view was made
 }
 
-// Work is what a member has got of a template.
+// Work is what a member received from one template.
 type Work struct {
-	// Template, Cluster and Overrides are what it was made of.
+	// Template, Cluster and Overrides are the sources of the work.
 	Template  *federation.Template
 	Cluster   *federation.Cluster
 	Overrides []*federation.Override
@@ -52,29 +53,30 @@ type Work struct {
 	Objects   []Object
 }
 
-// Same reports whether the work is made of the same.
+// Same reports whether both works have the same sources and replicas.
 func (w Work) Same(other Work) bool {
 	return w.Template == other.Template && w.Cluster == other.Cluster && Same(w.Overrides, other.Overrides) && w.Replicas == other.Replicas
 }
 
-// Control is what Karmada's control plane has. It is a value, like a State.
+// Control is the state of Karmada's control plane. It is immutable, like a State.
 type Control struct {
 	Options   federation.Options
 	Clusters  []*federation.Cluster
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
-	// Templates are the resources of users, in order of arrival.
+	// Templates lists the resources of users, in order of arrival.
 	Templates []*ResourceTemplate
-	// Bindings are those of the templates that a policy has claimed, in the same order.
+	// Bindings has a binding for each template that a policy has claimed, in the same order.
 	Bindings []*federation.Binding
-	// Queue are the bindings that wait for Karmada's scheduler, in order of arrival.
+	// Queue lists the bindings that wait for Karmada's scheduler, in order of arrival.
 	Queue []federation.Key
 }
 
 // ResourceTemplate is a resource in Karmada's control plane.
 type ResourceTemplate struct {
 	*federation.Template
-	// Objects are what a member gets: the resource itself or, of a custom resource, what its operator makes of it there.
+	// Objects are the objects that a member gets: the resource itself or, for a custom resource, the objects that its operator creates
+	// there.
 	Objects []Object
 }
 
@@ -86,7 +88,7 @@ func (c *Control) Cluster(name string) *federation.Cluster {
 	return nil
 }
 
-// BindingOf returns the binding that brings the workload into clusters; nil if none does.
+// BindingOf returns the binding that propagates the workload, or nil if none does.
 func (c *Control) BindingOf(workload Ref) *federation.Binding {
 	for _, t := range c.Templates {
 		if !slices.ContainsFunc(t.Objects, func(obj Object) bool { return RefTo(obj) == workload }) {
@@ -99,7 +101,7 @@ func (c *Control) BindingOf(workload Ref) *federation.Binding {
 	return nil
 }
 
-// region is the cluster's; "" if it has none.
+// region returns the region of the cluster, or "" if it has none.
 func (c *Control) region(name string) string {
 	if cl := c.Cluster(name); cl != nil {
 		return cl.Spec.Region
@@ -115,7 +117,7 @@ func (f *Federation) Member(name string) *Member {
 	return nil
 }
 
-// With returns the federation with the member in place of the one of its name, or at the end.
+// With returns the federation with the member, which replaces the member of that name or is added at the end.
 func (f *Federation) With(member Member) *Federation {
 	next := *f
 	next.Members = slices.Clone(f.Members)
@@ -127,7 +129,7 @@ func (f *Federation) With(member Member) *Federation {
 	return &next
 }
 
-// In returns the member in another state, in which things may move.
+// In returns the member with another state. If the state is new, the member is no longer settled.
 func (m Member) In(state *State) Member {
 	if m.State != state {
 		m.State, m.Settled, m.view = state, false, nil
@@ -135,7 +137,7 @@ func (m Member) In(state *State) Member {
 	return m
 }
 
-// Bringing returns the member in another state, to which Karmada has brought the works.
+// Bringing returns the member with another state, after Karmada propagated the works to it.
 func (m Member) Bringing(state *State, works map[federation.Key]Work) Member {
 	m = m.In(state)
 	m.Works, m.brought = works, map[Ref]bool{}
@@ -147,8 +149,8 @@ func (m Member) Bringing(state *State, works map[federation.Key]Work) Member {
 	return m
 }
 
-// Owner returns a workload of the member as it is named among all: what Karmada has brought, and a DaemonSet, by its own name, which several
-// clusters share, and the cluster's own workloads by another.
+// Owner returns the name of the member's workload in the joined state. Workloads from Karmada, and DaemonSets, keep their name, which
+// several clusters share. The cluster's other workloads get the prefix of the cluster.
 func (m *Member) Owner(ref Ref) Ref {
 	if ref.Kind != "DaemonSet" && !m.brought[ref] {
 		ref.Name = Joined(m.Name, ref.Name)
@@ -156,8 +158,8 @@ func (m *Member) Owner(ref Ref) Ref {
 	return ref
 }
 
-// Standing returns the member's state. That of a lost member is without what Karmada has since taken from it, which nobody can delete there:
-// it does not run, and is deleted as soon as the cluster is back.
+// Standing returns the member's state. For a lost member it leaves out the objects that Karmada has since withdrawn. Nobody can delete
+// these while the cluster is lost, but they do not run, and are deleted as soon as the cluster is back.
 func (m *Member) Standing(c *Control) *State {
 	if !m.Lost {
 		return m.State
@@ -187,17 +189,17 @@ func (m *Member) Standing(c *Control) *State {
 	return m.State.Without(all...)
 }
 
-// Under returns the federation under another control plane.
+// Under returns the federation with another state of the control plane.
 func (f *Federation) Under(control *Control) *Federation {
 	next := *f
 	next.Control = control
 	return &next
 }
 
-// Joined is the name that something of a member has among all.
+// Joined returns the name that a member's object has in the joined state.
 func Joined(member, name string) string { return member + "/" + name }
 
-// Apart returns the cluster of a name among all, and the name there.
+// Apart splits a name of the joined state into the cluster and the name in that cluster.
 func Apart(joined string) (member, name string) {
 	member, name, found := strings.Cut(joined, "/")
 	if !found {
@@ -232,7 +234,8 @@ func (f *Federation) Join() *State {
 	return all
 }
 
-// viewed is what the member shows among all. It is kept, but for a lost member, of which it depends on what Karmada decides elsewhere.
+// viewed returns the member's part of the joined state. It is cached, except for a lost member, whose part changes with Karmada's decisions
+// about other clusters.
 func (m *Member) viewed(c *Control) *State {
 	region := c.region(m.Name)
 	if m.Lost {
@@ -244,7 +247,7 @@ func (m *Member) viewed(c *Control) *State {
 	return m.view
 }
 
-// merge adds the objects to the list. One that is there already gets the replicas of the other, if its kind has any.
+// merge adds the objects to the list. If the list has an object of the same name, merge adds up the replicas of the two.
 func merge[T Object](list, more []T) []T {
 	at := make(map[types.NamespacedName]int, len(list))
 	for i, obj := range list {
@@ -268,7 +271,7 @@ func merge[T Object](list, more []T) []T {
 	return list
 }
 
-// shown returns the nodes, pods, budgets, what owns pods, and what is refused, of a state of the member as they are named among all.
+// shown returns a state of the member under the names of the joined state: its nodes, pods, budgets, owners of pods, and refusals.
 func (m *Member) shown(state *State, region string) *State {
 	s := &State{}
 	for _, node := range state.Nodes {
@@ -289,16 +292,16 @@ func (m *Member) shown(state *State, region string) *State {
 	s.DaemonSets = state.DaemonSets
 	for _, r := range state.Refused {
 		r.Message += ", in cluster " + m.Name
-		if r.Of = m.Owner(r.Of); r.Of.Kind == "Pod" {
-			_, r.Of.Name = Apart(r.Of.Name)
-			r.Of.Name = Joined(m.Name, r.Of.Name)
+		if r.Ref = m.Owner(r.Ref); r.Kind == "Pod" {
+			_, r.Name = Apart(r.Name)
+			r.Name = Joined(m.Name, r.Name)
 		}
 		s.Refused = append(s.Refused, r)
 	}
 	return s
 }
 
-// node returns a node of the member as it is named among all. One without a region is in the cluster's.
+// node returns a node of the member under its name in the joined state. A node without a region gets the region of its cluster.
 func (m *Member) node(node *v1.Node, region string) *v1.Node {
 	shown := *node
 	shown.Name, shown.Labels = Joined(m.Name, node.Name), m.labelled(node.Labels)
@@ -311,13 +314,13 @@ func (m *Member) node(node *v1.Node, region string) *v1.Node {
 	return &shown
 }
 
-// Node returns a node that one of the members has, or had, as it is named among all.
+// Node returns a node that the member has, or had, under its name in the joined state.
 func (f *Federation) Node(member string, node *v1.Node) *v1.Node {
 	m := Member{Name: member}
 	return m.node(node, f.Control.region(member))
 }
 
-// owning returns what owns pods with the names, UIDs and owners that they have among all.
+// owning returns the owners of pods with their names, UIDs and own owners in the joined state.
 func owning[T any, P interface {
 	*T
 	Object
@@ -333,7 +336,7 @@ func owning[T any, P interface {
 	return all
 }
 
-// owners are the owners of an object of the member as they are named among all.
+// owners returns the owner references of a member's object, with the names of the joined state.
 func (m *Member) owners(of metav1.Object) []metav1.OwnerReference {
 	owners := slices.Clone(of.GetOwnerReferences())
 	for i := range owners {
@@ -343,15 +346,15 @@ func (m *Member) owners(of metav1.Object) []metav1.OwnerReference {
 	return owners
 }
 
-// restrict makes a budget cover the pods of its own cluster alone.
+// restrict makes a budget cover only the pods of its own cluster.
 func (m *Member) restrict(budget *policyv1.PodDisruptionBudget) {
 	if budget.Spec.Selector == nil {
-		return // it covers none
+		return // it covers no pods
 	}
 	budget.Spec.Selector.MatchLabels = m.labelled(budget.Spec.Selector.MatchLabels)
 }
 
-// Pod returns a pod of the member as it is named among all. It is the same one as long as the member's state is.
+// Pod returns a pod of the member under its name in the joined state.
 func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 	shown := *pod
 	shown.Name, shown.UID, shown.Labels = Joined(m.Name, pod.Name), m.uid(pod.UID), m.labelled(pod.Labels)
@@ -365,7 +368,7 @@ func (m *Member) Pod(pod *v1.Pod) *v1.Pod {
 	return &shown
 }
 
-// Native returns a pod that was shown among all as the member has it.
+// Native returns a pod of the joined state as the member has it.
 func (m *Member) Native(pod *v1.Pod) *v1.Pod {
 	uid := func(shown types.UID) types.UID {
 		return types.UID(strings.TrimPrefix(string(shown), Joined(m.Name, "")))
@@ -384,7 +387,7 @@ func (m *Member) Native(pod *v1.Pod) *v1.Pod {
 	return &native
 }
 
-// uid is unique among all: two clusters may have been read from one dump.
+// uid returns a UID that is unique in the joined state: two clusters may have been read from one dump.
 func (m *Member) uid(uid types.UID) types.UID { return types.UID(Joined(m.Name, string(uid))) }
 
 func (m *Member) labelled(labels map[string]string) map[string]string {
@@ -396,7 +399,7 @@ func (m *Member) labelled(labels map[string]string) map[string]string {
 	return shown
 }
 
-// without returns the federation without those of the objects that are pods or nodes of members.
+// without returns the federation without the objects, which have the names of the joined state.
 func (f *Federation) without(objs []Object) *Federation {
 	gone := map[string][]Object{}
 	for _, obj := range objs {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 )
 
-// twoMembers are two clusters that differ in nothing but the replicas of a workload: 1 in a, 2 in b.
+// twoMembers returns two clusters that differ only in the replicas of a workload: 1 in a, 2 in b.
 func twoMembers() *Federation {
 	member := func(name string, replicas int32) Member {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "n", v1.LabelTopologyZone: "z"}}}
@@ -85,7 +85,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// The view changes no member, and Without takes a pod out of its own member alone.
+// Joining changes no member, and Without removes a pod only from its own member.
 func TestJoinedWithout(t *testing.T) {
 	fed := twoMembers()
 	all := fed.Join()

@@ -18,8 +18,8 @@ func LabelOfController(key string) bool {
 }
 
 // MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API server does when
-// a pod is created, because the scheduler only looks at the selectors. Anything that the pod shares with others is copied before it is
-// changed. See mutatePodAffinity and mutateTopologySpreadConstraints in
+// a pod is created, because the scheduler only looks at the selectors. It copies whatever the pod shares with other pods before it changes
+// it. See mutatePodAffinity and mutateTopologySpreadConstraints in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
 func MergeLabelKeys(pod *v1.Pod) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled

@@ -20,26 +20,27 @@ func Repels(node *v1.Node, pod *v1.Pod) bool {
 	return repels
 }
 
-// Attracts reports whether the pod's node selector and required node affinity match the node. A rule that cannot be read matches nothing.
+// Attracts reports whether the pod's node selector and required node affinity match the node. A rule that does not parse matches nothing.
 func Attracts(node *v1.Node, pod *v1.Pod) bool {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
 	return err == nil && match
 }
 
-// Answers reports whether the node's kubelet is working, as far as the API server knows: a kubelet that no longer reports cannot end pods.
-// A node without a Ready condition, as when written by hand, answers.
+// Answers reports whether the node's kubelet works, as far as the API server knows. A kubelet that no longer reports cannot end pods. A
+// node without a Ready condition, such as one written by hand, answers.
 func Answers(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
 }
 
-// Cordon makes a node that is a copy unschedulable: spec.unschedulable, and the taint that the node lifecycle controller adds.
+// Cordon makes a node unschedulable: it sets spec.unschedulable and adds the taint of the node lifecycle controller. It changes the node in
+// place, so pass a copy.
 func Cordon(node *v1.Node, now metav1.Time) {
 	node.Spec.Unschedulable = true
 	AddTaint(node, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule, TimeAdded: &now})
 }
 
-// AddTaint adds the taint to a node that is a copy, unless the node has one of the same key and effect.
+// AddTaint adds the taint unless the node has one of the same key and effect. It changes the node in place, so pass a copy.
 func AddTaint(node *v1.Node, taint v1.Taint) {
 	if !taints.TaintExists(node.Spec.Taints, &taint) {
 		node.Spec.Taints = append(slices.Clip(node.Spec.Taints), taint)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// KindOf returns the object's kind by its Go type, since typed objects need not set it.
+// KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind.
 func KindOf(obj Object) string { return reflect.TypeOf(obj).Elem().Name() }
 
 // Namespaced reports whether objects of the kind live in a namespace.
@@ -23,7 +23,8 @@ func Namespaced(kind string) bool {
 	return true
 }
 
-// PodSpec returns the spec of the pod, or of the pods that the object creates, and its path in the object; nil if it creates none.
+// PodSpec returns the spec of the pod, or of the pods that the object creates, and the spec's path in the object. It returns nil if the
+// object creates no pods.
 func PodSpec(obj Object) (*v1.PodSpec, string) {
 	if pod, ok := obj.(*v1.Pod); ok {
 		return &pod.Spec, "spec"
@@ -34,7 +35,7 @@ func PodSpec(obj Object) (*v1.PodSpec, string) {
 	return nil, ""
 }
 
-// PodGroupOf returns the name of the pod group that the pod names, or the pods that the object creates; "" if they name none.
+// PodGroupOf returns the pod group that the pod, or the pods that the object creates, belong to, and "" if they belong to none.
 func PodGroupOf(obj Object) string {
 	spec, _ := PodSpec(obj)
 	if spec == nil || spec.SchedulingGroup == nil {
@@ -54,7 +55,7 @@ func PodLabels(obj Object) map[string]string {
 	return nil
 }
 
-// Template returns the workload's pod template and its path in the object, or nil if the object is not a workload.
+// Template returns the workload's pod template and the template's path in the object, or nil if the object is not a workload.
 func Template(obj Object) (*v1.PodTemplateSpec, string) {
 	switch o := obj.(type) {
 	case *v1.ReplicationController:

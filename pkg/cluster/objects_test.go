@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Whatever kind of object a State has a list of, it takes one in, lists it, and gives it up again.
+// A State adds, lists and removes an object of every kind that it has a list for.
 func TestEveryKindIsHeld(t *testing.T) {
 	fields := reflect.TypeFor[State]()
 	held := 0
@@ -38,8 +38,8 @@ func TestEveryKindIsHeld(t *testing.T) {
 	}
 }
 
-// The last moment of these objects is that at which the last of these things happened; a deletion was asked for 30 s before its grace
-// period ends. Fractions of a second are dropped.
+// Latest returns the time of the last event. A deletion was requested 30 s before the end of its grace period. Fractions of a second are
+// dropped.
 func TestLatest(t *testing.T) {
 	at := func(seconds float64) metav1.Time {
 		return metav1.NewTime(Epoch.Add(time.Duration(seconds * float64(time.Second))))
@@ -55,14 +55,14 @@ func TestLatest(t *testing.T) {
 	objs := []Object{created, ran, deleted, node, ended}
 	for n, want := range []metav1.Time{{}, at(1), at(2), at(3), at(4), at(5)} {
 		given := slices.Clone(objs[:n])
-		slices.Reverse(given) // whatever comes last, the latest counts
+		slices.Reverse(given) // the latest time counts in any order
 		if got := Latest(given); !got.Equal(&want) {
 			t.Errorf("the latest of %d objects is %v, want %v", n, got, want)
 		}
 	}
 }
 
-// A Job's pod belongs to the CronJob that made the Job, and to the Job where nobody did.
+// A Job's pod belongs to the CronJob that created the Job, or to the Job if there is none.
 func TestOwnersOfJobs(t *testing.T) {
 	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nightly", UID: "cron"}}
 	var s State
@@ -92,7 +92,7 @@ func TestRefsAreOrdered(t *testing.T) {
 	}
 }
 
-// A kubelet that reports that its node is not ready does its work; one of which nothing is heard does not.
+// A kubelet that reports its node as not ready still works; a silent kubelet does not.
 func TestAnswers(t *testing.T) {
 	for status, want := range map[v1.ConditionStatus]bool{v1.ConditionTrue: true, v1.ConditionFalse: true, v1.ConditionUnknown: false, "": true} {
 		node := &v1.Node{}

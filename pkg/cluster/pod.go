@@ -23,7 +23,7 @@ func Terminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// Active reports whether the pod counts as one of its workload's: it has neither ended nor been asked to.
+// Active reports whether the pod counts as a replica of its workload: it has not ended, and nobody has requested its deletion.
 func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
 // Waits reports whether the pod waits for a node.
@@ -34,8 +34,8 @@ func DeletionRequested(pod *v1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// Bind returns the pod as it is once it runs on the node: bound, started and ready at the given time. Containers start at once; see
-// docs/model.md. Whatever the pod shares with others of its template stays shared.
+// Bind returns the pod as it runs on the node: bound, started and ready at the given time. Containers start at once; see docs/model.md. The
+// result still shares everything else with the other pods of its template.
 func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 	bound := *pod
 	bound.Spec.NodeName = node
@@ -55,14 +55,14 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 }
 
 // failedAttachVolume is the reason of the event of a pod that waits for a volume: FailedAttachVolume in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/events/event.go. Here it is that of a condition, too.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/events/event.go. Here it is also the reason of a condition.
 const failedAttachVolume = "FailedAttachVolume"
 
-// AttachedTo is what WaitsForVolume begins with; the nodes that have the volume follow.
+// AttachedTo is the prefix of the texts that WaitsForVolume returns. The nodes to which the volume is attached follow it.
 const AttachedTo = "waits for its volume, attached to "
 
-// AwaitVolume returns the bound pod as it is while one of its volumes is attached to another node. Why is said in the report, the event by the
-// API.
+// AwaitVolume returns the bound pod as it is while one of its volumes is attached to another node. The report shows why; the event is the
+// text that the API would show.
 func AwaitVolume(pod *v1.Pod, why, event string, now metav1.Time) *v1.Pod {
 	waiting := *pod
 	waiting.Status.Phase = v1.PodPending
@@ -82,7 +82,7 @@ func AwaitVolume(pod *v1.Pod, why, event string, now metav1.Time) *v1.Pod {
 	return &waiting
 }
 
-// WaitsForVolume says why a bound pod has not started, if it waits for a volume that is attached to another node; else it is empty.
+// WaitsForVolume returns why a bound pod has not started, if it waits for a volume that is attached to another node, and "" otherwise.
 func WaitsForVolume(pod *v1.Pod) string {
 	if AttachEvent(pod) == "" {
 		return ""
@@ -90,7 +90,7 @@ func WaitsForVolume(pod *v1.Pod) string {
 	return podutil.GetPodReadyCondition(pod.Status).Message
 }
 
-// AttachEvent is the event of a pod that waits for a volume; else it is empty.
+// AttachEvent returns the event of a pod that waits for a volume, and "" for any other pod.
 func AttachEvent(pod *v1.Pod) string {
 	if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodPending {
 		return ""
@@ -102,7 +102,7 @@ func AttachEvent(pod *v1.Pod) string {
 	return starts.Message
 }
 
-// Start returns the pod that has waited for a volume as it is once it runs.
+// Start returns a pod that has waited for a volume as it is when it runs.
 func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	started := *pod
 	started.Status.Phase = v1.PodRunning
@@ -113,7 +113,7 @@ func Start(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	return &started
 }
 
-// StartedAfterVolume is when a pod started that was bound here and has waited for a volume; zero for one that has not.
+// StartedAfterVolume returns when a pod started that the simulation bound and that had to wait for a volume. It is zero for any other pod.
 func StartedAfterVolume(pod *v1.Pod) time.Time {
 	if _, starts := podutil.GetPodCondition(&pod.Status, v1.PodReadyToStartContainers); starts != nil && starts.Status == v1.ConditionTrue {
 		return starts.LastTransitionTime.Time
@@ -121,14 +121,14 @@ func StartedAfterVolume(pod *v1.Pod) time.Time {
 	return time.Time{}
 }
 
-// Stop returns the pod as it is once its containers have been stopped before they were done.
+// Stop returns the pod as it is after its containers were stopped before they completed.
 func Stop(pod *v1.Pod, now metav1.Time) *v1.Pod {
 	stopped := *pod
 	stopped.Status.Phase = v1.PodFailed
 	return WithCondition(&stopped, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, Reason: "PodFailed", LastTransitionTime: now})
 }
 
-// WithCondition returns the pod with the condition, which replaces one of the same type if that has another status.
+// WithCondition returns the pod with the condition. It replaces a condition of the same type only if that has another status.
 func WithCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	changed := *pod
 	changed.Status.Conditions = slices.Clone(pod.Status.Conditions)

@@ -10,18 +10,22 @@ import (
 )
 
 // Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
-type Ref struct{ Kind, Namespace, Name string }
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
 
-// RefTo returns the name of the object.
+// RefTo returns the object's kind, namespace and name.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
 
 // String returns the name as kubectl writes it: deployment/web.
 func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
 
-// Qualified returns the name as kubectl writes it, after its namespace if that is not the default one: prod/deployment/web.
+// Qualified returns the name as kubectl writes it, with the namespace as a prefix unless it is the default namespace: prod/deployment/web.
 func (r Ref) Qualified() string { return Qualify(r.Namespace, r.String()) }
 
-// Qualify puts the namespace before the name if it is not the default one.
+// Qualify puts the namespace before the name unless it is the default namespace.
 func Qualify(namespace, name string) string {
 	if namespace == "" || namespace == v1.NamespaceDefault {
 		return name
@@ -29,7 +33,8 @@ func Qualify(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// Argument is the name as a command takes it, with the flag for its namespace if that is not the default one: deployment/web -n prod.
+// Argument returns the name as an argument of a command, with the flag for its namespace unless it is the default namespace: deployment/web
+// -n prod.
 func Argument(namespace, name string) string {
 	if namespace == "" || namespace == v1.NamespaceDefault {
 		return name
@@ -48,6 +53,32 @@ func (r Ref) Describe() string {
 // Compare orders objects by namespace, kind and name.
 func (r Ref) Compare(other Ref) int {
 	return cmp.Or(cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Kind, other.Kind), cmp.Compare(r.Name, other.Name))
+}
+
+// PodRef names a pod and its workload in an answer.
+type PodRef struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	Workload string `json:"workload,omitempty"`
+}
+
+// NewPodRef names the pod and the owner that Owners finds for it.
+func NewPodRef(pod *v1.Pod, owner Ref) PodRef {
+	ref := PodRef{Namespace: pod.Namespace, Name: pod.Name}
+	if owner.Kind != "Pod" {
+		ref.Workload = owner.String()
+	}
+	return ref
+}
+
+// Owner returns the workload, its kind in lower case; a pod without one is its own.
+func (p PodRef) Owner() Ref {
+	kind, name, found := strings.Cut(p.Workload, "/")
+	if !found {
+		kind, name = "pod", p.Name
+	}
+	return Ref{Kind: kind, Namespace: p.Namespace, Name: name}
 }
 
 // Owners returns a function that finds the owner of a pod of the state: the Deployment rather than its ReplicaSet, the CronJob rather than

@@ -2,21 +2,21 @@ package cluster
 
 import "strings"
 
-// Refusal is an object that the API server does not create or change.
+// Refusal is an object that the API server does not create or change, because of a RuntimeClass, a LimitRange or a ResourceQuota. Its
+// names are those of the workload whose pods are refused, of the pod whose claim on devices is, of the claim of an ephemeral volume, or of the
+// object that a user asked for.
 type Refusal struct {
-	// Of is the workload whose pods are refused, the pod whose claim on devices is, the claim of an ephemeral volume, or the object that a user
-	// asked for.
-	Of Ref
+	Ref
 	// Pods is how many pods are not created: those that the workload lacks, 1 for a bare pod, and 0 for an object of another kind, or for a
 	// change.
-	Pods int
+	Pods int `json:"pods"`
 	// Message is the API server's error to a user, or the controller's event that quotes it.
-	Message string
+	Message string `json:"message"`
 	// Retried is true if a controller asked for the object, and goes on asking.
-	Retried bool
+	Retried bool `json:"-"`
 }
 
-// Reason is the message without what it says of the object, so that refusals for one reason are alike.
+// Reason returns the message without the parts that name the object, so that refusals for the same reason are equal.
 func (r Refusal) Reason() string {
 	for _, before := range []string{" is forbidden: ", " is invalid: "} {
 		if _, reason, found := strings.Cut(r.Message, before); found {
@@ -27,10 +27,10 @@ func (r Refusal) Reason() string {
 }
 
 // OfWorkload reports whether pods of a workload are refused.
-func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Of.Kind != "Pod" }
+func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Kind != "Pod" }
 
 // OfVolume reports whether it is a claim of an ephemeral volume, whose pod is there and waits for it.
-func (r Refusal) OfVolume() bool { return r.Retried && r.Of.Kind == "PersistentVolumeClaim" }
+func (r Refusal) OfVolume() bool { return r.Retried && r.Kind == "PersistentVolumeClaim" }
 
-// IsRetried reports whether a controller goes on asking.
+// IsRetried reports whether a controller made the request and tries again.
 func (r Refusal) IsRetried() bool { return r.Retried }

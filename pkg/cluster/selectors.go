@@ -10,18 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Selectors finds which of many selectors, of budgets or of workloads, match a pod. Most selectors require a label, so only a few are tried
-// for each pod; matching every pod with every selector takes seconds in a large cluster. The zero value is empty.
+// Selectors finds which of many selectors, such as those of budgets or workloads, match a pod. Matching every pod with every selector takes
+// seconds in a large cluster. Most selectors require a label, so an index by label leaves only a few to try for each pod. The zero value is
+// empty.
 type Selectors struct {
 	selectors []labels.Selector
-	// byLabel holds the positions of selectors by the first label that each requires, byNamespace those of selectors that require none.
+	// byLabel holds the positions of selectors by the first label that each requires; byNamespace holds the positions of selectors that
+	// require no label.
 	byLabel     map[label][]int
 	byNamespace map[string][]int
 }
 
 type label struct{ namespace, key, value string }
 
-// Add adds a selector of a namespace at the next position, from 0. An invalid selector is an error and is not added.
+// Add adds a selector of a namespace. The first selector has position 0. Add returns an error for an invalid selector and does not add it.
 func (s *Selectors) Add(namespace string, selector *metav1.LabelSelector) error {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
@@ -65,8 +67,8 @@ func (s *Selectors) Matching(pod *v1.Pod) []int {
 	return matching
 }
 
-// Selecting returns a function that finds the objects whose selectors match a pod, in order. Like upstream it skips those whose selectors
-// are invalid.
+// Selecting returns a function that finds the objects whose selectors match a pod, in order. Like upstream it skips objects with invalid
+// selectors.
 func Selecting[T Object](objs []T, selector func(T) *metav1.LabelSelector) func(*v1.Pod) []T {
 	var selectors Selectors
 	var valid []T

@@ -1,5 +1,5 @@
-// Package cluster holds the state of a cluster at one moment: its nodes, pods, workloads, volumes, budgets and priorities, as an immutable
-// value from which the next one is derived.
+// Package cluster holds the state of a cluster at one moment: its nodes, pods, workloads, volumes, budgets and priorities. A state is
+// immutable; the next state is derived from it.
 package cluster
 
 import (
@@ -21,11 +21,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Epoch is the logical start time of every simulation of a cluster without timestamps of its own. No result depends on the wall clock.
+// Epoch is the logical time at which a simulation starts if the cluster's objects have no timestamps. No result depends on the wall clock.
 var Epoch = metav1.NewTime(time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC))
 
-// Latest returns the latest time in the objects, which is no later than their dump: when one was created, a pod or node changed, or a
-// container ended. It is zero if they have no timestamps.
+// Latest returns the latest timestamp in the objects: when an object was created, a pod or node changed, or a container ended. The objects
+// were dumped then or later. Latest is zero if they have no timestamps.
 func Latest(objs []Object) metav1.Time {
 	var latest metav1.Time
 	consider := func(t metav1.Time) {
@@ -57,16 +57,17 @@ func Latest(objs []Object) metav1.Time {
 	return latest
 }
 
-// State is a cluster at one moment. It and everything that it points to are never changed in place: With and Without derive the next state
-// and share what did not change. Each list keeps the order in which its objects arrived, which is the order in which a real control plane
-// would have seen them.
+// State is a cluster at one moment. Neither a State nor anything that it points to is ever changed in place: With and Without derive the
+// next state, which shares what did not change. Each list keeps the order in which its objects arrived, as a real control plane would have
+// seen them.
 type State struct {
 	// Now is the logical time, in whole seconds like the API's timestamps.
 	Now metav1.Time
-	// TerminationSeconds is how long kubelets take to end a pod whose deletion was requested, unless its grace period is shorter. With 0
-	// the pod is gone at once.
+	// TerminationSeconds is how long kubelets take to end a pod after its deletion was requested, unless its grace period is shorter. With
+	// 0 a pod ends at once.
 	TerminationSeconds int64
-	// Created counts the objects that controllers have created. It gives each a unique name and UID, the same in every run.
+	// Created counts the objects that controllers have created. Their names and UIDs derive from it, so that they are unique and the same
+	// in every run.
 	Created int
 
 	Namespaces               []*v1.Namespace
@@ -101,25 +102,26 @@ type State struct {
 	SchedulingWorkloads      []*schedulingv1beta1.Workload
 	PodGroups                []*schedulingv1beta1.PodGroup
 
-	// JobBackoffs is what the job controller remembers of Jobs whose pods have failed, by the Job's UID.
+	// JobBackoffs holds the backoff of each Job whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
 	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
 	Attachments []Attachment
 
-	// Mutations are what the cluster does to new pods besides the API server's own plugins; nil where nothing shows any.
+	// Mutations lists the changes that the cluster makes to new pods besides the API server's own plugins; nil if nothing shows any.
 	Mutations *Mutations
-	// AsTemplate means that new pods are as their templates say, whatever running ones show.
+	// AsTemplate means that new pods are as their templates say, whatever the running pods show.
 	AsTemplate bool
 
-	// Federation is what is behind a state of several clusters; nil for one cluster.
+	// Federation holds the clusters that a state of several clusters shows; nil for a single cluster.
 	Federation *Federation
 
-	// Refused is what the API server has refused to users since the step began, and what it refuses to controllers.
+	// Refused lists the requests of users that the API server has refused since the step began, and the requests of controllers that it
+	// refuses now.
 	Refused []Refusal
 
 	arrivals map[types.UID]int // see Arrival; never changed in place
 
-	// Of the lists that are long, or change often.
+	// Name endings of the lists that are long or change often.
 	nodeEndings       endings[*v1.Node]
 	podEndings        endings[*v1.Pod]
 	deploymentEndings endings[*appsv1.Deployment]
@@ -128,18 +130,18 @@ type State struct {
 
 // JobBackoff is how long a Job must wait before it may replace a pod.
 type JobBackoff struct {
-	// Failures counts the pods that have failed since one succeeded; Last is when the last of them failed.
+	// Failures counts the pods that have failed since the last success; Last is the time of the latest failure.
 	Failures int
 	Last     time.Time
-	// Retry is when the controller looks at the Job again; zero if it is not waiting.
+	// Retry is when the controller syncs the Job again; zero if the Job does not wait.
 	Retry time.Time
 }
 
 // Attachment is a volume that is attached to a node.
 type Attachment struct {
-	// Volume is the name of its driver and its handle there.
+	// Volume is the name of the volume's driver and the volume's handle there.
 	Volume, Node string
-	// Unused is since when no pod on the node needs it; zero while one does.
+	// Unused is the time since which no pod on the node needs the volume; zero while one does.
 	Unused metav1.Time
 }
 
@@ -155,8 +157,9 @@ func Supports(obj runtime.Object) bool {
 	return ok && new(State).collect(o) == nil
 }
 
-// With returns a state in which each object replaces the one of the same kind, namespace and name, or is added at the end. It panics on an
-// object that a State cannot hold, which is a programming error; see Supports. The state of a federation is derived by its members' instead.
+// With returns a state in which each object replaces the object of the same kind, namespace and name, or is added at the end. It panics if
+// a State cannot hold an object, which is a programming error; see Supports. Do not call it on the state of a federation: derive the state
+// of a member instead.
 func (s *State) With(objs ...Object) *State {
 	return s.derive(objs, change{merge: true})
 }
@@ -169,7 +172,7 @@ func (s *State) Without(objs ...Object) *State {
 	return s.derive(objs, change{})
 }
 
-// Objects returns all objects in the state, kinds in the order of the fields, each kind in its own order.
+// Objects returns all objects in the state: the kinds in the order of the fields, the objects of each kind in the order of arrival.
 func (s *State) Objects() []Object {
 	var all []Object
 	all = list(all, s.Namespaces)
@@ -225,7 +228,7 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
-// Desired returns how many pods the specs of Deployments, StatefulSets, ReplicationControllers, and ReplicaSets without a controller ask for.
+// Desired returns spec.replicas of each Deployment, StatefulSet, ReplicationController, and ReplicaSet without a controller.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
 	set := func(obj Object) {

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// WithoutToken returns the spec of a pod without the volume, uniquely named per pod, that the API server adds for the service account's
-// token.
+// WithoutToken returns the spec of a pod without the volume that the API server adds for the service account's token. The volume's name
+// differs in each pod.
 func WithoutToken(spec v1.PodSpec) v1.PodSpec {
 	const prefix = "kube-api-access-"
 	token := func(volume v1.Volume) bool { return volume.Projected != nil && strings.HasPrefix(volume.Name, prefix) }

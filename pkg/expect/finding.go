@@ -153,11 +153,11 @@ func (f *Facts) Findings() []Finding {
 		found = append(found, f.finding(PodsPending, pods.Workload, pods.pending()))
 	}
 	for _, r := range f.Refused {
-		subject := r.Of.String()
+		subject := r.Ref.String()
 		if r.OfWorkload() {
-			subject = fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), r.Of)
+			subject = fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), r.Ref)
 		}
-		found = append(found, f.finding(PodsRefused, r.Of, subject+" refused: "+r.Message))
+		found = append(found, f.finding(PodsRefused, r.Ref, subject+" refused: "+r.Message))
 	}
 	for _, r := range f.Stuck {
 		found = append(found, f.finding(RolloutStuck, r.Ref,

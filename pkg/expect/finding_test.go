@@ -43,7 +43,7 @@ func TestFindings(t *testing.T) {
 			[]string{"warning pods-pending shop/deployment/web web.yaml: 4 pods of deployment/web Pending: kube-scheduler gave no message (and 2 other messages)"}},
 		"a bare pod": {Facts{Pending: []Pods{{Workload: cluster.Ref{Kind: "Pod", Namespace: "shop", Name: "bare"}, Desired: 1, Messages: []string{"no room"}}}},
 			[]string{"warning pods-pending shop/pod/bare : pod/bare Pending: no room"}},
-		"refused": {Facts{Refused: []cluster.Refusal{{Of: web, Pods: 2, Message: "exceeded quota: q"}, {Of: cluster.Ref{Kind: "Service", Namespace: "shop", Name: "s"}, Message: "exceeded quota: q"}}},
+		"refused": {Facts{Refused: []cluster.Refusal{{Ref: web, Pods: 2, Message: "exceeded quota: q"}, {Ref: cluster.Ref{Kind: "Service", Namespace: "shop", Name: "s"}, Message: "exceeded quota: q"}}},
 			[]string{"warning pods-refused shop/deployment/web web.yaml: 2 pods of deployment/web refused: exceeded quota: q",
 				"warning pods-refused shop/service/s : service/s refused: exceeded quota: q"}},
 		"stuck": {Facts{Stuck: []controller.Rollout{{Ref: web, Desired: 3, Updated: 1, Waiting: "web-2 is Pending"}}},

@@ -84,7 +84,7 @@ func judgeNotCreated(want int, step *simulation.Step) Expectation {
 	for _, r := range step.Refused {
 		if r.Pods > 0 {
 			n += r.Pods
-			why = append(why, r.Of.Qualified()+": "+r.Message)
+			why = append(why, r.Qualified()+": "+r.Message)
 		}
 	}
 	return Expectation{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: some(why, "; ")}

@@ -38,9 +38,9 @@ func expected() *simulation.Step {
 			Pods: append(waiting, ended, pod("web-1", "web", "a1"), pod("web-2", "web", "a1"), pod("web-3", "web", "b1"),
 				pod("db-1", "db", "a2")),
 		},
-		Refused: []cluster.Refusal{{Of: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Pods: 2, Message: "exceeded quota: q"},
-			{Of: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "bare"}, Pods: 1, Message: "no such class"},
-			{Of: cluster.Ref{Kind: "Service", Namespace: "default", Name: "s"}, Message: "exceeded quota: q"}},
+		Refused: []cluster.Refusal{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Pods: 2, Message: "exceeded quota: q"},
+			{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "bare"}, Pods: 1, Message: "no such class"},
+			{Ref: cluster.Ref{Kind: "Service", Namespace: "default", Name: "s"}, Message: "exceeded quota: q"}},
 		Record: world.Record{
 			Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
 			Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},

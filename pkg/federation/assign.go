@@ -15,7 +15,7 @@ type roomError struct{ message string }
 
 func (e *roomError) Error() string { return e.message }
 
-// assign divides the replicas among the selected clusters. A template whose replicas are not counted goes to each of them.
+// assign divides the replicas among the selected clusters. A template that is not a workload goes to each of them.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment.go
 func assign(b *Binding, selected []candidate) ([]Target, error) {
 	if len(selected) == 0 {
@@ -44,8 +44,10 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	return slices.DeleteFunc(targets, func(t Target) bool { return t.Replicas == 0 }), err
 }
 
-// weights are the static weights of the selected clusters: the largest of the rules that match. Where no cluster has any, all are equal.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go, getStaticWeightInfoList
+// weights returns the static weights of the selected clusters: for each cluster the largest weight of the matching rules. If no cluster has
+// a weight, all are equal.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go,
+// getStaticWeightInfoList
 func weights(preference *WeightPreference, selected []candidate) []share {
 	var found []share
 	for _, c := range selected {
@@ -70,8 +72,8 @@ func weights(preference *WeightPreference, selected []candidate) []share {
 }
 
 // divideByRoom divides the replicas in proportion to the room in the clusters: among all of them or, if aggregated, among the first that
-// together have room for all replicas. It changes as little as possible: additional replicas are divided by the room that is left, fewer
-// replicas in proportion to what each cluster has.
+// together have room for all replicas. It changes as little as possible: it divides additional replicas in proportion to the remaining
+// room, and a smaller total in proportion to the present replicas of each cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go
 func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, error) {
 	had := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool {
@@ -106,7 +108,7 @@ func byReplicas(targets []Target) []Target {
 	return sorted
 }
 
-// divide adds n replicas, in proportion to the clusters' room, to those that the binding has.
+// divide adds n replicas to the binding's, in proportion to the clusters' room.
 func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target, error) {
 	var free int64
 	for _, target := range room {
@@ -128,7 +130,7 @@ func divide(n int32, room, had []Target, aggregated bool, uid string) ([]Target,
 	return merge(had, webster(n, shares(room), uid)), nil
 }
 
-// hasAny is 1 if the cluster has replicas, and 0 otherwise.
+// hasAny returns 1 if the cluster has replicas, and 0 otherwise.
 func hasAny(had []Target, of Target) int {
 	if slices.ContainsFunc(had, func(t Target) bool { return t.Cluster == of.Cluster && t.Replicas > 0 }) {
 		return 1
@@ -136,7 +138,8 @@ func hasAny(had []Target, of Target) int {
 	return 0
 }
 
-// merge adds up two lists of targets: the new ones in their order, then those that only the old list has, by name.
+// merge adds up two lists of targets. The new targets come first, in their order; then follow the targets that only the old list has, by
+// name.
 func merge(old, new []Target) []Target {
 	if len(new) == 0 {
 		return old
@@ -168,8 +171,8 @@ func shares(room []Target) []share {
 	return weighed
 }
 
-// webster divides n replicas by Webster's method: each goes to the cluster with the largest weight/(2·replicas+1). A tie goes to the cluster
-// with fewer replicas, then to the first by name, or to the last if the hash of the UID is odd. The targets are sorted by name.
+// webster divides n replicas by Webster's method: each replica goes to the cluster with the largest weight/(2·replicas+1). In a tie, the
+// cluster with fewer replicas wins, then the first by name, or the last if the hash of the UID is odd. The targets are sorted by name.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/webstermethod.go
 func webster(n int32, weights []share, uid string) []Target {
 	hash := fnv.New32a()

@@ -132,7 +132,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// The number of replicas that the binding has changes, and with it what its clusters have.
+// The replicas of the binding change, and so do the replicas of its targets.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment_test.go, Test_dynamicScale, Test_dynamicScaleUp
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm_test.go
 func TestDivideByRoom(t *testing.T) {
@@ -190,7 +190,7 @@ func TestDivideByRoom(t *testing.T) {
 	}
 }
 
-// What has no replicas, or none that Karmada counts, goes to every selected cluster.
+// A template without replicas, or without replicas that Karmada counts, goes to every selected cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/common_test.go, TestAssignReplicas
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/assignment_test.go, Test_assignByDuplicatedStrategy
 func TestAssign(t *testing.T) {

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Template is a resource template in Karmada's control plane: a workload, or anything else that is propagated.
+// Template is a resource template in Karmada's control plane: a workload or another object that Karmada propagates.
 type Template struct {
 	APIVersion, Kind, Namespace, Name string
-	// UID breaks ties among clusters of equal weight; "" breaks them by name.
+	// UID decides among clusters of equal weight. If it is "", their names decide.
 	UID    string
 	Labels map[string]string
-	// Workload means that Karmada counts its replicas; Replicas is their number, which may be 0.
+	// Workload means that Karmada counts the template's replicas. Replicas is their number, which may be 0.
 	Workload bool
 	Replicas int32
-	// Requests are what one replica asks for; the largest of each resource where replicas differ.
+	// Requests are the resource requests of one replica. If replicas differ, they are the maximum for each resource.
 	Requests v1.ResourceList
 }
 
-// String names the template as in a sentence: Deployment flink/job-a.
+// String returns the template's name as in a sentence: Deployment flink/job-a.
 func (t *Template) String() string {
 	if t.Namespace == "" {
 		return t.Kind + " " + t.Name
@@ -34,16 +34,16 @@ func (t *Template) String() string {
 // Key identifies a template in its control plane.
 type Key struct{ APIVersion, Kind, Namespace, Name string }
 
-// Key of the template.
+// Key returns the key of the template.
 func (t *Template) Key() Key { return Key{t.APIVersion, t.Kind, t.Namespace, t.Name} }
 
-// Target is a cluster that a binding was given, and the replicas there: 0 where they are not counted.
+// Target is a cluster to which a binding is scheduled, and the replicas there. Replicas is 0 if Karmada does not count them.
 type Target struct {
-	Cluster  string
-	Replicas int32
+	Cluster  string `json:"cluster"`
+	Replicas int32  `json:"replicas"`
 }
 
-// The reasons of a binding's condition Scheduled.
+// Reasons of a binding's Scheduled condition.
 const (
 	ReasonSuccess        = "Success"
 	ReasonNoClusterFit   = "NoClusterFit"
@@ -51,40 +51,40 @@ const (
 	ReasonSchedulerError = "SchedulerError"
 )
 
-// Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters that it was given. A binding never changes:
-// Scheduler.Run, Evict and Evicted return another one.
+// Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters to which it is scheduled. A Binding is immutable:
+// Scheduler.Run, Evict and Evicted return a new one.
 type Binding struct {
 	Template *Template
 	// Policy is the name of the policy, as Policy.String writes it; Placement and Failover are the policy's.
 	Policy    string
 	Placement *Placement
 	Failover  *Failover
-	// Priority orders bindings that wait: the highest first.
+	// Priority orders the queue: the highest comes first.
 	Priority int32
-	// AffinityGroup and AntiAffinityGroup are key=value of the template's label; "" is no group.
+	// AffinityGroup and AntiAffinityGroup are key=value of the template's label, or "" for no group.
 	AffinityGroup, AntiAffinityGroup string
 
 	Targets []Target
-	// Evictions are the clusters from which the binding is being moved away.
+	// Evictions lists the clusters that the binding is moving away from.
 	Evictions []Eviction
-	// Reason and Message are those of the condition Scheduled; both are "" before the first attempt.
+	// Reason and Message are the fields of the Scheduled condition. Both are "" before the first attempt.
 	Reason, Message string
 
-	affinity string     // the name of the group of clusters that it was last scheduled to
-	applied  *Placement // what it was last scheduled by
-	verdicts []Verdict  // of its last scheduling attempt
+	affinity string     // the name of the cluster group of the last scheduling
+	applied  *Placement // the placement of the last scheduling
+	verdicts []Verdict  // of the last scheduling attempt
 }
 
-// Name is the binding's name, unique in the template's namespace.
+// Name returns the binding's name, which is unique in the template's namespace.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/names/names.go, GenerateBindingName
 func (b *Binding) Name() string {
 	return strings.ToLower(strings.ReplaceAll(b.Template.Name, ":", ".") + "-" + b.Template.Kind)
 }
 
-// Scheduled reports whether the binding was last scheduled successfully.
+// Scheduled reports whether the last attempt to schedule the binding succeeded.
 func (b *Binding) Scheduled() bool { return b.Reason == ReasonSuccess }
 
-// On returns the replicas that the cluster was given, and whether it is a target at all.
+// On returns the binding's replicas in the cluster, and whether the cluster is a target.
 func (b *Binding) On(cluster string) (int32, bool) {
 	for _, target := range b.Targets {
 		if target.Cluster == cluster {
@@ -98,7 +98,7 @@ func (b *Binding) evicting(cluster string) bool {
 	return slices.ContainsFunc(b.Evictions, func(e Eviction) bool { return e.From == cluster })
 }
 
-// assigned is the number of replicas that all targets have together.
+// assigned returns the total number of replicas of the targets.
 func (b *Binding) assigned() int32 { return sumOf(b.Targets) }
 
 func sumOf(targets []Target) int32 {
@@ -109,14 +109,14 @@ func sumOf(targets []Target) int32 {
 	return sum
 }
 
-// Bind returns the binding of the template under the policy, without clusters.
+// Bind returns a binding of the template under the policy, not yet scheduled to clusters.
 func Bind(t *Template, p *Policy) *Binding {
 	b := &Binding{Template: t, Policy: p.String(), Placement: &p.Spec.Placement, Failover: p.Spec.Failover}
 	b.AffinityGroup, b.AntiAffinityGroup = groups(t, p)
 	return b
 }
 
-// Rebind returns the binding with what the template and the policy now say. It keeps its clusters.
+// Rebind returns the binding with the current template and policy. It keeps its clusters.
 func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	next := Bind(t, p)
 	next.Priority = b.Priority
@@ -124,12 +124,13 @@ func (b *Binding) Rebind(t *Template, p *Policy) *Binding {
 	return next
 }
 
-// Of reports whether the binding is of the template and the policy as they are now.
+// Of reports whether the binding was made from these versions of the template and the policy.
 func (b *Binding) Of(t *Template, p *Policy) bool {
 	return b.Template == t && b.Policy == p.String() && b.Placement == &p.Spec.Placement
 }
 
-// Without returns the binding without the cluster, which is no member any more; the binding itself if it does not have the cluster.
+// Without returns the binding without the cluster, which has left the federation. It returns the binding itself if it does not have the
+// cluster.
 func (b *Binding) Without(cluster string) *Binding {
 	if _, there := b.On(cluster); !there {
 		return b
@@ -139,7 +140,7 @@ func (b *Binding) Without(cluster string) *Binding {
 	return &next
 }
 
-// Concerns reports whether a change of the cluster has the binding scheduled again: its affinity selects the cluster.
+// Concerns reports whether Karmada reschedules the binding when the cluster changes: the binding's affinity selects the cluster.
 func (b *Binding) Concerns(c *Cluster) bool {
 	affinity := b.Placement.ClusterAffinity
 	if terms := b.Placement.ClusterAffinities; affinity == nil && len(terms) > 0 {
@@ -151,7 +152,8 @@ func (b *Binding) Concerns(c *Cluster) bool {
 // Divided reports whether the replicas are divided among the clusters.
 func (b *Binding) Divided() bool { return b.Placement.schedulingType() == Divided }
 
-// groups returns the template's groups under the policy, by the template's own labels. A template without a namespace has none.
+// groups returns the template's affinity groups under the policy, which derive from the template's own labels. A template without a
+// namespace has none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, getWorkloadAffinityGroups
 func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	w := p.Spec.Placement.WorkloadAffinity
@@ -171,7 +173,7 @@ func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	return of(w.Affinity), of(w.AntiAffinity)
 }
 
-// How precisely a selector selects a template.
+// Levels of precision with which a selector selects a template.
 const (
 	notSelected = iota
 	byKind
@@ -211,9 +213,9 @@ func (p *Policy) Selects(t *Template) bool {
 	return (p.Namespace == "" || p.Namespace == t.Namespace) && precision(p.Spec.ResourceSelectors, t) > notSelected
 }
 
-// Claim returns the policy that claims the template: a PropagationPolicy of its namespace before a ClusterPropagationPolicy, the one of higher
-// priority, then the one that selects more precisely, then the first by name; nil if none selects it. A template that was claimed keeps its
-// policy for as long as that selects it.
+// Claim returns the policy that claims the template, or nil if none selects it. A PropagationPolicy of its namespace comes before a
+// ClusterPropagationPolicy; then the higher priority wins, then the more precise selector, then the first name. A claimed template keeps
+// its policy as long as the policy selects it.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/compare.go
 func Claim(t *Template, policies []*Policy, claimed string) *Policy {
 	var best *Policy

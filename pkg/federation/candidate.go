@@ -11,15 +11,15 @@ import (
 // candidate is a feasible cluster.
 type candidate struct {
 	*Cluster
-	// score is 100 if the binding already has the cluster, and 0 otherwise: no other plugin scores.
+	// score is 100 if the binding already has the cluster, and 0 otherwise. No other plugin gives scores.
 	// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/clusterlocality/cluster_locality.go
 	score int64
-	// room is how many more replicas fit by the estimate; available adds what the binding already has there.
+	// room is the estimate of how many more replicas fit; available adds the replicas that the binding already has there.
 	room      int32
 	available int64
 }
 
-// candidates returns the feasible clusters with their scores and room, the best first: by score, then by what is available, then by name.
+// candidates returns the feasible clusters with their scores and room, the best first: by score, then by available, then by name.
 func (s *Scheduler) candidates(b *Binding, feasible []*Cluster) []candidate {
 	estimate := s.Estimate
 	if estimate == nil {
@@ -50,8 +50,8 @@ func sortCandidates(all []candidate) {
 	})
 }
 
-// General returns how many more replicas of the binding the cluster has room for by its resource summary, as Karmada's general estimator
-// does: it looks at what is free in all nodes together, not at any node's free resources and not at rules.
+// General estimates from the cluster's resource summary how many more replicas of the binding fit, as Karmada's general estimator does. It
+// considers the sum of the free resources of all nodes, neither those of a single node nor scheduling rules.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/estimator/client/general.go
 func General(b *Binding, c *Cluster) int32 {
 	summary := c.Status.ResourceSummary
@@ -75,7 +75,7 @@ func General(b *Binding, c *Cluster) int32 {
 	return int32(min(max(0, most), math.MaxInt32))
 }
 
-// free returns how much of the resource is left: CPU in thousandths, all others in units.
+// free returns how much of the resource is free: CPU in thousandths, all others in units.
 func (s *ResourceSummary) free(name v1.ResourceName) int64 {
 	left := s.Allocatable[name].DeepCopy()
 	left.Sub(s.Allocated[name])

@@ -52,7 +52,7 @@ func TestGeneral(t *testing.T) {
 	}
 }
 
-// A cluster that the binding has scores 100, and what it has there counts as available.
+// A target of the binding scores 100, and its replicas there count as available.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/clusterlocality/cluster_locality_test.go
 func TestCandidates(t *testing.T) {
 	type result struct {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Cluster is a member cluster, as far as Karmada's scheduler reads it.
+// Cluster is a member cluster, with the fields that Karmada's scheduler reads.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/v1alpha1/types.go
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -20,13 +20,13 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// The kind of clusters.
+// The API version and kind of clusters.
 const (
 	ClusterAPIVersion = "cluster.karmada.io/v1alpha1"
 	KindCluster       = "Cluster"
 )
 
-// ClusterSpec says where a cluster is, and what it repels.
+// ClusterSpec holds a cluster's location and taints.
 type ClusterSpec struct {
 	Provider string     `json:"provider,omitempty"`
 	Region   string     `json:"region,omitempty"`
@@ -34,27 +34,28 @@ type ClusterSpec struct {
 	Taints   []v1.Taint `json:"taints,omitempty"`
 }
 
-// ClusterStatus is what Karmada has collected from a cluster.
+// ClusterStatus is the status that Karmada has collected from a cluster.
 type ClusterStatus struct {
 	// APIEnablements are the APIs that the cluster serves; nil means all.
 	APIEnablements []APIEnablement `json:"apiEnablements,omitempty"`
-	// ResourceSummary adds up the cluster's nodes and pods; nil has room for nothing.
+	// ResourceSummary sums up the cluster's nodes and pods; nil means no room.
 	ResourceSummary *ResourceSummary `json:"resourceSummary,omitempty"`
 }
 
-// APIEnablement is the kinds of one API that a cluster serves.
+// APIEnablement lists the kinds of one API version that a cluster serves.
 type APIEnablement struct {
 	GroupVersion string        `json:"groupVersion"`
 	Resources    []APIResource `json:"resources,omitempty"`
 }
 
-// APIResource is one kind.
+// APIResource is a kind of an API.
 type APIResource struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// ResourceSummary is a cluster's resources: what its nodes offer, ready or not, what the pods on them ask for, and what those without a node do.
+// ResourceSummary is a cluster's resources: the allocatable resources of its nodes, ready or not, the requests of the pods on them, and the
+// requests of the pods without a node.
 type ResourceSummary struct {
 	Allocatable v1.ResourceList `json:"allocatable,omitempty"`
 	Allocated   v1.ResourceList `json:"allocated,omitempty"`
@@ -71,12 +72,12 @@ func (c *Cluster) serves(apiVersion, kind string) bool {
 	})
 }
 
-// ClusterAffinity selects clusters: those that all of its fields match.
+// ClusterAffinity selects the clusters that match all of its fields.
 type ClusterAffinity struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	FieldSelector *FieldSelector        `json:"fieldSelector,omitempty"`
 	ClusterNames  []string              `json:"clusterNames,omitempty"`
-	// Exclude are names of clusters that are not selected, whatever else matches.
+	// Exclude lists the names of clusters that are not selected, even if they match the other fields.
 	Exclude []string `json:"exclude,omitempty"`
 }
 
@@ -85,7 +86,7 @@ type FieldSelector struct {
 	MatchExpressions []v1.NodeSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// The fields of a FieldSelector.
+// Fields of a FieldSelector.
 const (
 	providerField = "provider"
 	regionField   = "region"
@@ -137,13 +138,13 @@ func (s *FieldSelector) matches(c *Cluster) bool {
 	return true
 }
 
-// matchesZones: In needs a common zone, NotIn needs none.
+// matchesZones reports whether the zones match the expression: In requires a common zone, NotIn forbids one.
 func matchesZones(expression *v1.NodeSelectorRequirement, zones []string) bool {
 	common := slices.ContainsFunc(zones, func(zone string) bool { return slices.Contains(expression.Values, zone) })
 	return common == (expression.Operator == v1.NodeSelectorOpIn)
 }
 
-// validate finds what the webhook refuses of a field selector.
+// validate returns the error for which the webhook would reject a field selector.
 func (s *FieldSelector) validate() error {
 	if s == nil {
 		return nil

@@ -79,7 +79,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// A cluster of which nothing is known matches NotIn, and no In.
+// A cluster without provider, region and zones matches NotIn, but not In.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/selector_test.go, Test_matchZones and Test_extractClusterFields
 func TestMatchesNothingKnown(t *testing.T) {
 	for _, test := range []struct {

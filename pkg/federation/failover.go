@@ -8,42 +8,43 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Eviction is the task of moving a binding away from a cluster.
+// Eviction is the task to move a binding away from a cluster.
 type Eviction struct {
 	From     string
 	Replicas int32
 	Purge    string
-	// Since is when the binding lost the cluster.
+	// Since is when the eviction began.
 	Since time.Time
 }
 
-// GracefulTimeout is how long the copy in the old cluster is kept at most while those in the other clusters are not healthy.
+// GracefulTimeout is how long Karmada keeps the copy in the old cluster if the copies in the other clusters do not become healthy.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go, graceful-eviction-timeout
 const GracefulTimeout = 10 * time.Minute
 
-// EvictionRate is how many bindings a second Karmada moves away from failed clusters by default.
+// EvictionRate is the number of bindings per second that Karmada moves away from failed clusters by default.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/cluster_failover.go
 const EvictionRate = 0.5
 
-// FailureThreshold is how long a cluster must have failed until Karmada takes it for lost. Its first failure is seen when its status is next
-// asked for, every 10 s.
+// FailureThreshold is how long a cluster must fail before Karmada marks it as not ready. Karmada checks the status of each cluster every 10
+// s, and the time starts with the first failed check.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_condition_cache.go, cluster-failure-threshold in
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/cmd/controller-manager/app/options/options.go
 const FailureThreshold = 30 * time.Second
 
-// The taints that a failed cluster gets.
+// Taints of a failed cluster.
+
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/cluster/v1alpha1/well_known_constants.go
 const (
 	TaintNotReady    = "cluster.karmada.io/not-ready"
 	TaintUnreachable = "cluster.karmada.io/unreachable"
 )
 
-// longest is how many seconds a toleration lasts at most: ten years, to which times can be added.
+// longest is the maximum duration of a toleration in seconds: ten years, so that adding it to a time does not overflow.
 const longest = 10 * 365 * 24 * 60 * 60
 
-// Tolerated returns how long the binding stays in a cluster once it has the taints: 0 if it does not tolerate every NoExecute taint, and a
-// negative duration if it stays for good. Those of a failed cluster are tolerated for a while also by policies that do not mention them, as by
-// the tolerations that the webhook of Karmada up to 1.14 added to each policy.
+// Tolerated returns how long the binding stays in a cluster after it gets the taints: 0 if the binding does not tolerate every NoExecute
+// taint, and a negative duration if it stays for good. Policies that do not mention the taints of a failed cluster tolerate them for the
+// duration failed, as if they had the tolerations that the webhook of Karmada up to 1.14 added to each policy.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go, needEviction
 // https://github.com/karmada-io/karmada/blob/v1.14.0/pkg/webhook/propagationpolicy/mutating.go
 func (b *Binding) Tolerated(taints []v1.Taint, failed time.Duration) time.Duration {
@@ -70,8 +71,8 @@ func (b *Binding) Tolerated(taints []v1.Taint, failed time.Duration) time.Durati
 	return least
 }
 
-// PurgeMode returns what happens to the binding's copy in a cluster that it is moved away from: what its policy says, or else the
-// controller's own mode.
+// PurgeMode returns what happens to the binding's copy in a cluster that it moves away from: the mode of its policy, or the controller's
+// mode if the policy has none.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go, getPurgeMode
 func (b *Binding) PurgeMode(controller string) string {
 	if b.Failover != nil && b.Failover.Cluster != nil && b.Failover.Cluster.PurgeMode != "" {
@@ -83,7 +84,8 @@ func (b *Binding) PurgeMode(controller string) string {
 	return controller
 }
 
-// Evict returns the binding without the cluster, and with the task of moving it away; the same binding if it does not have the cluster.
+// Evict returns the binding without the cluster and with an eviction task for it. It returns the same binding if it does not have the
+// cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, GracefulEvictCluster
 func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 	replicas, there := b.On(cluster)
@@ -98,8 +100,8 @@ func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 	return &next
 }
 
-// Evicted returns the binding without the tasks that are done: all of them once it is scheduled and its copies are healthy, and any that has
-// lasted longer than GracefulTimeout. Run the scheduler between Evict and Evicted: what the binding was before does not count.
+// Evicted returns the binding without the tasks that are done: all tasks if it is scheduled and its copies are healthy, and each task older
+// than GracefulTimeout. Run the scheduler between Evict and Evicted, since an earlier scheduling does not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/gracefuleviction/evictiontask.go
 func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
 	done := func(e Eviction) bool {
@@ -113,7 +115,8 @@ func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
 	return &next
 }
 
-// Copies returns the clusters that have a copy of the workload: the binding's own and, until it has moved, those that it leaves gracefully.
+// Copies returns the clusters that have a copy of the workload: the binding's targets and, until it has moved, the clusters that it leaves
+// gracefully.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/binding.go, ObtainBindingSpecExistingClusters
 func (b *Binding) Copies() []Target {
 	copies := slices.Clone(b.Targets)

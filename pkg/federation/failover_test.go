@@ -135,7 +135,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// A workload that comes back to a cluster before it has left it has one copy there: what the binding says now.
+// A workload that returns to a cluster before it has left it has one copy there, with the binding's present replicas.
 func TestCopiesOfAWorkloadThatComesBack(t *testing.T) {
 	b := &Binding{Targets: targets("member1=3"), Evictions: []Eviction{{From: "member1", Replicas: 2, Purge: PurgeGracefully}, {From: "member2", Replicas: 1, Purge: PurgeGracefully}}}
 	if diff := cmp.Diff(targets("member1=3 member2=1"), b.Copies()); diff != "" {

@@ -10,10 +10,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// filter returns why a plugin refuses the cluster, or "".
+// filter returns why a plugin rejects the cluster for the binding, or "".
 type filter func(s *Scheduler, b *Binding, c *Cluster) string
 
-// filters are Karmada's plugins in the order in which they are asked; the first that refuses gives the reason.
+// filters lists Karmada's plugins in the order in which they run. The first plugin that rejects a cluster gives the reason.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/registry.go
 var filters = []struct {
 	plugin string
@@ -36,7 +36,7 @@ func refuseAPI(_ *Scheduler, b *Binding, c *Cluster) string {
 	return "cluster(s) did not have the API resource"
 }
 
-// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it: eviction is up to the taint manager.
+// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it, because the taint manager does evictions.
 func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there {
 		return ""
@@ -68,8 +68,8 @@ func refuseAffinity(_ *Scheduler, b *Binding, c *Cluster) string {
 	return "cluster(s) did not match the placement cluster affinity constraint"
 }
 
-// Admits reports whether the placement lets the binding into the cluster as it is, whatever else is there or has room: by its affinity, or one
-// of them, by taints and by the kinds that the cluster serves.
+// Admits reports whether the placement alone allows the cluster: one of its affinities selects the cluster, it tolerates the cluster's
+// taints, and the cluster serves the kind. Admits ignores room and other workloads.
 func (b *Binding) Admits(c *Cluster) bool {
 	anew := &Binding{Template: b.Template, Placement: b.Placement}
 	if refuseTaints(nil, anew, c) != "" || !c.serves(b.Template.APIVersion, b.Template.Kind) {
@@ -104,8 +104,8 @@ func refuseEviction(_ *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseSameGroup is the plugin WorkloadAntiAffinity: it refuses a cluster that another binding of the anti-affinity group, in the same
-// namespace, has. A cluster that has the workload keeps it.
+// refuseSameGroup is the plugin WorkloadAntiAffinity. It rejects a cluster that has another binding of the same namespace and anti-affinity
+// group. A cluster that has the workload keeps it.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadantiaffinity/workload_anti_affinity.go
 func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AntiAffinityGroup == "" {
@@ -119,8 +119,8 @@ func refuseSameGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	return ""
 }
 
-// refuseOtherGroup is the plugin WorkloadAffinity: it refuses a cluster that some other binding of the affinity group, in the same namespace,
-// does not have. Bindings without a cluster do not count, so that the first of a group can go anywhere.
+// refuseOtherGroup is the plugin WorkloadAffinity. It rejects a cluster unless it has all other bindings of the same namespace and affinity
+// group. Bindings without a cluster do not count, so that the first of a group can go anywhere.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins/workloadaffinity/workload_affinity.go
 func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there || !s.Gates.WorkloadAffinity || b.AffinityGroup == "" {
@@ -138,11 +138,12 @@ func refuseOtherGroup(s *Scheduler, b *Binding, c *Cluster) string {
 type FitError struct {
 	// Clusters is the number of all clusters.
 	Clusters int
-	// Refused are the reasons of those that were asked, by cluster. Those that are being deleted are not asked.
+	// Refused maps the rejected clusters to the reasons. It lacks the clusters that are being deleted, on which no plugin runs.
 	Refused map[string]string
 }
 
-// Error is Karmada's own text.
+// Error returns Karmada's own text.
+
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/types.go
 func (e *FitError) Error() string {
 	why := "no cluster exists"
@@ -161,7 +162,7 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, why)
 }
 
-// fitError is that all clusters were refused.
+// fitError returns the error for a binding that fits no cluster.
 func (s *Scheduler) fitError(refused []Verdict) error {
 	e := &FitError{Clusters: len(s.Clusters), Refused: map[string]string{}}
 	for _, v := range refused {
@@ -170,7 +171,7 @@ func (s *Scheduler) fitError(refused []Verdict) error {
 	return e
 }
 
-// refusal is the first plugin that refuses the cluster, and why.
+// refusal returns the first plugin that rejects the cluster, and the reason.
 func (s *Scheduler) refusal(b *Binding, c *Cluster) (plugin, reason string) {
 	for i := range filters {
 		if reason := filters[i].refuse(s, b, c); reason != "" {

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Each row is what one plugin says of cluster1.
+// Each row has the result of one plugin for cluster1.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/plugins, */*_test.go
 func TestFilters(t *testing.T) {
 	taint := func(value string, effect v1.TaintEffect) ClusterSpec {

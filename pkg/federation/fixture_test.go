@@ -73,7 +73,7 @@ var (
 	equal = &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted}
 )
 
-// weighted divides by the weights of member1, member2 and so on.
+// weighted returns a division by the weights of member1, member2 and so on.
 func weighted(weights ...int64) *ReplicaScheduling {
 	r := &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Weighted, WeightPreference: &WeightPreference{}}
 	for i, weight := range weights {
@@ -82,12 +82,12 @@ func weighted(weights ...int64) *ReplicaScheduling {
 	return r
 }
 
-// dividing returns a binding with the replicas, which are divided so, and the clusters that it has.
+// dividing returns a binding with the replicas, their division, and the present targets.
 func dividing(replicas int32, by *ReplicaScheduling, had string) *Binding {
 	return &Binding{Template: deployment("default", "web", replicas), Placement: &Placement{ReplicaScheduling: by}, Targets: targets(had)}
 }
 
-// emptyIsNil takes an empty list for none.
+// emptyIsNil treats an empty list as nil.
 var emptyIsNil = cmpopts.EquateEmpty()
 
 // message is the error's text, or "".

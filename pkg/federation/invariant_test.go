@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// world draws clusters, and bindings that wait.
+// world generates clusters and waiting bindings.
 func world(seed uint64) ([]*Cluster, []*Binding) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var all []*Cluster
@@ -44,16 +44,17 @@ func world(seed uint64) ([]*Cluster, []*Binding) {
 	return all, bindings
 }
 
-// bounds draws a constraint.
+// bounds generates a constraint.
 func bounds(r *rand.Rand, by string, most int) SpreadConstraint {
 	c := SpreadConstraint{SpreadByField: by, MaxGroups: 1 + r.IntN(most)}
 	c.MinGroups = 1 + r.IntN(c.MaxGroups)
 	return c
 }
 
-// Divided replicas add up to the number that is wanted, or there is an error; none is negative; no filter refuses a cluster that was given, nor are
-// there more or fewer than the spread constraints allow; two workloads of an anti-affinity group share none, of two of an affinity group one has
-// at first no cluster that the other does not have; and the order of the clusters does not matter. That holds as well once workloads are scaled.
+// Divided replicas add up to the desired number, or there is an error. No number is negative. No filter refuses a target, and the number of
+// targets is within the spread constraints. Two workloads of an anti-affinity group share no cluster. After the first scheduling, the
+// clusters of one of two workloads of an affinity group contain those of the other. The order of the clusters does not matter. All this
+// also holds after workloads are scaled.
 func TestInvariants(t *testing.T) {
 	placed := 0
 	for seed := range uint64(2000) {
@@ -77,7 +78,7 @@ func TestInvariants(t *testing.T) {
 				if b.Scheduled() {
 					checkTargets(t, name(i), all, b, round == 0)
 				}
-				for _, other := range got[:i] { // who has a cluster keeps it, whatever becomes of the others
+				for _, other := range got[:i] { // a binding keeps its clusters, even if others change
 					if round == 0 && b.AffinityGroup != "" && b.AffinityGroup == other.AffinityGroup && !within(b, other) && !within(other, b) {
 						t.Errorf("%s: %v, and %s of the same group %v", name(i), b.Targets, other.Template.Name, other.Targets)
 					}
@@ -103,7 +104,7 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// checkTargets finds what is wrong with the clusters of a binding by itself. One that is new has no clusters that constraints do not allow.
+// checkTargets returns the violations in the targets of a single binding. A new binding must also satisfy the spread constraints.
 func checkTargets(t *testing.T, name string, all []*Cluster, b *Binding, fresh bool) {
 	want := b.Template.Replicas
 	if b.Placement.schedulingType() == Duplicated {

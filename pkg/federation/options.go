@@ -2,21 +2,21 @@ package federation
 
 import "time"
 
-// Options say how Karmada is run.
+// Options are options of Karmada's components.
 type Options struct {
 	Gates Gates
-	// AskMembers has each cluster's own scheduler reckon the room in it, in place of Karmada's arithmetic.
+	// AskMembers lets each cluster's own scheduler estimate its room, instead of Karmada's arithmetic.
 	AskMembers bool
-	// Failover says whether workloads move away from a cluster that fails, and how; nil is that they do not.
+	// Failover determines how workloads move away from a cluster that fails. If it is nil, they do not move.
 	Failover *FailoverOptions
 }
 
-// FailoverOptions are those of Karmada's controller manager.
+// FailoverOptions are options of Karmada's controller manager.
 type FailoverOptions struct {
-	// PurgeMode is that of workloads whose policy says nothing; "" is PurgeGracefully.
+	// PurgeMode is the mode for workloads whose policy sets none; "" means PurgeGracefully.
 	PurgeMode string
-	// Tolerated is how long a workload stays in a failed cluster whose policy does not tolerate the taint.
+	// Tolerated is how long a workload stays in a failed cluster if its policy does not tolerate the taint.
 	Tolerated time.Duration
-	// Interval is the time between one workload that is moved away and the next.
+	// Interval is the time between two evictions.
 	Interval time.Duration
 }

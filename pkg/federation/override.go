@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Overridden returns the template's JSON as the overrides change it for the cluster: first the ClusterOverridePolicies, then the
-// OverridePolicies of its namespace; within each, the less precise first, then by name.
+// Overridden applies the overrides for the cluster to the template's JSON: first the ClusterOverridePolicies, then the OverridePolicies of
+// its namespace. Within each kind it starts with the least precise; equally precise ones follow in order of their names.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/overridemanager.go
 func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) ([]byte, error) {
 	var matching []*Override
@@ -43,7 +43,7 @@ func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) (
 	return object, nil
 }
 
-// String names the override as in a sentence: OverridePolicy flink/ha.
+// String returns the override's name as in a sentence: OverridePolicy flink/ha.
 func (o *Override) String() string {
 	if o.Namespace == "" {
 		return KindClusterOverridePolicy + " " + o.Name
@@ -51,12 +51,12 @@ func (o *Override) String() string {
 	return KindOverridePolicy + " " + o.Namespace + "/" + o.Name
 }
 
-// Selects reports whether the override is for the template, in whatever cluster.
+// Selects reports whether the override selects the template, regardless of the cluster.
 func (o *Override) Selects(t *Template) bool {
 	return (o.Namespace == "" || o.Namespace == t.Namespace) && o.precision(t) > notSelected
 }
 
-// rules are the override's, also of the form that has one.
+// rules returns the override's rules. It also reads the older form of an override, which has a single rule.
 func (o *Override) rules() []OverrideRule {
 	if len(o.Spec.OverrideRules) > 0 {
 		return o.Spec.OverrideRules
@@ -64,13 +64,13 @@ func (o *Override) rules() []OverrideRule {
 	return []OverrideRule{{o.Spec.TargetCluster, o.Spec.Overriders}}
 }
 
-// OverrideTarget are the clusters of a rule, nil for all, and where that stands.
+// OverrideTarget is the cluster affinity of a rule, nil for all clusters, and the path of that field.
 type OverrideTarget struct {
 	Field   string
 	Cluster *ClusterAffinity
 }
 
-// Targets are the clusters that each rule is for.
+// Targets returns the target clusters of each rule.
 func (o *Override) Targets() []OverrideTarget {
 	var targets []OverrideTarget
 	for i, rule := range o.rules() {
@@ -90,7 +90,7 @@ func (o *Override) precision(t *Template) int {
 	return precision(o.Spec.ResourceSelectors, t)
 }
 
-// apply changes the labels, and then carries out the plaintext operations.
+// apply changes the labels, and then applies the plaintext operations.
 func (o *Overriders) apply(object []byte) ([]byte, error) {
 	for i := range o.LabelsOverrider {
 		operations, err := o.LabelsOverrider[i].operations(object)
@@ -104,7 +104,7 @@ func (o *Overriders) apply(object []byte) ([]byte, error) {
 	var operations []operation
 	for _, p := range o.Plaintext {
 		op := p.Operator
-		if op == "replace" { // only what exists, as in the newer version of the library that Karmada uses
+		if op == "replace" { // only of existing paths, as in the newer version of the library that Karmada uses
 			operations, op = append(operations, operation{"remove", p.Path, nil}), "add"
 		}
 		operations = append(operations, operation{op, p.Path, p.Value})
@@ -112,7 +112,7 @@ func (o *Overriders) apply(object []byte) ([]byte, error) {
 	return patch(object, operations)
 }
 
-// operations returns what the overrider does to the object's labels: it replaces and removes only those that exist.
+// operations returns the overrider's operations on the object's labels. It replaces and removes only existing labels.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/labelannotationoverrider.go
 func (l *LabelOverrider) operations(object []byte) ([]operation, error) {
 	var labelled struct {
@@ -133,7 +133,7 @@ func (l *LabelOverrider) operations(object []byte) ([]operation, error) {
 	return operations, nil
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -155,7 +155,7 @@ func patch(object []byte, operations []operation) ([]byte, error) {
 	return decoded.Apply(object)
 }
 
-// Validate returns what the webhook and the CRD refuse in an override.
+// Validate returns the errors for which Karmada's webhook and CRD would reject the override.
 func (o *Override) Validate() field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
@@ -178,7 +178,7 @@ func (o *Override) Validate() field.ErrorList {
 	return errs
 }
 
-// empty reports whether there is nothing that excludes rules; field overriders do not, in Karmada either.
+// empty reports whether the overriders are empty, so that the override may have rules. As in Karmada, field overriders do not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation.go, emptyOverrides
 func (o *Overriders) empty() bool {
 	return len(o.Plaintext) == 0 && len(o.LabelsOverrider) == 0 && len(o.AnnotationsOverrider) == 0 &&

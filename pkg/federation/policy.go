@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Policy is a PropagationPolicy or, without a namespace, a ClusterPropagationPolicy. It has all fields, even those that do not matter here, so
-// that files can be decoded strictly.
+// Policy is a PropagationPolicy or, without a namespace, a ClusterPropagationPolicy. It has all fields, even those without an effect in
+// Faultline, so that files can be decoded strictly.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/policy/v1alpha1/propagation_types.go
 type Policy struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -18,7 +18,7 @@ type Policy struct {
 	Spec PolicySpec `json:"spec"`
 }
 
-// The kinds of policies.
+// Kinds of policies.
 const (
 	PolicyGroup               = "policy.karmada.io"
 	PolicyAPIVersion          = PolicyGroup + "/v1alpha1"
@@ -28,13 +28,13 @@ const (
 	KindClusterOverridePolicy = "ClusterOverridePolicy"
 )
 
-// IsKarmada reports whether the API is one of Karmada's own.
+// IsKarmada reports whether the API version is one of Karmada's.
 func IsKarmada(apiVersion string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return strings.HasSuffix(group, ".karmada.io")
 }
 
-// PolicySpec selects resource templates and says where they go.
+// PolicySpec selects resource templates and determines where they go.
 type PolicySpec struct {
 	ResourceSelectors           []ResourceSelector `json:"resourceSelectors"`
 	Placement                   Placement          `json:"placement,omitempty"`
@@ -52,7 +52,7 @@ type PolicySpec struct {
 	PreserveResourcesOnDeletion *bool              `json:"preserveResourcesOnDeletion,omitempty"`
 }
 
-// ResourceSelector selects resource templates. A name excludes the label selector.
+// ResourceSelector selects resource templates, by name or by label.
 type ResourceSelector struct {
 	APIVersion    string                `json:"apiVersion"`
 	Kind          string                `json:"kind"`
@@ -61,7 +61,7 @@ type ResourceSelector struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// Placement says which clusters a workload goes to.
+// Placement determines to which clusters a workload goes.
 type Placement struct {
 	ClusterAffinity    *ClusterAffinity      `json:"clusterAffinity,omitempty"`
 	ClusterAffinities  []ClusterAffinityTerm `json:"clusterAffinities,omitempty"`
@@ -71,15 +71,15 @@ type Placement struct {
 	WorkloadAffinity   *WorkloadAffinity     `json:"workloadAffinity,omitempty"`
 }
 
-// ClusterAffinityTerm is a named group of clusters, of which the first that fits is taken.
+// ClusterAffinityTerm is a named group of clusters. Karmada takes the first group that fits.
 type ClusterAffinityTerm struct {
 	AffinityName    string `json:"affinityName"`
 	ClusterAffinity `json:",inline"`
-	// OverflowAffinities are not simulated; a policy with them is refused.
+	// OverflowAffinities are not simulated; policies that have them are errors.
 	OverflowAffinities []ClusterAffinityTerm `json:"overflowAffinities,omitempty"`
 }
 
-// The fields by which constraints group clusters.
+// Fields by which constraints group clusters.
 const (
 	SpreadByCluster  = "cluster"
 	SpreadByRegion   = "region"
@@ -87,7 +87,7 @@ const (
 	SpreadByProvider = "provider"
 )
 
-// SpreadConstraint bounds the number of groups of clusters that are selected. A MaxGroups of 0 selects none.
+// SpreadConstraint bounds how many groups of clusters are selected. A MaxGroups of 0 selects none.
 type SpreadConstraint struct {
 	SpreadByField string `json:"spreadByField,omitempty"`
 	SpreadByLabel string `json:"spreadByLabel,omitempty"`
@@ -105,7 +105,7 @@ const (
 	ByAvailableReplicas = "AvailableReplicas"
 )
 
-// ReplicaScheduling says how replicas are divided among the selected clusters.
+// ReplicaScheduling determines how replicas are divided among the selected clusters.
 type ReplicaScheduling struct {
 	ReplicaSchedulingType     string            `json:"replicaSchedulingType,omitempty"`
 	ReplicaDivisionPreference string            `json:"replicaDivisionPreference,omitempty"`
@@ -124,7 +124,7 @@ type StaticWeight struct {
 	Weight        int64           `json:"weight"`
 }
 
-// WorkloadAffinity keeps workloads of one group together, or apart. Each term is hard.
+// WorkloadAffinity keeps the workloads of a group together, or apart. Each term is hard.
 type WorkloadAffinity struct {
 	Affinity     *GroupTerm `json:"affinity,omitempty"`
 	AntiAffinity *GroupTerm `json:"antiAffinity,omitempty"`
@@ -134,7 +134,7 @@ type WorkloadAffinity struct {
 	AffinityLabelKey string `json:"affinityLabelKey,omitempty"`
 }
 
-// GroupTerm names the label of the resource template whose value is its group.
+// GroupTerm names a label of the resource template. The label's value is the template's group.
 type GroupTerm struct {
 	GroupByLabelKey string `json:"groupByLabelKey,omitempty"`
 
@@ -145,13 +145,13 @@ type GroupTerm struct {
 	AllowBootstrap   *bool `json:"allowBootstrap,omitempty"`
 }
 
-// Failover says how a binding moves away from a cluster or an application that fails.
+// Failover determines how a binding moves away when a cluster or the application fails.
 type Failover struct {
 	Application *ApplicationFailover `json:"application,omitempty"`
 	Cluster     *ClusterFailover     `json:"cluster,omitempty"`
 }
 
-// ApplicationFailover is read, but has no effect: applications do not fail by themselves here.
+// ApplicationFailover is read but has no effect: in Faultline, applications do not fail by themselves.
 type ApplicationFailover struct {
 	DecisionConditions *struct {
 		TolerationSeconds *int32 `json:"tolerationSeconds,omitempty"`
@@ -161,7 +161,7 @@ type ApplicationFailover struct {
 	StatePreservation  any    `json:"statePreservation,omitempty"`
 }
 
-// ClusterFailover is what happens to the copy in a cluster that fails.
+// ClusterFailover determines what happens to the copy in a cluster that fails.
 type ClusterFailover struct {
 	PurgeMode         string `json:"purgeMode,omitempty"`
 	StatePreservation any    `json:"statePreservation,omitempty"`
@@ -173,13 +173,13 @@ const (
 	PurgeGracefully = "Gracefully"
 )
 
-// Suspension stops the dispatching of a workload to members.
+// Suspension stops Karmada from dispatching a workload to members.
 type Suspension struct {
 	Dispatching           *bool           `json:"dispatching,omitempty"`
 	DispatchingOnClusters *SuspendedNames `json:"dispatchingOnClusters,omitempty"`
 }
 
-// SuspendedNames are the clusters to which nothing is dispatched.
+// SuspendedNames lists the clusters to which Karmada dispatches nothing.
 type SuspendedNames struct {
 	ClusterNames []string `json:"clusterNames,omitempty"`
 }
@@ -190,7 +190,7 @@ type SchedulePriority struct {
 	PriorityClassName   string `json:"priorityClassName"`
 }
 
-// Override is an OverridePolicy or, without a namespace, a ClusterOverridePolicy: what is changed in a template for some clusters.
+// Override is an OverridePolicy or, without a namespace, a ClusterOverridePolicy. It changes a template for some clusters.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/policy/v1alpha1/override_types.go
 type Override struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -199,7 +199,7 @@ type Override struct {
 	Spec OverrideSpec `json:"spec"`
 }
 
-// OverrideSpec selects templates; no selector selects all.
+// OverrideSpec selects templates. Without selectors it selects all.
 type OverrideSpec struct {
 	ResourceSelectors []ResourceSelector `json:"resourceSelectors,omitempty"`
 	OverrideRules     []OverrideRule     `json:"overrideRules,omitempty"`
@@ -207,14 +207,14 @@ type OverrideSpec struct {
 	Overriders        Overriders         `json:"overriders,omitempty"`
 }
 
-// OverrideRule is what changes for the clusters that it selects; all if it selects none.
+// OverrideRule changes a template for the clusters that its affinity selects. Without an affinity it applies to all clusters.
 type OverrideRule struct {
 	TargetCluster *ClusterAffinity `json:"targetCluster,omitempty"`
 	Overriders    Overriders       `json:"overriders"`
 }
 
-// Overriders are changes to a template. Plaintext and labels can change how many pods there are and where they go; the others cannot, and
-// have no effect here.
+// Overriders holds changes to a template. Plaintext and label overriders can change how many pods there are and where they go. The others
+// cannot, and have no effect in Faultline.
 type Overriders struct {
 	Plaintext            []PlaintextOverrider `json:"plaintext,omitempty"`
 	LabelsOverrider      []LabelOverrider     `json:"labelsOverrider,omitempty"`
@@ -238,7 +238,7 @@ type LabelOverrider struct {
 	Value    map[string]string `json:"value"`
 }
 
-// schedulingType is Duplicated if the placement does not mention replicas.
+// schedulingType returns how the placement schedules replicas. The default is Duplicated.
 func (p *Placement) schedulingType() string {
 	if p.ReplicaScheduling == nil {
 		return Duplicated
@@ -246,7 +246,7 @@ func (p *Placement) schedulingType() string {
 	return p.ReplicaScheduling.ReplicaSchedulingType
 }
 
-// String names the policy as in a sentence: PropagationPolicy flink/ha.
+// String returns the policy's name as in a sentence: PropagationPolicy flink/ha.
 func (p *Policy) String() string {
 	if p.Namespace == "" {
 		return KindClusterPolicy + " " + p.Name

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Resources add up what pods ask for as Karmada does: CPU in thousandths, all others in units.
+// Resources sums up the requests of pods as Karmada does: CPU in thousandths, all others in units.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/resource.go
 type Resources map[v1.ResourceName]int64
 
-// AddPod adds what a pod's containers ask for, then what its init containers do, restartable or not, where that is more than the sum so far,
-// then the pod's overhead. Karmada does not read what the pod asks for as a whole. A sum over several pods has them all in it when an init
-// container is compared, so such a container hardly counts there.
+// AddPod adds the requests of a pod's containers. Then it raises the sum to the request of each init container, restartable or not, that
+// exceeds it, and adds the pod's overhead. Karmada ignores pod-level requests. In a sum over several pods, AddPod compares an init
+// container with the sum of all pods so far, so that it hardly counts.
 func (r Resources) AddPod(spec *v1.PodSpec) {
 	for i := range spec.Containers {
 		r.add(requests(&spec.Containers[i]))
@@ -32,7 +32,7 @@ func (r Resources) add(list v1.ResourceList) {
 	}
 }
 
-// List returns the resources without those that nobody asks for; nil if there are none.
+// List returns the resources that are not zero, or nil if there are none.
 func (r Resources) List() v1.ResourceList {
 	var list v1.ResourceList
 	for name, n := range r {
@@ -51,7 +51,7 @@ func (r Resources) List() v1.ResourceList {
 	return list
 }
 
-// requests are those of a container. A limit stands for a request that is missing, which in templates nobody sets.
+// requests returns the container's requests. A limit replaces a missing request, because nobody defaults the requests of templates.
 func requests(c *v1.Container) v1.ResourceList {
 	asked := maps.Clone(c.Resources.Limits)
 	if asked == nil {
@@ -68,8 +68,9 @@ func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
 	return quantity.Value()
 }
 
-// Count gives the template its replicas, of which each is a pod of the spec. Karmada counts the replicas of a template only if it has some, or
-// if they ask for resources or for certain nodes; any other it takes for an object that has none at all, which goes to every selected cluster.
+// Count sets the template's replicas, each a pod with the spec. Karmada counts a template's replicas only if it has some, or if they
+// request resources or select nodes. It treats any other template as an object without replicas, and propagates it to every selected
+// cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/helper/binding.go, GenerateReplicaRequirements
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/apis/work/v1alpha2/binding_types_helper.go, IsWorkload
 func (t *Template) Count(replicas int32, spec *v1.PodSpec) {
@@ -79,7 +80,7 @@ func (t *Template) Count(replicas int32, spec *v1.PodSpec) {
 	t.Workload = replicas > 0 || t.Requests != nil || claimsNodes(spec)
 }
 
-// claimsNodes reports whether the pod asks for certain nodes.
+// claimsNodes reports whether the pod selects nodes.
 func claimsNodes(spec *v1.PodSpec) bool {
 	affinity := spec.Affinity
 	return len(spec.NodeSelector) > 0 || len(spec.Tolerations) > 0 ||

@@ -8,19 +8,19 @@ import (
 	"slices"
 )
 
-// Gates are Karmada's feature gates that matter here.
+// Gates holds the feature gates of Karmada that affect scheduling.
 type Gates struct {
-	// WorkloadAffinity is alpha, and off by default: without it the groups of workloads have no effect.
+	// WorkloadAffinity is alpha, and off by default. If it is off, groups of workloads have no effect.
 	WorkloadAffinity bool
 }
 
 // Scheduler places bindings on clusters, as karmada-scheduler does.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/generic_scheduler.go
 type Scheduler struct {
-	// Clusters are all member clusters, in any order.
+	// Clusters lists all member clusters, in any order.
 	Clusters []*Cluster
 	Gates    Gates
-	// Estimate returns how many more replicas of the binding the cluster has room for; nil is General.
+	// Estimate returns how many more replicas of the binding the cluster has room for. The default is General.
 	Estimate func(b *Binding, c *Cluster) int32
 
 	apart, together map[group][]*Binding
@@ -29,9 +29,9 @@ type Scheduler struct {
 // group is an affinity group or an anti-affinity group of a namespace.
 type group struct{ namespace, label string }
 
-// Run schedules the bindings of the queue, each of which is one of all, and returns all bindings as they then are, in their order. The
-// binding of highest priority comes first; of equal priority, the one that is first in the queue. Each sees the clusters that those before it
-// got.
+// Run schedules the bindings of the queue, and returns all bindings afterwards, in their order. The queue is a subset of all. The binding
+// of the highest priority comes first; bindings of equal priority keep the order of the queue. Each sees the results of the bindings before
+// it.
 func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
 	next := slices.Clone(all)
 	at := make(map[*Binding]int, len(all))
@@ -78,7 +78,7 @@ func (s *Scheduler) replace(old, new *Binding) {
 }
 
 // due reports whether a binding in the queue needs scheduling: its placement or its replicas have changed, it is not divided, or one of its
-// clusters is being deleted. Otherwise it keeps what it has, even when a better cluster joins.
+// clusters is being deleted. Otherwise it keeps its clusters, even when a better cluster joins.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, doScheduleBinding
 func (b *Binding) due(clusters []*Cluster) bool {
 	return b.placementChanged() || b.replicasChanged() || !b.Template.Workload || b.Placement.schedulingType() == Duplicated ||
@@ -118,8 +118,8 @@ func (b *Binding) replicasChanged() bool {
 	return slices.ContainsFunc(b.Targets, func(t Target) bool { return t.Replicas != b.Template.Replicas })
 }
 
-// schedule returns the binding with the clusters that it gets. If none is feasible it loses those it has; after any other error it keeps
-// them.
+// schedule returns the binding with its new clusters. If no cluster is feasible, the binding loses its clusters; after any other error it
+// keeps them.
 func (s *Scheduler) schedule(b *Binding) *Binding {
 	next := *b
 	targets, affinity, verdicts, err := s.place(b)
@@ -135,9 +135,10 @@ func (s *Scheduler) schedule(b *Binding) *Binding {
 	return &next
 }
 
-// place tries the groups of clusters that the placement names, starting with the binding's own, until one fits. The error is the first
-// group's.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go, scheduleResourceBindingWithClusterAffinities
+// place tries the placement's groups of clusters, starting with the binding's last group, until one fits. If none fits, it returns the
+// first group's error.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/scheduler.go,
+// scheduleResourceBindingWithClusterAffinities
 func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdicts []Verdict, err error) {
 	terms := b.Placement.ClusterAffinities
 	if terms == nil {
@@ -160,7 +161,7 @@ func (s *Scheduler) place(b *Binding) (targets []Target, affinity string, verdic
 	return nil, b.affinity, of, first
 }
 
-// try is one scheduling attempt.
+// try makes one scheduling attempt.
 func (s *Scheduler) try(b *Binding) ([]Target, []Verdict, error) {
 	feasible, refused := s.filter(b)
 	if len(feasible) == 0 {
@@ -169,10 +170,10 @@ func (s *Scheduler) try(b *Binding) ([]Target, []Verdict, error) {
 	candidates := s.candidates(b, feasible)
 	selected, err := selectClusters(b, candidates)
 	if err != nil {
-		return nil, append(judged(candidates, nil, nil), refused...), fmt.Errorf("failed to select clusters: %w", err)
+		return nil, append(verdictsOn(candidates, nil, nil), refused...), fmt.Errorf("failed to select clusters: %w", err)
 	}
 	targets, err := assign(b, selected)
-	verdicts := append(judged(candidates, selected, targets), refused...)
+	verdicts := append(verdictsOn(candidates, selected, targets), refused...)
 	if err != nil {
 		return nil, verdicts, fmt.Errorf("failed to assign replicas: %w", err)
 	}

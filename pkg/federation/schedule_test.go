@@ -79,8 +79,8 @@ func TestWorkloadAffinity(t *testing.T) {
 	}
 }
 
-// Three Flink jobs of one group, each on one cluster of its own; one of three clusters is tainted. The third job finds none, until its label
-// differs. The gate is off by default, and then all are on the first cluster.
+// Three Flink jobs of an anti-affinity group need three clusters, but one of three is tainted. The third job finds no cluster until its
+// label differs. The gate is off by default, and then all jobs are on the first cluster.
 // https://github.com/karmada-io/karmada/tree/f8fdd02d/docs/proposals/scheduling/anti-affinity-scheduling-support
 func TestProposal(t *testing.T) {
 	all := clusters("member1", "member2", "member3")
@@ -114,7 +114,7 @@ func TestProposal(t *testing.T) {
 	}
 }
 
-// What a policy can get wrong, and the condition that it leads to.
+// Errors in a policy, and the resulting condition.
 func TestPitfalls(t *testing.T) {
 	spread := func(constraints ...SpreadConstraint) Placement { return Placement{SpreadConstraints: constraints} }
 	divided := func(p Placement) Placement {
@@ -155,7 +155,7 @@ func TestPitfalls(t *testing.T) {
 	}
 }
 
-// Bindings of higher priority come first; the groups of clusters are tried in their order, and a cluster that is being deleted is none.
+// Bindings of higher priority come first, the groups of clusters are tried in order, and a cluster that is being deleted does not count.
 func TestRun(t *testing.T) {
 	apart := Placement{SpreadConstraints: one, WorkloadAffinity: &WorkloadAffinity{AntiAffinity: &GroupTerm{GroupByLabelKey: "group"}}}
 	group := map[string]string{"group": "x"}
@@ -179,7 +179,7 @@ func TestRun(t *testing.T) {
 		t.Error("Run changed a binding that it was given")
 	}
 
-	// A divided workload that has what it wants stays when a better cluster joins.
+	// A divided workload that has all its replicas stays when a better cluster joins.
 	some := bind(deployment("a", "some", 2), nil, Placement{ReplicaScheduling: dynamic})
 	s = &Scheduler{Clusters: []*Cluster{withRoom("member1", 4)}}
 	placed = s.Run([]*Binding{some}, []*Binding{some})
@@ -187,7 +187,7 @@ func TestRun(t *testing.T) {
 	if again := s.Run(placed, placed); again[0] != placed[0] {
 		t.Error("a binding that has what it wants was scheduled once more")
 	}
-	// It moves when its cluster is deleted, and loses all when no cluster is left.
+	// It moves when its cluster is deleted, and loses all clusters when none is left.
 	s.Clusters[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
 	placed = s.Run(placed, placed)
 	if diff := cmp.Diff([]string{"some member2"}, where(placed)); diff != "" {

@@ -39,8 +39,8 @@ func (p *Placement) IgnoresSpread() bool {
 	return w == nil || len(w.StaticWeightList) != 0 && w.DynamicWeight == ""
 }
 
-// selectByCluster takes the best candidates, at most maxGroups. Divided replicas need room there: as long as it is too little, a cluster with
-// more of it replaces the worst.
+// selectByCluster takes the best candidates, at most maxGroups. Divided replicas need room there: as long as the room is too small, a
+// cluster with more room replaces the worst one.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_cluster.go
 func selectByCluster(b *Binding, all []candidate, c SpreadConstraint) ([]candidate, error) {
 	if len(all) < c.MinGroups {
@@ -75,7 +75,8 @@ func selectByCluster(b *Binding, all []candidate, c SpreadConstraint) ([]candida
 	return taken, nil
 }
 
-// selectByRegion takes the best candidate of each of the best regions, and then the best of the others, up to the clusters' maxGroups.
+// selectByRegion takes the best candidate of each of the best regions, and then the best remaining candidates, up to the clusters'
+// maxGroups.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_region.go
 func selectByRegion(b *Binding, all []candidate, by, clusters SpreadConstraint) ([]candidate, error) {
 	members := map[string][]candidate{}
@@ -114,11 +115,11 @@ type region struct {
 	weight   int64
 }
 
-// unit makes room count before scores, which are at most 100.
+// unit makes room outweigh scores, which are at most 100.
 const unit = 1000
 
-// weight rates a region by its candidates, the best of which come first: if replicas are duplicated, by how many of them have room for all
-// replicas; otherwise by how many replicas of the region's share they have room for.
+// weight rates a region by its candidates, which are sorted from the best. If replicas are duplicated, the number of candidates with room
+// for all replicas counts; otherwise the number of replicas of the region's share for which they have room.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/group_clusters.go, calcGroupScore
 func weight(b *Binding, of []candidate, minRegions, minClusters int) int64 {
 	replicas := int64(b.Template.Replicas)
@@ -155,8 +156,8 @@ type path struct {
 	clusters int
 }
 
-// best returns the choice of regions with the largest weight among those with enough clusters; of equal ones the one with the most clusters,
-// then the one that was found first. If a shorter choice is the beginning of it, that is enough.
+// best returns the choice of regions with the largest weight that has enough clusters. Among equal choices the one with the most clusters
+// wins, then the one found first. If a shorter choice is a prefix of the result, best returns the shorter one.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_groups.go
 func best(regions []region, by SpreadConstraint, clusters int) []region {
 	paths := choices(regions, by, clusters)
@@ -175,7 +176,7 @@ func best(regions []region, by SpreadConstraint, clusters int) []region {
 	return chosen
 }
 
-// choices returns the choices of regions that have enough clusters, without those that only add a region to another choice.
+// choices returns the choices of regions that have enough clusters. It leaves out choices that only add a region to another choice.
 func choices(regions []region, by SpreadConstraint, clusters int) []path {
 	slices.SortFunc(regions, func(a, b region) int {
 		return cmp.Or(cmp.Compare(a.clusters, b.clusters), cmp.Compare(b.weight, a.weight), cmp.Compare(a.name, b.name))
@@ -195,7 +196,7 @@ func choices(regions []region, by SpreadConstraint, clusters int) []path {
 			taken = append(taken, regions[i])
 			visit(sum+regions[i].clusters, i+1)
 			if len(regions) == by.MinGroups {
-				return // all are needed
+				return // needs all regions
 			}
 			taken = taken[:len(taken)-1]
 		}

@@ -71,7 +71,7 @@ func TestSelectClusters(t *testing.T) {
 		{"too little room", byCluster(1, 2), divided, 200, "", "no enough resource when selecting 2 clusters"},
 		{"too few clusters", byCluster(7, 7), nil, 30, "", "the number of feasible clusters is less than spreadConstraint.MinGroups"},
 
-		// Without maxGroups nothing is selected, and nothing says so.
+		// Without maxGroups nothing is selected, without an error.
 		{"no maxGroups, duplicated", byCluster(1, 0), duplicated, 1, "", ""},
 		{"no maxGroups, divided", byCluster(1, 0), dynamic, 1, "", "no enough resource when selecting 0 clusters"},
 		{"zone", []SpreadConstraint{{SpreadByField: SpreadByZone, MinGroups: 1, MaxGroups: 1}}, nil, 1, "", "just support cluster and region spread constraint"},
@@ -90,8 +90,8 @@ func TestSelectClusters(t *testing.T) {
 	}
 }
 
-// Karmada's test gives each region a weight of its own. Here it is computed: one replica is divided, for which every cluster has room, so that
-// the clusters' scores decide.
+// Karmada's test sets a weight for each region. Here the weights are computed: one replica is divided, and every cluster has room for it,
+// so the clusters' scores decide.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/spreadconstraint/select_clusters_by_region_test.go
 func TestSelectByRegion(t *testing.T) {
 	two := []candidate{

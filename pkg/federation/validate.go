@@ -39,7 +39,8 @@ func (p *Policy) Default() {
 	}
 }
 
-// Released translates workload affinity from the proposal's form into the released one, in place. The notes say so.
+// Released translates workload affinity from the form of the proposal into the released form, in place. It returns a note for each
+// translation.
 func (p *Policy) Released() (notes []string, err error) {
 	w := p.Spec.Placement.WorkloadAffinity
 	if w == nil {
@@ -75,8 +76,8 @@ func (p *Policy) Released() (notes []string, err error) {
 
 func placementPath() *field.Path { return field.NewPath("spec", "placement") }
 
-// Validate returns what Karmada's webhook and CRD refuse in a policy that has its defaults, in the webhook's words. Fields that do not matter
-// here are not checked.
+// Validate returns the errors for which Karmada's webhook and CRD would reject a policy that has its defaults, in the webhook's words. It
+// does not check fields that have no effect in Faultline.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/validation/validation.go
 func (p *Policy) Validate() field.ErrorList {
 	var errs field.ErrorList
@@ -107,7 +108,8 @@ func (p *Policy) Validate() field.ErrorList {
 	return errs
 }
 
-// validate checks a selector of a policy or an override in the namespace; "" is none, and "" in the selector is the policy's own.
+// validate checks a selector of a policy or an override in the namespace, or "" for one without a namespace. An empty namespace in the
+// selector means the policy's own.
 func (s *ResourceSelector) validate(namespace string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if namespace != "" && s.Namespace != "" && s.Namespace != namespace {
@@ -240,7 +242,7 @@ func (r *ReplicaScheduling) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// Ignored says, a sentence each, what the policy asks for and has no effect here.
+// Ignored returns a sentence for each setting of the policy that has no effect in Faultline.
 func (p *Policy) Ignored() []string {
 	var found []string
 	if p.Spec.Preemption == "Always" {
@@ -255,7 +257,7 @@ func (p *Policy) Ignored() []string {
 	return found
 }
 
-// Unsupported returns the paths of the fields that would change where the policy's workloads go, and are not simulated.
+// Unsupported returns the paths of the fields that would change where the policy's workloads go, but that Faultline does not simulate.
 func (p *Policy) Unsupported() []string {
 	var found []string
 	for i, term := range p.Spec.Placement.ClusterAffinities {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// details returns where each error is, and what it says, without the value.
+// details returns the field and the text of each error, without the value.
 func details(errs field.ErrorList) []string {
 	var all []string
 	for _, err := range errs {
@@ -264,7 +264,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// Whatever a file says, it is read without a panic, and what has its defaults keeps them.
+// No input makes reading panic, and defaulting twice changes nothing.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte(`{metadata: {namespace: a}, spec: {resourceSelectors: [{apiVersion: v1, kind: Pod}], placement: {spreadConstraints: [{maxGroups: 1}],
 		replicaScheduling: {weightPreference: {dynamicWeight: AvailableReplicas}}, workloadAffinity: {affinityLabelKey: a, affinity: {requireSameGroup: true}}}}}`))

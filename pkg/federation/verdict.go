@@ -1,23 +1,24 @@
 package federation
 
-// Verdict is what became of a cluster in a scheduling attempt.
+// Verdict is the result of a scheduling attempt for one cluster.
 type Verdict struct {
-	Cluster string
-	// Filter is the plugin that refused the cluster, and Refusal why; both are "" if none did.
-	Filter, Refusal string
+	Cluster string `json:"cluster"`
+	// Filter is the plugin that refused the cluster, and Refusal why; both are missing if none did.
+	Filter  string `json:"filter,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
 	// Score is the score of a feasible cluster, and Room the estimate of how many more replicas fit there.
-	Score int64
-	Room  int32
+	Score int64 `json:"score"`
+	Room  int32 `json:"room"`
 	// Selected means that Karmada chose the cluster when it divided the replicas. Replicas is how many the cluster got.
-	Selected bool
-	Replicas int32
+	Selected bool  `json:"selected"`
+	Replicas int32 `json:"replicas"`
 }
 
-// Verdicts are those of the last scheduling attempt: the feasible clusters, the best first, then those that were refused. There are none
-// before the first.
+// Verdicts returns the verdicts of the last scheduling attempt: first the feasible clusters, the best first, then the rejected ones. It is
+// empty before the first attempt.
 func (b *Binding) Verdicts() []Verdict { return b.verdicts }
 
-// filter returns the clusters that no plugin refuses, and the verdicts on the others.
+// filter returns the clusters that no plugin rejects, and the verdicts on the others.
 func (s *Scheduler) filter(b *Binding) (feasible []*Cluster, refused []Verdict) {
 	for _, c := range s.Clusters {
 		if c.DeletionTimestamp != nil {
@@ -32,8 +33,8 @@ func (s *Scheduler) filter(b *Binding) (feasible []*Cluster, refused []Verdict) 
 	return feasible, refused
 }
 
-// judged are the verdicts on the candidates.
-func judged(candidates, selected []candidate, targets []Target) []Verdict {
+// verdictsOn returns the verdicts on the candidates.
+func verdictsOn(candidates, selected []candidate, targets []Target) []Verdict {
 	verdicts := make([]Verdict, len(candidates))
 	for i, c := range candidates {
 		v := &verdicts[i]

@@ -1,4 +1,4 @@
-// Package gate runs many scenarios at once, and judges each by what it expects.
+// Package gate runs many scenarios at once, and checks the expectations of each.
 package gate
 
 import (
@@ -11,24 +11,24 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Case is a scenario to be tested. All of a set are loaded before any is run: the process has their feature gates while they are read.
+// Case is a scenario to test. Load all cases before you run any, because loading one sets the process's feature gates.
 type Case struct {
 	Scenario *scenario.Scenario
-	// Golden is what its placements are compared with, and GoldenFile the file that it is from; nil for nothing.
+	// Golden has the placements to compare with, and GoldenFile is its file; nil for no comparison.
 	Golden     *expect.Golden
 	GoldenFile string
 }
 
-// Outcome is the result of a case with the judged expectations of each step, or why there is none.
+// Outcome is the result of a case with the judged expectations of each step, or the error that prevented it.
 type Outcome struct {
 	Result *simulation.Result
 	Judged [][]expect.Expectation
 	Err    error
-	// Took is how long it took to run and to judge, on the caller's clock.
+	// Took is how long running and judging took, by the caller's clock.
 	Took time.Duration
 }
 
-// Counts are the number of expectations, and of those that are not met.
+// Counts returns the number of expectations, and the number of unmet ones.
 func (o *Outcome) Counts() (all, unmet int) {
 	for _, step := range o.Judged {
 		for _, e := range step {
@@ -40,12 +40,11 @@ func (o *Outcome) Counts() (all, unmet int) {
 	return all, unmet
 }
 
-// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Now is a clock, which may be called from several
-// goroutines. Progress, if set, is called before and after each, with the case that was begun last and how many are done; it is never called
-// twice at a time.
+// Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Now is a clock; several goroutines may call it.
+// Progress, if set, is called before and after each case with the case begun last and the number of finished cases. Calls never overlap.
 //
-// Feature gates are the process's: cases that switch the same gates run side by side, and different sets one after the other, in
-// the order in which they first occur.
+// Feature gates are global to the process. So cases with the same gates run in parallel, and different sets of gates one after the other,
+// in the order in which they first occur.
 func Test(ctx context.Context, cases []Case, now func() time.Time, progress func(last, done int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
@@ -62,7 +61,7 @@ func Test(ctx context.Context, cases []Case, now func() time.Time, progress func
 		})
 		for _, i := range group {
 			if err != nil && outcomes[i].Result == nil && outcomes[i].Err == nil {
-				outcomes[i].Err = err // it was not begun
+				outcomes[i].Err = err // the case was not started
 			}
 		}
 		finished += len(group)
@@ -70,7 +69,7 @@ func Test(ctx context.Context, cases []Case, now func() time.Time, progress func
 	return outcomes
 }
 
-// byGates are the positions of the cases, together where they switch the same gates.
+// byGates groups the indexes of the cases by their feature gates.
 func byGates(cases []Case) [][]int {
 	var groups [][]int
 	at := map[string]int{}

@@ -1,4 +1,4 @@
-// Package parallel does independent pieces of work on all cores, so that what comes of it does not depend on how many there are.
+// Package parallel runs independent pieces of work on all cores. The results do not depend on the number of cores.
 package parallel
 
 import (
@@ -8,18 +8,18 @@ import (
 	"sync/atomic"
 )
 
-// Options say how the work is shared out. They change no result.
+// Options determines how the work is distributed. It changes no result.
 type Options struct {
-	// Workers is the number of goroutines; below 1 stands for one a core.
+	// Workers is the number of goroutines. Below 1 means one per core.
 	Workers int
-	// Block is how many neighbouring pieces a worker takes at a time; below 1 stands for 1.
+	// Block is how many neighbouring pieces a worker takes at a time. Below 1 means 1.
 	Block int
-	// Progress, if set, is called before and after each piece, with the one that was begun last and the number of those that are done. It
-	// is never called twice at a time.
+	// Progress, if set, is called before and after each piece with the piece begun last and the number of finished pieces. Calls never
+	// overlap.
 	Progress func(last, done int)
 }
 
-// Count is the number of workers that n pieces of work are shared out to.
+// Count returns the number of workers for n pieces of work.
 func (o Options) Count(n int) int {
 	if o.Workers < 1 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -28,9 +28,9 @@ func (o Options) Count(n int) int {
 	return min(o.Workers, (n+block-1)/block)
 }
 
-// Each calls f for the pieces 0 to n-1 on several goroutines. A worker, one of 0 to Count(n)-1, is never called twice at a time, so
-// that it can have a state of its own, which must not show in the results. Of several errors the one of the first piece is returned:
-// what comes before it is still done, and what comes after it is not begun. A context that ends is an error, too.
+// Each calls f for the pieces 0 to n-1 on several goroutines. Workers are numbered from 0 to Count(n)-1. Calls with the same worker never
+// overlap, so a worker can have its own state, which must not affect the results. If several pieces fail, Each returns the error of the
+// first one: it still runs the pieces before it, and starts none after it. If the context ends, Each returns its error.
 func Each(ctx context.Context, n int, opts Options, f func(ctx context.Context, worker, i int) error) error {
 	s := &share{block: max(opts.Block, 1), progress: opts.Progress}
 	s.end.Store(int64(n))
@@ -54,18 +54,18 @@ func Each(ctx context.Context, n int, opts Options, f func(ctx context.Context, 
 	return s.err
 }
 
-// share is work that is shared out: its pieces are taken in their order.
+// share hands out the pieces of the work in order.
 type share struct {
 	block    int
 	progress func(last, done int)
-	end      atomic.Int64 // the first piece with an error, or the number of pieces
+	end      atomic.Int64 // the first failed piece, or the number of pieces
 
 	mu                sync.Mutex
 	taken, last, done int
 	err               error
 }
 
-// take returns the next pieces, none at the end or after one that has failed.
+// take returns the next pieces, or none at the end or after a failed piece.
 func (s *share) take() (from, to int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *share) begin(i int) {
 	s.progress(s.last, s.done)
 }
 
-// finish notes what came of a piece, and reports whether its worker goes on to the next one.
+// finish records the result of a piece, and reports whether the worker continues with the next one.
 func (s *share) finish(i int, err error) bool {
 	if err != nil || s.progress != nil {
 		s.mu.Lock()

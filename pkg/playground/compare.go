@@ -31,20 +31,20 @@ type CompareResponse struct {
 	Compare  *reportcompare.Report `json:"compare,omitempty"`
 }
 
-// maxRules and maxKeys are how many rules and keys one request compares.
+// maxRules and maxKeys bound the rules and keys of one request.
 const maxRules, maxKeys = 16, 64
 
-func (e *Engine) compare(ctx context.Context, asked CompareRequest) (*CompareResponse, error) {
-	if len(asked.Rules) > maxRules || len(asked.Keys) > maxKeys {
-		return nil, failed(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(asked.Rules), len(asked.Keys), maxRules, maxKeys)
+func (e *Engine) compare(ctx context.Context, request CompareRequest) (*CompareResponse, error) {
+	if len(request.Rules) > maxRules || len(request.Keys) > maxKeys {
+		return nil, failed(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(request.Rules), len(request.Keys), maxRules, maxKeys)
 	}
-	last, problems, err := e.ran(ctx, asked.Input, false)
+	last, problems, err := e.runOf(ctx, request.Input, false)
 	if err != nil || problems != nil {
 		return &CompareResponse{Problems: problems}, err
 	}
-	opts := whatif.Options{Step: asked.Step, Metric: metric.Options{Worst: metric.DefaultWorst, Recover: topology.Levels(last.scenario.Nodes(), last.scenario.LevelKeys...)}}
-	if asked.Workload != "" {
-		owner, err := last.scenario.Workload(asked.Workload, scenario.Apart...)
+	opts := whatif.Options{Step: request.Step, Metric: metric.Options{Worst: metric.DefaultWorst, Recover: topology.Levels(last.scenario.Nodes(), last.scenario.LevelKeys...)}}
+	if request.Workload != "" {
+		owner, err := last.scenario.Workload(request.Workload, scenario.Apart...)
 		if err != nil {
 			return nil, failed(KindInput, "%s", err)
 		}
@@ -53,9 +53,9 @@ func (e *Engine) compare(ctx context.Context, asked CompareRequest) (*CompareRes
 	maker := variant.NewMaker(last.scenario)
 	var variants []scenario.LoadedVariant
 	var versions []*scenario.Scenario
-	for _, rule := range asked.Rules {
-		change := scenario.RuleChange{Rule: rule, Workload: asked.Workload}
-		for _, key := range asked.Keys {
+	for _, rule := range request.Rules {
+		change := scenario.RuleChange{Rule: rule, Workload: request.Workload}
+		for _, key := range request.Keys {
 			if rule != "none" {
 				change.Over = append(change.Over, scenario.Term{TopologyKey: key})
 			}

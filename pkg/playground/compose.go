@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// composed is a scenario's file, as far as one of files needs it.
+// composed has the fields of a scenario file that Compose writes.
 type composed struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -37,8 +37,8 @@ type step struct {
 	Apply source `json:"apply"`
 }
 
-// Compose returns a scenario of files, as those of the command line: the cluster's, and those that its one step applies; "-" is the given
-// standard input. The nodes are made up if the files have none.
+// Compose returns a scenario from files of the command line: clusterFiles are its cluster, and its only step applies files. "-" is stdin.
+// If the files have no nodes, Compose adds generated ones.
 func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes) (Input, error) {
 	in := Input{Main: loader.FileName, Files: map[string]string{}}
 	file := composed{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
@@ -50,7 +50,7 @@ func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes)
 	if err != nil {
 		return Input{}, err
 	}
-	if len(ofCluster) == 0 { // nodes among the others are the cluster
+	if len(ofCluster) == 0 { // files with nodes are the cluster
 		applied = slices.DeleteFunc(applied, func(name string) bool {
 			has := in.hasNodes(name)
 			if has {
@@ -61,7 +61,7 @@ func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes)
 	}
 	if len(ofCluster) > 0 {
 		file.Cluster = []source{{Files: ofCluster}}
-	} else if file.Cluster, err = madeUp(nodes); err != nil {
+	} else if file.Cluster, err = generatedNodes(nodes); err != nil {
 		return Input{}, err
 	}
 	if len(applied) > 0 {
@@ -72,7 +72,7 @@ func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes)
 	return in, err
 }
 
-// take adds the files that paths of the machine stand for, and returns their names.
+// take adds the files at paths of the machine, and returns their names in the input.
 func (in Input) take(stdin io.Reader, paths []string) (names []string, err error) {
 	for _, given := range paths {
 		found, err := manifest.Files(nil, given)
@@ -92,14 +92,14 @@ func (in Input) take(stdin io.Reader, paths []string) (names []string, err error
 	return names, nil
 }
 
-// hasNodes reports whether there are nodes in the file. That it cannot be read is found when it is run.
+// hasNodes reports whether the file has nodes. If it cannot be read, a later run reports it.
 func (in Input) hasNodes(name string) bool {
 	set, err := manifest.Decode(name, []byte(in.Files[name]))
 	return err == nil && slices.ContainsFunc(set.Objects, func(obj manifest.Object) bool { return cluster.KindOf(obj.Object) == "Node" })
 }
 
-// madeUp are nodes as the source of a scenario: those of a kind cluster are written out.
-func madeUp(nodes *loader.Nodes) ([]source, error) {
+// generatedNodes returns the nodes as a source of a scenario. The nodes of a kind cluster are written out.
+func generatedNodes(nodes *loader.Nodes) ([]source, error) {
 	if nodes.KindName == "" {
 		return []source{{Synthetic: &nodes.Spec}}, nil
 	}
@@ -110,7 +110,7 @@ func madeUp(nodes *loader.Nodes) ([]source, error) {
 	return []source{{Objects: made}}, err
 }
 
-// free is the last part of the path as the name of a file that the input does not have.
+// free returns a name for the file, from the last part of its path, that the input does not have yet.
 func (in Input) free(file string) string {
 	name := path.Base(filepath.ToSlash(file))
 	if file == manifest.Stdin {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// walkthrough is the example that an engine starts with.
+// walkthrough is the example with which an engine starts.
 const walkthrough = "kind-walkthrough"
 
 func example(name string) (Input, error) {
@@ -29,8 +29,8 @@ func example(name string) (Input, error) {
 	return shipped(all[i].File())
 }
 
-// shipped returns a scenario of the program: its file, and the files that the strings in it name. The loader would know better, but it has
-// the feature gates of the process, and somebody's scenario may be running.
+// shipped returns a built-in scenario: its file, and all files that strings in it name. The loader would find them exactly, but it sets the
+// feature gates of the process, and another scenario may be running.
 func shipped(file string) (Input, error) {
 	data, err := scenarios.FS.ReadFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func shipped(file string) (Input, error) {
 			}
 		case string:
 			found, err := manifest.Files(scenarios.FS, path.Join(dir, v))
-			if v == "" || err != nil { // it is no file's name
+			if v == "" || err != nil { // not the name of a file
 				return
 			}
 			for _, name := range found {
@@ -68,8 +68,8 @@ func shipped(file string) (Input, error) {
 	return gather(scenarios.FS, dir, path.Base(file), named)
 }
 
-// Read returns a scenario's file of the machine and the files that it names, by paths from the folder that holds them all. The error lists
-// what is wrong with the scenario.
+// Read returns a scenario file of the machine and the files that it names, with paths relative to their common folder. The error lists all
+// problems of the scenario.
 func Read(file string) (Input, error) {
 	s, err := loader.Load(file, loader.Options{})
 	if err != nil {
@@ -91,7 +91,7 @@ func Read(file string) (Input, error) {
 	return gather(nil, dir, filepath.Base(s.File), named)
 }
 
-// gather reads files that are named by paths relative to a folder.
+// gather reads files by their paths relative to a folder.
 func gather(fsys fs.FS, dir, main string, named []string) (Input, error) {
 	root := dir
 	for _, name := range named {

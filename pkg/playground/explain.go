@@ -24,12 +24,12 @@ type ExplainResponse struct {
 	Explain  *reportexplain.Report `json:"explain,omitempty"`
 }
 
-func (e *Engine) explain(ctx context.Context, asked ExplainRequest) (*ExplainResponse, error) {
-	last, problems, err := e.ran(ctx, asked.Input, false)
+func (e *Engine) explain(ctx context.Context, request ExplainRequest) (*ExplainResponse, error) {
+	last, problems, err := e.runOf(ctx, request.Input, false)
 	if err != nil || problems != nil {
 		return &ExplainResponse{Problems: problems}, err
 	}
-	of := explain.Question{Ref: cluster.Ref{Kind: "Pod", Namespace: asked.Namespace, Name: asked.Pod}, Step: asked.Step}
+	of := explain.Question{Ref: cluster.Ref{Kind: "Pod", Namespace: request.Namespace, Name: request.Pod}, Step: request.Step}
 	result, pods, more, err := explain.Pods(ctx, last.scenario, of, explain.Options{})
 	if missing := (*explain.NotFoundError)(nil); errors.As(err, &missing) {
 		return nil, failed(KindInput, "%s", missing)

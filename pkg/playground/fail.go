@@ -29,27 +29,27 @@ type FailResponse struct {
 	Blast    *reportblast.Report `json:"blast,omitempty"`
 }
 
-func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, error) {
-	last, problems, err := e.ran(ctx, asked.Input, false)
+func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, error) {
+	last, problems, err := e.runOf(ctx, request.Input, false)
 	if err != nil || problems != nil {
 		return &FailResponse{Problems: problems}, err
 	}
-	after, err := stepNamed(last.result, asked.Step)
+	after, err := stepNamed(last.result, request.Step)
 	if err != nil {
 		return nil, err
 	}
-	if err := there(after.State.Nodes, asked); err != nil {
+	if err := checkDomains(after.State.Nodes, request); err != nil {
 		return nil, err
 	}
-	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: asked.Domains, Mode: node.Deleted}
-	if asked.TopologyKey != "" {
-		opts.Levels = []string{asked.TopologyKey}
+	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: request.Domains, Mode: node.Deleted}
+	if request.TopologyKey != "" {
+		opts.Levels = []string{request.TopologyKey}
 	}
 	analysis, err := blast.Lost(after.State, opts)
 	if err != nil {
 		return nil, failed(KindInput, "%s", err)
 	}
-	if len(asked.Domains) > 0 {
+	if len(request.Domains) > 0 {
 		opts.Simultaneous = len(analysis.Levels[0].Failures[0].Domains)
 	}
 	if err := blast.Recover(ctx, after.State, last.scenario, analysis, opts, nil); err != nil {
@@ -59,22 +59,22 @@ func (e *Engine) fail(ctx context.Context, asked FailRequest) (*FailResponse, er
 	return &FailResponse{Blast: reportblast.New(last.result, blasted, opts, blast.Filter{}, true, e.Version)}, nil
 }
 
-// maxMissing is how many domains that are not there are named.
+// maxMissing is how many missing domains an error names.
 const maxMissing = 8
 
-// there refuses domains that the nodes do not have.
-func there(nodes []*v1.Node, asked FailRequest) error {
-	if len(asked.Domains) > 0 && asked.TopologyKey == "" {
+// checkDomains returns an error for domains that the nodes do not have.
+func checkDomains(nodes []*v1.Node, request FailRequest) error {
+	if len(request.Domains) > 0 && request.TopologyKey == "" {
 		return failed(KindInput, "domains are given without their topologyKey; give it, or leave out domains")
 	}
 	known := map[string]bool{}
-	domains, _ := topology.Domains(nodes, topology.Key(asked.TopologyKey))
+	domains, _ := topology.Domains(nodes, topology.Key(request.TopologyKey))
 	for _, domain := range domains {
 		known[domain.Value] = true
 	}
-	missing := slices.DeleteFunc(slices.Clone(asked.Domains), func(name string) bool { return known[name] })
-	if len(known) == 0 || len(missing) == 0 { // of a level that no node has, more is to be said
+	missing := slices.DeleteFunc(slices.Clone(request.Domains), func(name string) bool { return known[name] })
+	if len(known) == 0 || len(missing) == 0 { // a later error explains a level that no node has
 		return nil
 	}
-	return failed(KindInput, "%s has no domains %q after step %q", asked.TopologyKey, missing[:min(len(missing), maxMissing)], asked.Step)
+	return failed(KindInput, "%s has no domains %q after step %q", request.TopologyKey, missing[:min(len(missing), maxMissing)], request.Step)
 }

@@ -23,7 +23,7 @@ type Input struct {
 	Files map[string]string `json:"files"`
 }
 
-// files are the input's as a file system.
+// files returns the input's files as a file system.
 func (in Input) files() (fstest.MapFS, error) {
 	if _, has := in.Files[in.Main]; !has {
 		return nil, failed(KindInput, "the files do not hold main, %q", in.Main)
@@ -38,13 +38,13 @@ func (in Input) files() (fstest.MapFS, error) {
 	return files, nil
 }
 
-// sum is the same for the same input.
+// sum returns a hash of the input.
 func (in Input) sum() [sha256.Size]byte {
-	data, _ := json.Marshal(in) // text, which always has JSON; keys are sorted
+	data, _ := json.Marshal(in) // strings always have a JSON encoding; keys are sorted
 	return sha256.Sum256(data)
 }
 
-// read reads the scenario. Problems are what is wrong with it; then there is none.
+// read reads the scenario. If the scenario is invalid, read returns its problems and no scenario.
 func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, problems []Problem, err error) {
 	files, err := in.files()
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, prob
 	}
 	limits := scenario.Limits{Nodes: e.Limits.Nodes, Devices: e.Limits.Devices, Pods: e.Limits.Pods, Versions: e.Limits.Versions}
 	opts := loader.Options{FS: files, Limits: limits, Strict: e.Strict}
-	opts.NoExtenders = true // a page's author is not to have this machine call others
+	opts.NoExtenders = true // the author of a page must not make this machine call others
 	opts.WithoutExtenders = "the playground asks nothing over the network"
 	s, err = loader.LoadContext(ctx, files, in.Main, opts)
 	limit := (*scenario.LimitError)(nil)
@@ -70,7 +70,7 @@ func (e *Engine) read(ctx context.Context, in Input) (s *scenario.Scenario, prob
 	return s, nil, nil
 }
 
-// checkYAML refuses more YAML than the page takes: it is read many times slower than JSON.
+// checkYAML returns an error if the input has more YAML than the limit. YAML is parsed many times slower than JSON.
 func (e *Engine) checkYAML(in Input) error {
 	if e.Limits.YAML == 0 {
 		return nil

@@ -30,9 +30,9 @@ type LoadResponse struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-func (e *Engine) load(_ context.Context, asked LoadRequest) (*LoadResponse, error) {
-	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: e.Start, Example: asked.Example}
-	if e.Start.Main == "" && asked.Example == "" {
+func (e *Engine) load(_ context.Context, request LoadRequest) (*LoadResponse, error) {
+	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: e.Start, Example: request.Example}
+	if e.Start.Main == "" && request.Example == "" {
 		response.Example = walkthrough
 	}
 	var err error

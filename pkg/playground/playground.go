@@ -1,9 +1,10 @@
-// Package playground answers what the page asks of a scenario that somebody is writing: the one contract that both the server and the
-// engine in the browser keep. docs/playground.schema.json has its requests and responses.
+// Package playground answers the page's requests about a scenario while somebody writes it. It is the common contract of the server and the
+// engine in the browser. docs/playground.schema.json has its requests and responses.
 //
 //	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare ─▶ response
 //
-// A scenario and the files that it names are text in the request. Nothing is read from the machine, and nothing is asked over the network.
+// The request contains the scenario and the files that it names as text. The engine reads nothing from the machine, and calls nothing over
+// the network.
 package playground
 
 import (
@@ -22,29 +23,30 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Limits bound what one request may take. Zero is no limit.
+// Limits bounds the cost of one request. Zero means no limit.
 type Limits struct {
-	// Bytes is the size of a request, and YAML that of the scenario's file and of all that is not JSON in it.
+	// Bytes is the maximum size of a request, and YAML the maximum total size of the scenario file and the other files in it that are not
+	// JSON.
 	Bytes, YAML int
-	// Nodes, Devices, Pods and Versions are those of the scenario; see scenario.Limits.
+	// Nodes, Devices, Pods and Versions limit the scenario; see scenario.Limits.
 	Nodes, Devices, Pods, Versions int
-	// Time is how long an answer may take, once it is its turn.
+	// Time is how long an answer may take, from the start of its turn.
 	Time time.Duration
 }
 
-// Engine answers requests, one at a time: the feature gates of a scenario are those of the whole process.
+// Engine answers requests one at a time, because the feature gates of a scenario are global to the process.
 type Engine struct {
 	// Version is Faultline's own.
 	Version string
-	// Start is what Load returns if no example is asked for. Default: the kind walkthrough.
+	// Start is the input that Load returns if the request names no example. Default: the kind walkthrough.
 	Start Input
-	// Strict makes a problem of what is set aside of a dump otherwise.
+	// Strict reports invalid parts of a dump as problems. Otherwise they are left out.
 	Strict bool
-	// Limits are those of each request.
+	// Limits apply to each request.
 	Limits Limits
 
 	turn chan struct{}
-	last run // the last one, about which failures and explanations are asked
+	last run // the last run, for requests about failures and explanations
 }
 
 // New returns an engine of the version, without limits.
@@ -55,9 +57,9 @@ func New(version string) *Engine {
 // Kinds of errors.
 const (
 	KindInput    = "input"    // the request is wrong
-	KindLimit    = "limit"    // it asks for more than the engine gives
-	KindCanceled = "canceled" // whoever asked does not wait any more
-	KindInternal = "internal" // it could not be answered
+	KindLimit    = "limit"    // the request exceeds a limit
+	KindCanceled = "canceled" // the client does not wait any more
+	KindInternal = "internal" // the engine could not answer
 )
 
 // Error is a request that is not answered.
@@ -79,7 +81,7 @@ type Failure struct {
 	Error *Error `json:"error"`
 }
 
-// methods are what can be asked.
+// methods maps names to methods.
 var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"load":    answer((*Engine).load),
 	"run":     answer((*Engine).run),
@@ -88,10 +90,10 @@ var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"compare": answer((*Engine).compare),
 }
 
-// Method reports whether there is such a method.
+// Method reports whether a method of that name exists.
 func Method(name string) bool { return methods[name] != nil }
 
-// answer is a method of JSON.
+// answer converts a method to one that takes JSON.
 func answer[Request, Response any](method func(*Engine, context.Context, Request) (Response, error)) func(*Engine, context.Context, []byte) (any, error) {
 	return func(e *Engine, ctx context.Context, request []byte) (any, error) {
 		var asked Request
@@ -107,7 +109,7 @@ func answer[Request, Response any](method func(*Engine, context.Context, Request
 	}
 }
 
-// jsonKinds are the values of JSON by the words of the decoder, and wanted those that Go's types stand for.
+// jsonKinds maps the decoder's words for JSON values to plain ones, and wanted maps Go's types to the JSON values that they accept.
 var (
 	jsonKinds = map[string]string{"array": "a list", "object": "an object", "string": "a string", "bool": "true or false", "number": "a number"}
 	wanted    = map[reflect.Kind]string{
@@ -115,7 +117,7 @@ var (
 	}
 )
 
-// inWords is an error of the decoder without the words of Go.
+// inWords returns an error of the decoder without Go's types.
 func inWords(err error) string {
 	var misfit *json.UnmarshalTypeError
 	switch {
@@ -134,10 +136,10 @@ func inWords(err error) string {
 	return err.Error()
 }
 
-// Free reports whether the method computes nothing, and needs no turn.
+// Free reports whether the method computes nothing, so that it needs no turn.
 func Free(name string) bool { return name == "load" }
 
-// Answer returns the response to a request of a method, both JSON. It waits for its turn, if it takes one.
+// Answer returns the response to a request of a method, both JSON. It waits for a turn if the method needs one.
 func (e *Engine) Answer(ctx context.Context, method string, request []byte) []byte {
 	response, err := e.respond(ctx, method, request)
 	if err != nil {
@@ -148,7 +150,7 @@ func (e *Engine) Answer(ctx context.Context, method string, request []byte) []by
 		response = Failure{known}
 	}
 	data, err := report.CompactJSON(response)
-	if err != nil { // not of our own types
+	if err != nil { // cannot happen for our own types
 		data, _ = report.CompactJSON(Failure{failed(KindInternal, "%s", err)})
 	}
 	return data
@@ -187,7 +189,7 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 	return nil, failed(KindCanceled, "canceled")
 }
 
-// stepNamed returns the result's step of the name.
+// stepNamed returns the result's step of that name.
 func stepNamed(result *simulation.Result, name string) (*simulation.Step, error) {
 	for i := range result.Steps {
 		if result.Steps[i].Name == name {

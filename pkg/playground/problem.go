@@ -19,10 +19,10 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// maxProblems is how many problems are sent.
+// maxProblems is the maximum number of problems in a response.
 const maxProblems = 100
 
-// problemsOf are the problems that loading the input found, an error's line each.
+// problemsOf returns the problems that loading the input found, one for each line of the error.
 func problemsOf(err error, in Input) (problems []Problem) {
 	finder := finder{in: in, documents: map[string][]*manifest.Lines{}}
 	for line := range strings.Lines(err.Error()) {
@@ -35,10 +35,10 @@ func problemsOf(err error, in Input) (problems []Problem) {
 	return problems
 }
 
-// finder finds where problems are. It reads each file once.
+// finder finds the places of problems. It reads each file once.
 type finder struct {
 	in        Input
-	documents map[string][]*manifest.Lines // of the files that were read
+	documents map[string][]*manifest.Lines // by file
 }
 
 func (f *finder) problem(text string) Problem {
@@ -52,10 +52,10 @@ func (f *finder) problem(text string) Problem {
 	return p
 }
 
-// maxEdited is how many characters of a file the page puts into its editor. Nobody looks for a line of a longer one.
+// maxEdited is the maximum size of a file that the page shows in its editor. Lines of larger files are not needed.
 const maxEdited = 1_000_000
 
-// lines are those of the n-th document of a file, from 1; nil where it has none.
+// lines returns the lines of document n of a file, from 1, or nil if the file has no such document.
 func (f *finder) lines(file string, n int) *manifest.Lines {
 	if len(f.in.Files[file]) > maxEdited {
 		return nil
@@ -77,8 +77,8 @@ var (
 	place      = regexp.MustCompile(`^[a-z]\w*(?:\.\w+|\[[^\]]*\])*`)
 )
 
-// line is the line that a problem's message speaks of: it begins with a line, or with a document, an object and a place in it, which may
-// follow each other.
+// line returns the line that a problem's message refers to. The message begins with a line, or with any of a document, an object and a
+// place in it.
 func (f *finder) line(file, message string) int {
 	if at := atLine.FindStringSubmatch(message); at != nil {
 		line, _ := strconv.Atoi(at[1])

@@ -28,7 +28,7 @@ type RunResponse struct {
 	Report *reportrun.Report `json:"report,omitempty"`
 }
 
-// maxRecorded is the number of nodes of each pod that are kept, and the largest cluster of which they are.
+// maxRecorded is the number of nodes that are recorded for each pod, and the size of the largest cluster for which they are.
 const maxRecorded = 64
 
 // run is a scenario that was run.
@@ -39,8 +39,8 @@ type run struct {
 	recorded bool
 }
 
-func (e *Engine) run(ctx context.Context, asked RunRequest) (*RunResponse, error) {
-	last, problems, err := e.ran(ctx, asked.Input, asked.Record)
+func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, error) {
+	last, problems, err := e.runOf(ctx, request.Input, request.Record)
 	if err != nil || problems != nil {
 		return &RunResponse{Problems: problems}, err
 	}
@@ -53,8 +53,8 @@ func (e *Engine) run(ctx context.Context, asked RunRequest) (*RunResponse, error
 	return &RunResponse{Report: found}, nil
 }
 
-// ran runs the scenario, unless it is the last one that was run.
-func (e *Engine) ran(ctx context.Context, in Input, record bool) (*run, []Problem, error) {
+// runOf returns the run of the input. It reuses the last run if the input is the same.
+func (e *Engine) runOf(ctx context.Context, in Input, record bool) (*run, []Problem, error) {
 	of := in.sum()
 	if e.last.result != nil && e.last.of == of && (e.last.recorded || !record) {
 		return &e.last, nil, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// contract is what can be asked, and what is answered.
+// contract lists the requests and responses.
 type contract struct {
 	Load    exchange[playground.LoadRequest, playground.LoadResponse]       `json:"load"`
 	Run     exchange[playground.RunRequest, playground.RunResponse]         `json:"run"`

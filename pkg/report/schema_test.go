@@ -9,6 +9,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/advice"
@@ -49,7 +50,14 @@ var schemas = map[string]struct {
 
 // nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
 func nameOf(t reflect.Type) string {
+	if t == reflect.TypeFor[cluster.Refusal]() {
+		return "NotCreated"
+	}
 	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
+	if !within {
+		folder, within = strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/ask/")
+		within = within && !slices.Contains([]string{"advice", "metric", "whatif"}, folder) // whose types have long names
+	}
 	for kind, about := range schemas {
 		if reflect.TypeOf(about.model).Elem() == t {
 			return kind
@@ -94,7 +102,7 @@ func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 // The files under docs are written from the Go types of the models and the comments on them.
 func TestSchemas(t *testing.T) {
 	var reader jsonschema.Reflector
-	for _, dir := range []string{".", "../ask"} {
+	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../federation", "../input/manifest", "../world"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/report", dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

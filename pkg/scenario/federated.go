@@ -190,17 +190,6 @@ func NewMember(c *federation.Cluster, objects []cluster.Object) Member {
 // Federated reports whether the scenario is of several clusters.
 func (s *Scenario) Federated() bool { return len(s.Members) > 0 }
 
-// EstimateBy says for the scenario and what is derived from it who reckons the room in clusters.
-func (s *Scenario) EstimateBy(who string) {
-	s.Federation.Estimate = who
-	for i := range s.Variants {
-		s.Variants[i].Scenario.Federation.Estimate = who
-	}
-	for i := range s.Points {
-		s.Points[i].Scenario.Federation.Estimate = who
-	}
-}
-
 // Begins reports whether anything is applied before the first step.
 func (s *Scenario) Begins() bool {
 	return len(s.Workloads)+len(s.Karmada.Policies)+len(s.Karmada.Overrides)+len(s.Karmada.Resources) > 0

@@ -14,7 +14,9 @@ import (
 type Problems struct {
 	// File stands before each problem. It is the scenario's file, or says where else a change comes from.
 	File string
-	all  []error
+	// Flags are the names of the flags that give fields in place of the file, by the fields' paths. A problem of such a field is the flag's.
+	Flags map[string]string
+	all   []error
 	// unread are the fields that could not be read. That such a field is empty is no further problem.
 	unread map[string]bool
 }
@@ -24,11 +26,15 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	if path != nil && p.unread[path.String()] {
 		return
 	}
-	message := fmt.Sprintf(format, args...)
+	where := p.File
 	if path != nil {
-		message = path.String() + ": " + message
+		if flag, given := p.Flags[path.String()]; given {
+			where = CommandLine + ": --" + flag
+		} else {
+			where += ": " + path.String()
+		}
 	}
-	p.AddErrors(errors.New(manifest.Problem(fmt.Sprintf("%s: %s", p.File, message))))
+	p.AddErrors(errors.New(manifest.Problem(where + ": " + fmt.Sprintf(format, args...))))
 }
 
 // AddLines reports each line of an error as a problem at a place.

@@ -284,7 +284,7 @@ func unclaimed(refused []cluster.Refusal) []string {
 			continue
 		}
 		if claims[r.Reason()]++; claims[r.Reason()] == 1 {
-			reasons, first[r.Reason()] = append(reasons, r.Reason()), r.Of.Name
+			reasons, first[r.Reason()] = append(reasons, r.Reason()), r.Name
 		}
 	}
 	for _, reason := range reasons {

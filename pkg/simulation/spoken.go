@@ -33,7 +33,7 @@ func spoken(placed []placement.Placement, pending []placement.Pending, state *cl
 				add(p.Pod, plugin, true, "")
 			}
 		} else if len(p.Deciders) > 0 && p.Ties < p.Scored {
-			add(p.Pod, decisive(p).Plugin, false, "")
+			add(p.Pod, p.Decider().Plugin, false, "")
 		}
 	}
 	for _, p := range pending {

@@ -87,7 +87,7 @@ func whyPlaced(placed []placement.Placement) []string {
 		case len(p.Deciders) == 0:
 			agreed++
 		default:
-			decider := decisive(p)
+			decider := p.Decider()
 			rules = credit(rules, whose(decider.Plugin, p.Pod), p, decider.Without)
 		}
 	}
@@ -119,15 +119,10 @@ func whyPlaced(placed []placement.Placement) []string {
 	return parts
 }
 
-// decisive is the decider that matters most: without it, most nodes would have tied.
-func decisive(p placement.Placement) placement.Decider {
-	return slices.MaxFunc(p.Deciders, func(a, b placement.Decider) int { return cmp.Compare(a.Without, b.Without) })
-}
-
 func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {
 	i := slices.IndexFunc(rules, func(r *decided) bool { return r.rule == rule })
 	if i < 0 {
-		return append(rules, &decided{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp.Node, equal: equal})
+		return append(rules, &decided{rule: rule, pods: 1, margin: p.Margin, over: p.RunnerUp, equal: equal})
 	}
 	r := rules[i]
 	r.pods++

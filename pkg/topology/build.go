@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Build builds the nodes of the spec: ready, with nothing reserved (allocatable is the capacity) and without timestamps. They come in the
-// order of the spec: regions, zones and levels as listed and by index, then node groups as listed, then nodes by index. The nodes of a
-// group share their resource lists, taints and conditions, which must not be changed in place. The error lists every problem, as Validate
+// Build builds the nodes of the spec. They are ready, have nothing reserved (allocatable is the capacity), and have no timestamps. They are
+// in the order of the spec: regions, zones and levels as listed and by index, then node groups as listed, then nodes by index. The nodes of
+// a group share their resource lists, taints and conditions, which must not be changed in place. The error lists every problem, as Validate
 // does.
 func Build(spec Spec) ([]*v1.Node, error) {
 	b, errs := build(&spec, nil, MaxNodes)
@@ -28,8 +28,8 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return b.nodes, nil
 }
 
-// Planned is how many nodes and devices Build and BuildDevices would create, if the spec is valid. It counts no further than a few more nodes
-// than the most.
+// Planned returns how many nodes and devices Build and BuildDevices would create, if the spec is valid. It stops counting soon after it
+// exceeds most nodes.
 func (s *Spec) Planned(most int) (nodes, devices int) {
 	b := newBuilder(MaxNodes)
 	b.enough = most
@@ -45,8 +45,8 @@ func (s *Spec) Validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// build checks every declaration on its own, then walks down to the innermost domains, and creates nodes only then, since the share of a
-// total depends on the number of domains.
+// build checks every declaration on its own, and then walks down to the innermost domains. It creates nodes only after that, since the
+// share of a total depends on the number of domains.
 func build(spec *Spec, path *field.Path, limit int) (*builder, field.ErrorList) {
 	b := newBuilder(limit)
 	b.declarations(spec, path)
@@ -73,19 +73,19 @@ func newBuilder(limit int) *builder {
 
 type builder struct {
 	limit     int
-	enough    int // how many nodes are counted, at most the limit
+	enough    int // the number at which counting stops
 	errs      field.ErrorList
 	failed    map[string]bool // fields that already have an error
 	full      bool            // the limit was reached: stop adding
 	prototype map[*NodeGroup]*v1.Node
-	devices   map[*Devices]resourcev1.Device // one of each
+	devices   map[*Devices]resourcev1.Device // a prototype of each
 	innermost []place
 	domains   map[*NodeGroup]int // number of innermost domains that have the group
 	planned   int                // number of nodes to create
-	// plannedDevices is the number of their devices.
+	// plannedDevices is the number of devices of these nodes.
 	plannedDevices int
 	used           map[name]bool
-	next           map[name]int // last index used in a pattern
+	next           map[name]int // the last index used in each pattern
 	nodes          []*v1.Node
 	slices         []*resourcev1.ResourceSlice
 }
@@ -307,8 +307,8 @@ func (b *builder) group(p place, g *NodeGroup, count int, path *field.Path) {
 	}
 }
 
-// number puts the next index into the pattern. It counts by the rest of the name, which makes names unique however many domains and groups
-// share a pattern.
+// number puts the next index into the pattern. It counts separately for each rest of the name, so that names are unique even if domains and
+// groups share a pattern.
 func (b *builder) number(pattern name) name {
 	if !strings.Contains(pattern.value, "{index}") {
 		return pattern
@@ -363,7 +363,7 @@ func duplicate(path *field.Path, value string) *field.Error {
 	return err
 }
 
-// times returns a count or total that may be missing, or invalid, which declarations reports.
+// times returns a count or total, which may be missing. It may also be invalid, which declarations reports.
 func times(count *int, limit int) int {
 	if count == nil || *count < 1 || *count > limit {
 		return 1

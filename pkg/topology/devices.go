@@ -30,12 +30,12 @@ type Devices struct {
 // Attribute is the value of an attribute: a string, a whole number, true or false.
 type Attribute any
 
-// maxDevices is the number of devices on a node that any driver is known to have, with room to spare.
+// maxDevices bounds the number of devices on a node. No known driver has that many.
 const maxDevices = 1024
 
-// BuildDevices builds what the drivers of the nodes' devices publish, and a class for each driver: a pool for each node and driver, named
-// after the node, in as many slices as it takes. Devices are named by the first part of their driver's name and a number from 0. The error
-// lists every problem of the spec, as Validate does.
+// BuildDevices builds a class for each driver, and the slices that the drivers publish: a pool for each node and driver, named after the
+// node, in as many slices as necessary. The name of a device is the first part of its driver's name and a number from 0. The error lists
+// every problem of the spec, as Validate does.
 func BuildDevices(spec Spec) ([]*resourcev1.DeviceClass, []*resourcev1.ResourceSlice, error) {
 	made, errs := Make(&spec, nil)
 	if len(errs) > 0 {
@@ -44,14 +44,14 @@ func BuildDevices(spec Spec) ([]*resourcev1.DeviceClass, []*resourcev1.ResourceS
 	return made.Classes, made.Slices, nil
 }
 
-// Made is a synthetic cluster: its nodes, and what BuildDevices makes besides.
+// Made is a synthetic cluster: its nodes, and the results of BuildDevices.
 type Made struct {
 	Nodes   []*v1.Node
 	Classes []*resourcev1.DeviceClass
 	Slices  []*resourcev1.ResourceSlice
 }
 
-// Make builds all of the spec at once, or returns all of its problems; path is the spec's path in its file.
+// Make builds the whole cluster, or returns all problems of the spec; path is the spec's path in its file.
 func Make(spec *Spec, path *field.Path) (*Made, field.ErrorList) {
 	b, errs := build(spec, path, MaxNodes)
 	if len(errs) > 0 {

@@ -16,17 +16,16 @@ import (
 type Domain struct {
 	// Key is the label key, such as topology.kubernetes.io/zone.
 	Key string
-	// Value is the shared value. It is empty if the nodes carry the key with an empty value, which the scheduler counts as a domain like
-	// any other.
+	// Value is the shared value. It is empty if the label's value is empty, which the scheduler counts as a domain like any other.
 	Value string
-	// Nodes are in the order in which they were given; there is at least one.
+	// Nodes lists the domain's nodes, at least one, in the given order.
 	Nodes []*v1.Node
 }
 
-// LabelCluster is the label of the nodes of a federation that names their cluster.
+// LabelCluster is the label with the cluster's name on the nodes of a federation.
 const LabelCluster = "faultline.dev/cluster"
 
-// words are short names for the well-known topology keys.
+// words maps short names to the well-known topology keys.
 var words = map[string]string{
 	"cluster":  LabelCluster,
 	"region":   v1.LabelTopologyRegion,

@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// The kubelet declares what its gates allow, and those of 1.37 allow this.
+// The kubelet declares the features that its gates allow. These are the features of 1.37.
 func TestDeclaredFeatures(t *testing.T) {
 	two := 2
 	built := func() [][]string {

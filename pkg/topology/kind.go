@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/constants"
 )
 
-// Resources of a node of a kind cluster. In reality each node reports all of the machine that kind runs on; a fixed size keeps results the
+// Resources of a node of a kind cluster. In reality each node reports the resources of the whole machine; fixed values make results the
 // same everywhere.
 const (
 	KindCPU              = "8"
@@ -47,8 +47,8 @@ func FromKind(data []byte) ([]*v1.Node, error) {
 	return nodes, nil
 }
 
-// AsKind returns the nodes of the kind cluster of this name that has a control plane and these workers: with their labels, taints, prices and
-// resources, by the names that kind gives them.
+// AsKind returns the nodes of a kind cluster of this name, with a control plane and these workers. The workers keep their labels, taints,
+// prices and resources, but get the names that kind gives them.
 func AsKind(name string, workers []*v1.Node) ([]*v1.Node, error) {
 	cluster := &v1alpha4.Cluster{Name: name, Nodes: []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}}
 	for _, worker := range workers {
@@ -147,7 +147,7 @@ func containerName(cluster string, role v1alpha4.NodeRole, nth int) string {
 	return fmt.Sprintf("%s-%s%d", cluster, role, nth)
 }
 
-// kindNode returns the node as it is once kind is done; single means that it is the only node of the cluster.
+// kindNode returns the node as it is after kind has created the cluster; single means that it is the only node.
 func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
 	// The kubelet's own labels, which --node-labels may override; see initialNode in
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/kubelet_node_status.go.

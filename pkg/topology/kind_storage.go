@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// KindStorageClass returns the default StorageClass that kind installs in each cluster. It stands in the node image; see
+// KindStorageClass returns the default StorageClass that kind installs in each cluster. It is part of the node image; see
 // https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/build/nodeimage/const_storage.go.
 func KindStorageClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{

@@ -84,7 +84,7 @@ status:
 
 const header = "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"
 
-// own returns the labels and taints that a node has besides those of all kind nodes.
+// own returns a node's labels and taints without those that all kind nodes have.
 func own(node *v1.Node) string {
 	labels := map[string]string{}
 	for key, value := range node.Labels {

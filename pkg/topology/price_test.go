@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A node may cost nothing, which is not the same as not saying what it costs. What is no number of at least 0 is an error.
+// A price of 0 is not the same as no price. A value that is not a number of at least 0 is an error.
 func TestPrice(t *testing.T) {
 	for annotation, want := range map[string]struct {
 		price        float64

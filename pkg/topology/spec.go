@@ -124,7 +124,7 @@ type NodeGroup struct {
 // an error has its path.
 type Quantity string
 
-// Wanted is what a quantity is, in words.
+// Wanted describes the values of a Quantity for errors.
 func (Quantity) Wanted() string { return "a quantity such as 4 or 500m" }
 
 // UnmarshalJSON accepts a string or a number.

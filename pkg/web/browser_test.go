@@ -39,7 +39,7 @@ func small(t *testing.T) playground.Input {
 	return playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/small.yaml"))}}
 }
 
-// link is the path of the page with a scenario, as the page itself writes it.
+// link returns the path of the page with a scenario, as the page itself writes it.
 func link(t *testing.T, version string, in playground.Input, view map[string]any) string {
 	t.Helper()
 	state, err := json.Marshal(map[string]any{"main": in.Main, "files": in.Files, "view": view})
@@ -60,14 +60,14 @@ func link(t *testing.T, version string, in playground.Input, view map[string]any
 	return "/#v=" + version + "&s=" + base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
 
-// reader is somebody in front of the page, who also sees the last report that the page was given.
+// reader is a user of the page, who also sees the last report that the page received.
 type reader struct {
 	*browsertest.Browser
 	t       *testing.T
 	address string
 }
 
-// listening keeps the last report: those of a server come as responses, those of a worker as text.
+// listening records the last report. A server sends reports as responses, a worker as text.
 const listening = `{
   const hear = (found) => { if (found?.report) window.report = JSON.stringify(found.report); return found; };
   const json = Response.prototype.json, parse = JSON.parse;
@@ -107,7 +107,7 @@ func (r *reader) writes(words string) {
 	r.Until(fmt.Sprintf(`%s.includes(%q)`, written, words))
 }
 
-// choose takes an option, or writes a number.
+// choose selects an option, or types a number.
 func (r *reader) choose(selector, value string) {
 	r.t.Helper()
 	r.Until(fmt.Sprintf(`document.querySelector(%q)`, selector))
@@ -131,7 +131,7 @@ func (r *reader) leverIs(name, value string) {
 
 const zone = `[data-key="topology.kubernetes.io/zone"]`
 
-// looks are what every playground does, wherever its engine is, with the small scenario open.
+// looks are checks for every playground, wherever its engine is, with the small scenario open.
 var looks = []struct {
 	name string
 	at   func(*reader)
@@ -163,7 +163,7 @@ func edits(r *reader) {
 	r.Shows("#verdict", "All 3 pods run.")
 }
 
-// A zone has one of three pods, which finds no zone of its own again; of the two that are left the next failure takes one.
+// A zone has one of three pods, which finds no other zone for itself; the next failure takes one of the remaining two.
 func fails(r *reader) {
 	r.Click(zone + `[data-domain="a"]`)
 	r.Shows("#panel", "Zone a fails", "1 of 3 pods lost", "1 stranded", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
@@ -183,7 +183,7 @@ func fails(r *reader) {
 	r.Shows("#panel", "What if something fails?")
 }
 
-// What a pod waits for is said in the words of the text report, beside the map and where the pod is explained.
+// The reason why a pod waits has the words of the text report, beside the map and in the pod's explanation.
 func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	in := small(t)
 	in.Files[in.Main] += "    - {apiVersion: v1, kind: Pod, metadata: {name: apart}, spec: {schedulerName: other, containers: [{name: a, image: a}]}}\n"

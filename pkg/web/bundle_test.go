@@ -11,17 +11,24 @@ import (
 	"testing"
 )
 
-// The bundle is what its sources give: the first line of each file holds their hash, which build.mjs wrote.
+// The bundles of both pages match their sources: the first line of each file holds their hash, which build.mjs wrote.
 func TestBundleIsBuilt(t *testing.T) {
-	for name, kind := range map[string]string{"playground.js": ".js", "worker.js": ".js", "playground.css": ".css"} {
-		files := []string{"pkg/web/build.mjs", "pkg/web/package-lock.json"}
-		for _, folder := range []string{"pkg/report/format/page/assets", "pkg/web/page"} {
+	const report = "../report/format/page/bundle/"
+	for name, folders := range map[string][]string{
+		report + "page.js":      {"pkg/web/report", "pkg/web/shared"},
+		report + "page.css":     {"pkg/web/shared"},
+		"bundle/playground.js":  {"pkg/web/page", "pkg/web/shared"},
+		"bundle/playground.css": {"pkg/web/page", "pkg/web/shared"},
+		"bundle/worker.js":      {"pkg/web/page"},
+	} {
+		files := []string{"pkg/web/build.mjs", "pkg/web/package-lock.json", "pkg/web/package.json"}
+		for _, folder := range folders {
 			entries, err := os.ReadDir("../../" + folder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, entry := range entries {
-				if filepath.Ext(entry.Name()) == kind && !strings.HasSuffix(entry.Name(), ".test.js") {
+				if filepath.Ext(entry.Name()) == filepath.Ext(name) && !strings.HasSuffix(entry.Name(), ".test.js") {
 					files = append(files, folder+"/"+entry.Name())
 				}
 			}
@@ -31,9 +38,9 @@ func TestBundleIsBuilt(t *testing.T) {
 		for _, file := range files {
 			fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(read(t, "../../"+file)), file)
 		}
-		got, _, _ := bytes.Cut(read(t, "bundle/"+name), []byte("\n"))
+		got, _, _ := bytes.Cut(read(t, name), []byte("\n"))
 		if want := fmt.Sprintf("/* sources sha256:%x */", sums.Sum(nil)); string(got) != want {
-			t.Errorf("bundle/%s begins with %.100q, and its sources are %q: run make generate", name, got, want)
+			t.Errorf("%s begins with %.100q, and its sources are %q: run make generate", name, got, want)
 		}
 	}
 }

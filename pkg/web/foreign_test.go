@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A browser sends no Origin with some requests of other pages, but says where they come from; and what a form may send, any page may.
+// Browsers send no Origin with some requests of other pages, but they send Sec-Fetch-Site. And any page may send whatever a form may send.
 func TestRequestsOfOtherPagesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name, site, content string

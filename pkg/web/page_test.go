@@ -127,7 +127,7 @@ func TestErrorsStandAtTheirLines(t *testing.T) {
 	r.Until(`!document.body.matches(".stale") && document.querySelector("#problems").innerText === "" && !` + editor + `.querySelector(".cm-lintRange-error")`)
 }
 
-// harmless fails the test where a text became an element; what ran has complained.
+// harmless fails the test if a text became an element; a script that ran has already failed it.
 func (r *reader) harmless() {
 	r.t.Helper()
 	for _, only := range []string{"script:not([src='playground.js'])", "img", "iframe", "b > script", "a[href^='http']", "[onerror]"} {
@@ -137,7 +137,7 @@ func (r *reader) harmless() {
 	}
 }
 
-// Whatever an engine says is text. This one has script in every name and message.
+// The page treats everything from an engine as text. This engine has script in every name and message.
 func TestHostileAnswers(t *testing.T) {
 	var told struct{ Report, Explain json.RawMessage }
 	if err := json.Unmarshal(reporttest.File(t, "../report/format/page/testdata/hostile.json"), &told); err != nil {
@@ -211,7 +211,7 @@ func TestHostileScenario(t *testing.T) {
 	}
 }
 
-// While the engine is at work on ten thousand pods, the page does what it is asked.
+// While the engine works on ten thousand pods, the page still reacts.
 func TestLargeScenario(t *testing.T) {
 	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{"scenario.yaml": string(reporttest.File(t, "testdata/large.yaml"))}}
 	var held atomic.Bool
@@ -319,7 +319,7 @@ func TestPageByKeyboard(t *testing.T) {
 	r.Until(`document.activeElement.matches("#stepbar [role=tab][aria-selected=true]")`)
 }
 
-// Everything that is operated has a name that is read out, ids are of one element each, and what the map shows is in a table, too.
+// Every control has an accessible name, ids are unique, and the content of the map is also in a table.
 func TestPageForAScreenReader(t *testing.T) {
 	r := opened(t)
 	r.choose(lever("replicas"), "4")

@@ -1,5 +1,6 @@
-// Package web serves the playground's page and the engine that answers it: on this machine, or as files for any web host, with the engine in
-// them. bundle holds what build.mjs makes of page and of the page of reports.
+// Package web serves the playground's page and the engine that answers it: from this machine, or as files for any web host, including the
+// engine. The folder shared has the scripts of this page and of the page of reports. build.mjs bundles them with the folder page into bundle,
+// and with the folder report into the bundle of pkg/report/format/page.
 package web
 
 import (
@@ -39,18 +40,18 @@ func read(name string) []byte {
 	return data
 }
 
-// policy is what the page may do: its own script and style, requests to where it came from, and pictures that it draws.
+// policy allows the page its own script and style, requests to its origin, and pictures that it draws.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxWaiting is how many requests may wait for the engine, which answers one at a time, and maxHeld how many bytes of requests that come in and
-// of answers that go out are held.
+// maxWaiting is how many requests may wait for the engine, which answers one at a time. maxHeld is how many bytes of requests and answers
+// may be in memory.
 const (
 	maxWaiting = 16
 	maxHeld    = 1 << 30
 )
 
-// patience is how long whoever asked may take for each portion of an answer.
+// patience is how long a client may take to receive each portion of an answer.
 const (
 	patience = 10 * time.Second
 	portion  = 256 << 10
@@ -64,13 +65,13 @@ type Server struct {
 	held   atomic.Int64 // bytes
 }
 
-// New returns a server of the page. It may be asked for by any address, and by these names: any other is how a page of somebody else
-// would reach it, once its name stands for this machine.
+// New returns a server of the page. Clients may address it by any IP address and by these names. It refuses all other names, since a
+// foreign page could reach it by a name that resolves to this machine (DNS rebinding).
 func New(engine *playground.Engine, names ...string) *Server {
 	return &Server{engine: engine, names: names, turns: make(chan struct{}, maxWaiting)}
 }
 
-// Serve answers on the listener until the context ends; requests that are being answered then end, too.
+// Serve accepts connections on the listener until the context ends. Then it also ends the requests in progress.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := http.Server{
 		Handler:           s,
@@ -95,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return server.Close()
 }
 
-// ServeHTTP serves the page's files, and /api/METHOD.
+// ServeHTTP serves the page's files and /api/METHOD.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -126,11 +127,11 @@ func (s *Server) known(host string) bool {
 	if err != nil {
 		name = strings.Trim(host, "[]")
 	}
-	_, err = netip.ParseAddr(strings.Replace(name, "%25", "%", 1)) // with the zone of a link, perhaps
+	_, err = netip.ParseAddr(strings.Replace(name, "%25", "%", 1)) // an IPv6 address may have a zone
 	return err == nil || slices.Contains(s.names, strings.ToLower(name))
 }
 
-// files are those of the page, by their paths.
+// files maps paths to the page's files.
 var files = map[string]struct{ name, kind string }{
 	"/":               {"index.html", "text/html; charset=utf-8"},
 	"/playground.js":  {"playground.js", "text/javascript; charset=utf-8"},
@@ -159,7 +160,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	case !ownOrigin(r):
 		refuse(w, http.StatusForbidden, playground.KindInput, "%s", strings.TrimSuffix("the request comes from another page, "+r.Header.Get("Origin"), ", "))
 		return
-	case !isJSON(r.Header.Get("Content-Type")): // which a page of somebody else cannot send without being asked for it
+	case !isJSON(r.Header.Get("Content-Type")): // a foreign page cannot send JSON without a preflight request
 		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is %q; send application/json", r.Header.Get("Content-Type"))
 		return
 	case !slices.Contains([]string{"", "identity"}, r.Header.Get("Content-Encoding")):
@@ -181,8 +182,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	write(w, answer)
 }
 
-// body reads the request, before it has a turn: whoever sends it slowly keeps nobody waiting. What is read is held until it is given back. If
-// it cannot be read, that is answered.
+// body reads the request before it takes a turn, so that a slow client delays nobody. The bytes count as held until they are released. If
+// the request cannot be read, body sends the error.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	limit := int64(s.engine.Limits.Bytes)
 	if limit > 0 {
@@ -199,7 +200,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok b
 		case errors.As(err, &tooLarge):
 			refuse(w, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
 			return read.Bytes(), false
-		case err != nil: // whoever asked is gone
+		case err != nil: // the client is gone
 			return read.Bytes(), false
 		case held > maxHeld:
 			refuse(w, http.StatusTooManyRequests, playground.KindLimit, "requests of %d MiB wait already; try again", maxHeld>>20)
@@ -208,7 +209,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok b
 	}
 }
 
-// answer waits for a turn, and gives it back before anything is written.
+// answer waits for a turn and computes the answer. It releases the turn before anything is written.
 func (s *Server) answer(ctx context.Context, method string, body []byte) (answer []byte, ok bool) {
 	if playground.Free(method) {
 		return s.engine.Answer(ctx, method, body), true
@@ -222,16 +223,16 @@ func (s *Server) answer(ctx context.Context, method string, body []byte) (answer
 	}
 }
 
-// write sends an answer, as long as whoever asked takes it. They may be gone.
+// write sends an answer as long as the client receives it. The client may be gone.
 func write(w http.ResponseWriter, answer []byte) {
 	control := http.NewResponseController(w)
 	for part := range slices.Chunk(answer, portion) {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // which a recorder of tests has not
+		_ = control.SetWriteDeadline(time.Now().Add(patience)) // not supported by the recorder in tests
 		if _, err := w.Write(part); err != nil {
 			return
 		}
 	}
-	_ = control.SetWriteDeadline(time.Now().Add(patience)) // for what is in buffers
+	_ = control.SetWriteDeadline(time.Now().Add(patience)) // for buffered data
 }
 
 // isJSON reports whether the type of a request is JSON in UTF-8.
@@ -240,19 +241,19 @@ func isJSON(kind string) bool {
 	return err == nil && media == "application/json" && (parameters["charset"] == "" || strings.EqualFold(parameters["charset"], "utf-8"))
 }
 
-// ownOrigin reports whether the request comes from the page itself, or from a program that is no browser.
+// ownOrigin reports whether the request comes from the page itself, or from a program other than a browser.
 func ownOrigin(r *http.Request) bool {
 	given := r.Header.Get("Origin")
 	if given == "" {
 		return r.Header.Get("Sec-Fetch-Site") == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin"
 	}
 	origin, err := url.Parse(given)
-	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // which is how the zone of a link stands in it
+	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // Host has the zone of an IPv6 address escaped
 }
 
 func refuse(w http.ResponseWriter, status int, kind, format string, args ...any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}) // texts always have JSON
+	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}) // strings always have a JSON encoding
 	write(w, append(body, '\n'))
 }

@@ -100,7 +100,7 @@ func TestServerWithoutLimits(t *testing.T) {
 	}
 }
 
-// stuck is the connection of somebody who reads nothing.
+// stuck is the connection of a client that reads nothing.
 type stuck struct {
 	http.ResponseWriter
 	writes, over chan struct{}
@@ -112,7 +112,7 @@ func (s stuck) Write([]byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// Whoever does not read an answer keeps nobody waiting.
+// A client that does not read its answer delays nobody.
 func TestUnreadAnswers(t *testing.T) {
 	server, writes, over := newServer(), make(chan struct{}), make(chan struct{})
 	defer close(over)
@@ -126,7 +126,7 @@ func TestUnreadAnswers(t *testing.T) {
 	}
 }
 
-// Whoever does not send all of a request keeps nobody waiting.
+// A client that does not send a whole request delays nobody.
 func TestSlowConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -156,7 +156,7 @@ func TestSlowConnections(t *testing.T) {
 	<-ended
 }
 
-// A server ends with its context, and what it is asked by then gets an answer.
+// A server ends with its context, after it has answered the requests that arrived before.
 func TestServeEnds(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

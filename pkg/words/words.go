@@ -1,4 +1,4 @@
-// Package words puts numbers and lists into English: "1 pod", "2 pods are", "a, b and c", "3rd".
+// Package words writes numbers and lists in English: "1 pod", "2 pods are", "a, b and c", "3rd".
 package words
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Count is "1 pod" or "2 pods".
+// Count returns "1 pod" or "2 pods".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -16,7 +16,7 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Is is "1 pod is" or "2 pods are".
+// Is returns "1 pod is" or "2 pods are".
 func Is(n int, noun string) string {
 	if n == 1 {
 		return Count(n, noun) + " is"
@@ -24,7 +24,7 @@ func Is(n int, noun string) string {
 	return Count(n, noun) + " are"
 }
 
-// Has is "1 pod has" or "2 pods have".
+// Has returns "1 pod has" or "2 pods have".
 func Has(n int, noun string) string {
 	if n == 1 {
 		return Count(n, noun) + " has"
@@ -32,7 +32,7 @@ func Has(n int, noun string) string {
 	return Count(n, noun) + " have"
 }
 
-// And is "a", "a and b", "a, b and c".
+// And returns "a", "a and b", or "a, b and c".
 func And(names []string) string {
 	last := len(names) - 1
 	if last <= 0 {
@@ -41,7 +41,7 @@ func And(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Few lists a few names, and counts the others of many: "a, b, c, d, e, f and 2 more".
+// Few returns a list of names. It counts the last ones of a long list: "a, b, c, d, e, f and 2 more".
 func Few(names []string) string {
 	const most = 6
 	if len(names) <= most {
@@ -50,7 +50,7 @@ func Few(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Or is "a", "a or b", "a, b or c".
+// Or returns "a", "a or b", or "a, b or c".
 func Or(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -59,7 +59,7 @@ func Or(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Pick returns one for a number of 1.
+// Pick returns one if n is 1, and several otherwise.
 func Pick(n int, one, several string) string {
 	if n == 1 {
 		return one
@@ -67,7 +67,7 @@ func Pick(n int, one, several string) string {
 	return several
 }
 
-// Ordinal is 1st, 2nd, 3rd, 4th, 11th.
+// Ordinal returns 1st, 2nd, 3rd, 4th, 11th and so on.
 func Ordinal(n int) string {
 	suffix := "th"
 	if tens := n / 10 % 10; tens != 1 {
@@ -83,24 +83,24 @@ func Ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Short is a text of at most that many characters. The middle of a longer one gives way to how long it is.
+// Short returns the text if it has at most that many characters. Otherwise it replaces the middle by the length of the text.
 func Short(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
 	}
-	const marked = 40 // more than the marks and the number have
+	const marked = 40 // more than the length of the marks and the number
 	kept := max(most-marked, marked) / 2
 	return fmt.Sprintf("%s… (%d characters) …%s", string(runes[:kept]), len(runes), string(runes[len(runes)-kept:]))
 }
 
-// longest is how many characters of a value an error repeats.
+// longest is the maximum number of characters of a value in an error.
 const longest = 200
 
-// values finds what an error may have of its input: texts in quotes, and words.
+// values matches the values that an error may repeat from its input: quoted strings and words.
 var values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[^\s"]+`)
 
-// ShortValues is the line with each long value in it cut by Short.
+// ShortValues returns the line with each long value shortened by Short.
 func ShortValues(line string) string {
 	if len(line) <= longest {
 		return line
@@ -113,5 +113,5 @@ func ShortValues(line string) string {
 	})
 }
 
-// UpperFirst is the line as a sentence begins.
+// UpperFirst returns the line with its first letter in upper case.
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -14,37 +15,72 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Drained is the result of draining one node.
-type Drained struct {
-	Node string
-	// Evicted are the pods that left the node, in order of eviction.
-	Evicted []*v1.Pod
-	// Blocked are the pods that keep kubectl from evicting any pod of the node, in its words.
-	Blocked []node.Blocked
-	// Refused are the pods left when nothing moves any more, with the API server's last answer to their eviction or, if they are
-	// Terminating, what they wait for.
-	Refused []node.Blocked
-	// Placed are the pods that got a node meanwhile and kept it to the end; Pending are those without a node at the end.
-	Placed  []placement.Placement
-	Pending []placement.Pending
-	// NotCreated are the pods that the API server refuses to the controllers at the end.
-	NotCreated []cluster.Refusal
+// DrainedNode is what comes of draining one node.
+type DrainedNode struct {
+	Node string `json:"node"`
+	// Ends says whether the drain of the node ends.
+	Ends bool `json:"ends"`
+	// Evicted are the pods that leave the node, in order of their eviction.
+	Evicted []cluster.PodRef `json:"evicted,omitempty"`
+	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
+	Blocked []BlockedPod `json:"blocked,omitempty"`
+	// Refused are the pods that still are on the node when nothing moves any more, with the API server's answer to their eviction or, if they
+	// are Terminating, what they wait for.
+	Refused []BlockedPod `json:"refused,omitempty"`
+	// Placed are the pods that get a node meanwhile, and keep it to the end.
+	Placed []placement.RecoveredPod `json:"placed,omitempty"`
+	// Pending are the pods that have no node after it.
+	Pending []PendingPod `json:"pending,omitempty"`
+	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
+	NotCreated []cluster.Refusal `json:"notCreated,omitempty"`
 }
 
-// Ends reports whether kubectl drain finishes on the node.
-func (d *Drained) Ends() bool { return len(d.Blocked)+len(d.Refused) == 0 }
+// BlockedPod is a pod that keeps a drain from its end.
+type BlockedPod struct {
+	cluster.PodRef
+	// Reason is kubectl's or the API server's.
+	Reason string `json:"reason"`
+}
+
+// PendingPod is a pod that has no node after the drain.
+type PendingPod struct {
+	placement.StrandedPod
+	// Before means that it had none before the drain, either, which is then not the cause.
+	Before bool `json:"before,omitempty"`
+}
+
+// drainer drains the nodes of a cluster one by one.
+type drainer struct {
+	*Cluster
+	options node.DrainOptions
+	before  *cluster.State
+	// owner finds the owners of pods before the drain. The replacements belong to the same controllers, save the ReplicaSets that are made on
+	// the way, of which there are none.
+	owner func(*v1.Pod) cluster.Ref
+	// waited are the pods that had no node before the drain.
+	waited map[types.UID]bool
+}
+
+func (c *Cluster) drainer(before *cluster.State, options node.DrainOptions) *drainer {
+	d := &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), waited: map[types.UID]bool{}}
+	for _, pod := range before.Unscheduled() {
+		d.waited[pod.UID] = true
+	}
+	return d
+}
 
 // Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers and
 // scheduler act until it does, or until nothing moves any more; then it goes on to the next node, as kubectl does with a --timeout. What
 // happens is added to the record.
-func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, to *Record) (*cluster.State, []Drained, error) {
+func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
+	drainer := c.drainer(state, options)
 	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
-	var all []Drained
+	var all []DrainedNode
 	for _, node := range nodes {
-		next, drained, err := c.drainNode(ctx, state, node, options, to)
+		next, drained, err := drainer.drain(ctx, state, node, to)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -56,14 +92,15 @@ func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []strin
 
 // DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
 // rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
-func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]Drained, error) {
+func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]DrainedNode, error) {
+	drainer := c.drainer(state, options)
 	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, err
 	}
 	var order []string
 	for rest := slices.Clone(nodes); len(rest) > 0; {
-		i, next, err := c.firstThatEnds(ctx, cordoned, rest, options)
+		i, next, err := drainer.firstThatEnds(ctx, cordoned, rest)
 		if err != nil || i < 0 {
 			return nil, err
 		}
@@ -72,42 +109,42 @@ func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []
 	// Repeat it in one run: the scheduler remembers at which node its last search ended.
 	c.Reset()
 	_, all, err := c.Drain(ctx, state, order, options, &Record{})
-	if err != nil || slices.ContainsFunc(all, func(d Drained) bool { return !d.Ends() }) {
+	if err != nil || slices.ContainsFunc(all, func(d DrainedNode) bool { return !d.Ends }) {
 		return nil, err
 	}
 	return all, nil
 }
 
 // firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
-func (c *Cluster) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) (int, *cluster.State, error) {
+func (d *drainer) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string) (int, *cluster.State, error) {
 	for i, node := range nodes {
-		c.Reset()
-		next, drained, err := c.drainNode(ctx, state, node, options, &Record{})
+		d.Reset()
+		next, drained, err := d.drain(ctx, state, node, &Record{})
 		if err != nil {
 			return -1, nil, err
 		}
-		if drained.Ends() {
+		if drained.Ends {
 			return i, next, nil
 		}
 	}
 	return -1, nil, nil
 }
 
-// drainNode evicts the pods of one node until all are gone or no budget allows another eviction.
-func (c *Cluster) drainNode(ctx context.Context, state *cluster.State, name string, options node.DrainOptions, to *Record) (*cluster.State, *Drained, error) {
-	d := &Drained{Node: name}
-	pods, blocked, err := node.Drainable(state, name, options)
+// drain evicts the pods of one node until all are gone or no budget allows another eviction.
+func (d *drainer) drain(ctx context.Context, state *cluster.State, name string, to *Record) (*cluster.State, *DrainedNode, error) {
+	pods, blocked, err := node.Drainable(state, name, d.options)
 	if err != nil {
 		return nil, nil, err
 	}
-	d.Blocked = blocked
+	drained := &DrainedNode{Node: name, Blocked: d.blocked(blocked), Ends: len(blocked) == 0}
 	if len(blocked) > 0 || len(pods) == 0 {
-		d.Pending, d.NotCreated = to.Pending, notCreated(state)
-		return state, d, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
+		d.wait(drained, to.Pending, state)
+		return state, drained, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
 	}
 	during := Record{Said: append(slices.Clone(to.Pending), to.Said...)}
+	var refused []node.Blocked
 	for {
-		d.Refused = nil
+		refused = nil
 		evicted := false
 		for _, pod := range pods {
 			if current := podOf(state, pod); current == nil || current.DeletionTimestamp != nil {
@@ -117,37 +154,65 @@ func (c *Cluster) drainNode(ctx context.Context, state *cluster.State, name stri
 			if err != nil {
 				// the error also names the pod
 				reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
-				d.Refused = append(d.Refused, node.Blocked{Pod: pod, Reason: reason})
+				refused = append(refused, node.Blocked{Pod: pod, Reason: reason})
 				continue
 			}
-			d.Evicted = append(d.Evicted, pod)
+			drained.Evicted = append(drained.Evicted, cluster.NewPodRef(pod, d.owner(pod)))
 			state, evicted = next, true
 		}
-		if state, err = c.Settle(ctx, state, &during); err != nil {
+		if state, err = d.Settle(ctx, state, &during); err != nil {
 			return nil, nil, err
 		}
-		if len(d.Refused) == 0 || !evicted {
+		if len(refused) == 0 || !evicted {
 			break
 		}
 	}
 	// Controllers may have deleted a pod whose eviction was refused, and kubectl waits until the pods that it evicted are gone.
-	d.Refused = slices.DeleteFunc(d.Refused, func(b node.Blocked) bool { return podOf(state, b.Pod) == nil })
+	refused = slices.DeleteFunc(refused, func(b node.Blocked) bool { return podOf(state, b.Pod) == nil })
 	for _, pod := range pods {
 		if current := podOf(state, pod); current != nil && current.DeletionTimestamp != nil {
-			d.Refused = append(d.Refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
+			refused = append(refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
 		}
 	}
-	d.Placed, d.Pending, d.NotCreated = StillThere(during.Placed, state), during.Pending, notCreated(state)
+	drained.Refused, drained.Ends = d.blocked(refused), len(refused) == 0
+	for _, placed := range StillThere(during.Placed, state) {
+		drained.Placed = append(drained.Placed, placed.Recovered(d.owner(placed.Pod)))
+	}
+	d.wait(drained, during.Pending, state)
 	to.Placed = append(to.Placed, during.Placed...)
 	to.Pending = during.Pending
 	to.Preempted = append(to.Preempted, during.Preempted...)
 	to.Notes = append(to.Notes, during.Notes...)
-	return state, d, nil
+	return state, drained, nil
 }
 
-// notCreated are the pods that the API server refuses to the controllers.
-func notCreated(state *cluster.State) []cluster.Refusal {
-	return slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried || !r.OfWorkload() })
+func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
+	var all []BlockedPod
+	for _, b := range pods {
+		all = append(all, BlockedPod{PodRef: cluster.NewPodRef(b.Pod, d.owner(b.Pod)), Reason: b.Reason})
+	}
+	return all
+}
+
+// wait adds what has no node in the state after the drain of a node: the Pending pods, and those that the API server refuses to the controllers
+// more often than before.
+func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
+	for _, p := range pending {
+		drained.Pending = append(drained.Pending, PendingPod{StrandedPod: p.Stranded(d.owner(p.Pod)), Before: d.waited[p.Pod.UID]})
+	}
+	for _, r := range state.Refused {
+		if !r.Retried || !r.OfWorkload() {
+			continue
+		}
+		for _, was := range d.before.Refused {
+			if was.Ref == r.Ref {
+				r.Pods -= was.Pods
+			}
+		}
+		if r.Pods > 0 {
+			drained.NotCreated = append(drained.NotCreated, r)
+		}
+	}
 }
 
 // podOf returns the pod as it is in the state, or nil if it is gone.
@@ -172,10 +237,10 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenar
 	}
 	for _, d := range all {
 		for _, b := range d.Blocked {
-			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
+			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Namespace, b.Name, b.Reason))
 		}
 		for _, b := range d.Refused {
-			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Pod.Namespace, b.Pod.Name, b.Reason))
+			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Namespace, b.Name, b.Reason))
 		}
 	}
 	return state, "drain " + List(names), nil

@@ -61,10 +61,10 @@ type drainFigures struct {
 	Evicted, Blocked, Refused, Placed, Pending int
 }
 
-func figuresOf(all []world.Drained) []drainFigures {
+func figuresOf(all []world.DrainedNode) []drainFigures {
 	var figures []drainFigures
 	for _, d := range all {
-		figures = append(figures, drainFigures{d.Node, d.Ends(), len(d.Evicted), len(d.Blocked), len(d.Refused), len(d.Placed), len(d.Pending)})
+		figures = append(figures, drainFigures{d.Node, d.Ends, len(d.Evicted), len(d.Blocked), len(d.Refused), len(d.Placed), len(d.Pending)})
 	}
 	return figures
 }

@@ -1,9 +1,9 @@
-// Command build compiles the engine to WebAssembly, and puts beside it the JavaScript of the same Go release that starts it. It needs
-// nothing but Go and a module proxy.
+// Command build compiles the engine to WebAssembly, and writes the JavaScript of the same Go release that starts it beside it. It needs
+// only Go and a module proxy.
 //
-// One file of kube-scheduler does not compile for a browser: its debugger listens for SIGUSR2 wherever it is not built for Windows. The
-// build takes the file for Windows in its place, which takes os.Interrupt. Files of the module cache cannot be overlaid, so the module is
-// replaced by a link to its folder there, below which they can.
+// One file of kube-scheduler does not compile for a browser: except on Windows, its debugger listens for SIGUSR2. The build uses the file
+// for Windows instead, which listens for os.Interrupt. Go cannot overlay files in the module cache. So the build replaces the module by a
+// link to its folder there, below which an overlay works.
 package main
 
 import (
@@ -50,7 +50,7 @@ func build(output, ldflags string) error {
 	if err != nil {
 		return err
 	}
-	// -trimpath: what is compiled does not depend on the scratch folder, and the next build finds it in the cache.
+	// With -trimpath the compiled packages do not depend on the scratch folder, so the next build finds them in the cache.
 	module := filepath.Join(scratch, "engine.wasm")
 	args := append([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", module}, flags...)
 	cmd := exec.Command("go", append(args, "./cmd/engine")...)
@@ -72,7 +72,7 @@ func build(output, ldflags string) error {
 	return os.WriteFile(filepath.Join(output, "wasm_exec.js"), starter, 0o644)
 }
 
-// compress writes the file anew, as small as gzip makes it: a page unpacks it, whatever the settings of its web host.
+// compress writes the file with gzip's best compression. The page decompresses it, independently of the settings of its web host.
 func compress(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -92,7 +92,7 @@ func compress(from, to string) error {
 	return os.WriteFile(to, small.Bytes(), 0o644)
 }
 
-// replace prepares the scratch folder, and returns the flags with which go build takes the module from there.
+// replace prepares the scratch folder, and returns the flags that make go build use the module from there.
 func replace(scratch string) ([]string, error) {
 	upstream, err := folder()
 	if err != nil {
@@ -125,7 +125,7 @@ func replace(scratch string) ([]string, error) {
 	return []string{"-modfile", modfile, "-overlay", file}, os.WriteFile(file, overlay, 0o644)
 }
 
-// folder is that of the Kubernetes module in the module cache, where it is downloaded to if need be.
+// folder returns the folder of the Kubernetes module in the module cache. It downloads the module if necessary.
 func folder() (string, error) {
 	out, err := query("mod", "download", "-json", kubernetes)
 	if err != nil {
@@ -135,7 +135,7 @@ func folder() (string, error) {
 	return module.Dir, json.Unmarshal([]byte(out), &module)
 }
 
-// query returns what the go command prints, without the line's end.
+// query returns the output of the go command without the final newline.
 func query(args ...string) (string, error) {
 	out, err := exec.Command("go", args...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The build takes upstream's file for Windows in place of the one for everything else: that must still be needed, and be enough.
+// The build uses upstream's file for Windows instead of the file for other systems. This test checks that it is still needed, and enough.
 func TestTheReplacedFileIsNeededAndItsReplacementIsEnough(t *testing.T) {
 	t.Chdir("../../..")
 	dir, err := folder()

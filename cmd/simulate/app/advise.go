@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/advice"
@@ -22,8 +24,7 @@ const (
 
 func newAdvise(s streams) *cobra.Command {
 	var in input
-	var out output
-	var namespace string
+	var out output.Flags
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
 		Use:   "advise TYPE/NAME [SCENARIO | MANIFEST...]",
@@ -37,66 +38,68 @@ the runs; --all shows the others.`,
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		ValidArgsFunction: completeTargets(askadvice.Kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var problems []error
-			if trials < 0 || trials > maxAdviceTrials {
-				problems = append(problems, usage(cmd, "--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
-			}
-			if top < 1 {
-				problems = append(problems, usage(cmd, "--top: %d is less than 1; give the number of candidates to show", top))
-			}
-			return answer(cmd, s, &out, advice.Formats, errors.Join(problems...), func() (*advice.Report, error) {
-				target, scenarios, err := adviseArguments(cmd, s, &in, args)
+		RunE: question[advice.Report]{
+			in: &in, out: &out, formats: advice.Formats,
+			check: func(c *call) error {
+				var problems []error
+				if trials < 0 || trials > maxAdviceTrials {
+					problems = append(problems, c.usage("--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
+				}
+				if top < 1 {
+					problems = append(problems, c.usage("--top: %d is less than 1; give the number of candidates to show", top))
+				}
+				return errors.Join(problems...)
+			},
+			ask: func(c *call) (*advice.Report, error) {
+				target, scenarios, err := adviseArguments(c)
 				if err != nil {
 					return nil, err
 				}
-				loaded, err := in.load(cmd, s, scenarios)
+				loaded, err := c.load(scenarios)
 				if err != nil {
 					return nil, err
 				}
-				owner, err := adviseTarget(cmd, loaded, target, namespace)
+				owner, err := adviseTarget(c.Command, loaded, target, &in.namespace)
 				if err != nil {
 					return nil, err
 				}
-				bar := newProgress(s.err, "runs")
-				defer bar.done()
-				found, stopped := askadvice.Of(cmd.Context(), loaded, owner, askadvice.Options{
-					Trials: trials, Fewer: !cmd.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: bar.update,
+				found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
+					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.bar.Counts("runs"),
 				})
 				if found == nil {
 					return nil, stopped
 				}
-				if out.opts.All {
+				if out.Options.All {
 					top = len(found.Candidates)
 				}
-				return advice.New(found, advice.Again{Input: in.again(cmd, scenarios), Ties: in.tiesAgain(cmd)}, top, version), stopped
-			})
-		},
+				return advice.New(found, advice.Again{Input: in.again(c.Command, scenarios), Ties: in.tiesAgain(c.Command)}, top, version), stopped
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the workload (default the only one that has it)")
+	in.namespace.register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
-	out.register(cmd, advice.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "show every candidate")
+	out.Register(cmd, advice.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "show every candidate")
 	return cmd
 }
 
 // adviseArguments separates the target from the scenario, in either order.
-func adviseArguments(cmd *cobra.Command, s streams, in *input, args []string) (target string, scenarios []string, err error) {
-	targets, scenarios := targetsAmong(args)
+func adviseArguments(c *call) (target string, scenarios []string, err error) {
+	targets, scenarios := targetsAmong(c.args)
 	switch len(targets) {
 	case 0:
-		return "", nil, in.nothingNamed(cmd, s, scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
+		return "", nil, c.nothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
 	case 1:
 		return targets[0], scenarios, nil
 	}
-	return "", nil, usage(cmd, "got both %s and %s; give one workload", targets[0], targets[1])
+	return "", nil, c.usage("got both %s and %s; give one workload", targets[0], targets[1])
 }
 
-func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace string) (cluster.Ref, error) {
-	ref, err := targetNamed(cmd, namespace, target)
+func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *namespace) (cluster.Ref, error) {
+	ref, err := namespace.target(cmd, target)
 	if err != nil {
 		return ref, err
 	}
@@ -106,14 +109,11 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target, namespace st
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
 			"Job":       ": the template of a Job cannot change",
 		}[kind]
-		return cluster.Ref{}, usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
+		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
-	if namespace != "" && ref.Namespace == namespace && strings.Count(target, "/") == 1 {
-		target = namespace + "/" + target
-	}
-	owner, err := s.Workload(target, askadvice.Kinds...)
+	owner, err := s.Workload(namespace.of(target)[0], askadvice.Kinds...)
 	if err != nil {
-		return owner, usage(cmd, "%s", err)
+		return owner, exit.Usage(cmd, "%s", err)
 	}
 	return owner, nil
 }
@@ -131,8 +131,8 @@ func (i *input) again(cmd *cobra.Command, scenarios []string) string {
 	add("--cluster", i.cluster...)
 	add("-f", i.files...)
 	words = append(words, i.nodes.again(cmd)...)
-	add("--scheduler-config", i.schedulerConfig)
-	add("--feature-gates", i.featureGates)
+	add("--scheduler-config", i.opts.SchedulerConfig)
+	add("--feature-gates", i.opts.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)
 	for _, file := range i.operators.kafscale.values {
 		add("--kafscale-values", file)

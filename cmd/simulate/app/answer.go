@@ -6,44 +6,122 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// answer is the frame of a command that asks a question: it checks the flags, asks, and writes the report in each format asked for. The
-// problems are those of the command's own flags, which are reported with those of the output. An error that comes with a report says that the
-// report is a part of the answer, or that an expectation is not met; the report is written first.
-func answer[R any](cmd *cobra.Command, s streams, out *output, formats report.Formats[R], problems error, ask func() (*R, error)) error {
-	return out.answer(cmd, s, formats.Names(), problems, func() (rendering, error) {
-		found, err := ask()
-		if found == nil {
+// question is what a command asks. The frame checks the flags, shows the progress, and writes the report in each format that is asked for.
+type question[R any] struct {
+	in      *input // nil for a command that takes no scenario
+	out     *output.Flags
+	formats report.Formats[R]
+	// check finds what is wrong with the command's own flags, which is reported with what is wrong with those of the output. Default: nothing.
+	check func(c *call) error
+	// ask answers. An error that comes with a report says that the report is a part of the answer, or that an expectation is not met.
+	ask func(c *call) (*R, error)
+	// write writes the report in one format. Default: as the formats do.
+	write func(w io.Writer, r *R, format string, opts report.Options) error
+}
+
+// run is what a command runs that asks the question.
+func (q question[R]) run(s streams) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error { return q.answer(newCall(cmd, s, q.in, args)) }
+}
+
+func (q question[R]) answer(c *call) error {
+	defer c.bar.Done()
+	problems := q.out.Check(c.Command, q.formats.Names())
+	if q.check != nil {
+		problems = errors.Join(problems, q.check(c))
+	}
+	if problems != nil {
+		return problems
+	}
+	found, stopped := q.ask(c)
+	c.bar.Done()
+	if found == nil {
+		return stopped
+	}
+	return cmp.Or(q.out.Write(c.streams.out, func(w io.Writer, format string, opts report.Options) error {
+		switch {
+		case c.page != nil && format == "html":
+			return c.page.WriteHTML(w)
+		case q.write != nil:
+			return q.write(w, found, format, opts)
+		}
+		return q.formats.Write(w, found, format, opts)
+	}), stopped)
+}
+
+// call is one call of a command.
+type call struct {
+	*cobra.Command
+	streams
+	in   *input
+	args []string
+	bar  *output.Progress
+	page *page.Page // in place of the html of the formats, if it is set
+}
+
+func newCall(cmd *cobra.Command, s streams, in *input, args []string) *call {
+	return &call{Command: cmd, streams: s, in: in, args: args, bar: output.NewProgress(s.err)}
+}
+
+func (c *call) usage(format string, args ...any) error { return exit.Usage(c.Command, format, args...) }
+
+// load reads the scenario that the flags and these arguments name.
+func (c *call) load(args []string) (*scenario.Scenario, error) {
+	return c.in.load(c.Command, c.streams, c.bar, args)
+}
+
+// run runs the scenario that the flags and these arguments name. Of an interrupted run the result has the first steps, if any.
+func (c *call) run(args []string) (*simulation.Result, error) {
+	s, err := c.load(args)
+	if err != nil {
+		return nil, err
+	}
+	defer c.bar.Clear()
+	opts := simulation.Options{Progress: c.bar.Counts("pods")}
+	if record := c.in.record(); record != nil {
+		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
+	}
+	return simulation.Run(c.Context(), s, opts)
+}
+
+// loaded asks of the scenario that the command line names.
+func loaded[R any](ask func(c *call, s *scenario.Scenario) (*R, error)) func(*call) (*R, error) {
+	return func(c *call) (*R, error) {
+		s, err := c.load(c.args)
+		if err != nil {
 			return nil, err
 		}
-		return func(w io.Writer, format string, opts report.Options) error {
-			return formats.Write(w, found, format, opts)
-		}, err
-	})
+		return ask(c, s)
+	}
 }
 
-// rendering writes a report in one format.
-type rendering func(w io.Writer, format string, opts report.Options) error
-
-// answer is the frame for reports of which one format is written in another way than the rest.
-func (o *output) answer(cmd *cobra.Command, s streams, formats []string, problems error, ask func() (rendering, error)) error {
-	if err := errors.Join(o.check(cmd, formats), problems); err != nil {
-		return err
+// ran asks of a run of the scenario that the command line names.
+func ran[R any](ask func(c *call, result *simulation.Result) (*R, error)) func(*call) (*R, error) {
+	return func(c *call) (*R, error) {
+		result, err := c.run(c.args)
+		if err != nil {
+			return nil, err
+		}
+		return ask(c, result)
 	}
-	render, err := ask()
-	if render == nil {
-		return err
-	}
-	return cmp.Or(o.write(s, render), err)
 }
 
-// unless is the error of an answer: errUnmet if it is whole and not what the user expects of it.
+// unless is the error of an answer: exit.ErrUnmet if it is whole and not what the user expects of it.
 func unless(met bool, stopped error) error {
 	if stopped == nil && !met {
-		return errUnmet
+		return exit.ErrUnmet
 	}
 	return stopped
 }

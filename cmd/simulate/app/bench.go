@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/bench"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -52,8 +51,8 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 			if err := b.check(cmd); err != nil {
 				return err
 			}
-			if _, err := unlessInterrupted(cmd.Context(), func() (any, error) { return nil, b.find(args) }); err != nil {
-				return asInput(err)
+			if _, err := exit.UnlessInterrupted(cmd.Context(), func() (any, error) { return nil, b.find(args) }); err != nil {
+				return exit.Input(err)
 			}
 			if b.baseline == "" {
 				return b.measure(cmd.Context(), s)
@@ -72,15 +71,15 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 
 func (b *benchmarks) check(cmd *cobra.Command) error {
 	if b.count < 1 || b.count > maxCount {
-		return usage(cmd, "--count: %d is out of range; give 1 to %d", b.count, maxCount)
+		return exit.Usage(cmd, "--count: %d is out of range; give 1 to %d", b.count, maxCount)
 	}
 	if cmd.Flags().Changed("max-regression") && b.baseline == "" {
-		return usage(cmd, "--max-regression has no effect without --baseline; give both")
+		return exit.Usage(cmd, "--max-regression has no effect without --baseline; give both")
 	}
 	percent, isPercent := strings.CutSuffix(b.slower, "%")
 	allowed, err := strconv.ParseFloat(percent, 64)
 	if err != nil || !isPercent || !(allowed >= 0 && allowed <= 1e6) {
-		return usage(cmd, "--max-regression: %q is not a percentage; give at least 0%%, for example 10%%", b.slower)
+		return exit.Usage(cmd, "--max-regression: %q is not a percentage; give at least 0%%, for example 10%%", b.slower)
 	}
 	b.allowed = allowed / 100
 	return nil
@@ -89,33 +88,10 @@ func (b *benchmarks) check(cmd *cobra.Command) error {
 // find lists the scenario files of the arguments. All must be valid and have distinct names, so that no mistake surfaces after minutes of
 // measuring.
 func (b *benchmarks) find(args []string) error {
-	if len(args) == 0 {
-		args = []string{"."}
+	var err error
+	if b.paths, err = scenarioFiles(args); err != nil {
+		return err
 	}
-	for _, arg := range args {
-		err := filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
-				return filepath.SkipDir
-			case !entry.IsDir() && (path == arg || entry.Name() == loader.FileName):
-				b.paths = append(b.paths, path)
-				return readable(path)
-			}
-			return nil
-		})
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName)
-		} else if err != nil {
-			return err
-		}
-	}
-	if len(b.paths) == 0 {
-		return fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", strings.Join(args, ", "), loader.FileName)
-	}
-	slices.Sort(b.paths)
-	b.paths = slices.Compact(b.paths)
 	var problems []error
 	named := map[string]string{}
 	for _, path := range b.paths {
@@ -137,14 +113,14 @@ func (b *benchmarks) find(args []string) error {
 // each loads and warms up one scenario after another. Only one is in memory at a time, because the garbage collector's work grows with the
 // heap.
 func (b *benchmarks) each(ctx context.Context, s streams, measure func(name string, meter *bench.Meter) error) error {
-	bar := newProgress(s.err, "scenarios")
-	defer bar.done()
+	bar := output.NewProgress(s.err)
+	defer bar.Done()
 	for i, path := range b.paths {
-		loaded, err := unlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
+		loaded, err := exit.UnlessInterrupted(ctx, func() (*scenario.Scenario, error) { return loader.Load(path, b.opts) })
 		if err != nil {
-			return asInput(err)
+			return exit.Input(err)
 		}
-		bar.update(loaded.Name, i, len(b.paths))
+		bar.Counts("scenarios")(loaded.Name, i, len(b.paths))
 		meter, err := bench.NewMeter(ctx, loaded)
 		if err != nil {
 			return err
@@ -215,7 +191,7 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 		return err
 	}
 	if slower > 0 {
-		return errUnmet
+		return exit.ErrUnmet
 	}
 	return nil
 }
@@ -224,21 +200,21 @@ func (b *benchmarks) compare(ctx context.Context, s streams) error {
 func (b *benchmarks) read(s streams) (*bench.Baseline, error) {
 	data, err := manifest.ReadFile(nil, nil, b.baseline)
 	if err != nil {
-		return nil, asInput(fmt.Errorf("--baseline: %w", err))
+		return nil, exit.Input(fmt.Errorf("--baseline: %w", err))
 	}
 	baseline, err := bench.Read(bytes.NewReader(data), b.baseline)
 	if err != nil {
-		return nil, asInput(fmt.Errorf("--baseline: %w", err))
+		return nil, exit.Input(fmt.Errorf("--baseline: %w", err))
 	}
 	found := false
 	for _, name := range b.names {
 		old := len(baseline.Samples[bench.Name(name)])
 		if found = found || old > 0; old > 0 && !bench.Enough(old, 2*b.count) {
-			return nil, asInput(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give both a larger --count", old, 2*b.count, name))
+			return nil, exit.Input(fmt.Errorf("--baseline: %d old and %d new measurements of %s can never differ significantly; give both a larger --count", old, 2*b.count, name))
 		}
 	}
 	if !found {
-		return nil, asInput(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write the baseline again", b.baseline))
+		return nil, exit.Input(fmt.Errorf("--baseline: %s has none of the scenarios; measure the same ones, or write the baseline again", b.baseline))
 	}
 	if cpu := bench.CPU(); baseline.CPU != cpu {
 		fmt.Fprintf(s.err, "simulate: warning: the baseline is from another processor (%s, here %s); write it again on this one\n", manifest.Clean(baseline.CPU), cpu)

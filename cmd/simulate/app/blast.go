@@ -1,21 +1,23 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -30,7 +32,7 @@ const defaultWorst = 12
 // modes are the ways in which nodes can fail, the default first.
 var modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
-// failures are the flags that select the failures. They take precedence over the scenario.
+// failures are the flags that select the failures.
 type failures struct {
 	levels       []string
 	simultaneous int
@@ -43,31 +45,33 @@ type failures struct {
 	selector     string
 }
 
-func (f *failures) register(cmd *cobra.Command) {
+func (f *failures) register(cmd *cobra.Command, in *input) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
-	flags.StringVar(&f.mode, "mode", modes[0], "`MODE` in which nodes fail: "+strings.Join(modes, ", "))
+	in.overlays("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
+	registerMode(cmd, in, &f.mode, modes[0], "")
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
+	in.overlays("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
+	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
 	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name, or NAME if no other has it (repeatable)")
-	flags.StringVarP(&f.filter.Namespace, "namespace", "n", "", "report only workloads of this `NAMESPACE`")
 	flags.StringVarP(&f.selector, "selector", "l", "", "report only workloads with a pod whose labels match this `SELECTOR`, such as app=web,tier!=cache")
 	flags.IntVar(&f.filter.MinReplicas, "min-replicas", 1, "report only workloads with at least this `NUMBER` of running pods")
+}
+
+// registerMode adds --mode.
+func registerMode(cmd *cobra.Command, in *input, mode *string, value, besides string) {
+	cmd.Flags().StringVar(mode, "mode", value, "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+besides)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	in.overlays("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
 }
 
 // check checks the flags that do not depend on the scenario.
 func (f *failures) check(cmd *cobra.Command) error {
 	var problems []error
-	if !slices.Contains(modes, f.mode) {
-		problems = append(problems, fmt.Errorf("--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", ")))
-	}
-	if f.simultaneous < 1 {
-		problems = append(problems, fmt.Errorf("--simultaneous: %d is less than 1; give the number of domains that fail at once", f.simultaneous))
-	}
 	if f.filter.MinReplicas < 1 {
 		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
 	}
@@ -77,47 +81,16 @@ func (f *failures) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
-	if f.worst < 0 {
-		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of failures, or 0 for all", f.worst))
-	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
-}
-
-// merge takes what the flags leave open from the scenario.
-func (f *failures) merge(cmd *cobra.Command, s *scenario.Scenario) {
-	given := cmd.Flags().Changed
-	if !given("level") {
-		f.levels = s.Failures.Levels
-	}
-	levels := make([]string, len(f.levels))
-	for i, word := range f.levels {
-		levels[i] = topology.Key(word)
-	}
-	f.levels = levels
-	if !given("simultaneous") && s.Failures.Simultaneous != nil {
-		f.simultaneous = *s.Failures.Simultaneous
-	}
-	if !given("mode") && s.Failures.Mode != "" {
-		f.mode = s.Failures.Mode
-	}
-	if !given("recover") && s.Failures.Recover != nil {
-		f.recover = *s.Failures.Recover
-	}
-	if !given("worst") && s.Failures.Worst != nil {
-		f.worst = *s.Failures.Worst
-	}
-	if !given("quorum") {
-		f.quorum = s.Failures.Quorum
-	}
 }
 
 func newBlast(s streams) *cobra.Command {
 	in := input{federated: true}
 	var f failures
-	var out output
+	var out output.Flags
 	var base baseline
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO | MANIFEST...]",
@@ -134,93 +107,95 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast scenario.yaml --baseline main.json --fail-on radius,stranded
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := errors.Join(f.check(cmd), base.check(cmd, &in, args, blast.Kind))
-			ask := func() (*simulation.Result, *blast.Report, error) {
-				result, err := in.run(cmd, s, args)
-				if err != nil {
-					return nil, nil, err
-				}
-				f.merge(cmd, result.Scenario)
-				found, stopped := f.analyze(cmd, s, &in, result)
-				return result, found, stopped
+			q := question[blast.Report]{
+				in: &in, out: &out, formats: blast.Formats,
+				check: func(c *call) error { return errors.Join(f.check(cmd), base.check(c, blast.Kind)) },
+				ask: ran(func(c *call, result *simulation.Result) (*blast.Report, error) {
+					return f.analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
+				}),
 			}
 			if base.file != "" {
-				return answerDiff(cmd, s, &out, &base, problems, blast.Decode, diff.NewBlast, func() (*blast.Report, error) {
-					_, found, err := ask()
-					return found, err
-				})
+				return since(&base, q, blast.Decode, diff.NewBlast).run(s)(cmd, args)
 			}
-			return out.answer(cmd, s, blast.Formats.Names(), problems, func() (rendering, error) {
-				result, found, stopped := ask()
-				if found == nil {
-					return nil, stopped
+			q.ask = ran(func(c *call, result *simulation.Result) (*blast.Report, error) {
+				found, stopped := f.analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
+				if found == nil || !out.Has("html") {
+					return found, stopped
 				}
 				judged := make([][]expect.Expectation, len(result.Steps))
-				if out.has("html") && stopped == nil { // the page also shows the steps' expectations
+				if stopped == nil { // the page also shows the steps' expectations
 					var err error
-					if judged, err = judge(cmd, s, result); err != nil {
+					if judged, err = c.judge(result); err != nil {
 						return nil, err
 					}
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					if format == "html" {
-						ran := run.New(result, judged, version)
-						ran.AddCycles(result, func(*run.Step) bool { return true })
-						page := ran.Page()
-						page.Data.Blast = found
-						return page.WriteHTML(w)
-					}
-					return blast.Formats.Write(w, found, format, opts)
-				}, stopped
+				ran := run.New(result, judged, version)
+				ran.AddCycles(result, func(*run.Step) bool { return true })
+				c.page = ran.Page()
+				c.page.Data.Blast = found
+				return found, stopped
 			})
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	f.register(cmd)
+	in.namespace.register(cmd, true)
+	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
-	out.register(cmd, blast.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every failure, workload and pod, however many there are")
+	out.Register(cmd, blast.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every failure, workload and pod, however many there are")
 	return cmd
 }
 
 // analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
-func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
-	steps := result.Steps
+func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*blast.Report, error) {
+	steps, said := result.Steps, &result.Scenario.Failures
 	if f.step != "" {
-		step, err := stepNamed(cmd, result, f.step)
+		step, err := stepNamed(c.Command, result, f.step)
 		if err != nil {
 			return nil, err
 		}
 		steps = []simulation.Step{*step}
 	}
 	opts := askblast.Options{
-		Levels: f.levels, LevelKeys: result.Scenario.LevelKeys, Simultaneous: f.simultaneous, Quorum: f.quorum,
-		Mode: node.FailureMode(f.mode), Worst: f.worst, Record: in.record(),
+		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.in.namespace.of(f.quorum...),
+		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: c.in.record(),
+	}
+	if len(f.quorum) == 0 {
+		opts.Quorum = said.Quorum
+	}
+	levels := f.levels
+	if len(levels) == 0 {
+		levels = said.Levels
+	}
+	for _, level := range levels {
+		opts.Levels = append(opts.Levels, topology.Key(level))
 	}
 	var err error
-	if f.filter.Workloads, err = workloadsNamed(cmd, "--workload", f.filter.Namespace, result.Scenario, f.filter.Workloads); err != nil {
+	f.filter.Namespace = c.in.namespace.listed()
+	if f.filter.Workloads, err = c.in.namespace.named(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
 		return nil, err
 	}
-	if err := f.known(cmd, steps, opts); err != nil {
+	if c.in.namespace.all {
+		f.filter.Workloads = c.in.namespace.of(f.filter.Workloads...)
+	}
+	if err := f.known(c.Command, steps, opts); err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err, "failures")
-	defer bar.done()
+	count := c.bar.Counts("failures")
 	var all []blast.Blasted
 	for i := range steps {
-		blasted, err := f.after(cmd.Context(), result.Scenario, &steps[i], opts, bar)
+		blasted, err := f.after(c.Context(), result.Scenario, &steps[i], opts, recover, count)
 		switch {
-		case interrupted(err) && i > 0:
+		case exit.Interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
-			return blast.New(result, all, opts, f.filter, f.recover, version), err
-		case interrupted(err) && f.recover:
+			return blast.New(result, all, opts, f.filter, recover, version), err
+		case exit.Interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
-			lossesOnly := *f
-			lossesOnly.recover = false
-			lost, again := lossesOnly.after(context.WithoutCancel(cmd.Context()), result.Scenario, &steps[i], opts, bar)
+			lost, again := f.after(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
 			if again != nil {
 				return nil, again
 			}
@@ -230,11 +205,12 @@ func (f *failures) analyze(cmd *cobra.Command, s streams, in *input, result *sim
 		}
 		all = append(all, *blasted)
 	}
-	return blast.New(result, all, opts, f.filter, f.recover, version), nil
+	return blast.New(result, all, opts, f.filter, recover, version), nil
 }
 
 // after fails the domains after one step.
-func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, bar *progress) (*blast.Blasted, error) {
+func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
+	levels := opts.Levels
 	opts = present(step.State, opts)
 	if !f.filter.Empty() {
 		var err error
@@ -243,15 +219,15 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 		}
 	}
 	analysis := &askblast.Analysis{}
-	if len(f.levels) == 0 || len(opts.Levels) > 0 {
+	if len(levels) == 0 || len(opts.Levels) > 0 {
 		var err error
 		if analysis, err = askblast.Lost(step.State, opts); err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 	}
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
-	if f.recover {
-		progress := func(domains string, done, total int) { bar.update("loss of "+domains+" after "+step.Name, done, total) }
+	if recover {
+		progress := func(domains string, done, total int) { count("loss of "+domains+" after "+step.Name, done, total) }
 		if err := askblast.Recover(ctx, step.State, s, analysis, opts, progress); err != nil {
 			return nil, err
 		}
@@ -261,11 +237,11 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	}
 	quorum, err := askblast.Quorums(step.State, opts.Quorum)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	risks, err := risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed})
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	if opts.Only != nil {
 		risks.Workloads = slices.DeleteFunc(risks.Workloads, func(w risk.Workload) bool { return !opts.Only[w.Workload] })
@@ -296,7 +272,7 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		problems = append(problems, problem)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/capacity"
@@ -22,7 +24,7 @@ func newCapacity(s streams) *cobra.Command {
 	var survive survival
 	var step string
 	var upTo int
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "capacity [TYPE/NAME...] [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
@@ -39,59 +41,58 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity deploy/web scenario.yaml --survive zone
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, capacity.Formats, survive.check(cmd), func() (*capacity.Report, error) {
+		RunE: question[capacity.Report]{
+			in: &in, out: &out, formats: capacity.Formats, check: survive.check,
+			ask: func(c *call) (*capacity.Report, error) {
 				if upTo < 0 {
-					return nil, usage(cmd, "--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
+					return nil, c.usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
-				targets, files := targetsAmong(args)
-				result, err := in.runBase(cmd, s, files, step)
+				targets, files := targetsAmong(c.args)
+				result, err := runBase(c, files, step)
 				if err != nil {
 					return nil, err
 				}
 				state := result.Steps[len(result.Steps)-1].State
-				named, grown, err := in.growing(cmd, result, append(targets, workloads...), mixes)
+				named, grown, err := in.growing(c.Command, result, append(targets, workloads...), mixes)
 				if err != nil {
 					return nil, err
 				}
 				asked, wrong := askcapacity.Mixes(state, named, grown)
 				opts, wrongLevels := survive.options(state.Nodes, result.Scenario)
 				if err := errors.Join(wrong, wrongLevels); err != nil {
-					return nil, usage(cmd, "%s", err)
+					return nil, c.usage("%s", err)
 				}
-				if cmd.Flags().Changed("up-to") {
+				if c.Flags().Changed("up-to") {
 					opts.UpTo = cmp.Or(upTo, askcapacity.NoLimit)
 				}
-				bar := newProgress(s.err, "workloads")
-				defer bar.done()
-				opts.Progress = bar.update
-				answers, stopped := askcapacity.Find(cmd.Context(), result, asked, opts)
+				opts.Progress = c.bar.Counts("workloads")
+				answers, stopped := askcapacity.Find(c.Context(), result, asked, opts)
 				if answers == nil {
 					return nil, stopped
 				}
 				var safety []askcapacity.Safety
 				if stopped == nil {
-					bar.unit = "tries"
-					safety, stopped = askcapacity.Safe(cmd.Context(), result, opts)
+					opts.Progress = c.bar.Counts("tries")
+					safety, stopped = askcapacity.Safe(c.Context(), result, opts)
 				}
-				if stopped != nil && !interrupted(stopped) {
+				if stopped != nil && !exit.Interrupted(stopped) {
 					return nil, stopped
 				}
 				return capacity.New(result, answers, safety, opts, version), stopped
-			})
-		},
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that --workload and --mix name kind/name, or of all if neither is given")
+	in.namespace.register(cmd, true)
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
-	survive.register(cmd)
+	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
-	out.register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.opts.All, "all", false, "list every workload, however many there are")
+	out.Register(cmd, capacity.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
+	flags.BoolVar(&out.Options.All, "all", false, "list every workload, however many there are")
 	return cmd
 }
 
@@ -100,35 +101,30 @@ func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads
 	var known []string
 	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
 		known = append(known, owner.Namespace)
-		if owner.Namespace == i.namespace && len(workloads)+len(mixes) == 0 {
+		if owner.Namespace == i.namespace.listed() && len(workloads)+len(mixes) == 0 {
 			named = append(named, owner.Namespace+"/"+owner.String())
 		}
 	}
 	slices.Sort(known)
-	if err := knownNamespace(cmd, "workload", i.namespace, slices.Compact(known)); err != nil {
+	if err := i.namespace.check(cmd, "workload", slices.Compact(known)); err != nil {
 		return nil, nil, err
 	}
-	single, problem := workloadsNamed(cmd, "--workload", i.namespace, result.Scenario, workloads)
+	single, problem := i.namespace.workloads(cmd, "--workload", result.Scenario, workloads)
 	for _, mix := range mixes {
-		shares, err := workloadsNamed(cmd, "--mix", i.namespace, result.Scenario, strings.Split(mix, ","))
+		shares, err := i.namespace.workloads(cmd, "--mix", result.Scenario, strings.Split(mix, ","))
 		problem = errors.Join(problem, err)
-		grown = append(grown, strings.Join(inNamespace(i.namespace, shares), ","))
+		grown = append(grown, strings.Join(shares, ","))
 	}
-	return append(named, inNamespace(i.namespace, single)...), grown, problem
+	return append(named, single...), grown, problem
 }
 
 // runBase runs the scenario up to the step, followed by one that does nothing.
-func (i *input) runBase(cmd *cobra.Command, s streams, args []string, step string) (*simulation.Result, error) {
-	loaded, err := i.load(cmd, s, args)
+func runBase(c *call, args []string, step string) (*simulation.Result, error) {
+	loaded, err := c.load(args)
 	if err != nil {
 		return nil, err
 	}
-	if err := knownStep(cmd, loaded, step); err != nil {
-		return nil, err
-	}
-	bar := newProgress(s.err, "pods")
-	defer bar.done()
-	return simulation.Run(cmd.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: bar.update})
+	return simulation.Run(c.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: c.bar.Counts("pods")})
 }
 
 // stepsOf returns the names of the steps of a run.
@@ -145,7 +141,7 @@ func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
 	if step == "" || slices.Contains(names, step) {
 		return nil
 	}
-	return usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
+	return exit.Usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
 }
 
 // survival holds the flags that select the failures to survive.
@@ -154,25 +150,21 @@ type survival struct {
 	mode   string
 }
 
-func (f *survival) register(cmd *cobra.Command) {
+func (f *survival) register(cmd *cobra.Command, in *input) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
-	cmd.Flags().StringVar(&f.mode, "mode", "", "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+"\n(default "+modes[0]+", or what the scenario says)")
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
+	registerMode(cmd, in, &f.mode, "", "\n(default "+modes[0]+", or what the scenario says)")
 }
 
-func (f *survival) check(cmd *cobra.Command) error {
-	switch {
-	case f.mode != "" && !slices.Contains(modes, f.mode):
-		return usage(cmd, "--mode: unknown mode %q: use one of %s", f.mode, strings.Join(modes, ", "))
-	case f.mode != "" && len(f.levels) == 0:
-		return usage(cmd, "--mode has no effect without --survive; give both")
+func (f *survival) check(c *call) error {
+	if f.mode != "" && len(f.levels) == 0 {
+		return c.usage("--mode has no effect without --survive; give both")
 	}
 	return nil
 }
 
 // options returns the options that the flags select; the scenario fills in the rest.
 func (f *survival) options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
-	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(f.mode, s.Failures.Mode, modes[0]))}
+	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(s.Failures.Mode, modes[0]))}
 	var err error
 	opts.Survive, err = askcapacity.Levels(nodes, s, f.levels)
 	return opts, err

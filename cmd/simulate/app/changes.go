@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -38,12 +39,12 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 		}
 	}
 	if wrong != nil {
-		return nil, usage(cmd, "%s", wrong)
+		return nil, exit.Usage(cmd, "%s", wrong)
 	}
 	if len(patched.Patches) > 0 {
 		varied, err := variant.NewMaker(s).Vary(patched, "--patch")
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		s = varied.Scenario
 	}

@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -25,7 +28,7 @@ func newCompare(s streams) *cobra.Command {
 	var figures numbers
 	var rules rulesFlags
 	var names []string
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO | MANIFEST...]",
 		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
@@ -36,30 +39,30 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare scenario.yaml --rules none,soft,hard,spread --keys zone --keys node --workload deployment/web
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, compare.Formats, nil, func() (*compare.Report, error) {
-				patches := inNamespace(in.namespace, in.changes.patches) // they make a variant
+		RunE: question[compare.Report]{
+			in: &in, out: &out, formats: compare.Formats,
+			ask: func(c *call) (*compare.Report, error) {
+				patches := in.namespace.of(in.changes.patches...) // they make a variant
 				in.changes.patches = nil
-				loaded, err := in.load(cmd, s, args)
+				loaded, err := c.load(c.args)
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
-				figures.workloads = inNamespace(in.namespace, figures.workloads)
-				made, err := rules.variants(cmd, figures.workloads)
+				made, err := rules.variants(c.Command, figures.workloads)
 				if err != nil {
 					return nil, err
 				}
-				variants, err := pick(cmd, loaded, names)
+				variants, err := pick(c.Command, loaded, names)
 				if err != nil {
 					return nil, err
 				}
 				if len(patches) > 0 {
 					patched, err := (&changes{patches: patches}).variant(loaded)
 					if err != nil {
-						return nil, usage(cmd, "%s", err)
+						return nil, c.usage("%s", err)
 					}
 					made = append(made, *patched)
 				}
@@ -73,37 +76,36 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 					}
 				}
 				if err := errors.Join(problems...); err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
 				if len(variants) == 0 {
-					return nil, usage(cmd, "nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
+					return nil, c.usage("nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
 				}
 				var about []cluster.Ref
 				for _, v := range variants {
 					about = append(about, v.Workloads...)
 				}
-				opts, err := figures.options(cmd, loaded, about)
+				opts, err := figures.options(c.Command, loaded, about)
 				if err != nil {
 					return nil, err
 				}
-				bar := newProgress(s.err, "variants")
-				defer bar.done()
-				opts.Progress = func(last, done, total int) { bar.update(variants[last].Name, done, total) }
-				base, found, stopped := runVariants(cmd.Context(), loaded, variants, opts)
+				count := c.bar.Counts("variants")
+				opts.Progress = func(last, done, total int) { count(variants[last].Name, done, total) }
+				base, found, stopped := runVariants(c.Context(), loaded, variants, opts)
 				if found == nil {
 					return nil, stopped
 				}
 				return compare.New(base, variants, found, opts, version), stopped
-			})
-		},
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	in.registerChanges(cmd)
 	rules.register(cmd)
-	figures.register(cmd, true)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name")
+	figures.register(cmd, &in, true)
+	in.namespace.register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
-	out.register(cmd, compare.Formats.Names())
+	out.Register(cmd, compare.Formats.Names())
 	return cmd
 }
 
@@ -143,7 +145,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 		}
 	}
 	if len(problems) > 0 {
-		return nil, usage(cmd, "%s", strings.Join(problems, "\n"))
+		return nil, exit.Usage(cmd, "%s", strings.Join(problems, "\n"))
 	}
 	return picked, nil
 }
@@ -164,7 +166,7 @@ func (r *rulesFlags) register(cmd *cobra.Command) {
 // variants returns one variant for each rule and keys. The rule none takes no keys, and only soft rules take weights.
 func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenario.Variant, error) {
 	if len(r.keys) > 0 && len(r.rules) == 0 {
-		return nil, usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
+		return nil, exit.Usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
 	}
 	var problems []string
 	for _, word := range r.rules {
@@ -184,7 +186,7 @@ func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenari
 		over = append(over, terms)
 	}
 	if len(problems) > 0 {
-		return nil, usage(cmd, "%s", strings.Join(problems, "\n"))
+		return nil, exit.Usage(cmd, "%s", strings.Join(problems, "\n"))
 	}
 	var made []scenario.Variant
 	for _, word := range r.rules {
@@ -254,7 +256,7 @@ type numbers struct {
 	worst     int
 }
 
-func (n *numbers) register(cmd *cobra.Command, recover bool) {
+func (n *numbers) register(cmd *cobra.Command, in *input, recover bool) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name,\nor NAME if no other has it (repeatable; "+
 		"default the changed ones, or all)")
@@ -262,18 +264,13 @@ func (n *numbers) register(cmd *cobra.Command, recover bool) {
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
 	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
+	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
 }
 
 // options returns the options that the flags select, for changes to these workloads.
 func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
-	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: n.worst}}
+	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: ptr.Deref(s.Failures.Worst, n.worst)}}
 	var problems []error
-	if n.worst < 0 {
-		problems = append(problems, fmt.Errorf("--worst: %d is negative; give a number of domains, or 0 for all", n.worst))
-	}
-	if s.Failures.Worst != nil && !cmd.Flags().Changed("worst") {
-		opts.Metric.Worst = *s.Failures.Worst
-	}
 	if len(n.workloads) > 0 {
 		opts.Metric.Workloads = nil
 	}
@@ -304,16 +301,8 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 			opts.Metric.Recover = known
 		}
 	}
-	if n.step != "" && !slices.ContainsFunc(s.Steps, func(step scenario.LoadedStep) bool { return step.Name == n.step }) &&
-		(n.step != scenario.WorkloadsStep || len(s.Workloads) == 0) {
-		var names []string
-		for _, step := range s.Steps {
-			names = append(names, step.Name)
-		}
-		problems = append(problems, fmt.Errorf("--step: there is no step %q; %s", n.step, scenario.Choices(n.step, names)))
-	}
 	if err := errors.Join(problems...); err != nil {
-		return opts, usage(cmd, "%s", err)
+		return opts, exit.Usage(cmd, "%s", err)
 	}
 	return opts, nil
 }

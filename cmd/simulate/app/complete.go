@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -177,7 +178,7 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	if size > maxCompleted {
 		return nil
 	}
-	s, err := in.read(cmd, streams{}, args)
+	s, err := in.read(cmd, streams{}, output.NewProgress(nil), args)
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
 // shells lists the shells for which cobra writes completion scripts.
@@ -34,14 +36,14 @@ func newCompletion(s streams) *cobra.Command {
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "got %d shells; give one of %s", len(args), strings.Join(names, ", "))
+				return exit.Usage(cmd, "got %d shells; give one of %s", len(args), strings.Join(names, ", "))
 			}
 			for _, shell := range shells {
 				if shell.name == args[0] {
 					return shell.write(cmd.Root(), s.out)
 				}
 			}
-			return usage(cmd, "unknown shell %q: use one of %s", args[0], strings.Join(names, ", "))
+			return exit.Usage(cmd, "unknown shell %q: use one of %s", args[0], strings.Join(names, ", "))
 		},
 	}
 }

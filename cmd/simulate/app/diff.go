@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -19,7 +20,7 @@ import (
 
 func newDiff(s streams) *cobra.Command {
 	var fails unwanted
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Show what differs between two stored reports, and fail on unwanted differences",
@@ -40,71 +41,72 @@ reported, but do not count as differences.`,
 		Example: `  simulate diff old.json new.json
   simulate run scenario.yaml -o json | simulate diff main.json - --fail-on pending,expectations
   simulate diff old.json new.json -o markdown --fail-on any`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, diff.Formats, nil, func() (*diff.Report, error) {
-				if len(args) != 2 {
-					return nil, usage(cmd, "got %d reports, want two; give the old one and the new one", len(args))
+		RunE: question[diff.Report]{
+			out: &out, formats: diff.Formats,
+			ask: func(c *call) (*diff.Report, error) {
+				if len(c.args) != 2 {
+					return nil, c.usage("got %d reports, want two; give the old one and the new one", len(c.args))
 				}
-				if args[0] == manifest.Stdin && args[1] == manifest.Stdin {
-					return nil, usage(cmd, "standard input can only be read once; give - for one of the reports")
+				if c.args[0] == manifest.Stdin && c.args[1] == manifest.Stdin {
+					return nil, c.usage("standard input can only be read once; give - for one of the reports")
 				}
-				found, err := compareFiles(cmd, s, args[0], args[1])
+				found, err := compareFiles(c, c.args[0], c.args[1])
 				if err != nil {
 					return nil, err
 				}
-				if err := fails.check(cmd, found.Of); err != nil {
+				if err := fails.check(c.Command, found.Of); err != nil {
 					return nil, err
 				}
 				return fails.judge(found)
-			})
-		},
+			},
+		}.run(s),
 	}
 	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
-	out.register(cmd, diff.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, on one line")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every difference, however many there are")
+	out.Register(cmd, diff.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, on one line")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every difference, however many there are")
 	return cmd
 }
 
 // compareFiles reads and compares two reports of one kind.
-func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff.Report, error) {
+func compareFiles(c *call, oldFile, newFile string) (*diff.Report, error) {
 	var kinds [2]string
 	var data [2][]byte
 	for i, file := range []string{oldFile, newFile} {
 		var err error
-		if data[i], err = readReport(cmd.Context(), s, file); err != nil {
+		if data[i], err = c.readReport(file); err != nil {
 			return nil, err
 		}
 		if kinds[i], err = report.KindOf(file, data[i]); err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		if kinds[i] != run.Kind && kinds[i] != blast.Kind {
-			return nil, usage(cmd, "%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
+			return nil, c.usage("%s: kind %q cannot be compared; give reports of simulate run -o json or simulate blast -o json, of kind %s or %s",
 				file, kinds[i], run.Kind, blast.Kind)
 		}
 	}
 	if kinds[0] != kinds[1] {
-		return nil, usage(cmd, "%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
+		return nil, c.usage("%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
 	}
 	var found *diff.Report
 	if kinds[0] == run.Kind {
 		old, err := run.Decode(oldFile, data[0])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		new, err := run.Decode(newFile, data[1])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		found = diff.New(old, new, version)
 	} else {
 		old, err := blast.Decode(oldFile, data[0])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		new, err := blast.Decode(newFile, data[1])
 		if err != nil {
-			return nil, asInput(err)
+			return nil, exit.Input(err)
 		}
 		found = diff.NewBlast(old, new, version)
 	}
@@ -112,12 +114,12 @@ func compareFiles(cmd *cobra.Command, s streams, oldFile, newFile string) (*diff
 	return found, nil
 }
 
-func readReport(ctx context.Context, s streams, file string) ([]byte, error) {
-	data, err := unlessInterrupted(ctx, func() ([]byte, error) { return manifest.ReadFile(nil, s.in, file) })
-	if interrupted(err) {
+func (c *call) readReport(file string) ([]byte, error) {
+	data, err := exit.UnlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.streams.in, file) })
+	if exit.Interrupted(err) {
 		return nil, err
 	}
-	return data, asInput(err)
+	return data, exit.Input(err)
 }
 
 // unwanted is the flag that selects the differences to fail on.
@@ -138,7 +140,7 @@ func (u *unwanted) check(cmd *cobra.Command, of string) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }
@@ -161,38 +163,39 @@ func (b *baseline) register(cmd *cobra.Command, of string) {
 }
 
 // check rejects flags that have no effect, and differences that two reports of the kind cannot have.
-func (b *baseline) check(cmd *cobra.Command, in *input, args []string, of string) error {
+func (b *baseline) check(c *call, of string) error {
 	switch {
 	case b.file == "" && len(b.failOn) > 0:
-		return usage(cmd, "--fail-on has no effect without --baseline; give both")
+		return c.usage("--fail-on has no effect without --baseline; give both")
 	case b.file == "":
 		return nil
-	case b.file == manifest.Stdin && slices.Contains(slices.Concat(in.cluster, in.files, args), manifest.Stdin):
-		return usage(cmd, "standard input can only be read once; give - to --baseline or to the scenario, not both")
+	case b.file == manifest.Stdin && slices.Contains(slices.Concat(c.in.cluster, c.in.files, c.args), manifest.Stdin):
+		return c.usage("standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
-	return b.unwanted.check(cmd, of)
+	return b.unwanted.check(c.Command, of)
 }
 
-// answerDiff is answer for a command that prints the differences between its report and a stored one. It reads the stored report before it asks,
-// so that a bad one costs no time. A part of an answer is not compared with a whole one.
-func answerDiff[R any](cmd *cobra.Command, s streams, out *output, b *baseline, problems error, decode func(file string, data []byte) (*R, error),
-	compare func(old, new *R, version string) *diff.Report, ask func() (*R, error),
-) error {
-	return answer(cmd, s, out, diff.Formats, problems, func() (*diff.Report, error) {
-		data, err := readReport(cmd.Context(), s, b.file)
-		if err != nil {
-			return nil, err
-		}
-		old, err := decode(b.file, data)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		new, err := ask()
-		if err != nil {
-			return nil, err
-		}
-		found := compare(old, new, version)
-		found.Old.File = b.file
-		return b.judge(found)
-	})
+// since asks how the answer to a question differs from a stored report, which is read first, so that a bad one costs no time. A part of an
+// answer is not compared with a whole one.
+func since[R any](b *baseline, asked question[R], decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) question[diff.Report] {
+	return question[diff.Report]{
+		in: asked.in, out: asked.out, formats: diff.Formats, check: asked.check,
+		ask: func(c *call) (*diff.Report, error) {
+			data, err := c.readReport(b.file)
+			if err != nil {
+				return nil, err
+			}
+			old, err := decode(b.file, data)
+			if err != nil {
+				return nil, exit.Input(err)
+			}
+			new, err := asked.ask(c)
+			if err != nil {
+				return nil, err
+			}
+			found := compare(old, new, version)
+			found.Old.File = b.file
+			return b.judge(found)
+		},
+	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/drain"
@@ -17,71 +19,73 @@ import (
 func newDrain(s streams) *cobra.Command {
 	var in input
 	var step string
-	var out output
+	var out output.Flags
 	options := node.DrainOptions{IgnoreDaemonSets: true}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
 		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
-node by node in the order given. If the drain does not finish, look for an order that does.`,
+node by node in the order given. If the drain does not finish, look for an order that does. What keeps it from its end is shown also
+where -n names another namespace.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		ValidArgsFunction: completeTargets([]string{"Node"}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, drain.Formats, nil, func() (*drain.Report, error) {
-				scenarios, nodes, err := drainArguments(cmd, s, &in, args)
+		RunE: question[drain.Report]{
+			in: &in, out: &out, formats: drain.Formats,
+			ask: func(c *call) (*drain.Report, error) {
+				scenarios, nodes, err := drainArguments(c)
 				if err != nil {
 					return nil, err
 				}
-				result, err := in.run(cmd, s, scenarios)
+				result, err := c.run(scenarios)
 				if err != nil {
 					return nil, err
 				}
-				last, err := stepNamed(cmd, result, step)
+				last, err := stepNamed(c.Command, result, step)
 				if err != nil {
 					return nil, err
 				}
-				if err := errors.Join(knownNodes(cmd, last.State, nodes), knownNamespace(cmd, "pod", in.namespace, namespacesIn(result))); err != nil {
+				if err := errors.Join(knownNodes(c.Command, last.State, nodes), in.namespace.check(c.Command, "pod", namespacesIn(result))); err != nil {
 					return nil, err
 				}
-				found, err := drainNodes(cmd, &in, result, last.State, nodes, options)
+				found, err := drainNodes(c, result, last.State, nodes, options)
 				if err != nil {
 					return nil, err
 				}
-				if in.namespace != "" {
-					found = found.In(in.namespace)
+				if only := in.namespace.listed(); only != "" {
+					found = found.In(only)
 				}
 				return found, nil
-			})
-		},
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, and what keeps the drain from its end")
+	in.namespace.register(cmd, true)
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.register(cmd, drain.Formats.Names())
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, drain.Formats.Names())
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
 // drainArguments separates the nodes from the scenario.
-func drainArguments(cmd *cobra.Command, s streams, in *input, args []string) (scenarios, nodes []string, err error) {
-	targets, scenarios := targetsAmong(args)
+func drainArguments(c *call) (scenarios, nodes []string, err error) {
+	targets, scenarios := targetsAmong(c.args)
 	for _, target := range targets {
 		switch kind, name, _ := scenario.ParseTarget(target); {
 		case kind != "Node":
-			return nil, nil, usage(cmd, "%q is not a node; give nodes as node/NAME", target)
+			return nil, nil, c.usage("%q is not a node; give nodes as node/NAME", target)
 		case slices.Contains(nodes, name):
-			return nil, nil, usage(cmd, "%s is given twice", target)
+			return nil, nil, c.usage("%s is given twice", target)
 		default:
 			nodes = append(nodes, name)
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, nil, in.nothingNamed(cmd, s, scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
+		return nil, nil, c.nothingNamed(scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
 	}
 	return scenarios, nodes, nil
 }
@@ -101,32 +105,32 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 		if len(state.Nodes) > maxNames {
 			names = append(names, "…")
 		}
-		return usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
+		return exit.Usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
 	}
 	return nil
 }
 
 // drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
-func drainNodes(cmd *cobra.Command, in *input, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
+func drainNodes(c *call, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
 	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	w.Hook(world.Hooks{Record: in.record()})
-	_, drained, err := w.Drain(cmd.Context(), state, nodes, options, &world.Record{})
+	w.Hook(world.Hooks{Record: c.in.record()})
+	_, drained, err := w.Drain(c.Context(), state, nodes, options, &world.Record{})
 	if err != nil {
 		return nil, err
 	}
 	// A blocked pod is blocked in every order, and a single node has no other order.
-	blocked := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Blocked) > 0 })
-	refused := slices.ContainsFunc(drained, func(d world.Drained) bool { return len(d.Refused) > 0 })
+	blocked := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Blocked) > 0 })
+	refused := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Refused) > 0 })
 	search := refused && !blocked && len(nodes) > 1
-	var order []world.Drained
+	var order []world.DrainedNode
 	if search {
-		if order, err = w.DrainOrder(cmd.Context(), state, nodes, options); err != nil {
+		if order, err = w.DrainOrder(c.Context(), state, nodes, options); err != nil {
 			return nil, err
 		}
 	}
-	return drain.New(result, state, drained, order, search, version), nil
+	return drain.New(result, drained, order, search, version), nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/scenario/loader"
@@ -29,30 +30,30 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(expandFormats, format) {
-				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(expandFormats, ", "))
+				return exit.Usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(expandFormats, ", "))
 			}
 			opts, err := ops.options()
 			if err != nil {
-				return asInput(err)
+				return exit.Input(err)
 			}
 			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && len(ops.kafscale.values) == 0 {
-				return usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
+				return exit.Usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
 			}
 			type expanded struct {
 				made   *operator.Result
 				others []manifest.Object
 			}
-			found, err := unlessInterrupted(cmd.Context(), func() (found expanded, err error) {
+			found, err := exit.UnlessInterrupted(cmd.Context(), func() (found expanded, err error) {
 				found.made, found.others, err = loader.Expand(s.in, files, opts, strict)
 				return found, err
 			})
-			if interrupted(err) {
+			if exit.Interrupted(err) {
 				return err
 			} else if err != nil {
-				return asInput(err)
+				return exit.Input(err)
 			}
 			if len(found.made.Made) == 0 && !all {
-				return usage(cmd, "nothing to expand: the files contain no resource of a known operator (see docs/operators.md); add one, or give --all to print the other objects")
+				return exit.Usage(cmd, "nothing to expand: the files contain no resource of a known operator (see docs/operators.md); add one, or give --all to print the other objects")
 			}
 			if !all {
 				found.others = nil

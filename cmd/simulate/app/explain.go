@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -29,7 +30,7 @@ func newExplain(s streams) *cobra.Command {
 	in := input{federated: true}
 	var of askexplain.Question
 	var nodes []string
-	var out output
+	var out output.Flags
 	var narrative bool
 	cmd := &cobra.Command{
 		Use:   "explain TYPE/NAME [SCENARIO | MANIFEST...]",
@@ -44,40 +45,46 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain flinkdeployment/pipeline-c scenarios/karmada/flink-ha --step third
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		ValidArgsFunction: targets{kinds: explainKinds, resources: askexplain.Resources}.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var problems error
-			if narrative && out.format != "text" {
-				problems = usage(cmd, "--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.format)
-			}
-			return out.answer(cmd, s, explain.Formats.Names(), problems, func() (rendering, error) {
-				scenarios, err := explainArguments(cmd, s, &in, args, &of)
+		RunE: question[explain.Report]{
+			in: &in, out: &out, formats: explain.Formats,
+			check: func(c *call) error {
+				if narrative && out.Format != "text" {
+					return c.usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.Format)
+				}
+				return nil
+			},
+			write: func(w io.Writer, found *explain.Report, format string, opts report.Options) error {
+				opts.Quiet = narrative
+				return explain.Formats.Write(w, found, format, opts)
+			},
+			ask: func(c *call) (*explain.Report, error) {
+				scenarios, err := explainArguments(c, &of)
 				if err != nil {
 					return nil, err
 				}
-				loaded, err := in.load(cmd, s, scenarios)
+				loaded, err := c.load(scenarios)
 				if err != nil {
 					return nil, err
 				}
-				if err := cmp.Or(knownStep(cmd, loaded, of.Step), explainResource(cmd, loaded, &of)); err != nil {
+				if err := explainResource(c.Command, loaded, &of); err != nil {
 					return nil, err
 				}
 				if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
 					of.Namespace, of.Name = namespace, name // as reports name a pod
 				}
-				if !out.opts.All {
+				if !out.Options.All {
 					of.Most = explainPods
 				}
-				bar := newProgress(s.err, "runs")
-				defer bar.done()
-				result, pods, more, err := askexplain.Pods(cmd.Context(), loaded, of, askexplain.Options{
-					Progress: func(done, total int) { bar.update("explaining", done, total) },
+				count := c.bar.Counts("runs")
+				result, pods, more, err := askexplain.Pods(c.Context(), loaded, of, askexplain.Options{
+					Progress: func(done, total int) { count("explaining", done, total) },
 				})
 				var missing *askexplain.NotFoundError
 				notFound, stopped := errors.As(err, &missing), err
 				if notFound {
 					stopped = nil
 				}
-				if stopped != nil && !(interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+				if stopped != nil && !(exit.Interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
 					return nil, stopped
 				}
 				about := of
@@ -86,57 +93,55 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				}
 				step, decided := askexplain.Decided(result, about)
 				if notFound && decided == nil {
-					return nil, usage(cmd, "%s", nothingToExplain(missing))
+					return nil, c.usage("%s", nothingToExplain(missing))
 				}
 				after := step
 				if !notFound {
-					if step, err = stepNamed(cmd, result, pods[0].Step); err != nil {
+					if step, err = stepNamed(c.Command, result, pods[0].Step); err != nil {
 						return nil, err
 					}
 				}
-				if err := knownNodes(cmd, step.State, nodes); err != nil {
+				if err := knownNodes(c.Command, step.State, nodes); err != nil {
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, version)
 				if decided != nil {
-					takings, tried, err := askexplain.Takings(cmd.Context(), result, after, decided)
+					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
 					if err != nil {
 						return nil, err
 					}
 					found.Decided(after.Name, decided, takings, tried)
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					opts.Quiet = narrative
-					return explain.Formats.Write(w, found, format, opts)
-				}, stopped
-			})
-		},
+				return found, stopped
+			},
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&of.Namespace, "namespace", "n", "", "`NAMESPACE` of the pod or workload (default the only one that has it)")
+	in.namespace.register(cmd, false)
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
-	out.register(cmd, explain.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "explain every pod of the workload, and list every node")
+	out.Register(cmd, explain.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "explain every pod of the workload, and list every node")
 	return cmd
 }
 
 // explainArguments separates the target from the scenario, in either order.
-func explainArguments(cmd *cobra.Command, s streams, in *input, args []string, of *askexplain.Question) (scenarios []string, err error) {
-	targets, scenarios := targetsAmong(args)
+func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err error) {
+	of.Namespace = c.in.namespace.name
+	targets, scenarios := targetsAmong(c.args)
 	switch {
 	case len(targets) > 1:
-		return nil, usage(cmd, "got both %s and %s; give one pod or workload", targets[0], targets[1])
+		return nil, c.usage("got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		ref, err := targetNamed(cmd, of.Namespace, targets[0])
+		ref, err := c.in.namespace.target(c.Command, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}
 	var files []string
 	if of.Kind, of.Name, files = resourceAmong(scenarios); of.Kind == "" {
-		return nil, in.nothingNamed(cmd, s, scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
+		return nil, c.nothingNamed(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
 	return files, nil
 }
@@ -178,12 +183,12 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	}
 	switch {
 	case len(names) > 0:
-		return usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
+		return exit.Usage(cmd, "the scenario has no %s %s; %s", of.Kind, of.Name, scenario.Choices(of.Name, names))
 	case len(kinds) > 0:
-		return usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
+		return exit.Usage(cmd, "nothing to explain: %q is neither a pod nor a workload nor a custom resource of the scenario; of the latter %s", target, scenario.Choices(target, kinds))
 	}
 	_, _, err := scenario.ParseTarget(target)
-	return usage(cmd, "nothing to explain: %s", err)
+	return exit.Usage(cmd, "nothing to explain: %s", err)
 }
 
 // isKind reports whether the word names the kind, as kubectl does: flinkdeployment, or flinkdeployments.flink.apache.org.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -37,14 +38,16 @@ goes to the --side-file.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !slices.Contains(exportFormats, format):
-				return usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(exportFormats, ", "))
+				return exit.Usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(exportFormats, ", "))
 			case side != "" && !results:
-				return usage(cmd, "--side-file has no effect without --results; give both")
+				return exit.Usage(cmd, "--side-file has no effect without --results; give both")
 			}
 			if results {
 				in.depth = &placement.Depth{}
 			}
-			result, err := in.run(cmd, s, args)
+			c := newCall(cmd, s, &in, args)
+			defer c.bar.Done()
+			result, err := c.run(args)
 			if err != nil {
 				return err
 			}
@@ -90,7 +93,7 @@ func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.S
 		for _, pod := range overflow {
 			names = append(names, pod.Namespace+"/"+pod.Name)
 		}
-		return nil, usage(cmd, "--results: the results of %s %s exceed 256 KiB, the limit of annotations; give --side-file FILE",
+		return nil, exit.Usage(cmd, "--results: the results of %s %s exceed 256 KiB, the limit of annotations; give --side-file FILE",
 			words.Pick(len(names), "pod", "pods"), words.Few(names))
 	}
 	var lines bytes.Buffer
@@ -115,5 +118,5 @@ func stepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 		}
 		names = append(names, result.Steps[i].Name)
 	}
-	return nil, usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
+	return nil, exit.Usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
 }

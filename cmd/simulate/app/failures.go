@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -27,27 +29,24 @@ func (f *pageFailures) register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("failures", cobra.FixedCompletions(failuresShown, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func (f *pageFailures) check(cmd *cobra.Command, out *output) error {
+func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {
 	switch {
 	case !cmd.Flags().Changed("failures"):
 		return nil
 	case !slices.Contains(failuresShown, f.shown):
-		return usage(cmd, "--failures: unknown value %q: use one of %s", f.shown, strings.Join(failuresShown, ", "))
-	case !out.has("html"):
-		return usage(cmd, "--failures has no effect without an html report; give -o html or --report html=FILE, or use simulate blast")
+		return exit.Usage(cmd, "--failures: unknown value %q: use one of %s", f.shown, strings.Join(failuresShown, ", "))
+	case !out.Has("html"):
+		return exit.Usage(cmd, "--failures has no effect without an html report; give -o html or --report html=FILE, or use simulate blast")
 	}
 	return nil
 }
 
 // of fails the domains after each step.
-func (f *pageFailures) of(cmd *cobra.Command, s streams, in *input, result *simulation.Result) (*blast.Report, error) {
+func (f *pageFailures) of(c *call, result *simulation.Result) (*blast.Report, error) {
 	if f.shown == failuresNone {
 		return nil, nil
 	}
-	failures := failures{simultaneous: 1, mode: modes[0], worst: defaultWorst}
-	failures.merge(cmd, result.Scenario)
-	failures.recover = f.recovers(result)
-	return failures.analyze(cmd, s, in, result)
+	return new(failures).analyze(c, result, f.recovers(result))
 }
 
 // maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.

@@ -14,7 +14,7 @@ import (
 // it begins alike.
 func TestFlagsAreShared(t *testing.T) {
 	begins := map[string]string{
-		"quiet": "print only the ", "output": "output `FORMAT`: ", "step": "the `STEP` ", "fail-on": "exit with 3 if there ",
+		"quiet": "print only the ", "output": "output `FORMAT`: ", "step": "the `STEP` ", "namespace": "the `NAMESPACE` of what is named without one", "fail-on": "exit with 3 if there ",
 		"strict": "reject a dump with anything that this release does not know, instead of setting it aside with a note",
 	}
 	type flag struct{ Short, Type, Value string }

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -23,23 +25,21 @@ import (
 
 // input are the flags that select what to simulate.
 type input struct {
-	cluster         []string
-	files           []string
-	schedulerConfig string
-	featureGates    string
-	ties            string
-	arrivals        string
-	seed            uint64
-	namespace       string // of the workloads that flags name
-	explain         bool
-	strict          bool
-	scheduler       loader.Options   // how the scheduler is asked
-	nodes           *nodes           // nil for a command that takes only scenarios
-	depth           *placement.Depth // how much of each pod's scheduling cycle to keep
-	changes         changes
-	operators       operators
-	federated       bool // a federation of clusters is taken, too
-	estimate        string
+	cluster   []string
+	files     []string
+	namespace namespace
+	explain   bool
+	opts      loader.Options   // what the flags say in place of the scenario
+	nodes     *nodes           // nil for a command that takes only scenarios
+	depth     *placement.Depth // how much of each pod's scheduling cycle to keep
+	changes   changes
+	operators operators
+	federated bool          // a federation of clusters is taken, too
+	overlay   []loader.Flag // those of the flags that take the place of fields of the scenario
+	ties      string
+	arrivals  string
+	estimate  string
+	seed      uint64
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -60,21 +60,34 @@ func (i *input) registerFiles(cmd *cobra.Command) {
 // registerConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.
 func (i *input) registerConfiguration(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&i.schedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
-	flags.StringVar(&i.featureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
-	flags.StringVar(&i.ties, "ties", "", "`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
-	flags.StringVar(&i.arrivals, "arrivals", "", "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
+	flags.StringVar(&i.opts.SchedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
+	flags.StringVar(&i.opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
+	i.choice(cmd, "ties", "ties", &i.ties, []string{"upstream", "random"}, "`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)",
+		func(f *scenario.File) { f.Ties = i.ties })
+	i.choice(cmd, "arrivals", "arrivals", &i.arrivals, []string{"listed", "random"}, "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)",
+		func(f *scenario.File) { f.Arrivals = i.arrivals })
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
+	i.overlays("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
 	if i.federated {
-		flags.StringVar(&i.estimate, "estimate", "", "`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
-		_ = cmd.RegisterFlagCompletionFunc("estimate", cobra.FixedCompletions([]string{scenario.EstimateKarmada, scenario.EstimateScheduler}, cobra.ShellCompDirectiveNoFileComp))
+		i.choice(cmd, "estimate", "federation.estimate", &i.estimate, []string{scenario.EstimateKarmada, scenario.EstimateScheduler}, "`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)",
+			func(f *scenario.File) { f.Federation.Estimate = i.estimate })
 	}
-	registerStrict(cmd, &i.strict)
-	registerScheduler(cmd, &i.scheduler)
+	registerStrict(cmd, &i.opts.Strict)
+	registerScheduler(cmd, &i.opts)
 	i.operators.register(cmd)
+}
+
+// overlays says that a flag takes the place of a field of the scenario.
+func (i *input) overlays(flag, path string, set func(*scenario.File)) {
+	i.overlay = append(i.overlay, loader.Flag{Name: flag, Path: path, Set: set})
+}
+
+// choice adds a flag that takes the place of a field of the scenario, and has one of a few values.
+func (i *input) choice(cmd *cobra.Command, flag, path string, value *string, legal []string, usage string, set func(*scenario.File)) {
+	cmd.Flags().StringVar(value, flag, "", usage)
 	// The only possible error is an unknown flag.
-	_ = cmd.RegisterFlagCompletionFunc("ties", cobra.FixedCompletions([]string{"upstream", "random"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"listed", "random"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(legal, cobra.ShellCompDirectiveNoFileComp))
+	i.overlays(flag, path, set)
 }
 
 // registerStrict adds --strict, for the commands that read dumps.
@@ -115,50 +128,22 @@ func (i *input) record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 
 // load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
 // walkthrough. Manifests in place of a scenario are read as with -f.
-func (i *input) load(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	var problems []error
-	if !slices.Contains([]string{"", "upstream", "random"}, i.ties) {
-		problems = append(problems, usage(cmd, "--ties: unknown value %q: use upstream or random", i.ties))
-	}
-	if !slices.Contains([]string{"", "listed", "random"}, i.arrivals) {
-		problems = append(problems, usage(cmd, "--arrivals: unknown value %q: use listed or random", i.arrivals))
-	}
-	if !slices.Contains([]string{"", scenario.EstimateKarmada, scenario.EstimateScheduler}, i.estimate) {
-		problems = append(problems, usage(cmd, "--estimate: unknown value %q: use %s or %s", i.estimate, scenario.EstimateKarmada, scenario.EstimateScheduler))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, args) })
+func (i *input) load(cmd *cobra.Command, s streams, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, s, bar, args) })
 	if err != nil {
-		return nil, asInput(err)
+		return nil, exit.Input(err)
 	}
 	if loaded.Federated() && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
-	if i.estimate != "" {
-		if !loaded.Federated() {
-			return nil, usage(cmd, "--estimate is for a federation; %s has a single cluster", loaded.File)
-		}
-		loaded.EstimateBy(i.estimate)
+	i.changes.patches, i.changes.restart = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0]
+	if loaded, err = i.changes.apply(cmd, loaded); err != nil {
+		return nil, err
 	}
-	if i.ties != "" {
-		loaded.Ties.Random = i.ties == "random"
+	if step := cmd.Flags().Lookup("step"); step != nil {
+		err = knownStep(cmd, loaded, step.Value.String())
 	}
-	if i.arrivals != "" {
-		loaded.RandomArrivals = i.arrivals == "random"
-	}
-	if cmd.Flags().Changed("seed") {
-		if !loaded.Ties.Random && !loaded.RandomArrivals {
-			return nil, usage(cmd, "--seed has no effect without random choices; give --ties random, too")
-		}
-		loaded.Ties.Seed = i.seed
-	}
-	i.changes.patches = inNamespace(i.namespace, i.changes.patches)
-	if i.changes.restart != "" {
-		i.changes.restart = inNamespace(i.namespace, []string{i.changes.restart})[0]
-	}
-	return i.changes.apply(cmd, loaded)
+	return loaded, err
 }
 
 // notFederated is that a command takes single clusters alone.
@@ -167,15 +152,19 @@ func notFederated(command string, s *scenario.Scenario) error {
 	for _, m := range s.Members {
 		names = append(names, m.Name)
 	}
-	return &inputError{err: fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
-		s.File, command, strings.Join(names, ", "))}
+	return exit.Input(fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
+		s.File, command, strings.Join(names, ", ")))
 }
 
-func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Scenario, error) {
-	bar := newProgress(s.err, "MB")
-	defer bar.done()
-	opts := i.scheduler
-	opts.SchedulerConfig, opts.FeatureGates, opts.Strict, opts.Plugins, opts.FS = i.schedulerConfig, i.featureGates, i.strict, s.plugins, reading{bar}
+func (i *input) read(cmd *cobra.Command, s streams, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	defer bar.Clear()
+	opts := i.opts
+	opts.Plugins, opts.FS = s.plugins, output.Reading{Bar: bar}
+	for _, flag := range i.overlay {
+		if cmd.Flags().Changed(flag.Name) {
+			opts.Flags = append(opts.Flags, flag)
+		}
+	}
 	var err error
 	if opts.Operators, err = i.operators.options(); err != nil {
 		return nil, err
@@ -197,11 +186,11 @@ func (i *input) read(cmd *cobra.Command, s streams, args []string) (*scenario.Sc
 	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	case len(args) == 0:
-		return nil, usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
+		return nil, exit.Usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
 	}
 	loaded, err := loader.Load(args[0], opts)
 	if err == nil && asked != "" {
-		return nil, usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
+		return nil, exit.Usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
 	}
 	return loaded, err
 }
@@ -216,9 +205,9 @@ func (i *input) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...
 	files, aScenario = slices.Concat(i.files, manifests), len(args) > len(manifests)
 	switch {
 	case aScenario && len(i.cluster)+len(i.files)+len(besides) > 0:
-		return nil, false, usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
+		return nil, false, exit.Usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
 	case slices.Contains(i.cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
-		return nil, false, usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
+		return nil, false, exit.Usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
 	}
 	return files, aScenario, nil
 }
@@ -244,9 +233,9 @@ func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, er
 	case len(problems) > 0:
 		return nil, errors.Join(problems...)
 	case len(scenarios) > 1:
-		return nil, usage(cmd, "got %d scenarios; give at most one", len(scenarios))
+		return nil, exit.Usage(cmd, "got %d scenarios; give at most one", len(scenarios))
 	case len(scenarios) == 1 && len(manifests) > 0:
-		return nil, usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
+		return nil, exit.Usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
 	}
 	return manifests, nil
 }
@@ -277,32 +266,32 @@ func targetsAmong(args []string) (targets, files []string) {
 	return targets, files
 }
 
-// targetNamed is the object that a target names as kind/name, in the namespace if one is given, or as namespace/kind/name.
-func targetNamed(cmd *cobra.Command, namespace, target string) (cluster.Ref, error) {
+// target is the object that a word names as kind/name, in the namespace if one is given, or as namespace/kind/name.
+func (n *namespace) target(cmd *cobra.Command, target string) (cluster.Ref, error) {
 	if kind, name, err := scenario.ParseTarget(target); err == nil {
-		return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, nil
+		return cluster.Ref{Kind: kind, Namespace: n.name, Name: name}, nil
 	}
 	ref, err := scenario.ParseWorkload(target)
-	if err == nil && namespace != "" && namespace != ref.Namespace {
-		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, namespace)
+	if err == nil && n.name != "" && n.name != ref.Namespace {
+		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.name)
 	}
 	if err != nil {
-		return ref, usage(cmd, "%s", err)
+		return ref, exit.Usage(cmd, "%s", err)
 	}
 	return ref, nil
 }
 
 // nothingNamed is that a command names no object that it could be about. It says which there are in what else is named.
-func (i *input) nothingNamed(cmd *cobra.Command, s streams, files []string, problem, remedy string, kinds []string) error {
+func (c *call) nothingNamed(files []string, problem, remedy string, kinds []string) error {
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {
-			return usage(cmd, "%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
+			return c.usage("%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
 		}
 	}
-	if len(files)+len(i.cluster)+len(i.files) == 0 {
-		return usage(cmd, "%s; %s", problem, remedy)
+	if len(files)+len(c.in.cluster)+len(c.in.files) == 0 {
+		return c.usage("%s; %s", problem, remedy)
 	}
-	loaded, err := i.load(cmd, s, files)
+	loaded, err := c.load(files)
 	if err != nil {
 		return err
 	}
@@ -312,18 +301,10 @@ func (i *input) nothingNamed(cmd *cobra.Command, s streams, files []string, prob
 			names = append(names, ref.Qualified())
 		}
 	}
-	return usage(cmd, "%s; %s; %s", problem, remedy, scenario.Choices("", names))
+	return c.usage("%s; %s; %s", problem, remedy, scenario.Choices("", names))
 }
 
 // isManifest reports whether a word is the name of a file rather than of an object.
 func isManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
-}
-
-// asInput marks an error, if there is one, as wrong input.
-func asInput(err error) error {
-	if err == nil || errors.As(err, new(*inputError)) {
-		return err
-	}
-	return &inputError{err: err}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
 // patient is a context that ends when it has been asked a number of times.
@@ -59,7 +61,7 @@ func TestPartialExplain(t *testing.T) {
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
 			status := execute(ctx, args, strings.NewReader(""), &out, &errOut)
-			if status == exitAnswered {
+			if status == exit.Answered {
 				break
 			}
 			if status != 130 {
@@ -95,7 +97,7 @@ func TestPartial(t *testing.T) {
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
 			status := execute(ctx, args, strings.NewReader(""), &out, &errOut)
-			if status == exitAnswered || status == exitUnmet {
+			if status == exit.Answered || status == exit.Unmet {
 				break
 			}
 			if diff := cmp.Diff("simulate: interrupted\n", errOut.String()); status != 130 || diff != "" {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
 // stuck is an input that never ends. Whoever reads it sends the process a signal.
@@ -92,7 +94,7 @@ func TestServeUntilSignalled(t *testing.T) {
 			t.Fatal(err)
 		}
 		rest, err := io.ReadAll(said)
-		if got := <-ended; got != exitAnswered || len(rest) > 0 || err != nil {
+		if got := <-ended; got != exit.Answered || len(rest) > 0 || err != nil {
 			t.Errorf("%s: exit status %d, want 0; standard error goes on with %q, %v", signal, got, rest, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/ask/job"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
@@ -60,7 +61,7 @@ func (j *jobFlags) check(cmd *cobra.Command) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (j *jobFlags) write(cmd *cobra.Command, s streams, loaded *scenario.Scenari
 	j.Image = cmp.Or(j.Image, "faultline:"+version)
 	j.Version = version
 	if err := errors.Join(j.checkNames(), j.gather(cmd, loaded)); err != nil {
-		return usage(cmd, "%s", err)
+		return exit.Usage(cmd, "%s", err)
 	}
 	return job.Write(s.out, &j.Sweep)
 }

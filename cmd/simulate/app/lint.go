@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 func newLint(s streams) *cobra.Command {
@@ -18,7 +20,30 @@ func newLint(s streams) *cobra.Command {
 	var chosen asklint.Options
 	var failOn string
 	var listed bool
-	var out output
+	var out output.Flags
+	check := func(c *call) error {
+		var problems error
+		if listed && (out.Format == "sarif" || len(out.Reports) > 0) {
+			problems = c.usage("--list prints text, json or yaml; leave out -o sarif and --report")
+		}
+		return errors.Join(checkLint(c, chosen, failOn), problems)
+	}
+	ask := func(c *call, result *simulation.Result) (*lint.Report, error) {
+		if err := in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
+			return nil, err
+		}
+		chosen.Progress = c.bar.Counts("workloads")
+		linted, stopped := asklint.Run(c.Context(), result, chosen)
+		if linted == nil {
+			return nil, stopped
+		}
+		if only := in.namespace.listed(); only != "" {
+			linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != only })
+			linted.IgnoredFindings = slices.DeleteFunc(linted.IgnoredFindings, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
+		}
+		found := lint.New(linted, version)
+		return found, unless(!found.Fails(failOn), stopped)
+	}
 	cmd := &cobra.Command{
 		Use:   "lint [SCENARIO | MANIFEST...]",
 		Short: "Find rules that do not do what they say",
@@ -34,51 +59,26 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
   helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := checkLint(cmd, chosen, failOn)
+			q := question[lint.Report]{in: &in, out: &out, formats: lint.Formats, check: check, ask: ran(ask)}
 			if listed {
-				if out.format == "sarif" || len(out.reports) > 0 {
-					problems = errors.Join(problems, usage(cmd, "--list prints text, json or yaml; leave out -o sarif and --report"))
+				q.ask = func(*call) (*lint.Report, error) { return &lint.Report{}, nil }
+				q.write = func(w io.Writer, _ *lint.Report, format string, _ report.Options) error {
+					return lint.WriteChecks(w, asklint.Checks(), format)
 				}
-				return out.answer(cmd, s, lint.Formats.Names(), problems, func() (rendering, error) {
-					return func(w io.Writer, format string, _ report.Options) error {
-						return lint.WriteChecks(w, asklint.Checks(), format)
-					}, nil
-				})
 			}
-			return answer(cmd, s, &out, lint.Formats, problems, func() (*lint.Report, error) {
-				result, err := in.run(cmd, s, args)
-				if err != nil {
-					return nil, err
-				}
-				if err := knownNamespace(cmd, "pod", in.namespace, namespacesIn(result)); err != nil {
-					return nil, err
-				}
-				bar := newProgress(s.err, "workloads")
-				defer bar.done()
-				chosen.Progress = bar.update
-				linted, stopped := asklint.Run(cmd.Context(), result, chosen)
-				if linted == nil {
-					return nil, stopped
-				}
-				if in.namespace != "" {
-					linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != in.namespace })
-					linted.Ignored = slices.DeleteFunc(linted.Ignored, func(i asklint.Ignored) bool { return i.Object.Namespace != in.namespace })
-				}
-				found := lint.New(linted, version)
-				return found, unless(!found.Fails(failOn), stopped)
-			})
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "show only what is found in objects of this `NAMESPACE`")
+	in.namespace.register(cmd, true)
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
-	out.register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
-	flags.BoolVar(&out.opts.All, "all", false, "list every finding, those ignored included")
+	out.Register(cmd, lint.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
+	flags.BoolVar(&out.Options.All, "all", false, "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))
@@ -87,14 +87,14 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 }
 
 // checkLint rejects unknown checks and severities.
-func checkLint(cmd *cobra.Command, chosen asklint.Options, failOn string) error {
+func checkLint(c *call, chosen asklint.Options, failOn string) error {
 	for _, id := range slices.Concat(chosen.Only, chosen.Disable) {
 		if !slices.Contains(checks(), id) {
-			return usage(cmd, "unknown check %q: use one of those listed by simulate lint --list", id)
+			return c.usage("unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
 	if !slices.Contains(severities(), failOn) {
-		return usage(cmd, "--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
+		return c.usage("--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
 var (
@@ -94,10 +96,10 @@ func attempt(t *testing.T, name string, files map[string][]byte, words []string)
 	wrong := func(format string, args ...any) {
 		t.Errorf("%s: %q: %s; status %d, standard error\n%s", name, words, fmt.Sprintf(format, args...), status, errOut.String())
 	}
-	if status < exitAnswered || status > exitUnmet {
+	if status < exit.Answered || status > exit.Unmet {
 		wrong("no such status")
 	}
-	failed := status == exitFailed || status == exitInput
+	failed := status == exit.Failed || status == exit.Invalid
 	// bench prints each scenario as it is measured, and the report of test lists those that cannot be run.
 	if failed && out.Len() > 0 && words[0] != "bench" && words[0] != "test" {
 		wrong("standard output holds %.100q", out.String())
@@ -113,7 +115,7 @@ func attempt(t *testing.T, name string, files map[string][]byte, words []string)
 		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 			wrong("control characters in %.100q", line)
 		}
-		if len([]rune(line)) > maxLine+100 {
+		if len([]rune(line)) > exit.MaxLine+100 {
 			wrong("a line of %d characters", len(line))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
@@ -81,7 +82,7 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, usage(cmd, "%s", err)
+		return nil, exit.Usage(cmd, "%s", err)
 	}
 	return made, nil
 }

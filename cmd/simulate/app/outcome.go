@@ -9,8 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // outcomes are the flags that ask for every outcome, not one.
@@ -48,26 +51,26 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 	trials := flags.Changed("trials") || flags.Changed("until")
 	for _, other := range []string{"baseline", "fail-on", "explain"} {
 		if flags.Changed(other) {
-			return 0, usage(cmd, "--%s is about one run, and cannot be used with --outcomes or --trials", other)
+			return 0, exit.Usage(cmd, "--%s is about one run, and cannot be used with --outcomes or --trials", other)
 		}
 	}
 	switch {
 	case flags.Changed("outcomes") && trials:
-		return 0, usage(cmd, "--outcomes exact and trials answer the same question; give one of them")
+		return 0, exit.Usage(cmd, "--outcomes exact and trials answer the same question; give one of them")
 	case flags.Changed("outcomes") && o.method != "exact":
-		return 0, usage(cmd, "--outcomes: unknown method %q: use exact, or give --trials N instead", o.method)
+		return 0, exit.Usage(cmd, "--outcomes: unknown method %q: use exact, or give --trials N instead", o.method)
 	case flags.Changed("outcomes") && (flags.Changed("seed") || in.ties == "random" || in.arrivals == "random"):
-		return 0, usage(cmd, "--seed and random ties or arrivals have no effect on --outcomes exact; give --trials N instead")
+		return 0, exit.Usage(cmd, "--seed and random ties or arrivals have no effect on --outcomes exact; give --trials N instead")
 	case flags.Changed("trials") && (o.trials < 1 || o.trials > maxTrials):
-		return 0, usage(cmd, "--trials: %d is out of range; give 1 to %d trials", o.trials, maxTrials)
+		return 0, exit.Usage(cmd, "--trials: %d is out of range; give 1 to %d trials", o.trials, maxTrials)
 	case trials && in.ties == "upstream":
-		return 0, usage(cmd, "trials break ties at random; leave out --ties upstream")
+		return 0, exit.Usage(cmd, "trials break ties at random; leave out --ties upstream")
 	}
 	if flags.Changed("until") {
 		text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(o.until, "±"), "+-"), "%")
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(value >= leastWithin && value <= 50) {
-			return 0, usage(cmd, "--until: %q is not an interval; give a percentage from %g%% to 50%%, for example 1%% or ±1%%", o.until, leastWithin)
+			return 0, exit.Usage(cmd, "--until: %q is not an interval; give a percentage from %g%% to 50%%, for example 1%% or ±1%%", o.until, leastWithin)
 		}
 		until = value / 100
 		if o.trials == 0 {
@@ -75,7 +78,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 		}
 	}
 	if trials {
-		in.ties = "random" // so that --seed applies
+		return until, flags.Set("ties", "random") // so that --seed applies
 	}
 	return until, nil
 }
@@ -84,35 +87,34 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 // so the default would collect a small heap all the time.
 const trialsGC = 1000
 
-func (o *outcomes) run(cmd *cobra.Command, s streams, in *input, args []string, out *output) error {
-	until, err := o.check(cmd, in)
-	if err != nil {
-		return err
-	}
-	return answer(cmd, s, out, outcome.Formats, nil, func() (*outcome.Report, error) {
-		loaded, err := in.load(cmd, s, args)
-		if err != nil {
-			return nil, err
-		}
-		if loaded.Federated() {
-			return nil, notFederated(cmd.CommandPath()+" with --outcomes or --trials", loaded)
-		}
-		bar := newProgress(s.err, "runs")
-		defer bar.done()
-		defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
-		opts := askoutcome.Options{Progress: bar.update}
-		if o.trials > 0 {
-			set, stopped := askoutcome.RunTrials(cmd.Context(), loaded, o.trials, until, opts)
-			if set == nil {
-				return nil, stopped
+// question asks for the outcomes.
+func (o *outcomes) question(in *input, out *output.Flags) question[outcome.Report] {
+	var until float64
+	return question[outcome.Report]{
+		in: in, out: out, formats: outcome.Formats,
+		check: func(c *call) (err error) {
+			until, err = o.check(c.Command, in)
+			return err
+		},
+		ask: loaded(func(c *call, loaded *scenario.Scenario) (*outcome.Report, error) {
+			if loaded.Federated() {
+				return nil, notFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
 			}
-			return outcome.NewTrials(set, version), stopped
-		}
-		// Interrupted, it has no answer: a probability is known once every outcome is.
-		exact, err := askoutcome.RunExact(cmd.Context(), loaded, opts)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", loaded.Name, err)
-		}
-		return outcome.NewExact(exact, version), nil
-	})
+			defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
+			opts := askoutcome.Options{Progress: c.bar.Counts("runs")}
+			if o.trials > 0 {
+				set, stopped := askoutcome.RunTrials(c.Context(), loaded, o.trials, until, opts)
+				if set == nil {
+					return nil, stopped
+				}
+				return outcome.NewTrials(set, version), stopped
+			}
+			// Interrupted, it has no answer: a probability is known once every outcome is.
+			exact, err := askoutcome.RunExact(c.Context(), loaded, opts)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", loaded.Name, err)
+			}
+			return outcome.NewExact(exact, version), nil
+		}),
+	}
 }

@@ -2,17 +2,13 @@ package app
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
-	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
@@ -24,7 +20,7 @@ import (
 
 func newRun(s streams) *cobra.Command {
 	in := input{federated: true}
-	var out output
+	var out output.Flags
 	var base baseline
 	var every outcomes
 	var onPage pageFailures
@@ -58,71 +54,72 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				return err
 			}
 			if every.asked(cmd) {
-				return every.run(cmd, s, &in, args, &out)
+				return every.question(&in, &out).run(s)(cmd, args)
 			}
-			problems := base.check(cmd, &in, args, run.Kind)
-			if base.file != "" {
-				return answerDiff(cmd, s, &out, &base, problems, run.Decode, diff.New, func() (*run.Report, error) {
-					_, found, err := in.report(cmd, s, args, verbose, func(*run.Step) bool { return true })
+			q := question[run.Report]{
+				in: &in, out: &out, formats: run.Formats,
+				check: func(c *call) error { return base.check(c, run.Kind) },
+				ask: func(c *call) (*run.Report, error) {
+					_, found, err := c.report(verbose, func(*run.Step) bool { return true })
 					return found, err
-				})
+				},
 			}
-			return out.answer(cmd, s, run.Formats.Names(), problems, func() (rendering, error) {
-				result, found, stopped := in.report(cmd, s, args, verbose, func(step *run.Step) bool {
-					return out.any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
+			if base.file != "" {
+				return since(&base, q, run.Decode, diff.New).run(s)(cmd, args)
+			}
+			q.ask = func(c *call) (*run.Report, error) {
+				result, found, stopped := c.report(verbose, func(step *run.Step) bool {
+					return out.Any(func(format string, opts report.Options) bool { return run.ShowsCycles(format, opts, step) })
 				})
 				if found == nil {
 					return nil, stopped
 				}
-				page := found.Page()
-				if out.has("html") && stopped == nil {
-					failures, err := onPage.of(cmd, s, &in, result)
+				c.page = found.Page()
+				if out.Has("html") && stopped == nil {
+					failures, err := onPage.of(c, result)
 					if err != nil {
 						return nil, err
 					}
 					if failures != nil {
-						page.Data.Blast = failures
+						c.page.Data.Blast = failures
 					}
 				}
-				return func(w io.Writer, format string, opts report.Options) error {
-					if format == "html" {
-						return page.WriteHTML(w)
-					}
-					return run.Formats.Write(w, found, format, opts)
-				}, unless(found.Met(), stopped)
-			})
+				return found, unless(found.Met(), stopped)
+			}
+			return q.run(s)(cmd, args)
 		},
 	}
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	cmd.Flags().StringVarP(&in.namespace, "namespace", "n", "", "show only the pods of this `NAMESPACE`, in which are the workloads of --patch and --restart, too")
+	in.namespace.register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
-	out.register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary, one line per step")
+	out.Register(cmd, run.Formats.Names())
+	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary, one line per step")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
 // report runs the scenario and checks what it expects. If it is interrupted, the report is on what was known by then.
-func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
-	result, stopped := i.run(cmd, s, args)
+func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
+	result, stopped := c.run(c.args)
 	if result == nil {
 		return nil, nil, stopped
 	}
 	if verbose {
+		c.bar.Clear()
 		cycles := result.Cycles
-		fmt.Fprintf(s.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
+		fmt.Fprintf(c.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 	}
-	if err := knownNamespace(cmd, "pod", i.namespace, namespacesIn(result)); err != nil {
+	if err := c.in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
 		return nil, nil, err
 	}
-	judged, err := judge(cmd, s, result)
-	if interrupted(err) { // the placements are known
+	judged, err := c.judge(result)
+	if exit.Interrupted(err) { // the placements are known
 		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
 		if result.Partial == "" {
 			result.Partial = "interrupted before the expectations were checked"
@@ -131,44 +128,16 @@ func (i *input) report(cmd *cobra.Command, s streams, args []string, verbose boo
 		return nil, nil, err
 	}
 	shown := result
-	if i.namespace != "" {
-		shown = result.In(i.namespace)
-		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+i.namespace+" alone.")
+	if only := c.in.namespace.listed(); only != "" {
+		shown = result.In(only)
+		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
 	found := run.New(shown, judged, version)
 	found.AddCycles(shown, cycles)
 	return result, found, stopped
 }
 
-// run runs the scenario that the arguments and flags name, and shows its progress. Of an interrupted run the result has the first steps, if any.
-func (i *input) run(cmd *cobra.Command, s streams, args []string) (*simulation.Result, error) {
-	loaded, err := i.load(cmd, s, args)
-	if err != nil {
-		return nil, err
-	}
-	if step := cmd.Flags().Lookup("step"); step != nil {
-		if err := knownStep(cmd, loaded, step.Value.String()); err != nil {
-			return nil, err
-		}
-	}
-	bar := newProgress(s.err, "pods")
-	defer bar.done()
-	opts := simulation.Options{Progress: bar.update}
-	if record := i.record(); record != nil {
-		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
-	}
-	return simulation.Run(cmd.Context(), loaded, opts)
-}
-
 // judge checks what the scenario expects, and shows its progress through the failures.
-func judge(cmd *cobra.Command, s streams, result *simulation.Result) ([][]expect.Expectation, error) {
-	bar := newProgress(s.err, "failures")
-	defer bar.done()
-	return expect.Judge(cmd.Context(), result, bar.update)
-}
-
-// isTerminal reports whether the writer is a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+func (c *call) judge(result *simulation.Result) ([][]expect.Expectation, error) {
+	return expect.Judge(c.Context(), result, c.bar.Counts("failures"))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/docs"
 )
 
@@ -29,10 +30,10 @@ func newSchema(s streams) *cobra.Command {
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "%d schemas are named; give one of %s", len(args), strings.Join(names, ", "))
+				return exit.Usage(cmd, "%d schemas are named; give one of %s", len(args), strings.Join(names, ", "))
 			}
 			if !slices.Contains(names, args[0]) {
-				return usage(cmd, "there is no schema %q; give one of %s", args[0], strings.Join(names, ", "))
+				return exit.Usage(cmd, "there is no schema %q; give one of %s", args[0], strings.Join(names, ", "))
 			}
 			schema, err := docs.Schemas.ReadFile(args[0] + ".schema.json")
 			if err != nil {

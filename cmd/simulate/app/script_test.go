@@ -12,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
 var update = flag.Bool("update", false, "write the outputs in the scripts anew")
@@ -64,8 +66,8 @@ func refused(ts *testscript.TestScript, _ bool, args []string) {
 		if !is {
 			continue
 		}
-		if status := status(ts, ts.Exec("sh", "-c", command)); status != exitInput {
-			ts.Fatalf("%s: exit status %d, want %d", command, status, exitInput)
+		if status := status(ts, ts.Exec("sh", "-c", command)); status != exit.Invalid {
+			ts.Fatalf("%s: exit status %d, want %d", command, status, exit.Invalid)
 		}
 		if out := ts.ReadFile("stdout"); out != "" {
 			ts.Fatalf("%s: standard output is not empty", command)
@@ -79,14 +81,14 @@ func refused(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func status(ts *testscript.TestScript, err error) int {
-	var exit *exec.ExitError
+	var failed *exec.ExitError
 	switch {
 	case err == nil:
-		return exitAnswered
-	case !errors.As(err, &exit):
+		return exit.Answered
+	case !errors.As(err, &failed):
 		ts.Fatalf("%v", err)
 	}
-	return exit.ExitCode()
+	return failed.ExitCode()
 }
 
 // large FILE writes 100 MB of valid YAML.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
 )
@@ -44,13 +45,13 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				}
 			}
 			if err != nil {
-				return usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
+				return exit.Usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
 			}
 			engine := playground.New(version)
-			engine.Limits, engine.Strict = playgroundLimits, in.strict
+			engine.Limits, engine.Strict = playgroundLimits, in.opts.Strict
 			if len(args)+len(in.cluster)+len(in.files)+len(in.nodes.asked(cmd)) > 0 {
 				if engine.Start, err = in.text(cmd, s, args); err != nil {
-					return asInput(err)
+					return exit.Input(err)
 				}
 			}
 			listener, err := net.Listen("tcp", address)
@@ -63,7 +64,7 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 		},
 	}
 	in.registerFiles(cmd)
-	registerStrict(cmd, &in.strict)
+	registerStrict(cmd, &in.opts.Strict)
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
 	return cmd
 }
@@ -98,7 +99,7 @@ func (i *input) text(cmd *cobra.Command, s streams, args []string) (playground.I
 	case aScenario:
 		return playground.Read(args[0])
 	case len(i.cluster) > 0 && len(made.Flags) > 0:
-		return playground.Input{}, usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
+		return playground.Input{}, exit.Usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
 	}
 	return playground.Compose(s.in, i.cluster, files, made)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/web"
 )
 
@@ -24,7 +25,7 @@ The engine is in an archive of its own of each release, to be unpacked beside th
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if folder == "" {
-				return usage(cmd, "no folder is named; give one with --output, for example --output public")
+				return exit.Usage(cmd, "no folder is named; give one with --output, for example --output public")
 			}
 			if engine == "" {
 				program, err := os.Executable()
@@ -35,7 +36,7 @@ The engine is in an archive of its own of each release, to be unpacked beside th
 			}
 			size, err := web.WriteSite(folder, engine)
 			if err != nil {
-				return asInput(err)
+				return exit.Input(err)
 			}
 			fmt.Fprintf(s.err, "%s: the playground, %.1f MB\n", folder, float64(size)/1e6)
 			return nil

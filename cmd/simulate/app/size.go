@@ -6,8 +6,11 @@ import (
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report/size"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -18,7 +21,7 @@ func newSize(s streams) *cobra.Command {
 	var in input
 	var survive survival
 	var step string
-	var out output
+	var out output.Flags
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
 		Use:   "size [SCENARIO | MANIFEST...]",
@@ -35,18 +38,15 @@ those of a dump, are placed again.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, size.Formats, survive.check(cmd), func() (*size.Report, error) {
+		RunE: question[size.Report]{
+			in: &in, out: &out, formats: size.Formats,
+			check: func(c *call) error {
 				if opts.Most < 1 {
-					return nil, usage(cmd, "--tries: %d is less than 1; give a number of clusters", opts.Most)
+					return c.usage("--tries: %d is less than 1; give a number of clusters", opts.Most)
 				}
-				loaded, err := in.load(cmd, s, args)
-				if err != nil {
-					return nil, err
-				}
-				if err := knownStep(cmd, loaded, step); err != nil {
-					return nil, err
-				}
+				return survive.check(c)
+			},
+			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
 					loaded = loaded.Until(step)
 				}
@@ -57,43 +57,40 @@ those of a dump, are placed again.`,
 					}
 				}
 				if opts.Options, err = survive.options(nodes, loaded); err != nil {
-					return nil, usage(cmd, "%s", err)
+					return nil, c.usage("%s", err)
 				}
-				opts.Less = !cmd.Flags().Changed("tries")
-				bar := newProgress(s.err, "clusters")
-				defer bar.done()
-				opts.Progress = bar.update
-				sizing, stopped := capacity.Size(cmd.Context(), loaded, opts)
+				opts.Less = !c.Flags().Changed("tries")
+				opts.Progress = c.bar.Counts("clusters")
+				sizing, stopped := capacity.Size(c.Context(), loaded, opts)
 				var wrong *capacity.InputError
 				if errors.As(stopped, &wrong) {
-					return nil, usage(cmd, "%s", wrong)
+					return nil, c.usage("%s", wrong)
 				} else if sizing == nil {
 					return nil, stopped
 				}
-				var safety []capacity.Safety
 				if len(opts.Survive) > 0 && stopped == nil {
-					result, err := simulation.Run(cmd.Context(), capacity.Base(loaded, ""), simulation.Options{})
+					result, err := simulation.Run(c.Context(), capacity.Base(loaded, ""), simulation.Options{})
 					if err == nil {
-						safety, err = capacity.Safe(cmd.Context(), result, opts.Options)
+						sizing.Safety, err = capacity.Safe(c.Context(), result, opts.Options)
 					}
-					if interrupted(err) {
+					if exit.Interrupted(err) {
 						stopped, sizing.Partial = err, "interrupted before it was known whether the cluster is safe now"
 					} else if err != nil {
 						return nil, err
 					}
 				}
-				return size.New(loaded, nodes, sizing, safety, opts, version), stopped
-			})
-		},
+				return size.New(loaded, nodes, sizing, version), stopped
+			}),
+		}.run(s),
 	}
 	in.register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
-	survive.register(cmd)
+	survive.register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
-	out.register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
+	out.Register(cmd, size.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
 	return cmd
 }

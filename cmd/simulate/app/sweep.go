@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -17,7 +19,7 @@ func newSweep(s streams) *cobra.Command {
 	assumed := assumedNodes
 	in := input{federated: true, nodes: &assumed}
 	var figures numbers
-	var out output
+	var out output.Flags
 	var results string
 	var shard, shards int
 	var job jobFlags
@@ -39,67 +41,65 @@ collect the reports.`,
   simulate sweep scenario.yaml --job --results-claim sweeps --image registry.example.com/faultline:1.0 > job.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(cmd, "got %d scenarios; give one", len(args))
+				return exit.Usage(cmd, "got %d scenarios; give one", len(args))
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, sweep.Formats, job.check(cmd), func() (*sweep.Report, error) {
-				sharded := cmd.Flags().Changed("shards") || cmd.Flags().Changed("shard")
+		RunE: question[sweep.Report]{
+			in: &in, out: &out, formats: sweep.Formats,
+			check: func(c *call) error {
 				if shards < 1 || shard < 0 || shard >= shards {
-					return nil, usage(cmd, "--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
+					return c.usage("--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
 				}
-				loaded, err := in.load(cmd, s, args)
-				if err != nil {
+				return job.check(c.Command)
+			},
+			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *sweep.Report, err error) {
+				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = workloadsNamed(cmd, "--workload", in.namespace, loaded, figures.workloads); err != nil {
-					return nil, err
-				}
-				figures.workloads = inNamespace(in.namespace, figures.workloads)
 				if loaded.Name == scenario.CommandLine {
-					return nil, usage(cmd, "%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", args[0])
+					return nil, c.usage("%s: manifests have no sweep; give a scenario that has its parameters, and what they change, under sweep:", c.args[0])
 				}
 				if len(loaded.Points) == 0 {
-					return nil, usage(cmd, "scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
+					return nil, c.usage("scenario %s has no sweep; add its parameters, and what they change, under sweep:", loaded.Name)
 				}
 				var about []cluster.Ref
 				for i := range loaded.Points {
 					about = append(about, loaded.Points[i].Workloads...)
 				}
-				opts, err := figures.options(cmd, loaded, about)
+				opts, err := figures.options(c.Command, loaded, about)
 				if err != nil {
 					return nil, err
 				}
 				if job.wanted {
-					return nil, job.write(cmd, s, loaded, shards)
+					return nil, job.write(c.Command, s, loaded, shards)
 				}
-				found, stopped := runSweep(cmd, s, loaded, results, shard, shards, opts)
+				found, stopped := runSweep(c, loaded, results, shard, shards, opts)
 				if found == nil {
 					return nil, stopped
 				}
-				if sharded {
+				if c.Flags().Changed("shards") || c.Flags().Changed("shard") {
 					found.Shard = &sweep.Shard{Index: shard, Count: shards}
 				}
 				return found, stopped
-			})
-		},
+			}),
+		}.run(s),
 	}
 	in.registerConfiguration(cmd)
-	figures.register(cmd, false)
+	figures.register(cmd, &in, false)
 	flags := cmd.Flags()
-	flags.StringVarP(&in.namespace, "namespace", "n", "", "`NAMESPACE` of the workloads that are named kind/name; that of a Job is --job-namespace")
+	in.namespace.register(cmd, false)
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and reuse those in it")
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
-	out.register(cmd, sweep.Formats.Names())
-	flags.BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names())
+	flags.BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
 	return cmd
 }
 
 // runSweep runs the points of a shard. If it is interrupted, the report is on the points done by then.
-func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
+func runSweep(c *call, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
 	if results != "" {
@@ -111,28 +111,27 @@ func runSweep(cmd *cobra.Command, s streams, loaded *scenario.Scenario, results 
 	if err != nil {
 		return nil, err
 	}
-	bar := newProgress(s.err, "points")
-	defer bar.done()
-	base, err := whatif.RunBase(cmd.Context(), loaded, opts)
+	count := c.bar.Counts("points")
+	base, err := whatif.RunBase(c.Context(), loaded, opts)
 	if err != nil {
 		return nil, err
 	}
 	from, to := whatif.Shard(len(loaded.Points), shard, shards)
 	points := loaded.Points[from:to]
-	opts.Progress = func(last, done, total int) { bar.update(points[last].Name, done, total) }
-	found, known, err := whatif.Sweep(cmd.Context(), base, points, keys, store, opts)
+	opts.Progress = func(last, done, total int) { count(points[last].Name, done, total) }
+	found, known, err := whatif.Sweep(c.Context(), base, points, keys, store, opts)
 	if found == nil {
 		return nil, err
 	}
-	bar.done()
+	c.bar.Done()
 	if known > 0 {
-		fmt.Fprintf(s.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
+		fmt.Fprintf(c.err, "simulate: %d of %d points were in %s\n", known, to-from, manifest.Clean(results))
 	}
 	return sweep.New(base, loaded, from, found, nil, keys.Base(), opts, version), err
 }
 
 func newMerge(s streams) *cobra.Command {
-	var out output
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "merge REPORT...",
 		Short: "Merge the reports of a sweep's shards",
@@ -140,29 +139,31 @@ func newMerge(s streams) *cobra.Command {
 sweep in one run. A shard may be given twice; a missing one is an error.`,
 		Example: `  simulate merge shard-*.json
   simulate merge shard-*.json -o csv > points.csv`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, sweep.Formats, nil, func() (*sweep.Report, error) {
-				if len(args) == 0 {
-					return nil, usage(cmd, "no report given; give those of all shards")
+		RunE: question[sweep.Report]{
+			out: &out, formats: sweep.Formats,
+			ask: func(c *call) (*sweep.Report, error) {
+				if len(c.args) == 0 {
+					return nil, c.usage("no report given; give those of all shards")
 				}
+				c.streams.in = nil // which can be read once alone
 				var parts []*sweep.Report
-				for _, file := range args {
-					data, err := readReport(cmd.Context(), streams{}, file)
+				for _, file := range c.args {
+					data, err := c.readReport(file)
 					if err != nil {
 						return nil, err
 					}
 					part, err := report.Decode[sweep.Report](file, data, sweep.Kind)
 					if err != nil {
-						return nil, asInput(err)
+						return nil, exit.Input(err)
 					}
 					parts = append(parts, part)
 				}
-				whole, err := sweep.Merge(args, parts)
-				return whole, asInput(err)
-			})
-		},
+				whole, err := sweep.Merge(c.args, parts)
+				return whole, exit.Input(err)
+			},
+		}.run(s),
 	}
-	out.register(cmd, sweep.Formats.Names())
-	cmd.Flags().BoolVar(&out.opts.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names())
+	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
 	return cmd
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/words"
 
 	"github.com/spf13/cobra"
@@ -55,18 +57,18 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pattern, err := regexp.Compile(t.run)
 			if err != nil {
-				return usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+				return exit.Usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			}
-			all, err := unlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
+			all, err := exit.UnlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
 			if err != nil {
-				return asInput(err)
+				return exit.Input(err)
 			}
 			if err := t.test(cmd, s, all); err != nil {
 				return err
 			}
 			stopped := context.Cause(cmd.Context())
 			if ready := len(all); stopped != nil {
-				all = slices.DeleteFunc(all, func(one *tested) bool { return interrupted(one.Err) })
+				all = slices.DeleteFunc(all, func(one *tested) bool { return exit.Interrupted(one.Err) })
 				if len(all) == 0 {
 					return stopped
 				}
@@ -172,7 +174,7 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 			continue
 		}
 		if one.Err != nil {
-			one.status = exitInput
+			one.status = exit.Invalid
 		}
 		all = append(all, one)
 	}
@@ -191,21 +193,21 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 	for _, one := range all {
 		if one.Err == nil && !t.update {
 			if one.Golden, one.Err = expect.ReadGolden(one.GoldenFile); one.Err != nil {
-				one.status = exitInput
+				one.status = exit.Invalid
 			}
 		}
 		if one.Err == nil {
 			ready, cases = append(ready, one), append(cases, one.Case)
 		}
 	}
-	bar := newProgress(s.err, "scenarios")
-	defer bar.done()
-	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.update(ready[last].path, done, len(cases)) })
+	bar := output.NewProgress(s.err)
+	defer bar.Done()
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.Counts("scenarios")(ready[last].path, done, len(cases)) })
 	for i, one := range ready {
 		if one.Outcome = outcomes[i]; one.Err != nil {
-			one.status = exitFailed
+			one.status = exit.Failed
 			if errors.As(one.Err, new(*simulation.StepError)) || errors.As(one.Err, new(*world.InputError)) {
-				one.status = exitInput
+				one.status = exit.Invalid
 			}
 			one.Err = fmt.Errorf("%s: %w", one.file, one.Err)
 			continue
@@ -217,7 +219,7 @@ func (t *tests) test(cmd *cobra.Command, s streams, all []*tested) error {
 		}
 		one.report = run.New(one.Result, one.Judged, version)
 		if !one.report.Met() {
-			one.status = exitUnmet
+			one.status = exit.Unmet
 		}
 	}
 	return nil
@@ -240,7 +242,7 @@ func writeJUnit(file string, all []*tested) error {
 
 // text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
 func (t *tests) text(all []*tested) string {
-	var out page
+	var out lines
 	width := 0
 	for _, one := range all {
 		width = max(width, len(manifest.Clean(one.path)))
@@ -293,7 +295,7 @@ func (t *tests) text(all []*tested) string {
 }
 
 // step writes the unmet expectations of a step; with -v, all of them.
-func (t *tests) step(out *page, step *run.Step) {
+func (t *tests) step(out *lines, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
@@ -319,10 +321,10 @@ func (t *tests) step(out *page, step *run.Step) {
 	}
 }
 
-// page is text of whole lines: what names and messages hold starts none of its own.
-type page struct{ strings.Builder }
+// lines is text of whole lines: what names and messages hold starts none of its own.
+type lines struct{ strings.Builder }
 
-func (p *page) line(format string, args ...any) {
+func (p *lines) line(format string, args ...any) {
 	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 
@@ -338,12 +340,12 @@ func conclude(all []*tested) error {
 		return n
 	}
 	switch {
-	case has(exitFailed) > 0:
-		return fmt.Errorf("%d of %s could not be run", has(exitFailed), words.Count(len(all), "scenario"))
-	case has(exitInput) > 0:
-		return &inputError{err: fmt.Errorf("%d of %s failed validation", has(exitInput), words.Count(len(all), "scenario"))}
-	case has(exitUnmet) > 0:
-		return errUnmet
+	case has(exit.Failed) > 0:
+		return fmt.Errorf("%d of %s could not be run", has(exit.Failed), words.Count(len(all), "scenario"))
+	case has(exit.Invalid) > 0:
+		return exit.Input(fmt.Errorf("%d of %s failed validation", has(exit.Invalid), words.Count(len(all), "scenario")))
+	case has(exit.Unmet) > 0:
+		return exit.ErrUnmet
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
@@ -20,7 +21,7 @@ func newValidate(s streams) *cobra.Command {
 		Example: `  simulate validate scenarios/*/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, "no scenario given; give scenario files, or folders that contain a %s", loader.FileName)
+				return exit.Usage(cmd, "no scenario given; give scenario files, or folders that contain a %s", loader.FileName)
 			}
 			return nil
 		},
@@ -28,8 +29,8 @@ func newValidate(s streams) *cobra.Command {
 			var valid strings.Builder
 			var problems []error
 			for _, path := range args {
-				loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.Load(path, opts) })
-				if interrupted(err) {
+				loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.Load(path, opts) })
+				if exit.Interrupted(err) {
 					return err
 				}
 				if err != nil {
@@ -43,7 +44,7 @@ func newValidate(s streams) *cobra.Command {
 				fmt.Fprintf(&valid, "%s: valid (%d %s)\n", path, len(loaded.Steps), steps)
 			}
 			if len(problems) > 0 {
-				return &inputError{err: errors.Join(problems...)}
+				return exit.Input(errors.Join(problems...))
 			}
 			_, err := io.WriteString(s.out, valid.String())
 			return err

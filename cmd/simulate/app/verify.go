@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/report/verify"
@@ -17,8 +19,9 @@ import (
 func newVerify(s streams) *cobra.Command {
 	opts := s.loading()
 	var sources askverify.Sources
-	var least, namespace string
-	var out output
+	var least string
+	var within namespace
+	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
 		Short: "Count how many placements of a real cluster are on one of the scheduler's best nodes",
@@ -34,25 +37,22 @@ they were, from their scheduling until their deletion.`,
   simulate verify dump.json --audit audit.log --earlier yesterday.json
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
   simulate verify - --report markdown=verify.md < dump.json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return answer(cmd, s, &out, verify.Formats, nil, func() (*verify.Report, error) {
-				if len(args) == 0 {
-					return nil, usage(cmd, "no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
+		RunE: question[verify.Report]{
+			out: &out, formats: verify.Formats,
+			ask: func(c *call) (*verify.Report, error) {
+				if len(c.args) == 0 {
+					return nil, c.usage("no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
 				}
-				asked, err := minAgreement(cmd, least)
+				asked, err := minAgreement(c.Command, least)
 				if err != nil {
 					return nil, err
 				}
-				opts.Dump = true
-				reader := newProgress(s.err, "MB")
-				opts.FS = reading{reader}
-				defer reader.done()
-				loaded, err := unlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, args, nil, opts) })
+				opts.Dump, opts.FS = true, output.Reading{Bar: c.bar}
+				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, c.args, nil, opts) })
 				if err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
-				reader.done()
-				if err := knownNamespace(cmd, "pod", namespace, namespacesOf(loaded)); err != nil {
+				if err := within.check(c.Command, "pod", namespacesOf(loaded)); err != nil {
 					return nil, err
 				}
 				// Earlier dumps are admitted as this one is.
@@ -61,13 +61,11 @@ they were, from their scheduling until their deletion.`,
 				}
 				history, err := askverify.ReadHistory(sources)
 				if err != nil {
-					return nil, asInput(err)
+					return nil, exit.Input(err)
 				}
-				bar := newProgress(s.err, "pods")
-				defer bar.done()
-				result, stopped := askverify.Run(cmd.Context(), loaded, askverify.Options{History: history, Progress: bar.update})
+				result, stopped := askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.Counts("pods")})
 				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
-					return nil, asInput(stopped)
+					return nil, exit.Input(stopped)
 				}
 				if result == nil {
 					return nil, stopped
@@ -75,16 +73,16 @@ they were, from their scheduling until their deletion.`,
 				if stopped != nil {
 					asked = nil // which is asked of the whole
 				}
-				if namespace != "" {
-					result = result.In(namespace)
+				if only := within.listed(); only != "" {
+					result = result.In(only)
 				}
 				found := verify.New(result, asked, version)
 				return found, unless(found.Met(), stopped)
-			})
-		},
+			},
+		}.run(s),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&namespace, "namespace", "n", "", "count and show only the pods of this `NAMESPACE`")
+	within.register(cmd, true)
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")
@@ -93,9 +91,9 @@ they were, from their scheduling until their deletion.`,
 	registerStrict(cmd, &opts.Strict)
 	registerScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
-	out.register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.opts.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.opts.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, verify.Formats.Names())
+	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
+	flags.BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 
@@ -106,7 +104,7 @@ func minAgreement(cmd *cobra.Command, given string) (*float64, error) {
 	}
 	least, err := strconv.ParseFloat(strings.TrimSuffix(given, "%"), 64)
 	if err != nil || !(least >= 0 && least <= 100) {
-		return nil, usage(cmd, "--min-agreement: %q is not a percentage; give a number from 0 to 100, for example 95%%", given)
+		return nil, exit.Usage(cmd, "--min-agreement: %q is not a percentage; give a number from 0 to 100, for example 95%%", given)
 	}
 	return &least, nil
 }

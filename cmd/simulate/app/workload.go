@@ -9,13 +9,20 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// workloadsNamed returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a
-// NAME alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
-func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scenario, words []string) ([]string, error) {
+// workloads returns the workloads that a flag names, with their namespace if one is given.
+func (n *namespace) workloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
+	named, err := n.named(cmd, flag, s, words)
+	return n.of(named...), err
+}
+
+// named returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a NAME
+// alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
+func (n *namespace) named(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
 	var named []string
 	var problems []error
 	for _, word := range words {
@@ -28,7 +35,7 @@ func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scen
 			name = fields[0] + "/" + fields[1]
 		}
 		if len(fields) == 1 && !strings.Contains(name, "/") {
-			ref, err := workloadCalled(s, namespace, fields[0])
+			ref, err := workloadCalled(s, n.name, fields[0])
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s %s: %w", flag, fields[0], err))
 				continue
@@ -38,7 +45,7 @@ func workloadsNamed(cmd *cobra.Command, flag, namespace string, s *scenario.Scen
 		named = append(named, name+rest)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, usage(cmd, "%s", err)
+		return nil, exit.Usage(cmd, "%s", err)
 	}
 	return named, nil
 }

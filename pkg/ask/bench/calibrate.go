@@ -12,9 +12,9 @@ import (
 // calibrate collects the garbage, does about 10 ms of fixed work, and returns its CPU time. Baselines contain these times, so changing the
 // work makes every earlier baseline worthless.
 //
-// A machine that is temporarily slower, because of its clock or because others fill its caches, is also slower at the scheduler's work, as
-// far as the two are alike. So this walks nodes as the scheduler's plugins do: labels looked up in maps, pods counted by topology in a map,
-// a list of scores allocated and sorted.
+// If the machine is temporarily slower, because of its clock or because others fill its caches, this work should slow down as much as the
+// scheduler's. So calibrate walks nodes as the scheduler's plugins do: labels looked up in maps, pods counted by topology in a map, a list
+// of scores allocated and sorted.
 func calibrate() time.Duration {
 	runtime.GC()                                     // no collection may be running,
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or begin: its cost would depend on the scenario in memory

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// BenchmarkGate compares this program with itself and with one that takes 30 % more CPU time, and counts how many of the comparisons raised
-// an alarm: none should, and all should. -benchtime 20x makes twenty of each.
+// BenchmarkGate compares this program with itself and with a program that takes 30 % more CPU time, and counts the alarms: the first
+// comparison should never raise one, the second always. -benchtime 20x makes twenty of each.
 func BenchmarkGate(b *testing.B) {
 	loaded, err := loader.Load("../../../scenarios/zone-failure", loader.Options{})
 	if err != nil {

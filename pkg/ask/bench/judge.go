@@ -34,8 +34,8 @@ type Verdict struct {
 //
 //   - the new scores are significantly above the old ones times 1+limit. That is to say, the lower confidence bound of the
 //     ratio exceeds the limit, for the interval that belongs to the test; a median alone could exceed it by luck.
-//   - The limit is at least what this program differs from itself, measured now, so that a noisy machine raises no alarm.
-//   - All of it holds for a second round of measurements as well, so that a burst of other work raises none.
+//   - The limit is at least the difference between measurements of this same program now, so that a noisy machine raises no alarm.
+//   - A second round of measurements gives the same result, so that a burst of other work raises no alarm.
 func (m *Meter) Compare(ctx context.Context, old []Sample, count int, allowed float64) (Verdict, error) {
 	return compare(old, allowed, func() ([]Sample, error) { return m.Samples(ctx, 2*count) })
 }

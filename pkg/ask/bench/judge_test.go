@@ -18,7 +18,7 @@ var machines = map[string]func(*rand.Rand) func() float64{
 	"gaussian": func(r *rand.Rand) func() float64 {
 		return func() float64 { return 1 + 0.04*r.NormFloat64() }
 	},
-	// One of ten attempts is disturbed by another tenant, and takes up to half as long again.
+	// Other work on the machine disturbs one of ten attempts, which then takes up to half as long again.
 	"heavy tail": func(r *rand.Rand) func() float64 {
 		return func() float64 {
 			score := 1 + 0.02*r.NormFloat64()

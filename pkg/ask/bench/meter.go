@@ -15,8 +15,8 @@ import (
 const (
 	// atLeast is the minimum duration of a measurement attempt, in which a shorter scenario runs several times.
 	atLeast = 100 * time.Millisecond
-	// bestOf is the number of attempts per measurement. What other tenants do to caches and memory can only add to CPU time, so the minimum
-	// of a few varies half as much as one.
+	// bestOf is the number of attempts per measurement. Other work on the machine can only add to CPU time, through caches and memory, so
+	// the minimum of a few attempts varies half as much as one.
 	bestOf = 3
 )
 
@@ -32,7 +32,7 @@ type Sample struct {
 	// Calibration is the minimum CPU time of the fixed work that is done before and after each attempt.
 	Calibration   time.Duration
 	Bytes, Allocs float64
-	// Kept counts the scheduling cycles in which plugins were spared what they had answered before, Plain the others.
+	// Kept counts the scheduling cycles in which answers of plugins could be reused, Plain the others.
 	Kept, Plain float64
 }
 
@@ -46,16 +46,16 @@ type Meter struct {
 	runs  int // per measurement
 }
 
-// work is what a run does.
+// work is the work done by a run.
 type work struct {
 	pods   int
 	cycles sched.Cycles
 }
 
-// clock is what a Meter measures with.
+// clock holds the clocks of a Meter.
 type clock struct {
 	wall      func() time.Time
-	cpu       func() time.Duration // that the process has used so far
+	cpu       func() time.Duration // CPU time of the process so far
 	calibrate func() time.Duration
 }
 

@@ -42,10 +42,10 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 }
 
-// fake is a clock that stands still but for what a run adds to it.
+// fake is a clock that only runs advance.
 type fake struct {
 	wall, cpu    time.Duration
-	calibrations []time.Duration // what is left of them
+	calibrations []time.Duration // the remaining ones
 }
 
 func (f *fake) clock() clock {
@@ -99,7 +99,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// garbage keeps the compiler from leaving out what a run allocates.
+// garbage keeps the compiler from removing the allocations of a run.
 var garbage []byte
 
 // A run of 100 ms or more is long enough by itself, and warms up once.
@@ -116,7 +116,7 @@ func TestMeterOfALongRun(t *testing.T) {
 	}
 }
 
-// The work that calibrates takes CPU time, however much.
+// The calibration takes some CPU time.
 func TestCalibrate(t *testing.T) {
 	if took := calibrate(); took <= 0 {
 		t.Errorf("it took %v", took)

@@ -9,14 +9,17 @@ import (
 
 // Aside are pods of a workload that no number of nodes would place, or bring back.
 type Aside struct {
-	Workload cluster.Ref
-	// Level and Domain are the failure after which they have no node; empty if they have none before.
-	Level, Domain string
-	Pods          int
+	// Workload is kind/name in lower case, after the namespace if that is not the default one.
+	Workload string `json:"workload"`
+	Pods     int    `json:"pods"`
 	// Empty means that no node takes such a pod even when it is empty. Otherwise twice the nodes were tried, and did not help.
-	Empty bool
-	// Refused is the first of them.
-	Refused *placement.Pending
+	Empty bool `json:"empty,omitempty"`
+	// Level and Domain are the failure after which they have no node; missing if they have none before.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Pod is the first of them as namespace/name, and Message kube-scheduler's text.
+	Pod     string `json:"pod"`
+	Message string `json:"message,omitempty"`
 }
 
 // failure is the loss of a domain of a level; empty if nothing fails.
@@ -54,7 +57,9 @@ func worst(lacks []lack) Fewer {
 			all[last].Stranded += l.pods
 			continue
 		}
-		all = append(all, Fewer{Level: l.level, Domain: l.domain, Stranded: l.pods, Refused: l.first})
+		fewer := Fewer{Level: l.level, Domain: l.domain, Stranded: l.pods}
+		fewer.Pod, fewer.Message = l.first.Said()
+		all = append(all, fewer)
 	}
 	most := all[0]
 	for _, f := range all {
@@ -80,7 +85,9 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 			z.aside[l.failure] = map[cluster.Ref]int{}
 		}
 		z.aside[l.failure][l.owner] = l.pods
-		z.sizing.Aside = append(z.sizing.Aside, Aside{Workload: l.owner, Level: l.level, Domain: l.domain, Pods: l.pods, Empty: empty, Refused: l.first})
+		aside := Aside{Workload: l.owner.Qualified(), Level: l.level, Domain: l.domain, Pods: l.pods, Empty: empty}
+		aside.Pod, aside.Message = l.first.Said()
+		z.sizing.Aside = append(z.sizing.Aside, aside)
 	}
 	clear(z.known)
 }

@@ -13,13 +13,13 @@ import (
 
 // Binding is what keeps a pod off a number of nodes.
 type Binding struct {
-	// Kind is cpu, memory, pods, resource, rule, taint, volume, port, node or other.
-	Kind string
-	// What names it: the resource, the rules in words, or kube-scheduler's message.
-	What string
+	// Kind is the kind of the cause, and What names it: the resource, the rules in words, or kube-scheduler's message.
+	Kind string `json:"kind" jsonschema:"enum=cpu,enum=memory,enum=pods,enum=resource,enum=rule,enum=taint,enum=volume,enum=port,enum=node,enum=other"`
+	What string `json:"what"`
 	// Plugin rejected Nodes nodes with the message.
-	Plugin, Message string
-	Nodes           int
+	Plugin  string `json:"plugin,omitempty"`
+	Message string `json:"message"`
+	Nodes   int    `json:"nodes"`
 }
 
 const insufficient = "Insufficient "

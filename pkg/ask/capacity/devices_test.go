@@ -79,7 +79,7 @@ func TestSizeWithDevices(t *testing.T) {
 				t.Fatal(err)
 			}
 			sizing := size(t, s, capacity.SizeOptions{Options: capacity.Options{Mode: node.Unreachable}})
-			if diff := cmp.Diff(test.want, sizing.Counts); diff != "" {
+			if diff := cmp.Diff(test.want, counts(sizing)); diff != "" {
 				t.Errorf("nodes by group and zone (-want +got):\n%s", diff)
 			}
 			if !sizing.Proven {

@@ -20,10 +20,13 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Share is a workload and how many of its replicas one unit of a mix contains, at least 1.
+// Share is a workload of a mix.
 type Share struct {
-	Workload   cluster.Ref
-	Proportion int
+	cluster.Ref
+	// Proportion is how many of its replicas a unit of the mix contains, at least 1.
+	Proportion int `json:"proportion"`
+	// Now is how many replicas it asks for.
+	Now int `json:"now"`
 }
 
 // Options say which failures must be survived, and report progress.
@@ -40,23 +43,25 @@ type Options struct {
 	Progress func(what string, done, total int)
 }
 
-// Answer is how much more of a workload, or of a mix, fits.
-type Answer struct {
-	// Of is the mix, or the one workload with proportion 1; Now are their present replicas.
-	Of  []Share
-	Now []int
-	// Fit is how many more units fit while no node fails; Survive is the same for each level of which a domain may fail.
-	Fit     Limit
-	Survive []Limit
+// Mix is how much more of a mix of workloads fits, mostly of a single one.
+type Mix struct {
+	// Name is the workload, as kind/name in lower case, or the mix.
+	Name string `json:"name"`
+	// Workloads are the mix, or the one workload with proportion 1.
+	Workloads []Share `json:"workloads"`
+	// Fit is how many more units fit while no node fails.
+	Fit Limit `json:"fit"`
+	// Survive is how many more units fit so that every lost pod comes back, whichever domain of a level fails.
+	Survive []Limit `json:"survive,omitempty"`
 	// Headroom says where the free resources are: cpu, memory and pods first, then others by name.
-	Headroom []Headroom
+	Headroom []Headroom `json:"headroom,omitempty"`
 }
 
-// Name returns the name of a mix in the syntax of Mixes, or of its one workload.
-func Name(mix []Share) string {
+// nameOf returns the name of a mix in the syntax of Mixes, or of its one workload.
+func nameOf(mix []Share) string {
 	var names []string
 	for _, share := range mix {
-		name := share.Workload.Qualified()
+		name := share.Qualified()
 		if len(mix) > 1 || share.Proportion > 1 {
 			name = fmt.Sprintf("%s=%d", name, share.Proportion)
 		}
@@ -67,33 +72,38 @@ func Name(mix []Share) string {
 
 // Limit is the largest number of further units that fit, and what prevents the next.
 type Limit struct {
-	// Level is the topology key of which any one domain may fail; empty if none fails.
-	Level string
-	// More is the number of units. It is 0 with Short if not even the present replicas fit, or survive.
-	More  int
-	Short bool
-	// Capped means that the search ended, not the room.
-	Capped bool
-	// Domain is the domain whose failure is the limit: the one that strands the most pods; empty if none fails.
-	Domain string
-	// Stranded is the number of pods without a node with one more unit.
-	Stranded int
-	// Refused is the first of them; nil if something else went wrong, which Words describes. Bindings are its reasons, by descending number
-	// of nodes.
-	Refused  *placement.Pending
-	Words    string
-	Bindings []Binding
+	// Level is the topology key of which any one domain may fail; missing if none fails.
+	Level string `json:"level,omitempty"`
+	// More is the number of units. It is 0 with Short if not even the present replicas fit, or come back.
+	More  int  `json:"more"`
+	Short bool `json:"short,omitempty"`
+	// Capped means that the search ended at More, and more might fit.
+	Capped bool `json:"capped,omitempty"`
+	// Domain is the domain whose failure is the limit: the one that strands the most pods with one more unit. Stranded is how many pods
+	// then have no node.
+	Domain   string `json:"domain,omitempty"`
+	Stranded int    `json:"stranded,omitempty"`
+	// Pod is the first of them, as namespace/name, and Message kube-scheduler's FailedScheduling text for it.
+	Pod     string `json:"pod,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Why says what went wrong if it was not, or not only, that pods have no node.
+	Why string `json:"why,omitempty"`
+	// Binds is what keeps that pod off the nodes, by descending number of nodes.
+	Binds []Binding `json:"binds,omitempty"`
 	// Unreplaced is the largest number of pods, in one failure with More units, that nothing replaces, because their nodes are only
 	// unreachable or they have no owner. They need no room.
-	Unreplaced int
-	// Uneven are counts that contradict the rule that fewer fit if more do.
-	Uneven []Uneven
-	// Probes is the number of counts tried.
-	Probes int
+	Unreplaced int `json:"unreplaced,omitempty"`
+	// Uneven are counts that fit although a smaller one does not. More is below the smallest that is known not to fit.
+	Uneven []Uneven `json:"uneven,omitempty"`
+	// Probes is how many counts were tried on the scheduler.
+	Probes int `json:"probes"`
 }
 
 // Uneven is a count of units that fits although a smaller one does not.
-type Uneven struct{ Fits, DoesNot int }
+type Uneven struct {
+	Fits    int `json:"fits"`
+	DoesNot int `json:"doesNot"`
+}
 
 // Base returns the scenario whose run Find continues: the given one up to the named step, or to its end if that is empty, followed by a
 // step that does nothing.
@@ -119,7 +129,7 @@ const (
 // looks for no more than some, unless the options say how many: answers are then Capped, and several workloads are tried at once, as together
 // says. If the context ends, the answers are those known by then, and nil if there is
 // none; the result then says that it is partial.
-func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Answer, error) {
+func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Mix, error) {
 	f := newFinder(base, mixes, opts)
 	err := f.find(ctx)
 	if err == nil {
@@ -129,7 +139,7 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 		return nil, err
 	}
 	base.Partial = fmt.Sprintf("interrupted after %d of %s", f.answered, words.Count(len(mixes), "workload"))
-	return slices.DeleteFunc(f.answers, func(a Answer) bool { return a.Of == nil }), err
+	return slices.DeleteFunc(f.answers, func(m Mix) bool { return m.Workloads == nil }), err
 }
 
 // finder answers for several mixes at once.
@@ -140,12 +150,12 @@ type finder struct {
 	probers []*prober
 
 	mu       sync.Mutex // for what follows, and Progress
-	answers  []Answer
+	answers  []Mix
 	answered int
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
-	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Answer, len(mixes))}
+	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Mix, len(mixes))}
 	for _, mix := range mixes {
 		f.probers = append(f.probers, newProber(base, mix, opts))
 	}
@@ -174,7 +184,8 @@ func (f *finder) find(ctx context.Context) error {
 		case f.opts.UpTo > 0:
 			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
 		case f.large || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
-			p.enough, p.hurried, p.budget = max(enough, 2*int(slices.Max(p.now))), true, 0
+			largest := slices.MaxFunc(p.mix, func(a, b Share) int { return a.Now - b.Now }).Now
+			p.enough, p.hurried, p.budget = max(enough, 2*largest), true, 0
 		}
 	}
 	if !f.large || len(f.opts.Survive) == 0 {
@@ -219,24 +230,19 @@ func (f *finder) answer(ctx context.Context, w world.World, i int, levels []stri
 	p := f.probers[i]
 	p.world = w
 	defer p.leave()
-	a := Answer{Of: p.mix}
-	for _, now := range p.now {
-		a.Now = append(a.Now, int(now))
-	}
 	fit, err := p.limit(ctx, "", 0)
 	if err != nil {
 		return p.wrapped(err)
 	}
-	a.Fit = *fit
-	full, err := p.next(ctx, &a.Fit)
+	full, cycle, err := p.next(ctx, fit)
 	if err != nil {
 		return p.wrapped(err)
 	}
-	a.Headroom = headroom(p.state, full, a.Fit.Refused)
-	if a.Survive, err = p.survive(ctx, &a.Fit, levels); err != nil {
+	survive, err := p.survive(ctx, fit, levels)
+	if err != nil {
 		return p.wrapped(err)
 	}
-	f.answers[i] = a
+	f.answers[i] = Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive, Headroom: headroom(p.state, full, cycle)}
 	f.done(1)
 	return nil
 }
@@ -260,30 +266,33 @@ func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Li
 	return all, nil
 }
 
-// next tries one more unit on the full cluster and keeps every node's verdict on it. It returns the full cluster.
-func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, error) {
+// next tries one more unit on the full cluster. It returns the full cluster, and every node's verdict on the first pod that has no room; nil
+// if there is none.
+func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, *placement.Cycle, error) {
 	if limit.Short {
-		return p.state, nil
+		return p.state, nil, nil
 	}
 	if p.full == nil || p.fits != limit.More {
 		full, err := p.run(ctx, p.scaled(p.scenario, limit.More), p.base, nil)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		p.full, p.fits = full, limit.More
 	}
 	if limit.Capped {
-		return lastState(p.full), nil
+		return lastState(p.full), nil, nil
 	}
 	all := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 	one, err := p.run(ctx, p.scaled(p.full.Scenario, limit.More+1), p.full, all)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if v := p.judge(one, limit.More+1); v.refused != nil && v.refused.Cycle != nil {
-		limit.refuse(v)
+	v := p.judge(one, limit.More+1)
+	if v.refused == nil || v.refused.Cycle == nil {
+		return lastState(p.full), nil, nil
 	}
-	return lastState(p.full), nil
+	limit.refuse(v)
+	return lastState(p.full), v.refused.Cycle, nil
 }
 
 func lastState(result *simulation.Result) *cluster.State {

@@ -68,14 +68,14 @@ func found(t *testing.T, result *simulation.Result, workloads, mixes []string, o
 	}
 	var all []string
 	for _, answer := range answers {
-		line := capacity.Name(answer.Of)
+		line := answer.Name
 		for _, limit := range append([]capacity.Limit{answer.Fit}, answer.Survive...) {
 			line += fmt.Sprintf(" %d", limit.More)
 			if limit.Short {
 				line += " short"
 			}
-			if len(limit.Bindings) > 0 {
-				line += fmt.Sprintf(" %s on %d", limit.Bindings[0].Kind, limit.Bindings[0].Nodes)
+			if len(limit.Binds) > 0 {
+				line += fmt.Sprintf(" %s on %d", limit.Binds[0].Kind, limit.Binds[0].Nodes)
 			}
 			if limit.Domain != "" {
 				line += " without " + limit.Domain
@@ -161,7 +161,7 @@ func TestHeadroom(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []capacity.Headroom{
-		{Resource: "cpu", Allocatable: 12000, Requested: 1500, Free: 10500, Used: 7500, TooSmall: 3000},
+		{Resource: "cpu", Allocatable: 12, Requested: 1.5, Free: 10.5, Used: 7.5, TooSmall: 3},
 		{Resource: "memory", Allocatable: 48 << 30, Requested: 1 << 30, Free: 47 << 30, Used: 5 << 30, OtherShort: 42 << 30},
 		{Resource: "pods", Allocatable: 30, Requested: 1, Free: 29, Used: 5, OtherShort: 24},
 	}
@@ -225,7 +225,7 @@ func TestFoundHoldsByItself(t *testing.T) {
 		}
 		answer := answers[0]
 		for more, pends := range map[int]bool{0: answer.Fit.Short, answer.Fit.More: answer.Fit.Short, answer.Fit.More + 1: true} {
-			step := scenario.Step{Name: "scale", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/web"}, Replicas: int32(answer.Now[0] + more)}}
+			step := scenario.Step{Name: "scale", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/web"}, Replicas: int32(answer.Workloads[0].Now + more)}}
 			alone, err := simulation.Run(t.Context(), s.Then(step), simulation.Options{})
 			if err != nil {
 				t.Fatal(err)

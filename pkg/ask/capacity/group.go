@@ -15,10 +15,10 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Group is a number of nodes that differ only in their names and their places in the topology.
-type Group struct {
+// NodeGroup is a number of nodes that differ only in their names and their places in the topology.
+type NodeGroup struct {
 	Name  string
-	Zones []Zone
+	Zones []ZoneNodes
 	// Price is a node's price per hour; Priced means that it is known.
 	Price  float64
 	Priced bool
@@ -26,8 +26,8 @@ type Group struct {
 	Kept bool
 }
 
-// Zone is a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
-type Zone struct {
+// ZoneNodes are a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
+type ZoneNodes struct {
 	Name    string
 	Nodes   []*v1.Node
 	devices *devices
@@ -38,7 +38,7 @@ var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepo
 	"node-pool", v1.LabelInstanceTypeStable}
 
 // Groups returns the groups among the scenario's nodes, in order. It is an error if a price is invalid.
-func Groups(s *scenario.Scenario) ([]Group, error) {
+func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 	var nodes []*v1.Node
 	for _, obj := range s.Cluster {
 		if node, ok := obj.(*v1.Node); ok {
@@ -55,9 +55,9 @@ func Groups(s *scenario.Scenario) ([]Group, error) {
 }
 
 // groupsOf returns the groups of the nodes, whose devices are published in the slices; levels are further keys of their places.
-func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []string) ([]Group, error) {
+func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
 	devices := devicesOf(published)
-	var groups []Group
+	var groups []NodeGroup
 	position := map[string]int{}
 	for _, node := range nodes {
 		price, priced, err := topology.Price(node)
@@ -69,14 +69,14 @@ func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []
 		if !found {
 			i = len(groups)
 			position[kind] = i
-			groups = append(groups, Group{Name: groupName(node, levels), Price: price, Priced: priced, Kept: closed(node)})
+			groups = append(groups, NodeGroup{Name: groupName(node, levels), Price: price, Priced: priced, Kept: closed(node)})
 		}
 		g := &groups[i]
 		zone := node.Labels[v1.LabelTopologyZone]
-		z := slices.IndexFunc(g.Zones, func(z Zone) bool { return z.Name == zone })
+		z := slices.IndexFunc(g.Zones, func(z ZoneNodes) bool { return z.Name == zone })
 		if z < 0 {
 			z = len(g.Zones)
-			g.Zones = append(g.Zones, Zone{Name: zone, devices: devices})
+			g.Zones = append(g.Zones, ZoneNodes{Name: zone, devices: devices})
 		}
 		g.Zones[z].Nodes = append(g.Zones[z].Nodes, node)
 	}
@@ -130,7 +130,7 @@ func groupName(node *v1.Node, levels []string) string {
 }
 
 // nodes returns that many nodes of the group in the zone: existing ones first, then new ones created from them, with their devices.
-func (z *Zone) nodes(group string, count int) []cluster.Object {
+func (z *ZoneNodes) nodes(group string, count int) []cluster.Object {
 	var all []cluster.Object
 	for i := range count {
 		if i < len(z.Nodes) {
@@ -144,7 +144,7 @@ func (z *Zone) nodes(group string, count int) []cluster.Object {
 }
 
 // more returns that many new nodes, with names that are free, and their devices.
-func (z *Zone) more(group string, count int, taken map[string]*v1.Node) []cluster.Object {
+func (z *ZoneNodes) more(group string, count int, taken map[string]*v1.Node) []cluster.Object {
 	var all []cluster.Object
 	for i := len(z.Nodes); count > 0; i++ {
 		if node, like := z.node(group, i); taken[node.Name] == nil {
@@ -156,7 +156,7 @@ func (z *Zone) more(group string, count int, taken map[string]*v1.Node) []cluste
 }
 
 // node returns the group's i-th node in the zone, and the one that it is like.
-func (z *Zone) node(group string, i int) (node, like *v1.Node) {
+func (z *ZoneNodes) node(group string, i int) (node, like *v1.Node) {
 	like = z.Nodes[i%len(z.Nodes)]
 	node = like.DeepCopy()
 	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
@@ -169,7 +169,7 @@ func (z *Zone) node(group string, i int) (node, like *v1.Node) {
 
 // afresh returns the objects without nodes, and with all pods unbound, to be placed again. Pods of DaemonSets and static pods follow the
 // nodes. Those of another scheduler are left out, since nothing here could place them.
-func (z *sizer) afresh(objects []cluster.Object) (left []cluster.Object) {
+func (z *sizer) afresh(objects []cluster.Object) (rest []cluster.Object) {
 	for _, obj := range objects {
 		switch o := obj.(type) {
 		case *v1.Node:
@@ -193,7 +193,7 @@ func (z *sizer) afresh(objects []cluster.Object) (left []cluster.Object) {
 				obj = pod
 			}
 		}
-		left = append(left, obj)
+		rest = append(rest, obj)
 	}
-	return left
+	return rest
 }

@@ -72,9 +72,9 @@ func TestLargestPods(t *testing.T) {
 	cordoned.Spec.Unschedulable = true
 	state := (&cluster.State{}).With(tainted, cordoned, node("crowded", "16", "1"), node("plain", "4", "2"), node("twin", "1", "2"),
 		pod("a", "plain", "2", v1.PodRunning), pod("b", "plain", "1", v1.PodSucceeded), pod("c", "crowded", "1", v1.PodRunning))
-	want := []capacity.Largest{
-		{By: v1.ResourceCPU, Node: "plain", CPU: 2000, Memory: 4 << 30},
-		{By: v1.ResourceMemory, Node: "plain", CPU: 2000, Memory: 4 << 30},
+	want := []capacity.Pod{
+		{By: v1.ResourceCPU, Node: "plain", CPU: 2, Memory: 4 << 30},
+		{By: v1.ResourceMemory, Node: "plain", CPU: 2, Memory: 4 << 30},
 	}
 	if diff := cmp.Diff(want, capacity.LargestPods(state)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -15,24 +15,33 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Headroom says where the free part of a resource is. CPU is in thousandths of a core, memory in bytes, others in their own unit.
+// Headroom says where the free part of a resource is: CPU in cores, memory in bytes, others in their own unit.
 type Headroom struct {
-	Resource v1.ResourceName
+	Resource v1.ResourceName `json:"resource"`
 	// Allocatable is the sum over all nodes, Requested what the pods on them request, and Free the rest, node by node and never negative.
-	Allocatable, Requested, Free int64
-	// Used is what the replicas that still fit take. The rest of Free is on nodes that reject the next pod: TooSmall if this resource is
-	// short of one pod, OtherShort if another is, Refused if a rule, a taint or something else rejects it.
-	Used, TooSmall, OtherShort, Refused int64
+	Allocatable float64 `json:"allocatable"`
+	Requested   float64 `json:"requested"`
+	Free        float64 `json:"free"`
+	// Used is the part of Free that the replicas take which still fit.
+	Used float64 `json:"used"`
+	// TooSmall, OtherShort and Refused are the rest of Free, on nodes that reject the next pod: because this resource is short, because
+	// another is, or because of a rule, a taint or something else.
+	TooSmall   float64 `json:"tooSmall"`
+	OtherShort float64 `json:"otherShort"`
+	Refused    float64 `json:"refused"`
 }
 
-// Largest is the largest pod by one resource that fits on some node that takes pods without tolerations.
-type Largest struct {
-	By          v1.ResourceName
-	Node        string
-	CPU, Memory int64 // thousandths of a core, bytes
+// Pod is the largest pod by one resource that fits on some node that takes pods without tolerations.
+type Pod struct {
+	// By is the resource.
+	By   v1.ResourceName `json:"by" jsonschema:"enum=cpu,enum=memory"`
+	Node string          `json:"node"`
+	// CPU is in cores, Memory in bytes.
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"`
 }
 
-// amounts are quantities by resource, in the units of Headroom.
+// amounts are quantities by resource: CPU in thousandths of a core, memory in bytes, others in their own unit.
 type amounts map[v1.ResourceName]int64
 
 func (a amounts) add(list v1.ResourceList, sign int64) {
@@ -58,67 +67,77 @@ func requests(pod *v1.Pod) v1.ResourceList {
 	return list
 }
 
-// free returns what is left on each node, and the sum of what the pods request.
-func free(state *cluster.State) (left map[string]amounts, requested amounts) {
-	left, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
+// free returns what is free on each node, and the sum of what the pods request.
+func free(state *cluster.State) (spare map[string]amounts, requested amounts) {
+	spare, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
 	for _, node := range state.Nodes {
-		left[node.Name] = amounts{}
-		left[node.Name].add(node.Status.Allocatable, 1)
+		spare[node.Name] = amounts{}
+		spare[node.Name].add(node.Status.Allocatable, 1)
 	}
 	for _, pod := range state.Pods {
-		if on := left[pod.Spec.NodeName]; on != nil && !cluster.Terminal(pod) {
+		if on := spare[pod.Spec.NodeName]; on != nil && !cluster.Terminal(pod) {
 			asks := requests(pod)
 			on.add(asks, -1)
 			requested.add(asks, 1)
 		}
 	}
-	return left, requested
+	return spare, requested
 }
 
-// headroom compares the present cluster with the full one, which rejects the pod. If it is not known which nodes reject it, the rest is not
-// broken down. Resources that nobody requests are left out.
-func headroom(now, full *cluster.State, refused *placement.Pending) []Headroom {
-	left, requested := free(now)
+// headroom compares the present cluster with the full one, where the cycle has each node's verdict on the next pod. If these are not known, the
+// rest is not broken down. Resources that nobody requests are left out.
+func headroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
+	spare, requested := free(now)
 	total := amounts{}
 	for _, node := range now.Nodes {
 		total.add(node.Status.Allocatable, 1)
 	}
 	after, _ := free(full)
-	short := shortages(refused)
+	short := shortages(cycle)
 	var all []Headroom
 	for _, name := range resourceNames(total) {
-		h := Headroom{Resource: name, Allocatable: total[name], Requested: requested[name]}
-		var unused int64
+		var free, unused, tooSmall, otherShort, refused int64
 		for _, node := range now.Nodes {
-			h.Free += max(0, left[node.Name][name])
+			free += max(0, spare[node.Name][name])
 			rest := max(0, after[node.Name][name])
 			unused += rest
 			switch lacks, known := short[node.Name]; {
-			case refused == nil || refused.Cycle == nil:
+			case cycle == nil:
 			case !known:
-				h.Refused += rest
+				refused += rest
 			case slices.Contains(lacks, name):
-				h.TooSmall += rest
+				tooSmall += rest
 			default:
-				h.OtherShort += rest
+				otherShort += rest
 			}
 		}
-		h.Used = h.Free - unused
-		if h.Requested == 0 && h.Used == 0 && !slices.Contains(always, name) {
+		if requested[name] == 0 && free == unused && !slices.Contains(always, name) {
 			continue // nobody requests it
 		}
-		all = append(all, h)
+		in := func(amount int64) float64 { return inUnits(name, amount) }
+		all = append(all, Headroom{
+			Resource: name, Allocatable: in(total[name]), Requested: in(requested[name]), Free: in(free), Used: in(free - unused),
+			TooSmall: in(tooSmall), OtherShort: in(otherShort), Refused: in(refused),
+		})
 	}
 	return all
 }
 
+// inUnits returns the amount of a resource in the unit in which people give it.
+func inUnits(name v1.ResourceName, amount int64) float64 {
+	if name == v1.ResourceCPU {
+		return float64(amount) / 1000
+	}
+	return float64(amount)
+}
+
 // shortages returns the resources that each node lacks for the pod, without nodes that reject it for another reason.
-func shortages(refused *placement.Pending) map[string][]v1.ResourceName {
+func shortages(cycle *placement.Cycle) map[string][]v1.ResourceName {
 	short := map[string][]v1.ResourceName{}
-	if refused == nil || refused.Cycle == nil {
+	if cycle == nil {
 		return short
 	}
-	for _, refusal := range refused.Cycle.Refusals {
+	for _, refusal := range cycle.Refusals {
 		if refusal.Plugin != "NodeResourcesFit" {
 			continue
 		}
@@ -161,18 +180,18 @@ func resourceNames(total amounts) []v1.ResourceName {
 }
 
 // LargestPods returns the node with the most free CPU, and the one with the most free memory, among those that accept another pod.
-func LargestPods(state *cluster.State) []Largest {
-	left, _ := free(state)
-	var found []Largest
+func LargestPods(state *cluster.State) []Pod {
+	spare, _ := free(state)
+	var found []Pod
 	for _, by := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		var best *Largest
+		var best *Pod
 		for _, node := range state.Nodes {
-			has := left[node.Name]
+			has := spare[node.Name]
 			if node.Spec.Unschedulable || cluster.Repels(node, &v1.Pod{}) || has[v1.ResourcePods] < 1 || has[by] <= 0 {
 				continue
 			}
-			if best == nil || has[by] > left[best.Node][by] {
-				best = &Largest{By: by, Node: node.Name, CPU: max(0, has[v1.ResourceCPU]), Memory: max(0, has[v1.ResourceMemory])}
+			if best == nil || has[by] > spare[best.Node][by] {
+				best = &Pod{By: by, Node: node.Name, CPU: inUnits(v1.ResourceCPU, max(0, has[v1.ResourceCPU])), Memory: max(0, has[v1.ResourceMemory])}
 			}
 		}
 		if best != nil {
@@ -184,10 +203,10 @@ func LargestPods(state *cluster.State) []Largest {
 
 // ceiling returns the number of units that the resources allow: node by node for a single workload, in total for a mix.
 func (p *prober) ceiling() int {
-	left, _ := free(p.state)
+	spare, _ := free(p.state)
 	unit := p.unit()
 	sum, total := int64(0), amounts{}
-	for _, has := range left {
+	for _, has := range spare {
 		sum += int64(has.hold(unit, p.most()))
 		for name, n := range has {
 			total[name] += max(0, n)
@@ -203,7 +222,7 @@ func (p *prober) ceiling() int {
 func (p *prober) unit() amounts {
 	unit := amounts{}
 	for _, share := range p.mix {
-		for name, n := range p.request(share.Workload) {
+		for name, n := range p.request(share.Ref) {
 			unit[name] += n * int64(share.Proportion)
 		}
 	}
@@ -224,7 +243,7 @@ func (a amounts) hold(unit amounts, limit int) int {
 // surviving estimates how many of that many units fit if any domain of the level may fail: the share that the free resources of the other
 // nodes, less what the lost pods request, are of all free resources.
 func (p *prober) surviving(units int, level string) int {
-	left, _ := free(p.state)
+	spare, _ := free(p.state)
 	all, gone := amounts{}, map[string]amounts{} // gone by domain: what is free there, and what moves from there
 	domainOf := map[string]string{}
 	for _, node := range p.state.Nodes {
@@ -233,7 +252,7 @@ func (p *prober) surviving(units int, level string) int {
 		if gone[domain] == nil {
 			gone[domain] = amounts{}
 		}
-		for name, n := range left[node.Name] {
+		for name, n := range spare[node.Name] {
 			all[name] += max(0, n)
 			gone[domain][name] += max(0, n)
 		}

@@ -51,8 +51,8 @@ func TestJudge(t *testing.T) {
 		"a bare pod makes room":   {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n")}, preempted: []*v1.Pod{pod("bare", "", "n", v1.PodRunning)}, want: verdicts{Excess: 1, Words: "pod bare, which nobody replaces, makes room by preemption"}},
 		"a replaced one does too": {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n")}, preempted: []*v1.Pod{web("d", "n")}, want: verdicts{Fits: true}},
 	} {
-		p := &prober{base: &simulation.Result{Steps: make([]simulation.Step, 1)}, now: []int32{2}, pending: map[types.UID]bool{"old": true, "other": true},
-			mix: []Share{{cluster.Ref{Kind: "ReplicaSet", Name: "web"}, 1}}}
+		p := &prober{base: &simulation.Result{Steps: make([]simulation.Step, 1)}, pending: map[types.UID]bool{"old": true, "other": true},
+			mix: []Share{{Ref: cluster.Ref{Kind: "ReplicaSet", Name: "web"}, Proportion: 1, Now: 2}}}
 		step := simulation.Step{State: &cluster.State{Pods: test.pods}}
 		for _, of := range test.pods {
 			if of.Spec.NodeName == "" {
@@ -149,27 +149,25 @@ func TestHeadroomByNode(t *testing.T) {
 	now := &cluster.State{Nodes: []*v1.Node{worker("n1"), worker("n2"), worker("n3")}, Pods: []*v1.Pod{
 		asks(pod("a", "", "n3", v1.PodRunning), v1.ResourceList{"a.example.com": resource.MustParse("1"), "b.example.com": resource.MustParse("1")})}}
 	full := now.With(asks(pod("b", "", "n1", v1.PodRunning), v1.ResourceList{"cpu": resource.MustParse("1")}))
-	refused := &placement.Pending{Cycle: &placement.Cycle{Refusals: []placement.Refusal{
+	cycle := &placement.Cycle{Refusals: []placement.Refusal{
 		{Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: []string{"n1"}},
 		{Plugin: "NodeResourcesFit", Message: "Too many pods, Insufficient a.example.com", Nodes: []string{"n2"}},
 		{Plugin: "NodeAffinity", Message: "no", Nodes: []string{"n3"}},
-	}}}
+	}}
 	want := []Headroom{
-		{Resource: "cpu", Allocatable: 12000, Free: 12000, Used: 1000, TooSmall: 3000, OtherShort: 4000, Refused: 4000},
+		{Resource: "cpu", Allocatable: 12, Free: 12, Used: 1, TooSmall: 3, OtherShort: 4, Refused: 4},
 		{Resource: "pods", Allocatable: 9, Requested: 1, Free: 8, Used: 1, TooSmall: 3, OtherShort: 2, Refused: 2},
 		{Resource: "a.example.com", Allocatable: 6, Requested: 1, Free: 5, TooSmall: 2, OtherShort: 2, Refused: 1},
 		{Resource: "b.example.com", Allocatable: 6, Requested: 1, Free: 5, OtherShort: 4, Refused: 1},
 	}
-	if diff := cmp.Diff(want, headroom(now, full, refused)); diff != "" {
+	if diff := cmp.Diff(want, headroom(now, full, cycle)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i := range want {
 		want[i].TooSmall, want[i].OtherShort, want[i].Refused = 0, 0, 0
 	}
-	for _, unknown := range []*placement.Pending{nil, {}} {
-		if diff := cmp.Diff(want, headroom(now, full, unknown)); diff != "" {
-			t.Errorf("without verdicts (-want +got):\n%s", diff)
-		}
+	if diff := cmp.Diff(want, headroom(now, full, nil)); diff != "" {
+		t.Errorf("without verdicts (-want +got):\n%s", diff)
 	}
 }
 
@@ -201,10 +199,10 @@ func TestAfresh(t *testing.T) {
 // A plain node has 4 cores, of which an agent takes 1, and a tainted one 4. Two pods of 2 cores tolerate the taint, one does not: the three
 // need 6 of 3 + 4 cores, but that one needs the plain node.
 func TestEnough(t *testing.T) {
-	four := func() []Zone {
-		return []Zone{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
+	four := func() []ZoneNodes {
+		return []ZoneNodes{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
 	}
-	z := &sizer{groups: []Group{{Name: "plain", Zones: four()}, {Name: "tainted", Zones: four()}}, numbers: []number{{0, []int{0}, 1}, {1, []int{0}, 1}}}
+	z := &sizer{groups: []NodeGroup{{Name: "plain", Zones: four()}, {Name: "tainted", Zones: four()}}, numbers: []number{{0, []int{0}, 1}, {1, []int{0}, 1}}}
 	z.agents = map[*v1.Node]amounts{z.groups[0].Zones[0].Nodes[0]: {"cpu": 1000}}
 	two := v1.ResourceList{"cpu": resource.MustParse("2")}
 	for _, groups := range [][]bool{{true, true}, {true, false}, {true, true}} {

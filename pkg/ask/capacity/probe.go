@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,6 @@ type prober struct {
 	opts  Options
 	mix   []Share
 	name  string
-	now   []int32 // present replicas of each workload of the mix
 
 	scenario *scenario.Scenario // the base, without the autoscalers of the mix
 	state    *cluster.State
@@ -50,9 +50,9 @@ type prober struct {
 func (p *prober) leave() { p.world, p.full = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
-	p := &prober{base: base, opts: opts, mix: mix, name: Name(mix), state: lastState(base), pending: map[types.UID]bool{}}
-	for _, share := range mix {
-		p.now = append(p.now, replicas(p.state, share.Workload))
+	p := &prober{base: base, opts: opts, mix: slices.Clone(mix), name: nameOf(mix), state: lastState(base), pending: map[types.UID]bool{}}
+	for i := range p.mix {
+		p.mix[i].Now = replicas(p.state, p.mix[i].Ref)
 	}
 	for _, pod := range p.state.Unscheduled() {
 		p.pending[pod.UID] = true
@@ -62,7 +62,7 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	p.scenario = &s
 	for _, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
-			if ref := hpa.Spec.ScaleTargetRef; share.Workload == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
+			if ref := hpa.Spec.ScaleTargetRef; share.Ref == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
 				p.autoscaled = true
 				p.scenario = p.scenario.Then(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})
@@ -73,11 +73,11 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 }
 
 // replicas returns the number of replicas of the workload.
-func replicas(state *cluster.State, owner cluster.Ref) int32 {
+func replicas(state *cluster.State, owner cluster.Ref) int {
 	for _, obj := range state.Objects() {
 		if cluster.RefTo(obj) == owner {
 			n, _ := cluster.Replicas(obj)
-			return n
+			return int(n)
 		}
 	}
 	return 0
@@ -86,9 +86,9 @@ func replicas(state *cluster.State, owner cluster.Ref) int32 {
 // scale returns the step that gives a workload of the mix the replicas of that many further units.
 func (p *prober) scale(i, units int) scenario.Step {
 	share := p.mix[i]
-	return scenario.Step{Name: fmt.Sprintf("%d-more-%s", units, share.Workload.Name), Scale: &scenario.Scale{
-		Target:   scenario.Target{Target: share.Workload.String(), Namespace: share.Workload.Namespace},
-		Replicas: p.now[i] + int32(units*share.Proportion),
+	return scenario.Step{Name: fmt.Sprintf("%d-more-%s", units, share.Name), Scale: &scenario.Scale{
+		Target:   scenario.Target{Target: share.String(), Namespace: share.Namespace},
+		Replicas: int32(share.Now + units*share.Proportion),
 	}}
 }
 
@@ -194,14 +194,14 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		}
 	}
 	missing := 0
-	for i, share := range p.mix {
-		missing += max(0, int(p.now[i])+units*share.Proportion-bound[share.Workload])
+	for _, share := range p.mix {
+		missing += max(0, share.Now+units*share.Proportion-bound[share.Ref])
 	}
 	if missing > 0 && v.refused == nil {
 		// They were waiting before, or their controller holds them back until another has a node.
 		for i := range last.Pending {
 			for _, share := range p.mix {
-				if v.refused == nil && owner(last.Pending[i].Pod) == share.Workload {
+				if v.refused == nil && owner(last.Pending[i].Pod) == share.Ref {
 					v.refused = &last.Pending[i]
 				}
 			}

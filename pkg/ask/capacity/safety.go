@@ -8,7 +8,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -16,33 +15,39 @@ import (
 // Safety is whether everything comes back as the cluster is, whichever domain of a level fails.
 type Safety struct {
 	// Level is the topology key; Domains the number of domains that were lost, one at a time.
-	Level   string
-	Domains int
+	Level   string `json:"level"`
+	Domains int    `json:"domains"`
+	// Safe means that every pod that had a node gets another. Unreplaced is the largest number of pods that nothing replaces in one failure;
+	// they need no room.
+	Safe       bool `json:"safe"`
+	Unreplaced int  `json:"unreplaced,omitempty"`
 	// Unsafe are the failures that leave more pods Pending.
-	Unsafe []Unsafe
-	// Lacks are the nodes to add so that all these pods fit; empty if none are needed or none help.
-	Lacks []Lack
-	// Unreplaced is the largest number of pods that nothing replaces in one failure; they need no room.
-	Unreplaced int
+	Unsafe []Unsafe `json:"unsafe,omitempty"`
+	// Lacks are the nodes to add so that all these pods fit; missing if none are needed or none help.
+	Lacks []Lack `json:"lacks,omitempty"`
 }
 
 // Unsafe is a failure that leaves pods Pending.
 type Unsafe struct {
-	Domain string
-	// Pods is how many, Refused the first of them; Still is how many of them more nodes would not place.
-	Pods, Still int
-	Refused     *placement.Pending
+	Domain string `json:"domain"`
+	Pods   int    `json:"pods"`
+	// Still is how many of the pods no number of nodes of one group in one zone would place.
+	Still int `json:"still,omitempty"`
+	// Pod is the first of the pods, as namespace/name, and Message kube-scheduler's FailedScheduling text for it.
+	Pod     string `json:"pod"`
+	Message string `json:"message,omitempty"`
 }
 
 // Lack is a number of nodes of a group that a zone lacks.
 type Lack struct {
-	Group, Zone string
-	Nodes       int
+	Group string `json:"group"`
+	Zone  string `json:"zone,omitempty"`
+	Nodes int    `json:"nodes"`
 }
 
 // Safe returns, for each level of which a domain may fail, whether every pod that has a node after the last step of the result comes back,
-// and the fewest nodes of one group in one zone, for each failure in turn, with which it does. If the context ends, it returns the levels known
-// by then, and the result says that it is partial.
+// and if not, for each failure in turn, the fewest nodes of one group in one zone with which it does. If the context ends, it returns the levels
+// known by then, and the result says that it is partial.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
 	w, err := simulation.NewWorld(base.Scenario)
 	if err != nil {
@@ -82,9 +87,12 @@ func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error
 	s := &Safety{Level: r.level, Domains: len(failures), Unreplaced: unreplaced(failures)}
 	for _, f := range failures {
 		if stranded := f.Recovery.Stranded; len(stranded) > 0 {
-			s.Unsafe = append(s.Unsafe, Unsafe{Domain: f.Domains[0], Pods: len(stranded), Refused: &stranded[0]})
+			unsafe := Unsafe{Domain: f.Domains[0], Pods: len(stranded)}
+			unsafe.Pod, unsafe.Message = stranded[0].Said()
+			s.Unsafe = append(s.Unsafe, unsafe)
 		}
 	}
+	s.Safe = len(s.Unsafe) == 0
 	for i := range s.Unsafe {
 		if state, err = r.add(ctx, state, s, &s.Unsafe[i]); err != nil {
 			return nil, err
@@ -96,7 +104,7 @@ func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error
 // add returns the cluster with the nodes that the failure lacks: of the first group that helps entirely, or else of the one that helps the
 // most, in the zone where the fewest do.
 func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsafe *Unsafe) (*cluster.State, error) {
-	left, err := r.stranded(ctx, state, unsafe.Domain)
+	pending, err := r.stranded(ctx, state, unsafe.Domain)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +113,7 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 		return nil, err
 	}
 	best, lack := state, Lack{}
-	unsafe.Still = left
+	unsafe.Still = pending
 	for _, group := range groups {
 		if group.Kept || unsafe.Still == 0 {
 			continue
@@ -115,11 +123,11 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 			if len(zone.Nodes) == 0 {
 				continue // it fails, too
 			}
-			more, n, still, err := r.fewest(ctx, state, group.Name, &zone, unsafe.Domain, left)
+			more, n, still, err := r.fewest(ctx, state, group.Name, &zone, unsafe.Domain, pending)
 			if err != nil {
 				return nil, err
 			}
-			if still < unsafe.Still || still < left && still == unsafe.Still && n < lack.Nodes {
+			if still < unsafe.Still || still < pending && still == unsafe.Still && n < lack.Nodes {
 				best, lack, unsafe.Still = more, Lack{group.Name, zone.Name, n}, still
 			}
 		}
@@ -131,7 +139,7 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 }
 
 // fewest finds how few more nodes in the zone help as much as one for each of the stranded pods does.
-func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string, zone *Zone, domain string, left int) (best *cluster.State, n, still int, err error) {
+func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string, zone *ZoneNodes, domain string, pending int) (best *cluster.State, n, still int, err error) {
 	try := func(n int) (*cluster.State, int, error) {
 		r.tried++
 		if r.opts.Progress != nil {
@@ -146,10 +154,10 @@ func (r *rescue) fewest(ctx context.Context, state *cluster.State, group string,
 		still, err := r.stranded(ctx, more, domain)
 		return more, still, err
 	}
-	if best, still, err = try(left); err != nil || still == left {
-		return best, left, still, err
+	if best, still, err = try(pending); err != nil || still == pending {
+		return best, pending, still, err
 	}
-	low, high := 0, left
+	low, high := 0, pending
 	for high-low > 1 {
 		middle := (low + high) / 2
 		more, rest, err := try(middle)

@@ -95,9 +95,10 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 
 // refuse records why a count does not fit.
 func (l *Limit) refuse(v *verdict) {
-	l.Domain, l.Stranded, l.Refused, l.Words = v.domain, v.stranded, v.refused, v.words
+	l.Domain, l.Stranded, l.Why = v.domain, v.stranded, v.words
+	l.Pod, l.Message = v.refused.Said()
 	if v.refused != nil {
-		l.Bindings = bindings(v.refused, v.lost)
+		l.Binds = bindings(v.refused, v.lost)
 	}
 }
 

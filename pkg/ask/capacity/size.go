@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -29,44 +28,86 @@ type SizeOptions struct {
 	Less bool
 }
 
-// Sizing is the cheapest cluster on which everything is placed, or comes back.
+// Sizing is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
 type Sizing struct {
-	Groups []Group
-	// Counts are the nodes by group and zone, in the order of Groups; nil if no numbers suffice.
-	Counts [][]int
-	// Priced means that costs are from the annotations of the nodes that may change; otherwise they are numbers of nodes. Cost is the cost
-	// of all nodes that may change, Before that of the scenario's own.
-	Priced       bool
-	Cost, Before float64
-	// Proven means that every cheaper cluster was tried, or has too few resources. Tried is the number tried.
-	Proven bool
-	Tried  int
+	// Found says whether there is one. If not, Fewer holds what happens on the largest that was tried.
+	Found bool `json:"found"`
+	// Survive are the topology keys of which any one domain may fail, and Mode is how its nodes fail.
+	Survive []string `json:"survive,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	// Safety is whether everything comes back as the cluster is, for each of these; see Safe.
+	Safety []Safety `json:"safety,omitempty"`
+	// Groups are the groups of nodes.
+	Groups []Group `json:"groups"`
+	// Even means that a group has the same number of nodes in each of its zones.
+	Even bool `json:"even,omitempty"`
+	// Uneven is a cluster of fewer or cheaper nodes that suffices, too, if numbers may differ from zone to zone; missing if none was found.
+	// There may be others of fewer still.
+	Uneven *Cheaper `json:"uneven,omitempty"`
+	// Nodes is the number of nodes of the groups that may change, and Before how many of them the scenario has.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+	// Cost is what these nodes cost per hour, and CostBefore what those of the scenario do; missing if not all have a price, and the fewest
+	// nodes were searched.
+	Cost       *float64 `json:"cost,omitempty"`
+	CostBefore *float64 `json:"costBefore,omitempty"`
+	// Proven means that every cheaper cluster was tried, or has too few resources. Otherwise the search reached its bound.
+	Proven bool `json:"proven"`
+	// Tried is how many clusters were tried.
+	Tried int `json:"tried"`
 	// Unbound is the number of pods that had nodes and were placed again.
-	Unbound int
+	Unbound int `json:"unbound,omitempty"`
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
-	Foreign int
+	Foreign int `json:"foreign,omitempty"`
 	// Aside are the pods that were set aside, since no number of these nodes would place them, or bring them back.
-	Aside []Aside
-	// Fewer is what happens with one node fewer, for each number that can be lowered. If no numbers suffice, it is what happens with the
-	// largest that were tried.
-	Fewer []Fewer
-	// Uneven are fewer or cheaper nodes that do, too, by group and zone, with as many in one zone of a group as it takes; nil if none were
-	// found, or the numbers may differ anyway. UnevenCost is their cost. There may be fewer still.
-	Uneven     [][]int
-	UnevenCost float64
+	Aside []Aside `json:"aside,omitempty"`
+	// Fewer is what goes wrong with one node fewer, for each number that can be lowered.
+	Fewer []Fewer `json:"fewer,omitempty"`
 	// Partial says how far a search came that was interrupted; empty for a whole one.
-	Partial string
+	Partial string `json:"-"`
+}
+
+// Group is a number of nodes that are alike.
+type Group struct {
+	Name string `json:"name"`
+	// Kept means that its nodes stay as they are.
+	Kept bool `json:"kept,omitempty"`
+	// Price is what a node costs per hour; missing if that is not known.
+	Price *float64 `json:"price,omitempty"`
+	// Zones are its nodes by zone.
+	Zones []Zone `json:"zones"`
+}
+
+// Zone is a number of nodes of a group in a zone.
+type Zone struct {
+	// Zone is the zone; missing for nodes without one.
+	Zone string `json:"zone,omitempty"`
+	// Nodes is the number found, and Before that of the scenario.
+	Nodes  int `json:"nodes"`
+	Before int `json:"before"`
+}
+
+// Cheaper is a cluster whose numbers differ from zone to zone.
+type Cheaper struct {
+	// Nodes and Cost are those of the groups that may change.
+	Nodes int      `json:"nodes"`
+	Cost  *float64 `json:"cost,omitempty"`
+	// Groups are the groups that may change.
+	Groups []Group `json:"groups"`
 }
 
 // Fewer is what goes wrong on a smaller cluster.
 type Fewer struct {
-	// Group has one node fewer, in Zone, or in each of its zones if that is empty.
-	Group, Zone string
-	// Level and Domain are the failure that is not survived; empty if pods have no node even without a failure.
-	Level, Domain string
-	// Stranded is the number of pods without a node, and Refused the first of them.
-	Stranded int
-	Refused  *placement.Pending
+	// Group has one node fewer, in Zone, or in each of its zones if that is missing.
+	Group string `json:"group,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+	// Level and Domain are the failure that is not survived; missing if pods have no node even without a failure.
+	Level  string `json:"level,omitempty"`
+	Domain string `json:"domain,omitempty"`
+	// Stranded is the number of pods without a node, Pod the first of them as namespace/name, and Message kube-scheduler's text.
+	Stranded int    `json:"stranded"`
+	Pod      string `json:"pod"`
+	Message  string `json:"message,omitempty"`
 }
 
 // Size finds the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back whichever
@@ -108,7 +149,8 @@ type sizer struct {
 	scenario *scenario.Scenario
 	opts     SizeOptions
 	world    world.World
-	groups   []Group
+	groups   []NodeGroup
+	priced   bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers  []number
 	rest     []cluster.Object
 	sizing   Sizing
@@ -123,7 +165,7 @@ func (z *sizer) prepare() error {
 	groups, err := Groups(z.scenario)
 	problems := []error{err}
 	for _, name := range z.opts.Groups {
-		if !slices.ContainsFunc(groups, func(g Group) bool { return g.Name == name }) {
+		if !slices.ContainsFunc(groups, func(g NodeGroup) bool { return g.Name == name }) {
 			var names []string
 			for _, g := range groups {
 				names = append(names, g.Name)
@@ -145,6 +187,7 @@ func (z *sizer) prepare() error {
 		}
 		priced = priced && (g.Kept || g.Priced)
 	}
+	before := 0.0
 	for i := range groups {
 		if groups[i].Kept {
 			continue
@@ -153,10 +196,12 @@ func (z *sizer) prepare() error {
 		if priced {
 			price = groups[i].Price
 		}
+		z.sizing.Even = z.sizing.Even || !z.opts.Free && len(groups[i].Zones) > 1
 		var all []int
 		for zone := range groups[i].Zones {
 			all = append(all, zone)
-			z.sizing.Before += price * float64(len(groups[i].Zones[zone].Nodes))
+			z.sizing.Before += len(groups[i].Zones[zone].Nodes)
+			before += price * float64(len(groups[i].Zones[zone].Nodes))
 			if z.opts.Free {
 				z.numbers = append(z.numbers, number{i, []int{zone}, price})
 			}
@@ -171,7 +216,14 @@ func (z *sizer) prepare() error {
 	if err := errors.Join(problems...); err != nil {
 		return &InputError{err}
 	}
-	z.groups, z.sizing.Groups, z.sizing.Priced = groups, groups, priced
+	z.groups, z.priced = groups, priced
+	z.sizing.Groups, _ = z.sized(nil)
+	if z.sizing.Survive = z.opts.Survive; len(z.opts.Survive) > 0 {
+		z.sizing.Mode = string(z.opts.Mode)
+	}
+	if priced {
+		z.sizing.CostBefore = &before
+	}
 	z.afreshAll()
 	return nil
 }
@@ -207,6 +259,37 @@ func (z *sizer) counts(point []int) [][]int {
 		}
 	}
 	return counts
+}
+
+// sized returns the groups with these nodes, by group and zone, and how many of them may change. Nil is for none.
+func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
+	for i, of := range z.groups {
+		g := Group{Name: of.Name, Kept: of.Kept}
+		if of.Priced {
+			g.Price = &of.Price
+		}
+		for j, zone := range of.Zones {
+			in := Zone{Zone: zone.Name, Before: len(zone.Nodes)}
+			if counts != nil {
+				in.Nodes = counts[i][j]
+			}
+			if !g.Kept {
+				nodes += in.Nodes
+			}
+			g.Zones = append(g.Zones, in)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nodes
+}
+
+// costOf returns the cost of the nodes of a point; nil without prices.
+func (z *sizer) costOf(point []int) *float64 {
+	if !z.priced {
+		return nil
+	}
+	cost := z.cost(point)
+	return &cost
 }
 
 func (z *sizer) with(point []int) *scenario.Scenario {
@@ -278,7 +361,8 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	if found, err = z.lower(ctx, found); err == nil {
 		found, err = z.cheapest(ctx, found)
 	}
-	z.sizing.Counts, z.sizing.Cost = z.counts(found), z.cost(found)
+	z.sizing.Found, z.sizing.Cost = true, z.costOf(found)
+	z.sizing.Groups, z.sizing.Nodes = z.sized(z.counts(found))
 	if err != nil {
 		return z.partly(ctx, err)
 	}
@@ -301,21 +385,21 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 			z.sizing.Fewer = append(z.sizing.Fewer, fewer)
 		}
 	}
-	if err := z.uneven(ctx); err != nil {
+	if err := z.uneven(ctx, found); err != nil {
 		return z.partly(ctx, err)
 	}
 	return &z.sizing, nil
 }
 
 // uneven lowers the numbers that were found zone by zone, so that the answer says what it costs to keep the zones of a group equal.
-func (z *sizer) uneven(ctx context.Context) error {
+func (z *sizer) uneven(ctx context.Context, even []int) error {
 	free := *z
 	free.numbers, free.known = nil, map[string][]lack{}
 	var found []int
-	for _, number := range z.numbers {
+	for i, number := range z.numbers {
 		for _, zone := range number.zones {
 			free.numbers = append(free.numbers, number.in(zone))
-			found = append(found, z.sizing.Counts[number.group][zone])
+			found = append(found, even[i])
 		}
 	}
 	if len(free.numbers) == len(z.numbers) || z.sizing.Tried >= z.opts.Most {
@@ -323,8 +407,9 @@ func (z *sizer) uneven(ctx context.Context) error {
 	}
 	found, err := free.lower(ctx, found)
 	z.sizing.Tried = free.sizing.Tried
-	if cost := free.cost(found); cost < z.sizing.Cost {
-		z.sizing.Uneven, z.sizing.UnevenCost = free.counts(found), cost
+	if free.cost(found) < z.cost(even) {
+		groups, nodes := free.sized(free.counts(found))
+		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
 	}
 	return err
 }

@@ -24,6 +24,34 @@ func size(t *testing.T, s *scenario.Scenario, opts capacity.SizeOptions) *capaci
 	return sizing
 }
 
+// counts are the nodes of each group by zone; nil if no numbers suffice.
+func counts(sizing *capacity.Sizing) [][]int {
+	if !sizing.Found {
+		return nil
+	}
+	return byZone(sizing.Groups)
+}
+
+func byZone(groups []capacity.Group) [][]int {
+	var all [][]int
+	for _, g := range groups {
+		var zones []int
+		for _, z := range g.Zones {
+			zones = append(zones, z.Nodes)
+		}
+		all = append(all, zones)
+	}
+	return all
+}
+
+// cost is that of the nodes, or without prices their number.
+func cost(price *float64, nodes int) float64 {
+	if price == nil {
+		return float64(nodes)
+	}
+	return *price
+}
+
 func TestSize(t *testing.T) {
 	// A small node holds 2 pods for 0.3, a large one 6 for 0.8.
 	const two = `{"nodeGroups": [{"name": "small", "count": 1, "cpu": 2, "memory": "32Gi", "pricePerHour": 0.3},
@@ -55,13 +83,13 @@ func TestSize(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sizing := size(t, scenarioOf(t, test.world, deployment("web", test.replicas, "1", "1Gi", test.more)), test.opts)
-			if diff := cmp.Diff(test.want, sizing.Counts); diff != "" {
+			if diff := cmp.Diff(test.want, counts(sizing)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if sizing.Cost != test.cost || !sizing.Proven {
-				t.Errorf("cost %v, proven %t; want %v, true", sizing.Cost, sizing.Proven, test.cost)
+			if got := cost(sizing.Cost, sizing.Nodes); got != test.cost || !sizing.Proven {
+				t.Errorf("cost %v, proven %t; want %v, true", got, sizing.Proven, test.cost)
 			}
-			if len(sizing.Fewer) == 0 || sizing.Fewer[0].Stranded != test.fewer || sizing.Fewer[0].Refused.Message == "" {
+			if len(sizing.Fewer) == 0 || sizing.Fewer[0].Stranded != test.fewer || sizing.Fewer[0].Message == "" {
 				t.Errorf("with one node fewer: %+v; want %d pods without a node", sizing.Fewer, test.fewer)
 			}
 		})
@@ -86,8 +114,13 @@ func TestSizeUneven(t *testing.T) {
 		{"they may differ", 13, "1", capacity.SizeOptions{Free: true}, nil, 0},
 	} {
 		sizing := size(t, scenarioOf(t, three, deployment("web", test.replicas, test.cpu, "1Mi", "")), test.opts)
-		if diff := cmp.Diff(test.want, sizing.Uneven); diff != "" || sizing.UnevenCost != test.cost {
-			t.Errorf("%s: cost %v, want %v, nodes (-want +got)\n%s", test.name, sizing.UnevenCost, test.cost, diff)
+		uneven := &capacity.Cheaper{}
+		if sizing.Uneven != nil {
+			uneven = sizing.Uneven
+		}
+		got := cost(uneven.Cost, uneven.Nodes)
+		if diff := cmp.Diff(test.want, byZone(uneven.Groups)); diff != "" || got != test.cost {
+			t.Errorf("%s: cost %v, want %v, nodes (-want +got)\n%s", test.name, got, test.cost, diff)
 		}
 	}
 }
@@ -95,8 +128,8 @@ func TestSizeUneven(t *testing.T) {
 // A pod that is larger than any node fits on no number of them.
 func TestSizeFindsNone(t *testing.T) {
 	sizing := size(t, scenarioOf(t, three, deployment("web", 1, "5", "1Gi", "")), capacity.SizeOptions{})
-	if sizing.Counts != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 || sizing.Tried != 1 {
-		t.Errorf("found %v, %+v after %d; want none, and the pod that has no node, at once", sizing.Counts, sizing.Fewer, sizing.Tried)
+	if counts(sizing) != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 || sizing.Tried != 1 {
+		t.Errorf("found %v, %+v after %d; want none, and the pod that has no node, at once", counts(sizing), sizing.Fewer, sizing.Tried)
 	}
 }
 
@@ -133,7 +166,7 @@ func TestSizeSetsAside(t *testing.T) {
 		if diff := cmp.Diff(test.want, strings.Join(aside, ", ")); diff != "" {
 			t.Errorf("%s: set aside (-want +got):\n%s", test.name, diff)
 		}
-		if diff := cmp.Diff(test.size, sizing.Counts); diff != "" {
+		if diff := cmp.Diff(test.size, counts(sizing)); diff != "" {
 			t.Errorf("%s: nodes (-want +got):\n%s", test.name, diff)
 		}
 	}
@@ -147,8 +180,8 @@ func TestSizeReportsItsBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sizing.Counts == nil || sizing.Proven {
-		t.Errorf("counts %v, proven %t; want some, unproven", sizing.Counts, sizing.Proven)
+	if counts(sizing) == nil || sizing.Proven {
+		t.Errorf("counts %v, proven %t; want some, unproven", counts(sizing), sizing.Proven)
 	}
 }
 

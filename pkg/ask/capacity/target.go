@@ -49,7 +49,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	for _, name := range workloads {
 		owner, err := named(state, known, name)
 		problems = append(problems, err)
-		asked = append(asked, []Share{{owner, 1}})
+		asked = append(asked, []Share{{Ref: owner, Proportion: 1}})
 	}
 	for _, mix := range mixes {
 		shares, err := parseMix(state, known, mix)
@@ -61,7 +61,7 @@ func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 			return nil, errors.New("the cluster has no Deployment, ReplicaSet, StatefulSet or ReplicationController to add replicas to; give one")
 		}
 		for _, owner := range known {
-			asked = append(asked, []Share{{owner, 1}})
+			asked = append(asked, []Share{{Ref: owner, Proportion: 1}})
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -87,11 +87,11 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 			}
 		}
 		owner, err := named(state, known, name)
-		if err == nil && slices.ContainsFunc(shares, func(s Share) bool { return s.Workload == owner }) {
+		if err == nil && slices.ContainsFunc(shares, func(s Share) bool { return s.Ref == owner }) {
 			err = fmt.Errorf("mix %q: %s is given twice", mix, name)
 		}
 		problems = append(problems, err)
-		shares = append(shares, Share{owner, proportion})
+		shares = append(shares, Share{Ref: owner, Proportion: proportion})
 	}
 	return shares, errors.Join(problems...)
 }

@@ -42,13 +42,13 @@ func (f *finder) together() [][]int {
 // joins reports whether the mix is a workload that may be tried with others. What StatefulSets lose is not always replaced, and would be
 // counted for the others.
 func (p *prober) joins() bool {
-	return p.size() == 1 && p.zero != nil && p.mix[0].Workload.Kind != "StatefulSet"
+	return p.size() == 1 && p.zero != nil && p.mix[0].Kind != "StatefulSet"
 }
 
 // ruled reports whether the first workload has a hard rule on which pods are near it.
 func (p *prober) ruled() bool {
 	for _, obj := range p.state.Objects() {
-		if cluster.RefTo(obj) == p.mix[0].Workload {
+		if cluster.RefTo(obj) == p.mix[0].Ref {
 			return slices.ContainsFunc(rule.Of(&podOf(obj).Spec), func(r rule.Rule) bool {
 				return r.Hard && slices.Contains([]rule.Kind{rule.AntiAffinity, rule.Affinity, rule.Spread}, r.Kind)
 			})

@@ -50,7 +50,7 @@ func TestTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := func(together bool) []Answer {
+	answers := func(together bool) []Mix {
 		f := newFinder(base, mixes, Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Unreachable, UpTo: 15})
 		f.large = together
 		if err := f.find(t.Context()); err != nil {
@@ -59,12 +59,12 @@ func TestTogether(t *testing.T) {
 		return f.answers
 	}
 	got := answers(true)
-	if diff := cmp.Diff(answers(false), got, cmpopts.IgnoreFields(Limit{}, "Probes", "Refused"), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(answers(false), got, cmpopts.IgnoreFields(Limit{}, "Probes"), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-each alone +together)\n%s", diff)
 	}
 	tries := map[string]int{}
 	for _, answer := range got {
-		tries[Name(answer.Of)] = answer.Survive[0].Probes
+		tries[answer.Name] = answer.Survive[0].Probes
 	}
 	for name, want := range map[string]bool{"app-00": true, "app-10": true, "pinned": false, "web": false} {
 		if (tries["deployment/"+name] == 1) != want {

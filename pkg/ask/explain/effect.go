@@ -13,30 +13,39 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Effect is what one rule of a workload's pods changes in a step: the step as it is, against the step without the rule.
 type Effect struct {
-	Rule rule.Rule
+	// Rule is the rule, in words; Path is its place in the pod's spec.
+	Rule string `json:"rule"`
+	Path string `json:"path"`
+	// Words say what the rule changes.
+	Words string `json:"words"`
 	// Decides reports whether anything differs without the rule, even in another workload.
-	Decides bool
+	Decides bool `json:"decides"`
 	// Moved are the pods of the workload that are elsewhere without the rule, and Others those of other workloads. Names change with the
 	// template, so the n-th pod of a workload, in order of arrival, is compared with its n-th pod without the rule.
-	Moved, Others []Move
+	Moved  []Move `json:"moved,omitempty"`
+	Others []Move `json:"others,omitempty"`
 	// SameNodes means that the workload has the same number of pods on each node without the rule: moved pods only changed places.
-	SameNodes bool
+	SameNodes bool `json:"sameNodes"`
 	// Pending is the number of the step's Pending pods with the rule, PendingWithout without it.
-	Pending, PendingWithout int
+	Pending        int `json:"pending"`
+	PendingWithout int `json:"pendingWithout"`
 	// Selected is how many of the workload's own pods, out of Pods, the selector of anti-affinity or a spread constraint matches. A rule
 	// that selects none keeps none apart. Both are 0 for other rules.
-	Selected, Pods int
+	Selected int `json:"selected"`
+	Pods     int `json:"pods,omitempty"`
 }
 
 // Move is a pod that is on another node. An empty node means that the pod is Pending or does not exist.
 type Move struct {
 	// Pod is the pod's name with the rule, or without it if it only exists then.
-	Pod      string
-	From, To string
+	Pod  string `json:"pod"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 }
 
 // Effects returns what each rule of the owner's pods does in the step, in the order of the spec: the scenario runs again up to the step,
@@ -67,7 +76,7 @@ func Effects(ctx context.Context, result *simulation.Result, step string, owner 
 }
 
 func compare(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Effect {
-	e := Effect{Rule: r, Pending: len(with.Pending), PendingWithout: len(without.Pending)}
+	e := Effect{Rule: r.String(), Path: r.Path, Pending: len(with.Pending), PendingWithout: len(without.Pending)}
 	before, after := podsOf(with.State), podsOf(without.State)
 	e.Moved = moves(before[owner], after[owner])
 	e.SameNodes = maps.Equal(perNode(before[owner]), perNode(after[owner]))
@@ -78,7 +87,36 @@ func compare(r rule.Rule, owner cluster.Ref, with, without *simulation.Step) Eff
 	}
 	e.Selected, e.Pods = selected(r, before[owner])
 	e.Decides = len(e.Moved)+len(e.Others) > 0 || e.Pending != e.PendingWithout
+	e.Words = e.text()
 	return e
+}
+
+// text says what the rule changes.
+func (e *Effect) text() string {
+	if e.Selected < e.Pods {
+		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, words.Count(e.Pods, "pod"))
+	}
+	return e.outcome()
+}
+
+func (e *Effect) outcome() string {
+	if !e.Decides {
+		return "is present and decides nothing: without it every pod of the step is where it is now"
+	}
+	if e.SameNodes && len(e.Others) == 0 && e.Pending == e.PendingWithout {
+		return fmt.Sprintf("decides only which pod is where: without it every node has as many of them, and %s changed places", words.Pick(len(e.Moved), "1 pod has", fmt.Sprintf("%d pods have", len(e.Moved))))
+	}
+	var parts []string
+	if len(e.Moved) > 0 {
+		parts = append(parts, fmt.Sprintf("%s of the workload %s elsewhere", words.Count(len(e.Moved), "pod"), words.Pick(len(e.Moved), "is", "are")))
+	}
+	if len(e.Others) > 0 {
+		parts = append(parts, fmt.Sprintf("%s of other workloads %s elsewhere", words.Count(len(e.Others), "pod"), words.Pick(len(e.Others), "is", "are")))
+	}
+	if e.Pending != e.PendingWithout {
+		parts = append(parts, fmt.Sprintf("%s Pending instead of %d", words.Is(e.PendingWithout, "pod"), e.Pending))
+	}
+	return "decides: without it " + words.And(parts)
 }
 
 // selected counts the pods that a rule for keeping pods apart selects.

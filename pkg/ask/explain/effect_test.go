@@ -35,7 +35,7 @@ func tell(t *testing.T, result *simulation.Result, step, owner string) []told {
 	}
 	var all []told
 	for _, e := range effects {
-		all = append(all, told{e.Rule.String(), e.Decides, moves(e.Moved), moves(e.Others), e.SameNodes, e.Pending, e.PendingWithout})
+		all = append(all, told{e.Rule, e.Decides, moves(e.Moved), moves(e.Others), e.SameNodes, e.Pending, e.PendingWithout})
 	}
 	return all
 }
@@ -125,10 +125,10 @@ func TestEffectsNamePodsAsTheyAre(t *testing.T) {
 	}
 	pods := podsOf(result.Steps[0].State)
 	want := []Effect{{
-		Rule:    rule.Rule{Path: "nodeSelector", Kind: rule.NodeSelector, Hard: true, Selector: "disk=ssd"},
-		Decides: true,
-		Moved:   []Move{{Pod: pods[deployment("first")][0].Name, From: "n2", To: "n1"}},
-		Others:  []Move{{Pod: pods[deployment("second")][0].Name, From: "n1", To: "n2"}},
+		Rule: rule.Rule{Path: "nodeSelector", Kind: rule.NodeSelector, Hard: true, Selector: "disk=ssd"}.String(), Path: "nodeSelector", Decides: true,
+		Words:  "decides: without it 1 pod of the workload is elsewhere and 1 pod of other workloads is elsewhere",
+		Moved:  []Move{{Pod: pods[deployment("first")][0].Name, From: "n2", To: "n1"}},
+		Others: []Move{{Pod: pods[deployment("second")][0].Name, From: "n1", To: "n2"}},
 	}}
 	if diff := cmp.Diff(want, effects); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)

@@ -54,11 +54,7 @@ func flipsIn(ctx context.Context, config *sched.Config, m *cluster.Member, place
 	native, cycle := *placed, *placed.Cycle
 	native.Pod, native.Cycle = m.Native(placed.Pod), &cycle
 	_, native.Node = cluster.Apart(placed.Node)
-	if placed.RunnerUp != nil {
-		other := *placed.RunnerUp
-		_, other.Node = cluster.Apart(other.Node)
-		native.RunnerUp = &other
-	}
+	_, native.RunnerUp = cluster.Apart(placed.RunnerUp)
 	cycle.Candidates = slices.Clone(cycle.Candidates)
 	for i := range cycle.Candidates {
 		_, cycle.Candidates[i].Node = cluster.Apart(cycle.Candidates[i].Node)

@@ -87,7 +87,7 @@ func TestTakings(t *testing.T) {
 			var got []string
 			for _, taking := range takings {
 				var targets []string
-				for _, target := range taking.Targets {
+				for _, target := range taking.Clusters {
 					targets = append(targets, fmt.Sprintf("%s %d", target.Cluster, target.Replicas))
 				}
 				got = append(got, taking.Change+" → "+strings.Join(targets, ", "))

@@ -18,12 +18,13 @@ import (
 // Fix is a single change that places Pending pods of a workload.
 type Fix struct {
 	// Change describes the change.
-	Change string
+	Change string `json:"change"`
 	// Pending is the number of the step's Pending pods after the change, and OfWorkload how many of them belong to the workload.
-	Pending, OfWorkload int
+	Pending    int `json:"pending"`
+	OfWorkload int `json:"ofWorkload"`
 	// Node is where the pod's counterpart goes: the node of the n-th pod of the workload's latest revision, if the pod is now its n-th. It
-	// is empty if that pod is still Pending, or does not exist.
-	Node string
+	// is missing if that pod is still Pending, or does not exist.
+	Node string `json:"node,omitempty"`
 }
 
 // Fixes returns the single changes that help a Pending pod of the step, and descriptions of those that were tried and do not. Each was

@@ -29,14 +29,16 @@ const (
 // Flip is the smallest change of one thing that would have sent a pod elsewhere: its node is then no longer among the best, however ties
 // are decided. Each was verified by scheduling the pod again, on the cluster as it was.
 type Flip struct {
-	Of Dimension
-	// Subject describes what changes; From is its value, To the nearest value that sends the pod elsewhere, or "" if none of those searched
-	// does.
-	Subject, From, To string
-	// Node is where the pod then goes; "" if it gets none.
-	Node string
+	// Of is what changes, and Subject describes it.
+	Of      Dimension `json:"of" jsonschema:"enum=term,enum=plugin,enum=capacity"`
+	Subject string    `json:"subject"`
+	// From is the value as it is, and To the nearest one that sends the pod elsewhere; missing if none of those searched does.
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
+	// Node is where the pod then goes; missing if it gets none.
+	Node string `json:"node,omitempty"`
 	// Searched describes the values that were tried.
-	Searched string
+	Searched string `json:"searched"`
 }
 
 const (
@@ -236,10 +238,10 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 			return nil, err
 		}
 		flips = append(flips, *flip)
-		if f.placed.RunnerUp == nil {
+		if f.placed.RunnerUp == "" {
 			continue
 		}
-		if flip, err = f.size(ctx, f.placed.RunnerUp.Node, name, +1); err != nil {
+		if flip, err = f.size(ctx, f.placed.RunnerUp, name, +1); err != nil {
 			return nil, err
 		}
 		flips = append(flips, *flip)

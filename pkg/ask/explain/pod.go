@@ -22,17 +22,17 @@ type Pod struct {
 	// Step is the step in which the scheduler considered the pod.
 	Step  string
 	Owner cluster.Ref
-	// Runs is the node that the pod came with, as in a dump, so that it was placed again to get the scheduler's present verdict; "" for a
+	// Runs is the node that the pod came with, as in a dump. Such a pod was placed again to get the scheduler's present verdict. It is "" for a
 	// pod that the scheduler considered in the step.
 	Runs string
 	// Placed is how the pod got its node, with its full cycle; Pending is why it got none. One of them is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
-	// Flips are what would have sent it elsewhere, and Effects what its rules do in the step.
+	// Flips are the changes that would have sent it elsewhere, and Effects what each of its rules changes in the step.
 	Flips   []Flip
 	Effects []Effect
-	// Fixes are what would place it, and Tried what would not; only for the first Pending pod of a workload, since the others have the
-	// same.
+	// Fixes are the changes that would place it, and Tried those that would not. Only the first Pending pod of a workload has them, since they
+	// are the same for the others.
 	Fixes []Fix
 	Tried []string
 	// Notes say what could not be answered, and why.
@@ -42,11 +42,11 @@ type Pod struct {
 // Question says what is asked about.
 type Question struct {
 	// Ref names a pod, an outermost owner, or a custom resource. An owner stands for its pods, and a custom resource for the pods of its
-	// workloads. Without a namespace, Ref means the only namespace that has such pods, or "default" if several have them.
+	// workloads. If Ref has no namespace, it is the one that has such pods, or "default" if several have them.
 	cluster.Ref
 	// Step is the step in which the scheduler considered them. Default: the last such step.
 	Step string
-	// Most is how many pods are explained: the first ones, including the first Pending one. 0 means all.
+	// Most is the largest number of pods to explain; 0 means no limit. If not all are explained, the first Pending one is among them.
 	Most int
 }
 

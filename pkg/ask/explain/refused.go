@@ -17,9 +17,9 @@ import (
 // Taking is a single change with which Karmada takes a workload that it refuses.
 type Taking struct {
 	// Change describes the change.
-	Change string
-	// Targets are the clusters that the workload then gets.
-	Targets []federation.Target
+	Change string `json:"change"`
+	// Clusters are the clusters that the workload then gets, with their replicas; 0 if these are not counted.
+	Clusters []federation.Target `json:"clusters"`
 }
 
 // Takings returns the single changes to a workload that Karmada refuses, or to what its policy says of it alone, with which Karmada takes it, and

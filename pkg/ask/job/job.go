@@ -30,7 +30,8 @@ type Sweep struct {
 	Version string
 	// Shards is how many pods share the points, at least 1, and Parallelism how many of them run at once.
 	Shards, Parallelism int
-	// Files are the scenario's files, its own file first. Only that one is needed if ScenarioClaim, a PersistentVolumeClaim, holds them.
+	// Files lists the scenario's files, the scenario file first. If ScenarioClaim, a PersistentVolumeClaim, holds them, only the first is
+	// needed.
 	Files         []File
 	ScenarioClaim string
 	// Options are further arguments of simulate sweep that change its results.
@@ -42,8 +43,8 @@ type Sweep struct {
 // Scenario returns the path of the scenario's file.
 func (s *Sweep) Scenario() string { return s.Files[0].Path }
 
-// MaxFailed returns how many shards may fail before the others are stopped. One that fails does not affect them; if more than an eighth
-// fail, there is a common cause, and the others will fail, too.
+// MaxFailed returns how many shards may fail before the others are stopped. A failed shard does not affect the others. But if more than an
+// eighth fail, they probably have a common cause, and the others will fail, too.
 func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
 
 // File is a file of the scenario. Its path is relative to the volume's folder, with slashes.
@@ -68,9 +69,9 @@ const (
 const index = "$(JOB_COMPLETION_INDEX)"
 
 const (
-	// retries of a shard: what fails more often is no longer bad luck.
+	// retries is how often a shard is retried. More failures are unlikely to be transient.
 	retries = 3
-	// badInput is the exit code for bad usage or input, and for a step that cannot be carried out.
+	// badInput is the exit code for bad usage or input, and for a step that cannot run.
 	badInput = 2
 	// nobody is the user of the image.
 	nobody = 65532
@@ -106,7 +107,7 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 		files = &v1.ConfigMap{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 			ObjectMeta: meta,
-			Immutable:  ptr.To(true), // all shards, and their retries, are of one scenario
+			Immutable:  ptr.To(true), // all shards, and their retries, run the same scenario
 			Data:       map[string]string{},
 		}
 		for i, file := range s.Files {
@@ -170,8 +171,8 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 	}
 }
 
-// failures returns which failed pods are retried. One that the cluster evicted does not count. One that reports bad input would report it
-// again; other shards may not, since it can concern a single point.
+// failures returns the policy for failed pods. An eviction by the cluster does not count as a failure. A pod that exits with badInput is
+// not retried, since it would fail again; other shards continue, since the error may concern a single point.
 func failures() *batchv1.PodFailurePolicy {
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 		{

@@ -36,7 +36,7 @@ var sweeps = map[string]*job.Sweep{
 		Files: files[:1], ScenarioClaim: "scenarios", ResultsClaim: "results"},
 }
 
-// The API server must accept what is written, unchanged, and find the files in it unchanged.
+// The API server must accept the manifest unchanged, and the files in it must be unchanged.
 func TestWrite(t *testing.T) {
 	for name, sweep := range sweeps {
 		t.Run(name, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The comments explain what to do with the manifest; comments fills in their braces. Without --server-side, kubectl would keep a copy of
-// the ConfigMap in an annotation, and annotations are limited to 256 KiB.
+// The comments explain how to use the manifest. The function comments fills in their braces. Without --server-side, kubectl would keep a
+// copy of the ConfigMap in an annotation, and annotations are limited to 256 KiB.
 const (
 	toApply = `# A sweep, {scenario}. Shards: {shards}, a pod each. The image must hold simulate {version}.
 #
@@ -87,7 +87,7 @@ func Write(w io.Writer, s *Sweep) error {
 	return err
 }
 
-// encode writes an object as a document, without the status that it does not have yet.
+// encode writes an object as a document without a status.
 func encode(out *bytes.Buffer, obj any) error {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -36,7 +36,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 			continue
 		}
 		field, value := limit(b)
-		f := Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
+		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
 		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
 		if field == "minAvailable" {
 			f.Fix += " in its place"
@@ -68,7 +68,7 @@ func budgetBroken(_ *look, s *subject) ([]Finding, error) {
 			}
 			loss := failure.Workloads[i]
 			field, value := limit(b)
-			found = append(found, Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
+			found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field,
 				Message: fmt.Sprintf("zone %s holds %d of the %d pods of %s, and without them the budget (%s %s) is broken: no drain goes on until they are back",
 					failure.Domains[0], loss.Lost, loss.Replicas, s.owner, field, value),
 				Fix: fmt.Sprintf("spread %s over more zones, run more replicas, or let the budget allow %d to be missing", s.owner, loss.Lost)})

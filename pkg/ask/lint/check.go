@@ -5,26 +5,28 @@ import "fmt"
 // Check is one way in which a rule may not do what it says.
 type Check struct {
 	// ID is stable, in kebab-case.
-	ID string
+	ID string `json:"id"`
 	// Severity is the highest severity of its findings.
-	Severity Severity
+	Severity Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
 	// Title briefly describes what it finds.
-	Title string
+	Title string `json:"title"`
 	// Simulated means that it checks the effect of the rules, not only the rules.
-	Simulated bool
+	Simulated bool `json:"simulated,omitempty"`
+	// Page is the address of its page.
+	Page string `json:"page"`
 
 	find    func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
 	karmada func(*control) []Finding                 // in what Karmada has; see federation.go
 }
 
-// Page returns the address of the check's page.
-func (c Check) Page() string {
-	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", c.ID)
+// Page returns the address of the page of a check, or of README.
+func Page(id string) string {
+	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", id)
 }
 
 // Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, then annotations.
 func Checks() []Check {
-	return []Check{
+	all := []Check{
 		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", find: static(single)},
 		{ID: "budget-missing", Severity: Warning, Title: "No budget covers several replicas", find: static(budgetMissing)},
 		{ID: "requests-missing", Severity: Warning, Title: "Containers request no CPU or memory", find: static(requestsMissing)},
@@ -71,6 +73,10 @@ func Checks() []Check {
 		{ID: ignoreUnknown, Severity: Warning, Title: "An annotation ignores a check that does not exist"},
 		{ID: ignoreUnused, Severity: Note, Title: "An annotation ignores a check that finds nothing"},
 	}
+	for i := range all {
+		all[i].Page = Page(all[i].ID)
+	}
+	return all
 }
 
 // static wraps a check that cannot fail.

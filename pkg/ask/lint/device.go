@@ -194,7 +194,7 @@ func deviceClaimUnused(l *look, s *subject) []Finding {
 	}
 	var found []Finding
 	unused := func(obj cluster.Object, why string) {
-		found = append(found, Finding{Object: cluster.RefTo(obj), Field: "metadata.name", Message: why, Fix: "name it in spec.resourceClaims of the pods that need it, or delete it"})
+		found = append(found, Finding{Object: objectOf(cluster.RefTo(obj)), Field: "metadata.name", Message: why, Fix: "name it in spec.resourceClaims of the pods that need it, or delete it"})
 	}
 	named := l.namedClaims()
 	for _, template := range s.step.State.ResourceClaimTemplates {

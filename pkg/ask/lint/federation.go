@@ -77,16 +77,15 @@ func latest[T any, K comparable](list, newer []T, key func(T) K) []T {
 	return list
 }
 
-// policyRef is the policy as the object of a finding.
-func policyRef(p *federation.Policy) cluster.Ref {
+func policyObject(p *federation.Policy) Object {
 	if p.Namespace == "" {
-		return cluster.Ref{Kind: federation.KindClusterPolicy, Name: p.Name}
+		return Object{Kind: federation.KindClusterPolicy, Name: p.Name}
 	}
-	return cluster.Ref{Kind: federation.KindPropagationPolicy, Namespace: p.Namespace, Name: p.Name}
+	return Object{Kind: federation.KindPropagationPolicy, Namespace: p.Namespace, Name: p.Name}
 }
 
-func templateRef(t *federation.Template) cluster.Ref {
-	return cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+func templateObject(t *federation.Template) Object {
+	return Object{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
 // claimed are the bindings of the policy.
@@ -105,7 +104,7 @@ func policySelectsNothing(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
 		if !k.selecting[p.String()] {
-			found = append(found, Finding{Object: policyRef(p), Field: "spec.resourceSelectors",
+			found = append(found, Finding{Object: policyObject(p), Field: "spec.resourceSelectors",
 				Message: "the policy selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the policy"})
 		}
@@ -119,7 +118,7 @@ func workloadUnclaimed(k *control) []Finding {
 	for _, t := range k.templates {
 		makesPods := slices.ContainsFunc(t.Objects, func(obj cluster.Object) bool { spec, _ := cluster.PodSpec(obj); return spec != nil })
 		if makesPods && k.bindings[t.Key()] == nil {
-			found = append(found, Finding{Object: templateRef(t.Template), Field: "metadata",
+			found = append(found, Finding{Object: templateObject(t.Template), Field: "metadata",
 				Message: "no policy selects it, so that Karmada brings it into no cluster",
 				Fix:     fmt.Sprintf("add a resource selector with apiVersion %s, kind %s and name %s to a policy", t.APIVersion, t.Kind, t.Name)})
 		}
@@ -133,7 +132,7 @@ func spreadWithoutMaximum(k *control) []Finding {
 	for _, p := range k.policies {
 		for i, c := range p.Spec.Placement.SpreadConstraints {
 			if c.MaxGroups == 0 && !p.Spec.Placement.IgnoresSpread() {
-				found = append(found, Finding{Object: policyRef(p), Field: fmt.Sprintf("spec.placement.spreadConstraints[%d].maxGroups", i),
+				found = append(found, Finding{Object: policyObject(p), Field: fmt.Sprintf("spec.placement.spreadConstraints[%d].maxGroups", i),
 					Message: "the spread constraint has no maxGroups, which Karmada reads as 0: it selects no cluster",
 					Fix:     fmt.Sprintf("set maxGroups, to %d or more", max(1, c.MinGroups))})
 			}
@@ -147,7 +146,7 @@ func workloadAffinityOff(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
 		if p.Spec.Placement.WorkloadAffinity != nil && !k.options.Gates.WorkloadAffinity {
-			found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity",
+			found = append(found, Finding{Object: policyObject(p), Field: "spec.placement.workloadAffinity",
 				Message: "the feature gate WorkloadAffinity is off, as by default, so that workload affinity has no effect",
 				Fix:     "switch it on with federation.featureGates of the scenario and in Karmada, or remove workloadAffinity"})
 		}
@@ -181,7 +180,7 @@ func groupLabelMissing(k *control) []Finding {
 				continue
 			}
 			if !slices.ContainsFunc(claimed, func(b *federation.Binding) bool { _, has := b.Template.Labels[term.GroupByLabelKey]; return has }) {
-				found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity." + name + ".groupByLabelKey",
+				found = append(found, Finding{Object: policyObject(p), Field: "spec.placement.workloadAffinity." + name + ".groupByLabelKey",
 					Message: fmt.Sprintf("none of %s has the label %s in its own metadata, so that none is in a group", bindingNames(claimed), term.GroupByLabelKey),
 					Fix:     "label the workloads themselves: Karmada does not read the labels of their pods"})
 			}
@@ -214,7 +213,7 @@ func groupMemberInvisible(k *control) []Finding {
 					if !has || other == nil || t.Namespace != b.Template.Namespace || t.Labels[term.GroupByLabelKey] != value || group(other, name) == group(b, name) {
 						continue
 					}
-					found = append(found, Finding{Object: templateRef(t.Template), Field: "metadata.labels[" + term.GroupByLabelKey + "]",
+					found = append(found, Finding{Object: templateObject(t.Template), Field: "metadata.labels[" + term.GroupByLabelKey + "]",
 						Message: fmt.Sprintf("it has the label %s=%s of %s, and its own %s has no %s by that label: Karmada does not see it in the group",
 							term.GroupByLabelKey, value, b.Template, other.Policy, name),
 						Fix: fmt.Sprintf("give %s the same workloadAffinity.%s", other.Policy, name)})
@@ -247,7 +246,7 @@ func antiAffinityUnlimited(k *control) []Finding {
 				}
 			}
 			if most := mostClusters(&p.Spec.Placement); b.AntiAffinityGroup != "" && admitted > 1 && most >= admitted {
-				found = append(found, Finding{Object: policyRef(p), Field: "spec.placement.workloadAffinity.antiAffinity",
+				found = append(found, Finding{Object: policyObject(p), Field: "spec.placement.workloadAffinity.antiAffinity",
 					Message: fmt.Sprintf("nothing limits how many clusters a workload gets, so that the first of a group, such as %s, can take all %d, and the next gets none",
 						b.Template, admitted),
 					Fix: "add a spread constraint by cluster with maxGroups: 1, and no static weights, which would make it void"})
@@ -282,7 +281,7 @@ func weightOfNothing(k *control) []Finding {
 		}
 		for i, w := range r.WeightPreference.StaticWeightList {
 			if !slices.ContainsFunc(k.ever, w.TargetCluster.Matches) {
-				found = append(found, Finding{Object: policyRef(p), Field: fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d]", i),
+				found = append(found, Finding{Object: policyObject(p), Field: fmt.Sprintf("spec.placement.replicaScheduling.weightPreference.staticWeightList[%d]", i),
 					Message: fmt.Sprintf("the weight %d is for no cluster of the federation, which has %s", w.Weight, k.clusterNames()),
 					Fix:     "correct targetCluster, or remove the weight"})
 			}
@@ -303,19 +302,19 @@ func (k *control) clusterNames() string {
 func overrideMatchesNothing(k *control) []Finding {
 	var found []Finding
 	for _, o := range k.overrides {
-		ref := cluster.Ref{Kind: federation.KindOverridePolicy, Namespace: o.Namespace, Name: o.Name}
+		object := Object{Kind: federation.KindOverridePolicy, Namespace: o.Namespace, Name: o.Name}
 		if o.Namespace == "" {
-			ref.Kind = federation.KindClusterOverridePolicy
+			object.Kind = federation.KindClusterOverridePolicy
 		}
 		if !k.selecting[o.String()] {
-			found = append(found, Finding{Object: ref, Field: "spec.resourceSelectors",
+			found = append(found, Finding{Object: object, Field: "spec.resourceSelectors",
 				Message: "the override selects nothing: no object of the scenario has the apiVersion, kind, namespace, name and labels of its selectors",
 				Fix:     "correct the selectors, or remove the override"})
 			continue
 		}
 		for _, target := range o.Targets() {
 			if target.Cluster != nil && !slices.ContainsFunc(k.ever, target.Cluster.Matches) {
-				found = append(found, Finding{Object: ref, Field: target.Field,
+				found = append(found, Finding{Object: object, Field: target.Field,
 					Message: "it is for no cluster of the federation, which has " + k.clusterNames(),
 					Fix:     "correct targetCluster, or remove it"})
 			}

@@ -87,7 +87,7 @@ spec:
 			}
 			var got []string
 			for _, f := range found.Findings {
-				got = append(got, f.Check+" "+f.Object.Namespace+"/"+f.Object.String())
+				got = append(got, f.Check+" "+f.Namespace+"/"+f.Ref().String())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

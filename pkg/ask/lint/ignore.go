@@ -39,7 +39,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	about := func(id string, s *subject, format string, args ...any) {
 		if i := runs(id); i >= 0 {
 			check, at := made[i], args[0]
-			c.add(&check, s, Finding{Object: s.owner, Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
+			c.add(&check, s, Finding{Object: objectOf(s.owner), Field: fmt.Sprintf("%s %s", field, at), Message: fmt.Sprintf(format, args...),
 				Fix: map[string]string{
 					ignoreReason:  fmt.Sprintf("say why it is meant: %s: \"%s: REASON\"", IgnoreAnnotation, at),
 					ignoreUnknown: "remove it, or give one of those that simulate lint --list lists",
@@ -72,7 +72,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	}
 	used := map[string]bool{}
 	for _, f := range c.findings {
-		key := fmt.Sprint(f.Object, f.Check)
+		key := fmt.Sprint(f.Ref(), f.Check)
 		used[key] = true
 	}
 	for _, key := range order {
@@ -81,7 +81,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 		}
 	}
 	for _, f := range c.sorted() {
-		if u, found := uses[fmt.Sprint(f.Object, f.Check)]; found {
+		if u, found := uses[fmt.Sprint(f.Ref(), f.Check)]; found {
 			ignored = append(ignored, Ignored{f, u.reason})
 		} else {
 			findings = append(findings, f)

@@ -22,6 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
+// Severity is how bad a finding is.
 type Severity string
 
 // The severities, most severe first.
@@ -39,40 +40,62 @@ func (s Severity) AtLeast(other Severity) bool {
 	return slices.Index(Severities, s) <= slices.Index(Severities, other)
 }
 
+// Finding is one rule that does not do what it says.
 type Finding struct {
 	// Check is the ID of the check.
-	Check string
+	Check string `json:"check"`
 	// Severity is the check's, or a lower one.
-	Severity Severity
-	// Object contains the rule, and ExpandedFrom is the custom resource that it was expanded from, if any.
-	Object       cluster.Ref
-	ExpandedFrom string
+	Severity Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	Object
+	// ExpandedFrom is the custom resource from which the object was expanded; missing if there is none.
+	ExpandedFrom string `json:"expandedFrom,omitempty"`
 	// Field is the rule's path in the object, such as spec.template.spec.topologySpreadConstraints[0].
-	Field string
-	// Source is where the object is defined; nil if in no file.
-	Source *manifest.Source
-	Step   string
+	Field string `json:"field"`
+	// Source is where the object is defined; missing if in no file.
+	Source *manifest.Source `json:"source,omitempty"`
+	// Step is the first step in which it was found.
+	Step string `json:"step"`
 	// Message is one sentence about what was found, and Fix says what to do.
-	Message, Fix string
+	Message string `json:"message"`
+	Fix     string `json:"fix"`
+	// Page is the address of the check's page.
+	Page string `json:"page"`
+}
+
+// Object names the object that contains a rule.
+type Object struct {
+	// Namespace, Kind and Name are those of the object that contains the rule.
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+}
+
+func objectOf(ref cluster.Ref) Object { return Object{ref.Namespace, ref.Kind, ref.Name} }
+
+// Ref returns the name by which the cluster knows the object.
+func (o Object) Ref() cluster.Ref {
+	return cluster.Ref{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
 // Ignored is a finding that an annotation declares as intended.
 type Ignored struct {
 	Finding
-	Reason string
+	// Reason is the annotation's.
+	Reason string `json:"reason"`
 }
 
 // Result is the result of the checks.
 type Result struct {
-	Simulation *simulation.Result
-	// Checks are the checks that ran.
-	Checks []Check
 	// Findings are in order of their objects' first appearance, then of the checks.
-	Findings []Finding
-	// Ignored are the findings that annotations declare as intended.
-	Ignored []Ignored
-	// Left is how many rules outvoted and term-decides-nothing skipped, since each takes another run.
-	Left int
+	Findings []Finding `json:"findings"`
+	// IgnoredFindings are those that annotations declare as intended.
+	IgnoredFindings []Ignored `json:"ignoredFindings,omitempty"`
+	// Checks are the checks that ran.
+	Checks []Check `json:"checks"`
+	// Simulation is the run that was examined.
+	Simulation *simulation.Result `json:"-"`
+	// Unexamined is how many rules outvoted and term-decides-nothing skipped, since each takes another run.
+	Unexamined int `json:"-"`
 }
 
 // Options select the checks.
@@ -97,9 +120,9 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	}
 	finish := func() {
 		for _, l := range looks {
-			r.Left += l.left
+			r.Unexamined += l.unexamined
 		}
-		r.Findings, r.Ignored = sift(looks, c, made)
+		r.Findings, r.IgnoredFindings = sift(looks, c, made)
 	}
 	for i := range made {
 		if karmada == nil || made[i].karmada == nil {
@@ -152,18 +175,19 @@ type collection struct {
 
 // add completes and adds a finding of a check.
 func (c *collection) add(check *Check, s *subject, f Finding) {
-	f.Check, f.Step = check.ID, s.step.Name
+	f.Check, f.Page, f.Step = check.ID, check.Page, s.step.Name
 	f.Severity = cmp.Or(f.Severity, check.Severity)
-	if f.Object == (cluster.Ref{}) {
-		f.Object = s.owner
+	if f.Object == (Object{}) {
+		f.Object = objectOf(s.owner)
 	}
-	if f.Object == s.owner {
+	if f.Ref() == s.owner {
 		f.ExpandedFrom = s.object.GetAnnotations()[operator.OwnerAnnotation]
 	}
-	if source, found := c.scenario.Scenario.Source(s.step.Name, f.Object); found {
+	if source, found := c.scenario.Scenario.Source(s.step.Name, f.Ref()); found {
+		source.Line = max(1, source.Line)
 		f.Source = &source
 	}
-	for _, object := range []cluster.Ref{s.owner, f.Object} {
+	for _, object := range []cluster.Ref{s.owner, f.Ref()} {
 		if !slices.Contains(c.objects, object) {
 			c.objects = append(c.objects, object)
 		}
@@ -180,7 +204,7 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 // sorted returns the findings by object.
 func (c *collection) sorted() []Finding {
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Compare(slices.Index(c.objects, a.Object), slices.Index(c.objects, b.Object))
+		return cmp.Compare(slices.Index(c.objects, a.Ref()), slices.Index(c.objects, b.Ref()))
 	})
 	return c.findings
 }

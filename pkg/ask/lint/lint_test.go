@@ -41,13 +41,13 @@ func said(r *lint.Result) string {
 		if f.Source != nil {
 			line = f.Source.Line
 		}
-		fmt.Fprintf(&b, "line %d: %s/%s: %s: %s: %s\n  %s\n  fix: %s\n", line, f.Object.Namespace, f.Object, f.Severity, f.Check, f.Field, f.Message, f.Fix)
+		fmt.Fprintf(&b, "line %d: %s/%s: %s: %s: %s\n  %s\n  fix: %s\n", line, f.Namespace, f.Ref(), f.Severity, f.Check, f.Field, f.Message, f.Fix)
 		if f.ExpandedFrom != "" {
 			fmt.Fprintf(&b, "  made of %s\n", f.ExpandedFrom)
 		}
 	}
-	for _, i := range r.Ignored {
-		fmt.Fprintf(&b, "ignored: %s/%s: %s: %s\n", i.Object.Namespace, i.Object, i.Check, i.Reason)
+	for _, i := range r.IgnoredFindings {
+		fmt.Fprintf(&b, "ignored: %s/%s: %s: %s\n", i.Namespace, i.Ref(), i.Check, i.Reason)
 	}
 	return b.String()
 }

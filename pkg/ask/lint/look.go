@@ -24,14 +24,14 @@ import (
 
 // look is the input of the checks.
 type look struct {
-	ctx      context.Context
-	result   *simulation.Result
-	nodes    []*v1.Node // every node that the scenario ever contains, as it was given
-	subjects []*subject // step by step
-	runs     map[string]*simulation.Step
-	devices  map[string]bool // whether any device matches these selectors
-	tries    int             // how many rules were removed or hardened in a run
-	left     int             // how many were not, because it would take too long
+	ctx        context.Context
+	result     *simulation.Result
+	nodes      []*v1.Node // every node that the scenario ever contains, as it was given
+	subjects   []*subject // step by step
+	runs       map[string]*simulation.Step
+	devices    map[string]bool // whether any device matches these selectors
+	tries      int             // how many rules were removed or hardened in a run
+	unexamined int             // how many were not, because it would take too long
 
 	chance []*simulation.Result // the same with random ties
 
@@ -234,7 +234,7 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 	key += " " + s.version()
 	if l.runs[key] == nil {
 		if l.tries == mostTries || len(l.nodes) > mostNodes {
-			l.left++
+			l.unexamined++
 			return nil, nil
 		}
 		l.tries++

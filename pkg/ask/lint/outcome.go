@@ -281,8 +281,8 @@ func (s *subject) deciders() []string {
 			continue
 		}
 		for _, d := range p.Deciders {
-			if !slices.Contains(plugins, d.Plugin) && d.Plugin != "InterPodAffinity" && d.Plugin != "PodTopologySpread" {
-				plugins = append(plugins, d.Plugin)
+			if !slices.Contains(plugins, d) && d != "InterPodAffinity" && d != "PodTopologySpread" {
+				plugins = append(plugins, d)
 			}
 		}
 	}

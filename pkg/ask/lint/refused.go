@@ -27,7 +27,7 @@ func podsRefused(_ *look, s *subject) []Finding {
 		return []Finding{found}
 	}
 	for _, refusal := range s.step.State.Refused {
-		if refusal.Of == s.owner && refusal.Pods > 0 {
+		if refusal.Ref == s.owner && refusal.Pods > 0 {
 			found.Message = fmt.Sprintf("the API server refuses %s of it: %s", words.Count(refusal.Pods, "pod"), refusal.Reason())
 			return []Finding{found}
 		}

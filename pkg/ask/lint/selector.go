@@ -207,7 +207,7 @@ func jobPods(l *look, s *subject) []Finding {
 		budgets, services := o.budgets(), s.serves(o.pod)
 		for _, b := range s.budgets() {
 			if slices.Contains(budgets, b) {
-				found = append(found, Finding{Object: cluster.RefTo(b), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
+				found = append(found, Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec.selector", Fix: fix,
 					Message: fmt.Sprintf("the budget of %s counts the pods of %s, too, and allows another number of evictions while they run", s.owner, o.owner)})
 			}
 		}

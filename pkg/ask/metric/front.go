@@ -1,7 +1,7 @@
 package metric
 
-// Goals returns the figures to minimize by name: the Pending pods, the blast radius of each level, what a failure of each level leaves
-// without a node if that was examined, and the cost if it is known. Skew is not a goal: its effect shows in the blast radius.
+// Goals returns the figures to minimize by name: the number of Pending pods, the blast radius of each level, the largest number of pods
+// that a failure of each level strands (if examined), and the cost (if known). Skew is not a goal: its effect shows in the blast radius.
 func (m *Metrics) Goals() map[string]float64 {
 	goals := map[string]float64{"pending": float64(m.Pending)}
 	for i := range m.Levels {
@@ -32,7 +32,7 @@ func Front(goals []map[string]float64) []bool {
 	return front
 }
 
-// Dominates reports whether a is better than b in one goal and worse in none, of those that both have.
+// Dominates reports whether a is better than b in one goal and worse in none. It compares the goals that both have.
 func Dominates(a, b map[string]float64) bool {
 	better := false
 	for name, value := range a {

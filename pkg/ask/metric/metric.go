@@ -1,4 +1,4 @@
-// Package metric sums a cluster up in the few figures by which variants, trials and points of a sweep are compared.
+// Package metric sums up a cluster in a few figures, with which reports compare variants, trials and points of a sweep.
 package metric
 
 import (
@@ -68,7 +68,7 @@ type FailureMetrics struct {
 // Partly reports whether recovery was examined only for some of the domains.
 func (l *LevelMetrics) Partly() bool { return len(l.Failures) > 0 && len(l.Failures) < l.Examinable() }
 
-// Examinable is the number of domains whose recovery was asked for.
+// Examinable returns the number of domains whose recovery the options asked for.
 func (l *LevelMetrics) Examinable() int {
 	if l.Holding > 0 {
 		return l.Holding
@@ -86,7 +86,7 @@ func (l *LevelMetrics) Stranded() (int, bool) {
 	return most, len(l.Failures) > 0
 }
 
-// OwnStranded is Stranded for the pods of the workloads asked about.
+// OwnStranded is Stranded for the pods of Options.Workloads.
 func (l *LevelMetrics) OwnStranded() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
@@ -104,16 +104,15 @@ func (m *Metrics) Level(key string) *LevelMetrics {
 	return &m.Levels[i]
 }
 
-// Options say what to examine.
+// Options selects what to examine.
 type Options struct {
 	// Workloads are the workloads for skew and blast radius; if empty, all except DaemonSets and bare pods.
 	Workloads []cluster.Ref
 	// Levels are the topology keys of the levels; if empty, every level of the nodes.
 	Levels []string
-	// Recover are the levels for which recovery from a failure is examined.
+	// Recover lists the levels for which recovery from a failure is examined.
 	Recover []string
-	// Worst is the number of domains of such a level that are examined: those whose failure does most harm. 0 means
-	// all.
+	// Worst is the number of domains of such a level that are examined, those with the worst failures first. 0 means all.
 	Worst int
 	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
 	Holding bool
@@ -195,8 +194,8 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	return m, nil
 }
 
-// worst returns the failures to look at for the workloads that count: those that take the largest share of one, then the most pods, then
-// come first.
+// worst returns the failures to examine, the worst first: by the largest share of a workload that counts, then by the number of pods, then
+// by their order.
 func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	if o.Worst == 0 || len(failures) <= o.Worst {
 		return failures
@@ -210,7 +209,7 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	})
 }
 
-// share is the largest share of a workload that counts which the failure takes.
+// share returns the largest share that the failure takes of a workload that counts.
 func (o *Options) share(f blast.Failure) float64 {
 	most := 0.0
 	for _, loss := range f.Workloads {
@@ -221,7 +220,7 @@ func (o *Options) share(f blast.Failure) float64 {
 	return most
 }
 
-// radius finds the largest share of a workload that one failure takes. Ties go to the larger number of lost pods, then to the first.
+// radius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first.
 func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
@@ -237,8 +236,8 @@ func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool)
 	}
 }
 
-// recovered sums up what comes back. Pods that were Pending before may get what the failure frees while others wait in their place, so only
-// the number counts.
+// recovered sums up the recovery. Pods that were Pending before may take freed room while other pods wait in their place, so only the
+// number of pods counts.
 func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluster.State, opts *Options) {
 	owner, ownPending := before.Owners(), opts.ownUnscheduled(before)
 	for _, failure := range found.Failures {
@@ -255,12 +254,12 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluste
 				continue
 			}
 			f.Unreplaced++
-			if opts.asked(owner(pod)) {
+			if opts.selects(owner(pod)) {
 				f.OwnStranded++
 			}
 		}
 		for _, loss := range failure.Workloads {
-			if opts.asked(loss.Workload) {
+			if opts.selects(loss.Workload) {
 				f.OwnLost += loss.Lost
 			}
 		}
@@ -268,22 +267,22 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluste
 	}
 }
 
-// ownUnscheduled is the number of pods of the workloads asked about that have no node.
+// ownUnscheduled returns the number of pods of o.Workloads without a node.
 func (o *Options) ownUnscheduled(state *cluster.State) int {
 	owner := state.Owners()
 	own := 0
 	for _, pod := range state.Unscheduled() {
-		if o.asked(owner(pod)) {
+		if o.selects(owner(pod)) {
 			own++
 		}
 	}
 	return own
 }
 
-// asked reports whether the workload is one of those asked about.
-func (o *Options) asked(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }
+// selects reports whether the workload is one of o.Workloads.
+func (o *Options) selects(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }
 
-// followsNode reports whether the pod lives and dies with its node: that of a DaemonSet, or a static one.
+// followsNode reports whether the pod lives and dies with its node: a DaemonSet's pod, or a static pod.
 func followsNode(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
 }

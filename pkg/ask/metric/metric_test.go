@@ -78,7 +78,7 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// Of db alone, the loss of a node takes two of three.
+	// The loss of a node takes two of db's three pods.
 	got, err = metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
 		Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "db"}}, Levels: []string{"kubernetes.io/hostname"},
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Zone a has two pods; b and c have none, and c takes only pods that tolerate its taint. An empty domain counts for the skew where pods could
-// be, and one with pods counts whatever its taints.
+// Zone a has two pods; b and c have none, and c takes only pods that tolerate its taint. An empty domain counts for the skew if pods could
+// be there, and a domain with pods counts regardless of its taints.
 func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 	node := func(name, zone string, taints ...v1.Taint) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: zone}}, Spec: v1.NodeSpec{Taints: taints}}
@@ -72,7 +72,8 @@ func TestStrandedAreThosePendingBesides(t *testing.T) {
 	}
 }
 
-// The nodes fail as the scenario says: a StatefulSet's pod stays on a node that does not answer, and is made again where its node is deleted.
+// The nodes fail in the mode of the scenario: a StatefulSet's pod stays on a node that does not answer, and is replaced if its node is
+// deleted.
 func TestFailuresAreThoseOfTheScenario(t *testing.T) {
 	set := deployment("db", "1", inA)
 	set.Raw = []byte(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"replicas": 1, "serviceName": "db",

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// spread is where the running pods of a workload are.
+// spread holds the nodes of a workload's running pods.
 type spread struct {
 	owner  cluster.Ref
 	nodes  map[string]int
@@ -47,7 +47,7 @@ func (s *spread) skew(domains []topology.Domain) int {
 	return skew
 }
 
-// InDomain is a number of pods in a domain.
+// InDomain is the number of pods in a domain.
 type InDomain struct {
 	Domain string
 	Pods   int

@@ -120,8 +120,8 @@ func (a *analyzer) workload(owner cluster.Ref) int {
 	return i
 }
 
-// replica reports whether the pod counts. A pod that is being deleted does not, since its replacement already does; but a StatefulSet
-// creates none before the pod is gone.
+// replica reports whether the pod counts. A Terminating pod does not, since its replacement already does, unless it belongs to a
+// StatefulSet, which creates no replacement before the pod is gone.
 func replica(pod *v1.Pod) bool {
 	if cluster.Terminal(pod) {
 		return false
@@ -130,7 +130,7 @@ func replica(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil || ref != nil && ref.Kind == "StatefulSet"
 }
 
-// expose finds what can take the pods down.
+// expose returns the nodes and domains whose failure takes pods down.
 func (a *analyzer) expose(pods []*v1.Pod) *exposure {
 	e := &exposure{}
 	at := map[string]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/stats"
 )
 
-// exposure is what can take some pods down: their nodes and the domains of those nodes.
+// exposure holds the nodes of some pods and the domains of these nodes, whose failure takes the pods down.
 type exposure struct {
 	// pods is the number of the pods on each node.
 	pods []int
@@ -19,7 +19,7 @@ type exposure struct {
 	down int
 }
 
-// exposedLevel are the domains of one level that hold pods, each as the indices of its nodes in exposure.pods.
+// exposedLevel holds the domains of one level that contain pods, each as the indices of its nodes in exposure.pods.
 type exposedLevel struct {
 	unavailability float64
 	domains        [][]int
@@ -59,7 +59,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 		unavailability float64
 		nodes          []int
 		parent         int
-		down           []float64 // the distribution of the number of pods down in it
+		down           []float64 // the distribution of the number of its pods that are down
 	}
 	// The root is the whole cluster, which does not fail; the others follow, larger ones first.
 	domains := []domain{{down: []float64{1}}}
@@ -98,7 +98,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 	return append(make([]float64, e.down), domains[0].down...), true
 }
 
-// trials returns in how many of n trials each number of pods was down.
+// trials returns, for each number of pods, in how many of n trials that many were down.
 func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
 	downs, err := stats.Trials(ctx, n, seed, workers, func() func(*rand.Rand) int {
 		failed := make([]bool, len(e.pods))

@@ -62,10 +62,10 @@ type Level struct {
 // Workload is how likely a workload is to lose pods, at a random moment.
 type Workload struct {
 	Workload cluster.Ref
-	// Replicas is the number of its pods that have not ended; Down of those that are down at the start, and stay so: Pending, not ready, or
-	// on a missing node.
+	// Replicas is the number of its pods that have not ended. Down is the number of these that are down at the start and stay down:
+	// Pending, not ready, or on a missing node.
 	Replicas, Down int
-	// Method is how AllUp, AllDown and BelowQuorum were found.
+	// Method is how AllUp, AllDown and BelowQuorum were computed.
 	Method Method
 	// AllUp and AllDown are the probabilities that no replica is down and that every replica is.
 	AllUp, AllDown Probability
@@ -84,13 +84,13 @@ type Budget struct {
 	Name string
 	// Pods is the number of pods that it selects, and DesiredHealthy how many of them should be up, from its status.
 	Pods, DesiredHealthy int
-	// Method is how Below was found.
+	// Method is how Below was computed.
 	Method Method
 	// Below is the probability that fewer of its pods are up than desired.
 	Below Probability
 }
 
-// Method is how a probability was found.
+// Method is how a probability was computed.
 type Method string
 
 const (
@@ -135,7 +135,7 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 	return analysis, nil
 }
 
-// check reports everything that is wrong with the question.
+// check returns all errors in the options and rates.
 func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	path := field.NewPath("rates")
 	errs := rates.Validate(path)

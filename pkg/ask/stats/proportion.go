@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Proportion is how often something happened in a number of independent trials.
+// Proportion is the number of successes in a number of independent trials.
 type Proportion struct{ Successes, N int }
 
-// Value returns the fraction of the trials in which it happened, between 0 and 1; N must not be 0.
+// Value returns the fraction of successes, between 0 and 1; N must not be 0.
 func (p Proportion) Value() float64 { return float64(p.Successes) / float64(p.N) }
 
 // Wilson returns the bounds of the Wilson score interval for the probability behind the proportion. Unlike the textbook interval around the

@@ -89,7 +89,7 @@ func benchmarkLarge(b *testing.B, history bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		explained, choices := result.Choices()
-		b.ReportMetric(100*float64(explained)/float64(choices), "%explained")
+		of := result.Count()
+		b.ReportMetric(100*float64(of.Explained)/float64(of.Choices), "%explained")
 	}
 }

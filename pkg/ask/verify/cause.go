@@ -65,7 +65,7 @@ func (c *cause) find() error {
 	if c.look, err = c.closely(c.now(), c.pod); err != nil {
 		return err
 	}
-	c.look.divergence(c.placed)
+	c.placed.Divergence = c.look.divergence(c.placed, c.ownerOf(c.pod))
 	for _, check := range []struct {
 		class Class
 		run   func() (string, error)
@@ -78,11 +78,11 @@ func (c *cause) find() error {
 			return err
 		}
 		if found != "" {
-			c.placed.Divergence.Class, c.placed.Divergence.Words = check.class, found
+			c.placed.Divergence.because(check.class, found)
 			return nil
 		}
 	}
-	c.placed.Divergence.Class, c.placed.Divergence.Words = Unexplained, "none of the checks explains it"
+	c.placed.Divergence.because(Unexplained, "none of the checks explains it")
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (c *cause) laterChange() (string, error) {
 			return "without the taints of " + node.Name + " it is among the best: they could have come later", err
 		}
 	}
-	if refusal := c.placed.Divergence.Refusal; refusal != nil && refusal.Plugin == "NodeAffinity" {
+	if refusal := c.placed.Divergence.refusal; refusal != nil && refusal.Plugin == "NodeAffinity" {
 		anywhere := c.pod.DeepCopy()
 		anywhere.Spec.NodeSelector = nil
 		if a := anywhere.Spec.Affinity; a != nil && a.NodeAffinity != nil {
@@ -262,7 +262,7 @@ func (c *cause) deletedPods() (string, error) {
 		others = "nobody has recorded what the pods of " + strings.Join(slices.Sorted(maps.Keys(workloads)), ", ") + " were like, or when they were gone"
 	}
 	seen := c.look
-	if refusal := c.placed.Divergence.Refusal; refusal != nil {
+	if refusal := c.placed.Divergence.refusal; refusal != nil {
 		free := withoutRules(c.pod, refusal.Plugin)
 		if free == nil {
 			return "", nil
@@ -283,7 +283,7 @@ func (c *cause) deletedPods() (string, error) {
 	switch {
 	case mine < most:
 		return "", nil
-	case c.placed.Divergence.Refusal != nil:
+	case c.placed.Divergence.refusal != nil:
 		return "only the pods that are known keep it from being among the best: " + others, nil
 	}
 	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil

@@ -105,9 +105,9 @@ status: {phase: Bound}
 		var got []string
 		for _, p := range verified(t, readDump(t, c.world)).Placements {
 			if d := p.Divergence; d != nil {
-				where := fmt.Sprintf("rank %d", p.Rank)
-				if d.Refusal != nil {
-					where = d.Refusal.Plugin
+				where := fmt.Sprintf("rank %d", d.Rank)
+				if d.refusal != nil {
+					where = d.refusal.Plugin
 				}
 				got = append(got, fmt.Sprintf("%s on %s, best %s, %s: %s: %s", p.Pod.Name, p.Pod.Spec.NodeName, d.Best, where, d.Class, d.Words))
 			}
@@ -179,7 +179,7 @@ spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 100m}}}]}
 			if d := p.Divergence; d != nil {
 				sampled++
 				if d.Class != Sampling {
-					t.Errorf("%s: rank %d, %s: %s", p.Pod.Name, p.Rank, d.Class, d.Words)
+					t.Errorf("%s: rank %d, %s: %s", p.Pod.Name, d.Rank, d.Class, d.Words)
 				}
 			}
 		}

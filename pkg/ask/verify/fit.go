@@ -95,9 +95,14 @@ func (r *replay) fit() error {
 
 // assumed returns what was inferred for the group.
 func (f *fit) assumed(g *unknownPods) Assumed {
-	a := Assumed{Workload: g.workload, Pods: len(g.lives), Endless: len(g.endless), Requests: g.forms[g.form].requests}
+	a := Assumed{Namespace: g.workload.Namespace, Workload: g.workload.Name, Pods: len(g.lives), Endless: len(g.endless)}
+	if requests := g.forms[g.form].requests; requests != nil {
+		a.CPU, a.Memory = requests.Cpu().String(), requests.Memory().String()
+	}
 	if len(g.endless) > 0 && g.end < len(f.seen) {
-		a.Until = f.past.lives[f.seen[g.end]].at
+		if at := f.past.lives[f.seen[g.end]].at; !at.IsZero() {
+			a.Until = at.UTC().Format(time.RFC3339)
+		}
 	}
 	return a
 }

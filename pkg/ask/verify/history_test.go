@@ -63,8 +63,8 @@ func TestRecordedHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if explained, choices := alone.Choices(); explained != 118 || choices != 217 {
-		t.Errorf("the dump alone explains %d of %d choices, want 118 of 217", explained, choices)
+	if c := alone.Count(); c.Explained != 118 || c.Choices != 217 {
+		t.Errorf("the dump alone explains %d of %d choices, want 118 of 217", c.Explained, c.Choices)
 	}
 	history, err := ReadHistory(Sources{Events: events})
 	if err != nil {
@@ -79,14 +79,14 @@ func TestRecordedHistory(t *testing.T) {
 	}
 	var assumed []string
 	for _, a := range result.Assumed {
-		assumed = append(assumed, fmt.Sprintf("%s: %d pods, %d without an end", a.Workload.Name, a.Pods, a.Endless))
+		assumed = append(assumed, fmt.Sprintf("%s: %d pods, %d without an end", a.Workload, a.Pods, a.Endless))
 	}
 	want := []string{"w00: 36 pods, 12 without an end", "w01: 8 pods, 8 without an end", "w04: 15 pods, 15 without an end", "w12: 3 pods, 3 without an end", "w33: 3 pods, 3 without an end"}
 	if diff := cmp.Diff(want, assumed); diff != "" {
 		t.Errorf("what was deleted as a whole, of which there are no events (-want +got):\n%s", diff)
 	}
-	if explained, choices := result.Choices(); explained*100 < 97*choices || choices != 217 {
-		t.Errorf("with its events %d of %d choices are explained", explained, choices)
+	if c := result.Count(); c.Explained*100 < 97*c.Choices || c.Choices != 217 {
+		t.Errorf("with its events %d of %d choices are explained", c.Explained, c.Choices)
 	}
 }
 
@@ -112,14 +112,10 @@ func TestRecordedHistoryOfNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := map[Verdict]int{}
-		for _, p := range result.Placements {
-			of[p.Verdict()]++
-		}
-		explained, choices := result.Choices()
-		if choices < c.choices || of[Proved] < c.proved || explained < c.explained || of[Open] > c.open || of[Contradiction] > 0 {
+		of := result.Count()
+		if of.Choices < c.choices || of.Proved < c.proved || of.Explained < c.explained || of.Open > c.open || of.Contradictions > 0 {
 			t.Errorf("%s: of %d choices, %d are proved, %d explained, %d open and %d contradictions; want %d choices, %d proved and %d explained or more, %d open or fewer, and no contradiction",
-				name, choices, of[Proved], explained, of[Open], of[Contradiction], c.choices, c.proved, c.explained, c.open)
+				name, of.Choices, of.Proved, of.Explained, of.Open, of.Contradictions, c.choices, c.proved, c.explained, c.open)
 		}
 	}
 }
@@ -190,7 +186,7 @@ func TestUnknownPodAmongDivergences(t *testing.T) {
 	if diff := cmp.Diff(want, told(result)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if len(result.Assumed) != 1 || result.Assumed[0].Workload.Name != "gone" {
+	if len(result.Assumed) != 1 || result.Assumed[0].Workload != "gone" {
 		t.Errorf("assumed: %v", result.Assumed)
 	}
 }

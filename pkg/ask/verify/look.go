@@ -2,6 +2,7 @@ package verify
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -103,24 +104,30 @@ func (l *look) candidate(node string) *placement.Candidate {
 func (l *look) placement(of *life) Placement {
 	p := Placement{Pod: of.pod, At: of.at}
 	if l.has(of.node) {
-		p.Rank, p.Ties, p.Only = 1, len(l.best), l.feasible == 1
+		p.Ties, p.Only = len(l.best), l.feasible == 1
 	}
 	return p
 }
 
-// divergence records where a node ranks that is not among the best.
-func (l *look) divergence(p *Placement) {
-	d := &Divergence{}
-	p.Divergence = d
+// divergence says where the pod's node ranks, which is not among the best.
+func (l *look) divergence(p *Placement, owner cluster.Ref) *Divergence {
+	d := &Divergence{PodRef: cluster.NewPodRef(p.Pod, owner), Node: p.Pod.Spec.NodeName}
+	if p.At.Unix() > 0 {
+		d.At = p.At.UTC().Format(time.RFC3339)
+	}
 	if len(l.best) > 0 {
 		d.Best = l.cycle.Candidates[0].Node
 	}
-	node := l.candidate(p.Pod.Spec.NodeName)
+	node := l.candidate(d.Node)
 	if node == nil {
-		d.Refusal = l.refusal(p.Pod.Spec.NodeName)
-		return
+		d.refusal = l.refusal(d.Node)
+		d.Refused = d.refusal.Status
+		if d.refusal.Plugin != "" {
+			d.Refused = d.refusal.Plugin + ": " + d.refusal.Status
+		}
+		return d
 	}
-	p.Rank = node.Rank
+	d.Rank = node.Rank
 	best := l.cycle.Candidates[0]
 	d.Behind = best.Total - node.Total
 	for i, score := range best.Scores {
@@ -129,6 +136,7 @@ func (l *look) divergence(p *Placement) {
 		}
 	}
 	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })
+	return d
 }
 
 // refusal returns why the node was rejected.

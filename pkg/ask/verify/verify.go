@@ -20,12 +20,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
@@ -68,8 +70,6 @@ type Placement struct {
 	Pod *v1.Pod
 	// At is the second in which the pod got its node, according to the dump.
 	At time.Time
-	// Rank is 1 if the pod's node is among the best, k if k-1 nodes are better, and 0 if the node was rejected.
-	Rank int
 	// Ties is the number of best nodes, if the pod's is one of them; Only means that no other node was feasible.
 	Ties int
 	Only bool
@@ -109,86 +109,177 @@ func (p *Placement) Verdict() Verdict {
 		return ByAssumption
 	case p.Divergence == nil:
 		return Proved
-	case p.Divergence.Class == Configuration || p.Divergence.Class == Unexplained:
+	case p.Divergence.Contradiction:
 		return Contradiction
 	}
 	return Open
 }
 
-// Divergence is a node that is not among the best.
+// Divergence is a pod whose node is not among the best.
 type Divergence struct {
-	// Best is the best node, by name among equals; "" if every node was rejected.
-	Best string
-	// Behind is by how many points Best is ahead of the pod's node, and Ahead by which plugins, if the node is feasible.
-	Behind int64
-	Ahead  []Points
-	// Refusal is why the node was rejected.
-	Refusal *placement.Verdict
-	// Class is the possible cause, and Words what the check found.
-	Class Class
-	Words string
+	cluster.PodRef
+	// At is the second in which the pod got its node, as far as the dump shows it, in the form of RFC 3339; otherwise missing.
+	At string `json:"at,omitempty"`
+	// Node is the pod's node, and Best the best one, by name among equals; missing if every node was rejected.
+	Node string `json:"node"`
+	Best string `json:"best,omitempty"`
+	// Rank is k if k-1 nodes are better than the pod's; missing if the pod's was rejected.
+	Rank int `json:"rank,omitempty"`
+	// Behind is by how many points Best is ahead, and Ahead by which plugins, the most first.
+	Behind int64    `json:"behind,omitempty"`
+	Ahead  []Points `json:"ahead,omitempty"`
+	// Refused says which plugin rejected the node, and why.
+	Refused string `json:"refused,omitempty"`
+	// Contradiction means that no possible cause was found.
+	Contradiction bool `json:"contradiction"`
+	// Class is the possible cause: the first check that holds. Words say what it found.
+	Class Class  `json:"class" jsonschema:"enum=same second,enum=later change,enum=missing object,enum=sampling,enum=deleted pods,enum=may not have been usable,enum=configuration,enum=unexplained"`
+	Words string `json:"words"`
+
+	refusal *placement.Verdict // why the node was rejected
 }
 
-// Assumed is what the pods of one workload, which are gone, are assumed to have been, so that the most placements are among the best.
-type Assumed struct {
-	Workload types.NamespacedName
-	// Pods is their number, and Endless the number without a recorded end.
-	Pods, Endless int
-	// Requests are the requests of each pod; nil if its template is known.
-	Requests v1.ResourceList
-	// Until is when those without a recorded end were gone; zero if they existed to the end.
-	Until time.Time
+// because sets the possible cause.
+func (d *Divergence) because(class Class, words string) {
+	d.Class, d.Words = class, words
+	d.Contradiction = class == Configuration || class == Unexplained
 }
 
 // Points are by how much a plugin puts a node ahead of another; negative ones favour the other.
 type Points struct {
-	Plugin string
-	Points int64
+	Plugin string `json:"plugin"`
+	Points int64  `json:"points"`
+}
+
+// Assumed is what the pods of one workload, which are gone, are assumed to have been, so that the most placements are among the best.
+type Assumed struct {
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	// Pods is their number, and Endless the number without a recorded end.
+	Pods    int `json:"pods"`
+	Endless int `json:"endless"`
+	// CPU and Memory are the requests of each pod; missing if its template is known.
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+	// Until is when those without a recorded end were gone, in the form of RFC 3339; missing if they existed to the end.
+	Until string `json:"until,omitempty"`
 }
 
 // Pending is a pod of the dump that has no node.
 type Pending struct {
-	Pod *v1.Pod
-	// Node is where the scheduler would put it; "" if it is Pending in the replay, too.
-	Node string
+	cluster.PodRef
+	// Node is where the scheduler would put the pod; missing if it is Pending in the replay, too.
+	Node string `json:"node,omitempty"`
 	// Preempts means that other pods would have to make room for it.
-	Preempts bool
-	// Message is why it is Pending in the replay, and Recorded the message in the dump, or "".
-	Message, Recorded string
+	Preempts bool `json:"preempts,omitempty"`
+	// Message is why it is Pending in the replay, and Recorded the message of its PodScheduled condition in the dump.
+	Message  string `json:"message,omitempty"`
+	Recorded string `json:"recorded,omitempty"`
 }
 
 // Skipped are pods that were not scheduled again, for one reason.
 type Skipped struct {
-	Why  string
-	Pods []types.NamespacedName
+	// Why is the reason, as a sentence about the pods.
+	Why string `json:"why"`
+	// Count is the number of the pods, and Pods are their names, as namespace/name.
+	Count int      `json:"count"`
+	Pods  []string `json:"pods"`
 }
 
-// Choices counts the placements of pods that had a choice, and those among them whose node is among the best. A pod with only one feasible
-// node proves nothing about scores.
-func (r *Result) Choices() (explained, choices int) {
-	for _, p := range r.Placements {
-		if p.Only {
-			continue
+// Count says of how many placements the node is among the best.
+type Count struct {
+	// Placements is the number of pods that were scheduled again. Only is the number of those for which one node alone was feasible; they
+	// prove nothing about scores. Choices is the number of the others.
+	Placements int `json:"placements"`
+	Only       int `json:"only"`
+	Choices    int `json:"choices"`
+	// Explained is the number of choices whose node is among the best. Contradictions is the number of choices for which no possible cause
+	// was found. Open is the number of the rest: a cause was found that nobody recorded and nothing excludes. The three add up to Choices.
+	Explained      int `json:"explained"`
+	Contradictions int `json:"contradictions"`
+	Open           int `json:"open"`
+	// Proved is the number of choices whose node is among the best on the cluster as it was recorded, and ByAssumption of those that also
+	// need what was assumed about pods or nodes. The two add up to Explained.
+	Proved       int `json:"proved"`
+	ByAssumption int `json:"byAssumption"`
+	// NotUsable is the number of choices that are proved because better nodes were not usable then. Tied is the number of nodes that share
+	// the top score with others. Reordered is the number of pods that were taken before others which the records have before them. Each is
+	// a part of Explained.
+	NotUsable int `json:"notUsable"`
+	Tied      int `json:"tied"`
+	Reordered int `json:"reordered"`
+	// Agreement is Explained in percent of Explained and Contradictions, which can be judged. Interval is the 95 % Wilson interval around
+	// it; missing if nothing can be judged.
+	Agreement float64   `json:"agreement"`
+	Interval  *Interval `json:"interval,omitempty"`
+}
+
+// Interval is from Low to High percent.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Judged is the number of choices that can be judged.
+func (c *Count) Judged() int { return c.Explained + c.Contradictions }
+
+// Count counts the placements by what they show.
+func (r *Result) Count() Count {
+	c := Count{Placements: len(r.Placements)}
+	for i := range r.Placements {
+		p := &r.Placements[i]
+		if p.Divergence == nil && p.Ties > 1 {
+			c.Tied++
 		}
-		choices++
-		if p.Divergence == nil {
-			explained++
+		if p.Divergence == nil && p.Reordered && !p.Only {
+			c.Reordered++
+		}
+		switch p.Verdict() {
+		case NoChoice:
+			c.Only++
+		case Proved:
+			c.Proved++
+			if p.NotUsable {
+				c.NotUsable++
+			}
+		case ByAssumption:
+			c.ByAssumption++
+		case Open:
+			c.Open++
+		case Contradiction:
+			c.Contradictions++
 		}
 	}
-	return explained, choices
+	c.Choices, c.Explained = c.Placements-c.Only, c.Proved+c.ByAssumption
+	if c.Judged() > 0 {
+		share := stats.Proportion{Successes: c.Explained, N: c.Judged()}
+		low, high := share.Wilson(0.95)
+		c.Agreement, c.Interval = 100*share.Value(), &Interval{Low: 100 * low, High: 100 * high}
+	}
+	return c
+}
+
+// Divergences returns the pods whose node is not among the best, in the order of the replay.
+func (r *Result) Divergences() []Divergence {
+	var all []Divergence
+	for _, p := range r.Placements {
+		if p.Divergence != nil {
+			all = append(all, *p.Divergence)
+		}
+	}
+	return all
 }
 
 // In returns the result with the pods of one namespace alone.
 func (r *Result) In(namespace string) *Result {
 	in := *r
 	in.Namespace, in.Skipped = namespace, nil
-	other := func(pod *v1.Pod) bool { return pod.Namespace != namespace }
-	in.Placements = slices.DeleteFunc(slices.Clone(r.Placements), func(p Placement) bool { return other(p.Pod) })
-	in.Pending = slices.DeleteFunc(slices.Clone(r.Pending), func(p Pending) bool { return other(p.Pod) })
-	in.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(a Assumed) bool { return a.Workload.Namespace != namespace })
+	in.Placements = slices.DeleteFunc(slices.Clone(r.Placements), func(p Placement) bool { return p.Pod.Namespace != namespace })
+	in.Pending = slices.DeleteFunc(slices.Clone(r.Pending), func(p Pending) bool { return p.Namespace != namespace })
+	in.Assumed = slices.DeleteFunc(slices.Clone(r.Assumed), func(a Assumed) bool { return a.Namespace != namespace })
 	for _, s := range r.Skipped {
-		s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(name types.NamespacedName) bool { return name.Namespace != namespace })
-		if len(s.Pods) > 0 {
+		s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(name string) bool { return !strings.HasPrefix(name, namespace+"/") })
+		if s.Count = len(s.Pods); s.Count > 0 {
 			in.Skipped = append(in.Skipped, s)
 		}
 	}
@@ -215,7 +306,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	r := &replay{
 		Result: &Result{Scenario: s, State: state, Notes: append(notes, s.Config.Notes(len(state.Nodes))...), With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
-		filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
+		ownerOf: state.Owners(), filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
 	}
 	defer r.close()
 	history := opts.History
@@ -256,7 +347,9 @@ type replay struct {
 	*timeline
 	ctx  context.Context
 	opts Options
-	past *past
+	// ownerOf finds the workload of a pod.
+	ownerOf func(*v1.Pod) cluster.Ref
+	past    *past
 	// unknown are the pods that are gone at a time, or with a form, that nobody recorded.
 	unknown map[*life]*unknownPods
 	// labelKeys are the labels with which workloads carry their names; complete means that no pod can have come and gone unrecorded.
@@ -344,7 +437,7 @@ func (r *replay) pending() error {
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
 		}
-		p := Pending{Pod: pod}
+		p := Pending{PodRef: cluster.NewPodRef(pod, r.ownerOf(pod))}
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
 				p.Recorded = condition.Message
@@ -381,5 +474,6 @@ func (r *replay) skip(why string, pod *v1.Pod) {
 		at = len(r.Skipped)
 		r.Skipped = append(r.Skipped, Skipped{Why: why})
 	}
-	r.Skipped[at].Pods = append(r.Skipped[at].Pods, cluster.NameOf(pod))
+	r.Skipped[at].Count++
+	r.Skipped[at].Pods = append(r.Skipped[at].Pods, cluster.NameOf(pod).String())
 }

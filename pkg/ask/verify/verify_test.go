@@ -96,12 +96,12 @@ func told(r *Result) []string {
 	var all []string
 	for _, p := range r.Placements {
 		if d := p.Divergence; d != nil {
-			all = append(all, fmt.Sprintf("%s on %s, best %s, rank %d, behind %d: %s", p.Pod.Name, p.Pod.Spec.NodeName, d.Best, p.Rank, d.Behind, d.Class))
+			all = append(all, fmt.Sprintf("%s on %s, best %s, rank %d, behind %d: %s", p.Pod.Name, p.Pod.Spec.NodeName, d.Best, d.Rank, d.Behind, d.Class))
 		}
 	}
 	for _, p := range r.Pending {
 		if p.Node != "" || p.Recorded != p.Message {
-			all = append(all, fmt.Sprintf("%s would go to %q; message %q, recorded %q", p.Pod.Name, p.Node, p.Message, p.Recorded))
+			all = append(all, fmt.Sprintf("%s would go to %q; message %q, recorded %q", p.Name, p.Node, p.Message, p.Recorded))
 		}
 	}
 	return all

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
-// large is a sweep of 200 points on 1,000 nodes, on which 2,000 pods run before what varies is placed.
+// large is a sweep of 200 points on 1,000 nodes. 2,000 pods run there before the varying pods are placed.
 const large = `{"cluster": [{"synthetic": {"zones": [{"count": 5}], "nodeGroups": [{"total": 1000, "cpu": 8, "memory": "32Gi"}]}}],
 "workloads": [{"objects": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "base"},
 	"spec": {"replicas": 2000, "selector": {"matchLabels": {"app": "base"}}, "template": {"metadata": {"labels": {"app": "base"}},
@@ -55,7 +55,7 @@ func BenchmarkSweep(b *testing.B) {
 	}
 }
 
-// BenchmarkNaive runs one point from its beginning, as a loop over scenarios would run each.
+// BenchmarkNaive runs one point from the beginning, as a loop over scenarios would run each point.
 func BenchmarkNaive(b *testing.B) {
 	s, opts := loadLarge(b)
 	for b.Loop() {

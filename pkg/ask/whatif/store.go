@@ -19,16 +19,16 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Keys names versions by everything on which what is found of them depends: the scenario, the seed, the change to it, what is looked
-// at, and the versions of Faultline and of the scheduler. The same key means the same numbers.
+// Keys computes keys of versions. A key is a hash of everything that the result depends on: the scenario, the seed, the change to the
+// scenario, the options, and the versions of Faultline and of the scheduler. Equal keys mean equal results.
 type Keys struct {
 	common []byte
-	// The digests of what versions share.
+	// Digests of the objects that versions share.
 	objects map[cluster.Object][]byte
 	configs map[*sched.Config][]byte
 }
 
-// NewKeys returns the keys of versions of the scenario, for what the options look at. The version is Faultline's own.
+// NewKeys returns the Keys for versions of the scenario and these options. The version is Faultline's.
 func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) {
 	k := &Keys{objects: map[cluster.Object][]byte{}, configs: map[*sched.Config][]byte{}}
 	base, err := k.digest(s)
@@ -44,12 +44,12 @@ func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) 
 	return k, err
 }
 
-// Base is the key of the scenario as it is, in hexadecimal digits.
+// Base returns the key of the unchanged scenario, in hexadecimal digits.
 func (k *Keys) Base() string { return hex.EncodeToString(k.common) }
 
-// Of is the key of a point, in hexadecimal digits.
+// Of returns the key of a point, in hexadecimal digits.
 func (k *Keys) Of(point *scenario.Point) (string, error) {
-	version, err := k.digest(point.Scenario) // another cluster's files, for one
+	version, err := k.digest(point.Scenario) // covers, for example, the files of another cluster
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +60,7 @@ func (k *Keys) Of(point *scenario.Point) (string, error) {
 	return hex.EncodeToString(key), err
 }
 
-// digest is that of all that a run of the scenario depends on, but what functions do that edit it.
+// digest returns the digest of everything that a run of the scenario depends on, except the functions that edit it.
 func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 	config, found := k.configs[s.Config]
 	if !found {
@@ -117,7 +117,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 	return sum(content)
 }
 
-// memberDigest is that of a member: the cluster as Karmada has it, and what is in it.
+// memberDigest is the digest of a member: the Cluster object in Karmada, and the objects in the cluster.
 type memberDigest struct {
 	Cluster *federation.Cluster
 	Objects [][]byte
@@ -128,7 +128,7 @@ func (k *Keys) member(m *scenario.Member) (*memberDigest, error) {
 	return &memberDigest{m.Cluster, objects}, err
 }
 
-// karmadaDigest is that of what Karmada is given.
+// karmadaDigest is the digest of Karmada's objects.
 type karmadaDigest struct {
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
@@ -154,7 +154,7 @@ func (k *Keys) karmada(given *scenario.Karmada) (*karmadaDigest, error) {
 	return d, err
 }
 
-// all are the digests of objects.
+// all returns the digests of the objects.
 func (k *Keys) all(objects []cluster.Object) ([][]byte, error) {
 	var digests [][]byte
 	for _, obj := range objects {
@@ -180,12 +180,12 @@ func sum(value any) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Store keeps what was found of versions in a folder, a file for each, named by its key. Several processes can use one folder: they
-// write the same into the same files, each of which appears whole. A process that is killed while it writes leaves a file whose name
-// begins with a dot, which nobody reads, and which the next one that writes the same point removes.
+// Store stores the results of versions in a folder, one file for each, named by its key. Several processes can use one folder: they write
+// the same content into the same files, and each file appears as a whole. A process that is killed while it writes leaves a file with a
+// name that begins with a dot. Nobody reads this file, and the next process that writes the same point removes it.
 type Store struct{ dir string }
 
-// OpenStore makes the folder if it is not there.
+// OpenStore creates the folder if it does not exist.
 func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -193,13 +193,13 @@ func OpenStore(dir string) (*Store, error) {
 	return &Store{dir}, nil
 }
 
-// kept is what a file of the store holds.
-type kept struct {
+// entry is the content of a file of the store.
+type entry struct {
 	Key   string
 	Found *Found
 }
 
-// Get returns what was found of the version, or nil if that is not known yet. A file that is cut short, as a crash may leave it on some file
+// Get returns the result of the version, or nil if the store does not have it. A truncated file, as a crash may leave it on some file
 // systems, counts as missing. A file that no Store has written is an error.
 func (s *Store) Get(key string) (*Found, error) {
 	info, err := os.Stat(s.file(key))
@@ -219,16 +219,16 @@ func (s *Store) Get(key string) (*Found, error) {
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		return nil, nil
 	}
-	var k kept
+	var k entry
 	if err := json.Unmarshal(data, &k); err != nil || k.Key != key || k.Found == nil {
 		return nil, fmt.Errorf("%s: is no finished point, though its name says so; delete the file", s.file(key))
 	}
 	return k.Found, nil
 }
 
-// Put keeps what was found of the version.
+// Put stores the result of the version.
 func (s *Store) Put(key string, found *Found) error {
-	data, err := json.Marshal(kept{key, found})
+	data, err := json.Marshal(entry{key, found})
 	if err != nil {
 		return err
 	}
@@ -237,12 +237,13 @@ func (s *Store) Put(key string, found *Found) error {
 		return err
 	}
 	_, err = file.Write(append(data, '\n'))
-	// A process that is killed leaves no half a file of that name, and with what is written on the disk first, no machine does that fails.
+	// The rename makes sure that a process that is killed leaves no partial file of that name, and the Sync before it that a crash of the
+	// machine leaves none.
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err == nil {
 		err = os.Rename(file.Name(), s.file(key))
 	}
 	if _, there := os.Stat(s.file(key)); errors.Is(err, fs.ErrNotExist) && there == nil {
-		return nil // another process has written the same and swept up
+		return nil // another process has written the same file and removed this one
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
@@ -250,11 +251,11 @@ func (s *Store) Put(key string, found *Found) error {
 	return s.sweepUp(key)
 }
 
-// sweepUp removes what processes that were killed have left of the version that is there now.
+// sweepUp removes temporary files of the same version that killed processes have left.
 func (s *Store) sweepUp(key string) error {
 	left, err := filepath.Glob(filepath.Join(s.dir, "."+key+"-*"))
 	for _, file := range left {
-		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // by another that does the same
+		if failed := os.Remove(file); !errors.Is(failed, fs.ErrNotExist) { // another process may have removed it
 			err = errors.Join(err, failed)
 		}
 	}

@@ -8,18 +8,18 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Shard returns the points of the i-th of n shards, counted from 0, as the half-open range of their places: neighbours, since these
-// share the most, and as many as in every other shard, give or take one. A shard is empty if there are more of them than points.
+// Shard returns the points of shard i of n, counted from 0, as a half-open range of indexes. The points of a shard are neighbours, since
+// these share the most work, and the sizes of shards differ by at most one. Some shards are empty if there are more shards than points.
 func Shard(points, i, n int) (from, to int) {
 	return points * i / n, points * (i + 1) / n
 }
 
-// Sweep carries out the points that the store does not know yet, and returns what was found of all, in their order, and how many were
-// known. What is found is put into the store at once, so that a sweep which is interrupted goes on from there. The store may be nil. If the
-// context ends, the points that are not finished are nil; if none is, so is all.
+// Sweep runs the points that the store does not have yet, and returns the results of all points, in order, and how many the store had. It
+// puts each result into the store at once, so that an interrupted sweep can continue. The store may be nil. If the context ends, unfinished
+// points are nil; if no point is finished, found is nil.
 func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys, store *Store, opts Options) (found []*Found, known int, err error) {
 	found = make([]*Found, len(points))
-	names := make([]string, len(points)) // in the store
+	names := make([]string, len(points)) // their keys in the store
 	var missing []int
 	for i := range points {
 		if store != nil {

@@ -1,5 +1,5 @@
-// Package whatif carries out many versions of a scenario, the variants of a comparison or the points of a sweep, and sums each up in
-// the same numbers.
+// Package whatif runs many versions of a scenario, the variants of a comparison or the points of a sweep, and sums up each in the same
+// figures.
 //
 //	Scenario ─ with its changes ─▶ []*scenario.Scenario
 //	         ─ Run ──────────────▶ []Found, on all cores; versions share the steps that they begin with
@@ -21,19 +21,18 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Options say what of the versions is looked at.
+// Options are the options of a comparison of versions.
 type Options struct {
-	// Step is the step after which; empty: each version's last one.
+	// Step is the step after which to look at the versions. Empty means each version's last step.
 	Step string
-	// Metric says which numbers.
+	// Metric selects the figures.
 	Metric metric.Options
-	// Workers is how many versions are carried out at once; below 1: one a core. It changes no result.
+	// Workers is how many versions run at once. Below 1 means one per core. It changes no result.
 	Workers int
-	// Progress, if set, is called before and after each version, with the one that was begun last, the number done and the total. It is never
-	// called twice at a time.
+	// Progress, if set, is called before and after each version with the version begun last, the number of finished versions, and the
+	// total. Calls never overlap.
 	Progress func(last, done, total int)
-	// Done, if set, is given what was found of the i-th version as soon as it is known. It is never called twice at a time; its error
-	// ends the run.
+	// Done, if set, is called with the result of version i as soon as it is known. Calls never overlap. An error of Done ends the run.
 	Done func(i int, found *Found) error
 }
 
@@ -45,25 +44,26 @@ type Found struct {
 	Moved int `json:"moved"`
 }
 
-// Base is the scenario as it is, carried out: what its versions are compared with.
+// Base is the run of the unchanged scenario, with which versions are compared.
 type Base struct {
 	Found
 	Result *simulation.Result
 	state  *cluster.State
 }
 
-// RunBase carries out the scenario as it is.
+// RunBase runs the unchanged scenario.
 func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, error) {
 	w := &worker{opts: &opts}
 	defer w.close()
 	return w.base(ctx, s)
 }
 
-// Run carries out the versions, and returns what was found in their order. All have the feature gates of the base. If the context ends,
-// the versions that are not finished are nil; if none is, so is all.
+// Run runs the versions, and returns their results in order. All versions have the feature gates of the base. If the context ends,
+// unfinished versions are nil; if no version is finished, the slice is nil.
 func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Options) ([]*Found, error) {
 	o := parallel.Options{Workers: opts.Workers}
-	// Neighbours have the most in common, so each worker takes several at a time; many enough that none waits long for the others.
+	// Neighbours share the most work, so each worker takes several at a time. The blocks are small enough that no worker waits long for the
+	// others.
 	o.Block = len(versions) / (max(1, o.Count(len(versions))) * 8)
 	if opts.Progress != nil {
 		o.Progress = func(last, done int) { opts.Progress(last, done, len(versions)) }
@@ -91,7 +91,7 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 	return finished(ctx, found, err)
 }
 
-// finished returns what is worth to be reported of an error: something was found, and it is only that the context has ended.
+// finished returns the results without the error if the context has ended and some versions are finished, since these can be reported.
 func finished(ctx context.Context, found []*Found, err error) ([]*Found, error) {
 	if err != nil && (ctx.Err() == nil || !slices.ContainsFunc(found, func(f *Found) bool { return f != nil })) {
 		return nil, err
@@ -99,25 +99,25 @@ func finished(ctx context.Context, found []*Found, err error) ([]*Found, error) 
 	return found, err
 }
 
-// VersionError is a version that could not be carried out.
+// VersionError is the error of a version that could not run.
 type VersionError struct {
-	// Index is its place among the versions.
+	// Index is the index of the version.
 	Index int
 	Err   error
 }
 
-// Error is the reason; who knows the version's name says it.
+// Error returns the reason. It lacks the version's name, which the caller knows.
 func (e *VersionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *VersionError) Unwrap() error { return e.Err }
 
-// worker carries out versions one after the other.
+// worker runs versions one after the other.
 type worker struct {
 	opts *Options
-	// worlds are one for each scheduler configuration: building one costs more than a small run.
+	// worlds has a world for each scheduler configuration, because building one costs more than a small run.
 	worlds map[*sched.Config]world.World
-	// known are runs from which others can go on: the base, and the last one.
+	// known lists runs that others can continue: the base, and the last run.
 	known []*simulation.Result
 }
 
@@ -180,7 +180,7 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 	return result, state, metrics, err
 }
 
-// prefix returns the run that begins with the most steps of the scenario's; nil if none does.
+// prefix returns the known run with the longest common prefix of steps, or nil if no run has one.
 func (w *worker) prefix(s *scenario.Scenario) *simulation.Result {
 	var best *simulation.Result
 	most := -1

@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Neither the number of workers nor what is taken from other runs changes a result.
+// Neither the number of workers nor the reuse of other runs changes a result.
 func TestRunIsTheSameHoweverItIsDone(t *testing.T) {
 	s := load(t)
 	for _, random := range []bool{false, true} {
@@ -139,7 +139,7 @@ func TestRunNamesTheVersionThatFails(t *testing.T) {
 	}
 }
 
-// The step db is the first: there is one pod then, whatever the version does to web.
+// The step db is the first: then there is one pod, regardless of the version's change to web.
 func TestRunUpToAStep(t *testing.T) {
 	s := load(t)
 	for _, found := range run(t, s, whatif.Options{Step: "db"}) {
@@ -298,7 +298,7 @@ func TestStore(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Errorf("%d files, %v; want one", len(files), err)
 	}
-	// What a machine that failed has left is done again, and what nobody here has written is not taken for it.
+	// Points that a failed machine left incomplete run again, and a file that no Store has written is an error.
 	for name, content := range map[string]string{"none": "", "half": `{"Key": "half`, "zeros": "\x00\x00"} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
@@ -323,7 +323,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Federations that differ in what only they have differ in their keys.
+// Federations that differ only in Karmada's objects have different keys.
 func TestKeysOfFederations(t *testing.T) {
 	const federation = `{"clusters": [{"name": "m1", "region": "REGION", "cluster": [{"synthetic": {"nodeGroups": [{"count": NODES}]}}]}], "federation": {"estimate": "ESTIMATE"},
 "workloads": [{"objects": [

@@ -17,7 +17,7 @@ func node(name, value string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{rack: value}}}
 }
 
-// Two nodes look the same until something has the name of one, or its rack, as a text, or compares racks that are numbers.
+// Two nodes look the same until an object mentions the name or the rack of one, or compares racks that are numbers.
 func TestNodesLookTheSameUntilOneIsMentioned(t *testing.T) {
 	for json, want := range map[string][2]bool{ // of racks a and b, and of racks 1 and 2
 		`{"nodeName":"other"}`:             {true, true},
@@ -40,7 +40,8 @@ func TestNodesLookTheSameUntilOneIsMentioned(t *testing.T) {
 	}
 }
 
-// Pods of one owner are of one class whatever their names and nodes, but not with other labels or requests; nor are those of no owner.
+// Pods of one owner are in one class, regardless of their names and nodes, unless their labels or requests differ. Each pod without an
+// owner has its own class.
 func TestClasses(t *testing.T) {
 	var classes alike.Pods
 	pod := func(name string, owned bool, labels map[string]string, image string) *v1.Pod {

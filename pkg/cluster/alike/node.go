@@ -1,8 +1,8 @@
-// Package alike finds nodes and pods that are interchangeable, so that what comes of one comes of the other.
+// Package alike finds nodes and pods that are interchangeable: the scheduler treats one exactly as it treats the other.
 //
-// The plugins of the scheduler compare values of topology labels with each other, and never look at what they are, unless a rule names one;
-// names of nodes they look at only if a rule, a volume or a pod names one. So every object is searched for the names of nodes and the values
-// of levels, and what is found anywhere as a text is part of the look of its nodes.
+// The scheduler's plugins compare the values of topology labels with each other. They look at a particular value only if a rule names it,
+// and at the name of a node only if a rule, a volume or a pod names it. So this package searches every object for node names and topology
+// values. A name or value that occurs anywhere becomes part of the look of the nodes that have it; the others are left out.
 package alike
 
 import (
@@ -14,23 +14,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Text is the object as JSON.
+// Text returns the object as JSON.
 func Text(obj any) string {
 	data, err := json.Marshal(obj)
 	if err != nil {
-		panic(err) // every Kubernetes object has a JSON
+		panic(err) // JSON can encode every Kubernetes object
 	}
 	return string(data)
 }
 
-// Names are the names of nodes and the values of their labels of some keys, and which of these stand in objects.
+// Names holds the names of nodes and the values of some of their labels, and records which of them objects mention.
 type Names struct {
 	keys []string
 	// mentioned has every name and value, and the operators that compare values.
 	mentioned map[string]bool
 }
 
-// NewNames returns the names of the nodes and their values of the keys, none of them mentioned yet.
+// NewNames returns the names of the nodes and the values of their labels with these keys. None is mentioned yet.
 func NewNames(nodes []*v1.Node, keys ...string) *Names {
 	n := &Names{keys: keys, mentioned: map[string]bool{string(v1.NodeSelectorOpGt): false, string(v1.NodeSelectorOpLt): false}}
 	for _, node := range nodes {
@@ -42,8 +42,8 @@ func NewNames(nodes []*v1.Node, keys ...string) *Names {
 	return n
 }
 
-// Mention finds the names in a JSON, or in a single text. Names and values have no characters that JSON escapes, so that they stand between
-// two quotes.
+// Mention records the names that occur in a JSON document, or in a single string. Names and values have no characters that JSON escapes, so
+// each stands between two quotes.
 func (n *Names) Mention(json string) {
 	for text := range strings.SplitSeq(json, `"`) {
 		if _, known := n.mentioned[text]; known {
@@ -52,8 +52,8 @@ func (n *Names) Mention(json string) {
 	}
 }
 
-// Look is the node as the scheduler sees it, without what describes the machine, and without its name and its values of the keys where
-// nothing means them.
+// Look returns the node as the scheduler sees it, without the fields that describe the machine. It leaves out the node's name and topology
+// values unless an object refers to them.
 func (n *Names) Look(node *v1.Node) string {
 	plain := *node
 	meta := &plain.ObjectMeta
@@ -73,13 +73,13 @@ func (n *Names) Look(node *v1.Node) string {
 	return Text(&plain)
 }
 
-// means reports whether something could mean the value.
+// means reports whether an object could refer to the value.
 func (n *Names) means(value string) bool {
 	_, err := strconv.ParseInt(value, 10, 64)
 	return n.mentioned[value] || err == nil && n.Compares()
 }
 
-// Compares reports whether something compares values as numbers, which need not name them.
+// Compares reports whether an object compares label values as numbers (Gt, Lt). Such a rule affects values that it does not name.
 func (n *Names) Compares() bool {
 	return n.mentioned[string(v1.NodeSelectorOpGt)] || n.mentioned[string(v1.NodeSelectorOpLt)]
 }

@@ -20,14 +20,14 @@ type Pods struct {
 	known   map[template]string
 }
 
-// template finds the class of a pod again: pods of one template share its containers.
+// template is the key under which a class is found again: pods of one template share its containers.
 type template struct {
 	container *v1.Container
 	owner     string
 	revision  string
 }
 
-// Identities are the labels that distinguish the pods of a StatefulSet.
+// Identities lists the labels that distinguish the pods of a StatefulSet.
 var Identities = []string{appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel}
 
 // Class returns the short name of the pod's class. A pod without a controller is the only one of its class.
@@ -70,13 +70,13 @@ func (p *Pods) Class(pod *v1.Pod) string {
 	return class
 }
 
-// Looks are the looks of the classes, in no order.
+// Looks returns the looks of the classes, in no particular order.
 func (p *Pods) Looks() iter.Seq[string] { return maps.Keys(p.classes) }
 
-// Release lets go of the pods that it has seen; classes keep their names.
+// Release drops the references to the pods seen so far. Classes keep their names.
 func (p *Pods) Release() { p.known = nil }
 
-// Preempt reports whether one of the objects' pods could make room for another.
+// Preempt reports whether a pod of one of the objects could preempt another pod.
 func Preempt(objs []cluster.Object) bool {
 	for _, obj := range objs {
 		if class, ok := obj.(*schedulingv1.PriorityClass); ok && class.GlobalDefault {

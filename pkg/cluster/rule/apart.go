@@ -11,13 +11,13 @@ import (
 // Apart is a rule that keeps the pods of a workload apart from each other.
 type Apart struct {
 	By Separation
-	// Over lists the topology keys over whose domains the pods keep apart, one rule each; it is empty for NoRule.
+	// Over lists the topology keys over whose domains the pods keep apart, with one rule for each key. It is empty for NoRule.
 	Over []Over
-	// MaxSkew applies to spread constraints; below 1 means 1.
+	// MaxSkew applies to spread constraints. A value below 1 means 1.
 	MaxSkew int32
 	// Required makes spread constraints DoNotSchedule rather than ScheduleAnyway.
 	Required bool
-	// MatchLabelKeys are pod labels whose values must be equal, too. With pod-template-hash, the pods of a new revision keep apart only
+	// MatchLabelKeys lists pod labels whose values must also be equal. With pod-template-hash, the pods of a new revision keep apart only
 	// from each other.
 	MatchLabelKeys []string
 }
@@ -35,14 +35,14 @@ const (
 // Separations lists all separations.
 var Separations = []Separation{NoRule, SoftAnti, HardAnti, EvenlySpread}
 
-// Over is a topology key and the weight of a preferred term; below 1 means 100, the maximum.
+// Over is a topology key and the weight of a preferred term. A weight below 1 means 100, the maximum.
 type Over struct {
 	TopologyKey string
 	Weight      int32
 }
 
 // KeptApart returns the rules that keep pods with these labels apart from each other: anti-affinity and spread constraints whose selectors
-// match the pods themselves. Terms with namespaces count only if they name the given one.
+// match the pods themselves. Terms with namespaces count only if they name this namespace.
 func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 	var rules []Rule
 	for _, p := range places(spec) {
@@ -53,11 +53,11 @@ func KeptApart(spec *v1.PodSpec, own labels.Set, namespace string) []Rule {
 	return rules
 }
 
-// KeepApart replaces the rules that keep pods with these labels apart. It changes the spec in place, so pass a deep copy. The selector is
-// for the new rules.
+// KeepApart replaces the rules that keep pods with these labels apart. It changes the spec in place, so pass a deep copy. The new rules use
+// the selector.
 func KeepApart(spec *v1.PodSpec, own labels.Set, namespace string, selector *metav1.LabelSelector, by ...Apart) {
 	kept := places(spec)
-	for _, p := range slices.Backward(kept) { // backward, so that removing one does not move the rest
+	for _, p := range slices.Backward(kept) { // backward, so that removing one does not move those still to remove
 		if among(spec, p, own, namespace) {
 			remove(spec, p)
 		}

@@ -11,7 +11,7 @@ import (
 const softWeight = 100
 
 // Without removes the rule from the spec and reports whether it was there. It changes the spec in place, so pass a deep copy. It also
-// removes what becomes empty, because an empty affinity would give a template another pod-template-hash for nothing.
+// removes the fields that become empty: an empty affinity would change a template's pod-template-hash for nothing.
 func Without(spec *v1.PodSpec, r Rule) bool {
 	p, found := find(spec, r)
 	if !found {
@@ -22,7 +22,8 @@ func Without(spec *v1.PodSpec, r Rule) bool {
 	return true
 }
 
-// WithWeight sets the weight, 1 to 100, of a preferred term of the spec in place. It reports whether the rule was there and has a weight.
+// WithWeight sets the weight, 1 to 100, of a preferred term. It changes the spec in place, so pass a deep copy. It reports whether the spec
+// has the rule and the rule has a weight.
 func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
 	p, found := find(spec, r)
 	if !found || p.Weight == 0 {
@@ -36,10 +37,10 @@ func WithWeight(spec *v1.PodSpec, r Rule, weight int32) bool {
 	return true
 }
 
-// Soften makes a hard rule of the spec soft, in place: a required term becomes a preferred one of weight 100, as does each term of required
-// node affinity; a node selector becomes preferred node affinity, and DoNotSchedule becomes ScheduleAnyway. It reports whether it did. It
-// does not if the rule is missing, is already soft, or is a spread constraint beside a soft one over the same key, of which the API server
-// accepts only one.
+// Soften makes a hard rule of the spec soft, in place. A required term, or each term of required node affinity, becomes a preferred term of
+// weight 100. A node selector becomes preferred node affinity, and DoNotSchedule becomes ScheduleAnyway. Soften reports whether it changed
+// the spec. It does not if the rule is missing or already soft, or if it is a spread constraint and the spec already has a soft one over
+// the same key, since the API server accepts only one.
 func Soften(spec *v1.PodSpec, r Rule) bool {
 	p, found := find(spec, r)
 	if !found || !p.Hard {
@@ -120,7 +121,7 @@ func remove(spec *v1.PodSpec, p place) {
 	}
 }
 
-// podAffinity returns the affinity or the anti-affinity, which have the same fields.
+// podAffinity returns the affinity or the anti-affinity. Both types have the same fields.
 func podAffinity(spec *v1.PodSpec, kind Kind) *v1.PodAffinity {
 	if kind == Affinity {
 		return spec.Affinity.PodAffinity

@@ -31,15 +31,15 @@ type Rule struct {
 	Kind Kind
 	// Hard means that a pod stays Pending rather than break the rule.
 	Hard bool
-	// TopologyKey is the node label whose values the rule is about; empty for rules about nodes themselves.
+	// TopologyKey is the node label that forms the rule's domains; empty for rules about nodes themselves.
 	TopologyKey string
 	// Selector selects the pods or nodes that the rule is about, in the syntax of kubectl -l. The terms of node affinity are joined by
-	// "or". What the API server adds from matchLabelKeys and mismatchLabelKeys is left out, since it is in a pod's spec but not in its
-	// template's.
+	// "or". Selector leaves out the requirements that the API server adds from matchLabelKeys and mismatchLabelKeys, since a pod's spec has
+	// them but its template's has not.
 	Selector string
 	// Weight is the weight of a preferred term, 1 to 100, and 0 for other rules.
 	Weight int32
-	// MaxSkew is that of a spread constraint, and 0 for other rules.
+	// MaxSkew is the maxSkew of a spread constraint, and 0 for other rules.
 	MaxSkew int32
 }
 
@@ -67,8 +67,8 @@ func (r Rule) String() string {
 	return fmt.Sprintf("spread over %s, maxSkew %d, %s", r.TopologyKey, r.MaxSkew, when)
 }
 
-// is reports whether the rule is the same as one of another version of the spec, as applied by a later step of a scenario: same path and
-// subject, perhaps with another weight or skew, or softened.
+// is reports whether the rule is the same as a rule of another version of the spec, such as one that a later step applied: both have the
+// same path and subject. Weight, skew and hardness may differ.
 func (r Rule) is(other Rule) bool {
 	return r.Path == other.Path && r.TopologyKey == other.TopologyKey && r.Selector == other.Selector
 }
@@ -160,7 +160,7 @@ func nodeTerms(affinity *v1.NodeAffinity) []place {
 	return all
 }
 
-// selector formats a label selector without what the API server merged into it; see cluster.MergeLabelKeys.
+// selector formats a label selector without the requirements that the API server merged into it; see cluster.MergeLabelKeys.
 func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 	if s != nil && len(match)+len(mismatch) > 0 {
 		s = s.DeepCopy()

@@ -239,7 +239,7 @@ func TestSoften(t *testing.T) {
 	}
 }
 
-// Of several preferred terms the one that is named gets the weight.
+// Only the named one of several preferred terms gets the weight.
 func TestWithWeightOfTheSecond(t *testing.T) {
 	spec := specOf(t, `{affinity: {
   nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [

@@ -21,21 +21,6 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/attach_detach_controller.go.
 const MaxWaitForUnmount = 6 * time.Minute
 
-// attached is what attach saw when it last had nothing to do.
-type attached struct {
-	pods    []*v1.Pod
-	claims  []*v1.PersistentVolumeClaim
-	volumes []*v1.PersistentVolume
-	drivers []*storagev1.CSIDriver
-	nodes   []*v1.Node
-	held    []cluster.Attachment
-}
-
-func (a *attached) same(b *attached) bool {
-	return cluster.Same(a.pods, b.pods) && cluster.Same(a.claims, b.claims) && cluster.Same(a.volumes, b.volumes) &&
-		cluster.Same(a.drivers, b.drivers) && cluster.Same(a.nodes, b.nodes) && cluster.Same(a.held, b.held)
-}
-
 // Bound lets the kubelets start the pods that the scheduler has just bound, but for those whose volume is attached to another
 // node. Such a pod starts once it is not.
 func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
@@ -56,14 +41,18 @@ func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
 // needs, then attaches what pods need, where that is nowhere else. Other volumes keep no pod waiting. The fresh pods have just been bound;
 // of any other pod that runs, its volumes are attached.
 func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluster.State {
-	seen := attached{c.mounts.of(s.Pods), s.PersistentVolumeClaims, s.PersistentVolumes, s.CSIDrivers, s.Nodes, s.Attachments}
-	if len(seen.pods)+len(seen.held) == 0 {
+	c.follow(s)
+	pods := c.pods.Of(group{mounting: true})
+	if len(pods.Pods())+len(s.Attachments) == 0 {
 		return s
 	}
-	if fresh == nil && c.attached.same(&seen) && !slices.ContainsFunc(seen.held, func(a cluster.Attachment) bool { return forced(a, s) }) {
+	about := subject{fact: attachmentsInSync}
+	seen := []any{pods, listOf(s.PersistentVolumeClaims), listOf(s.PersistentVolumes), listOf(s.CSIDrivers), listOf(s.Nodes), listOf(s.Attachments)}
+	_, settled := recall[struct{}](&c.memory, about, seen...)
+	if settled && fresh == nil && !slices.ContainsFunc(s.Attachments, func(a cluster.Attachment) bool { return forced(a, s) }) {
 		return s
 	}
-	a := newAttaching(s, seen.pods)
+	a := newAttaching(s, pods.Pods())
 	a.detach()
 	for _, running := range []bool{true, false} {
 		for _, pod := range a.pods {
@@ -79,7 +68,7 @@ func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluste
 		}
 	}
 	if len(changed) == 0 && slices.Equal(a.held, s.Attachments) {
-		c.attached = seen
+		c.memory.remember(about, struct{}{}, seen...)
 		return s
 	}
 	next := *s.With(changed...)

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. It looks for the
-// first time so long after it was made, since that is how it enters its queue.
+// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. A new autoscaler
+// enters its queue with this delay, and so first looks one period after it was made.
 const autoscalerPeriod = 15 * time.Second
 
 // autoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that
@@ -29,7 +29,7 @@ func (p *pass) autoscalers() error {
 	return nil
 }
 
-// looksAfter is when the autoscaler next looks at its target after the time.
+// looksAfter returns the first time after now at which the autoscaler looks at its target.
 func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.Time {
 	age := max(now.Sub(hpa.CreationTimestamp.Time), 0)
 	return hpa.CreationTimestamp.Add((age/autoscalerPeriod + 1) * autoscalerPeriod)
@@ -41,22 +41,22 @@ func outOfBounds(s *cluster.State, f func(hpa *autoscalingv2.HorizontalPodAutosc
 	if len(autoscalers) == 0 {
 		return
 	}
-	bound := func(kind string, target cluster.Object) {
-		if want := int32(autoscalers.bound(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
+	check := func(kind string, target cluster.Object) {
+		if want := int32(autoscalers.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
 			f(autoscalers[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}], target, want)
 		}
 	}
 	for _, d := range s.Deployments {
-		bound("Deployment", d)
+		check("Deployment", d)
 	}
 	for _, set := range s.StatefulSets {
-		bound("StatefulSet", set)
+		check("StatefulSet", set)
 	}
 	for _, rs := range s.ReplicaSets {
-		bound("ReplicaSet", rs)
+		check("ReplicaSet", rs)
 	}
 	for _, rc := range s.ReplicationControllers {
-		bound("ReplicationController", rc)
+		check("ReplicationController", rc)
 	}
 }
 
@@ -72,8 +72,8 @@ func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	return autoscalers
 }
 
-// bound is how many replicas the target has once its autoscaler, if it has one, has looked at it.
-func (a autoscalersByTarget) bound(kind string, target cluster.Object) int64 {
+// replicas returns how many replicas the target has after its autoscaler, if it has one, has looked at it.
+func (a autoscalersByTarget) replicas(kind string, target cluster.Object) int64 {
 	have := ptr.Deref(*cluster.ReplicasOf(target), 1)
 	hpa := a[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}]
 	if hpa == nil || have == 0 {

@@ -2,8 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -25,14 +23,15 @@ func (p *pass) budgets() error {
 	if len(p.PodDisruptionBudgets) == 0 {
 		return nil
 	}
-	if err := p.guarded.follow(p.State); err != nil {
+	pods, err := p.guarded()
+	if err != nil {
 		return err
 	}
 	scales := p.scales()
 	for i, pdb := range p.PodDisruptionBudgets {
-		guarded := p.guarded.pods.Of(i)
+		guarded := pods.Of(i)
 		// The time counts only where the condition changes.
-		_ = p.unlessSettled(pdb.UID, []any{pdb, guarded, scales}, func() error {
+		_ = p.unlessSettled(subject{inSync, pdb.UID}, []any{pdb, guarded, scales}, func() error {
 			p.budget(pdb, guarded.Pods(), *scales)
 			return nil
 		})
@@ -71,33 +70,25 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 	}
 }
 
-// guarded are the pods that each budget guards, by its position, for as long as the selectors stay the same.
-type guarded struct {
-	by   []guard
-	pods *cluster.Groups[int]
-}
-
-type guard struct {
-	namespace string
-	selector  *metav1.LabelSelector
-}
-
-func (g *guarded) follow(s *cluster.State) error {
-	var by []guard
-	for _, pdb := range s.PodDisruptionBudgets {
-		by = append(by, guard{pdb.Namespace, pdb.Spec.Selector})
+// guarded returns the pods that each budget guards, by its position.
+func (p *pass) guarded() (*cluster.Groups[int], error) {
+	var from []any
+	for _, pdb := range p.PodDisruptionBudgets {
+		from = append(from, pdb.Namespace, pdb.Spec.Selector)
 	}
-	if g.pods == nil || !slices.Equal(g.by, by) {
+	pods, found := recall[*cluster.Groups[int]](&p.memory, subject{fact: guardedPods}, from...)
+	if !found {
 		var selectors cluster.Selectors
-		for _, pdb := range s.PodDisruptionBudgets {
+		for _, pdb := range p.PodDisruptionBudgets {
 			if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
-				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
+				return nil, fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
 			}
 		}
-		*g = guarded{by, cluster.NewGroups(selectors.Matching)}
+		pods = cluster.NewGroups(selectors.Matching)
+		p.memory.remember(subject{fact: guardedPods}, pods, from...)
 	}
-	g.pods.Follow(s.Pods)
-	return nil
+	pods.Follow(p.Pods)
+	return pods, nil
 }
 
 // expectedPods is upstream's getExpectedPodCount.
@@ -155,21 +146,29 @@ func (p *pass) scales() *map[types.UID]scale {
 	for _, d := range p.Deployments {
 		deployments[d.UID] = d
 	}
-	scales := map[types.UID]scale{}
+	type scaled struct {
+		owner types.UID
+		scale
+	}
+	var from []any
 	for _, rs := range p.ReplicaSets {
-		scales[rs.UID] = scale{rs.UID, *rs.Spec.Replicas}
+		of := scale{rs.UID, *rs.Spec.Replicas}
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && deployments[ref.UID] != nil {
-			scales[rs.UID] = scale{ref.UID, *deployments[ref.UID].Spec.Replicas}
+			of = scale{ref.UID, *deployments[ref.UID].Spec.Replicas}
 		}
+		from = append(from, scaled{rs.UID, of})
 	}
 	for _, rc := range p.ReplicationControllers {
-		scales[rc.UID] = scale{rc.UID, *rc.Spec.Replicas}
+		from = append(from, scaled{rc.UID, scale{rc.UID, *rc.Spec.Replicas}})
 	}
 	for _, set := range p.StatefulSets {
-		scales[set.UID] = scale{set.UID, *set.Spec.Replicas}
+		from = append(from, scaled{set.UID, scale{set.UID, *set.Spec.Replicas}})
 	}
-	if p.scaled == nil || !maps.Equal(*p.scaled, scales) {
-		p.Controllers.scaled = &scales
-	}
-	return p.scaled
+	return once(&p.memory, subject{fact: replicaScales}, from, func() *map[types.UID]scale {
+		scales := make(map[types.UID]scale, len(from))
+		for _, thing := range from {
+			scales[thing.(scaled).owner] = thing.(scaled).scale
+		}
+		return &scales
+	})
 }

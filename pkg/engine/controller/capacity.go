@@ -16,8 +16,8 @@ import (
 )
 
 // Capacities are the CSIStorageCapacity objects of a cluster while volumes are provisioned and deleted. They are a small model of
-// https://github.com/kubernetes-csi/external-provisioner/blob/v6.3.0/pkg/capacity/capacity.go#L575, which asks the driver anew for what is left:
-// here that is what was left before, less or more by the size of the volume, at once.
+// https://github.com/kubernetes-csi/external-provisioner/blob/v6.3.0/pkg/capacity/capacity.go#L575, which asks the driver how much room there
+// is. Here a volume takes its size from the room that there was, or gives it back, at once.
 type Capacities struct {
 	state      *cluster.State
 	given, now []*storagev1.CSIStorageCapacity
@@ -39,8 +39,8 @@ func (c *Capacities) Changed() []*storagev1.CSIStorageCapacity {
 	return changed
 }
 
-// Provision is Provision for a driver that may publish its capacity. Where it does, and nothing else says which nodes reach the volume, these
-// are the nodes of the capacity: a driver publishes it for the topology in which its volumes can be reached.
+// Provision is like the function Provision, for a driver that may publish its capacity. A driver publishes it for the topology in which its
+// volumes can be reached. So if nothing else says which nodes reach the volume, these are the nodes of the capacity.
 func (c *Capacities) Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
 	pv, bound := Provision(claim, class, node)
 	if !c.published(class.Provisioner) {
@@ -85,12 +85,12 @@ func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
 		if len(nodes) == 0 || capacity.StorageClassName != pv.Spec.StorageClassName || capacity.Capacity == nil || !reach(capacity, nodes...) {
 			continue
 		}
-		left := resource.NewQuantity(max(0, capacity.Capacity.Value()+sign*size.Value()), resource.BinarySI)
+		room := resource.NewQuantity(max(0, capacity.Capacity.Value()+sign*size.Value()), resource.BinarySI)
 		next := *capacity
-		next.Capacity = left
-		// No volume can be larger than what is left. Where that was the limit, it stays the limit.
-		if limit := capacity.MaximumVolumeSize; limit != nil && (limit.Cmp(*left) > 0 || limit.Cmp(*capacity.Capacity) == 0) {
-			next.MaximumVolumeSize = left
+		next.Capacity = room
+		// No volume can be larger than the room. If the room was the limit, it stays the limit.
+		if limit := capacity.MaximumVolumeSize; limit != nil && (limit.Cmp(*room) > 0 || limit.Cmp(*capacity.Capacity) == 0) {
+			next.MaximumVolumeSize = room
 		}
 		c.now[i] = &next
 	}

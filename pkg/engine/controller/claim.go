@@ -16,23 +16,18 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// claimed is what claims saw when it last had nothing to do.
-type claimed struct {
-	pods      []*v1.Pod
-	claims    []*resourcev1.ResourceClaim
-	templates []*resourcev1.ResourceClaimTemplate
-}
-
 // claims makes the claims on devices that pods ask for by a template, and releases those that no pod uses any more, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go and the garbage collector do. That
 // controller needs a cluster to watch; its names here are those of its functions.
 func (p *pass) claims() error {
-	seen := claimed{p.Pods, p.ResourceClaims, p.ResourceClaimTemplates}
-	if len(seen.claims) == 0 && len(seen.templates) == 0 || cluster.Same(p.claimed.pods, seen.pods) &&
-		cluster.Same(p.claimed.claims, seen.claims) && cluster.Same(p.claimed.templates, seen.templates) {
+	if len(p.ResourceClaims) == 0 && len(p.ResourceClaimTemplates) == 0 {
 		return nil
 	}
-	before := p.actions()
+	seen := []any{listOf(p.Pods), listOf(p.ResourceClaims), listOf(p.ResourceClaimTemplates)}
+	return p.unlessSettled(subject{fact: claimsInSync}, seen, p.syncClaims)
+}
+
+func (p *pass) syncClaims() error {
 	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofPods: map[types.UID][]*resourcev1.ResourceClaim{},
 		pods: map[types.UID]*v1.Pod{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
 	for _, claim := range p.ResourceClaims {
@@ -49,9 +44,6 @@ func (p *pass) claims() error {
 	}
 	for _, claim := range p.ResourceClaims {
 		c.syncClaim(c.claims[cluster.NameOf(claim)])
-	}
-	if p.actions() == before && len(p.refused) == 0 {
-		p.Controllers.claimed = seen
 	}
 	return errors.Join(c.problems...)
 }
@@ -229,22 +221,22 @@ func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClai
 	return &released
 }
 
-// ClaimsInUse returns the claims of a state as they would be if the pods on its nodes were all that ever used them.
+// ClaimsInUse returns the claims of a state as they would be if only the pods on its nodes had ever used them.
 func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
 	if len(s.ResourceClaims) == 0 {
 		return nil
 	}
-	bound := map[types.UID]bool{}
+	onNode := map[types.UID]bool{}
 	for _, pod := range s.Pods {
-		bound[pod.UID] = pod.Spec.NodeName != ""
+		onNode[pod.UID] = pod.Spec.NodeName != ""
 	}
 	var claims []*resourcev1.ResourceClaim
 	for _, claim := range s.ResourceClaims {
-		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && !bound[owningPod(claim)] {
+		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && !onNode[owningPod(claim)] {
 			continue // the scheduler makes it with the placement
 		}
 		reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
-			return by.APIGroup == "" && by.Resource == "pods" && !bound[by.UID]
+			return by.APIGroup == "" && by.Resource == "pods" && !onNode[by.UID]
 		})
 		if len(reserved) < len(claim.Status.ReservedFor) {
 			claim = release(claim, reserved)

@@ -9,7 +9,6 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -24,30 +23,12 @@ type Controllers struct {
 	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
 	Rand *rand.Rand
 
-	// The rest is what is remembered of states before, so that each sync looks only at what has changed since; the result is that of
-	// controllers without memory.
-
-	nodes node.Controllers
+	nodes  node.Controllers
+	memory memory
+	// These follow the pods from state to state: to make them anew takes a look at every pod.
 	pods  *cluster.Groups[group]
-	// settled holds, by UID, what a controller looked at when it last found nothing to do. States are immutable, so the same
-	// pointers again mean nothing to do again. counted and filled are the same for the two syncs of a ReplicaSet.
-	settled         map[types.UID][]any
-	counted, filled map[types.UID]seen
-	counts          map[types.UID]ownCount // of ReplicaSets
-	rested          rested
-	current         map[types.UID]currentSet // of Deployments
-	adoptions       adoptions
-	guarded         guarded
-	scaled          *map[types.UID]scale
-	prototypes      prototypes
-	names           podNames
-	usage           admission.PodUsage
-	selectors       map[*metav1.LabelSelector]labels.Selector
-	claimed         claimed
-	tainted         tainted
-	converted       map[types.UID]converted // ReplicationControllers
-	mounts          mounts
-	attached        attached
+	names podNames
+	usage admission.PodUsage // has its own rule, since other packages charge quotas, too
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
@@ -83,6 +64,7 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
+	c.memory.forget(next)
 	return withRefused(next, refused), nil
 }
 
@@ -191,19 +173,18 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// unlessSettled syncs an object, unless its last sync saw the very same things and had nothing to do. Without anything seen it syncs. Where
-// pods were refused, it is tried again each time.
-func (p *pass) unlessSettled(uid types.UID, seen []any, sync func() error) error {
-	if seen != nil && slices.Equal(p.settled[uid], seen) {
+// unlessSettled runs a sync, unless the last one saw the very same things and had nothing to do. Without anything seen it runs. Where pods
+// were refused, it is tried again each time.
+func (p *pass) unlessSettled(about subject, seen []any, sync func() error) error {
+	if _, settled := recall[struct{}](&p.memory, about, seen...); settled && seen != nil {
 		return nil
 	}
 	before, refused := p.actions(), len(p.refused)
 	if err := sync(); err != nil || p.actions() > before || len(p.refused) > refused {
 		return err
 	}
-	if p.settled == nil {
-		p.Controllers.settled = map[types.UID][]any{}
+	if seen != nil {
+		p.memory.remember(about, struct{}{}, seen...)
 	}
-	p.settled[uid] = seen
 	return nil
 }

@@ -2,9 +2,7 @@ package controller
 
 import (
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
 
@@ -27,24 +25,19 @@ func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
 // ownCount counts the active pods that a ReplicaSet has and its selector matches, and the foreign ones, which it does not match.
 type ownCount struct {
 	podCount
-	foreign  int32
-	pods     *cluster.Group
-	selector *metav1.LabelSelector
-	template templateID
+	foreign int32
+	pods    *cluster.Group
 }
 
 // count counts the active pods of a ReplicaSet, of which it looks at those that are others than the last time. It returns false where some may
 // have to be adopted or released; then claim finds the ReplicaSet's pods.
 func (p *pass) count(r replicated) (podCount, bool) {
 	pods, all := p.owned.unclaimed(r.set.UID)
-	selector, err := p.selector(r.set.Spec.Selector)
+	selector, err := p.selector(r.set, r.set.Spec.Selector)
 	if !all || err != nil {
 		return podCount{}, false
 	}
-	own, of := p.counts[r.set.UID], idOf(r.object, &r.set.Spec.Template)
-	if own.selector != r.set.Spec.Selector || own.template != of {
-		own = ownCount{selector: r.set.Spec.Selector, template: of}
-	}
+	own := once(&p.memory, subject{podCounts, r.set.UID}, []any{r.set.Spec.Selector, idOf(r.object, &r.set.Spec.Template)}, func() *ownCount { return &ownCount{} })
 	if own.pods != pods {
 		template := labels.Set(r.set.Spec.Template.Labels).AsSelectorPreValidated()
 		add := func(pod *v1.Pod, n int32) {
@@ -61,10 +54,6 @@ func (p *pass) count(r replicated) (podCount, bool) {
 			add(is, 1)
 		})
 		own.pods = pods
-		if p.counts == nil {
-			p.Controllers.counts = map[types.UID]ownCount{}
-		}
-		p.counts[r.set.UID] = own
 	}
 	return own.podCount, own.foreign == 0
 }

@@ -20,13 +20,13 @@ var daemonSetKind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/daemon_controller.go does.
 func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
 	seen := p.seen(ds)
-	if seen != nil && len(p.Nodes) > 0 {
-		seen = append(seen, len(p.Nodes), &p.Nodes[0]) // the list is another where a node is another
+	if seen != nil {
+		seen = append(seen, listOf(p.Nodes))
 	}
 	if seen != nil && ds.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.unlessSettled(ds.UID, seen, func() error {
+	return p.unlessSettled(subject{inSync, ds.UID}, seen, func() error {
 		pods, err := p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
 		if err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
@@ -92,8 +92,8 @@ func (d *daemonSetSync) run() error {
 
 // olderFirst is upstream's podByCreationTimestampAndPhase: pods that have a node first, then by age.
 func olderFirst(a, b *v1.Pod) int {
-	if bound := (a.Spec.NodeName != ""); bound != (b.Spec.NodeName != "") {
-		if bound {
+	if onNode := (a.Spec.NodeName != ""); onNode != (b.Spec.NodeName != "") {
+		if onNode {
 			return -1
 		}
 		return 1

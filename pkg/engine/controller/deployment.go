@@ -32,22 +32,29 @@ const maxRevisionHistory = 2000
 // deployments syncs every Deployment, as syncDeployment in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
-	last := &p.rested
-	all := !last.follow(p.Deployments, p.ReplicaSets)
-	var orphans []*appsv1.ReplicaSet
-	if all {
-		orphans = last.begin(p.Deployments, p.ReplicaSets)
+	seen := []any{listOf(p.Deployments), listOf(p.ReplicaSets)}
+	if slices.ContainsFunc(p.Deployments, recreates) { // which look at pods, too
+		seen = nil
 	}
-	whole := len(orphans) == 0
-	for _, d := range p.Deployments {
-		if !all && !last.restless[d.UID] {
-			continue
+	return p.unlessSettled(subject{fact: deploymentsInSync}, seen, p.eachDeployment)
+}
+
+func (p *pass) eachDeployment() error {
+	var orphans []*appsv1.ReplicaSet
+	owned := map[types.UID][]*appsv1.ReplicaSet{}
+	for _, rs := range p.ReplicaSets {
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			owned[ref.UID] = append(owned[ref.UID], rs)
+		} else {
+			orphans = append(orphans, rs)
 		}
-		selector, err := p.selector(d.Spec.Selector)
+	}
+	for _, d := range p.Deployments {
+		selector, err := p.selector(d, d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
-		sets := slices.Clone(last.owned[d.UID])
+		sets := owned[d.UID]
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
 			if rs.Namespace != d.Namespace || !selector.Matches(labels.Set(rs.Labels)) {
 				return false
@@ -58,28 +65,25 @@ func (p *pass) deployments() error {
 			sets = append(sets, &adopted)
 			return true
 		})
-		recreates := d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType // which waits for the old pods themselves
 		seen := []any{d}
 		for _, rs := range sets {
 			seen = append(seen, rs)
-			if recreates {
+			if recreates(d) {
 				for _, pod := range p.owned.of(rs.UID) {
 					seen = append(seen, pod)
 				}
 			}
 		}
-		actions, refused := p.actions(), len(p.refused)
-		if err := p.unlessSettled(d.UID, seen, func() error { return p.deployment(d, sets) }); err != nil {
+		if err := p.unlessSettled(subject{inSync, d.UID}, seen, func() error { return p.deployment(d, sets) }); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
 		}
-		if recreates || p.actions() > actions || len(p.refused) > refused {
-			last.restless[d.UID] = true
-		} else {
-			delete(last.restless, d.UID)
-		}
 	}
-	last.whole = whole
 	return nil
+}
+
+// recreates reports whether the Deployment waits for its old pods to end before it makes new ones.
+func recreates(d *appsv1.Deployment) bool {
+	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
 
 // deploymentSync is one sync of one Deployment.
@@ -98,7 +102,7 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 	switch {
 	case d.Spec.Paused, r.isScalingEvent():
 		r.scale()
-	case d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
+	case recreates(&d):
 		err = r.recreate()
 	default:
 		err = r.rolling()
@@ -145,36 +149,23 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 
 // findNew is upstream's FindNewReplicaSet, which compares templates whole, unless it has been asked about the very same ones before.
 func (r *deploymentSync) findNew() *appsv1.ReplicaSet {
-	asked := []templateID{idOf(r.deployment, &r.deployment.Spec.Template)}
+	templates := []any{idOf(r.deployment, &r.deployment.Spec.Template)}
 	for _, rs := range r.sets {
-		asked = append(asked, idOf(rs, &rs.Spec.Template))
+		templates = append(templates, idOf(rs, &rs.Spec.Template))
 	}
-	known, found := r.current[r.deployment.UID]
-	if found && slices.Equal(known.asked, asked) {
-		sort.Sort(controller.ReplicaSetsByCreationTimestamp(r.sets)) // as upstream leaves them
-		for _, rs := range r.sets {
-			if rs.UID == known.set {
-				return rs
-			}
+	sort.Sort(controller.ReplicaSetsByCreationTimestamp(r.sets)) // as upstream leaves them
+	current := once(&r.memory, subject{currentSet, r.deployment.UID}, templates, func() types.UID {
+		if existing := deploymentutil.FindNewReplicaSet(r.deployment, r.sets); existing != nil {
+			return existing.UID
 		}
-		return nil
+		return ""
+	})
+	for _, rs := range r.sets {
+		if rs.UID == current {
+			return rs
+		}
 	}
-	existing := deploymentutil.FindNewReplicaSet(r.deployment, r.sets)
-	if r.current == nil {
-		r.Controllers.current = map[types.UID]currentSet{}
-	}
-	known = currentSet{asked: asked}
-	if existing != nil {
-		known.set = existing.UID
-	}
-	r.current[r.deployment.UID] = known
-	return existing
-}
-
-// currentSet is the ReplicaSet of a Deployment's present template, "" if there is none, and the templates of which that is so.
-type currentSet struct {
-	asked []templateID
-	set   types.UID
+	return nil
 }
 
 // templateID stands for a template: one that is changed belongs to another generation of its object, and has containers of its own.
@@ -309,12 +300,14 @@ func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv
 	if most <= 0 {
 		return
 	}
-	old = r.cleanupUnhealthy(old, most)
-	r.shrinkHealthy(append(old, current), old, minAvailable)
+	if old, done := r.cleanupUnhealthy(old, most); done {
+		r.shrinkHealthy(append(old, current), old, minAvailable)
+	}
 }
 
-// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas.
-func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) []*appsv1.ReplicaSet {
+// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It is not done at a ReplicaSet that still counts pods which it was told to delete:
+// upstream makes an error of that, and goes on in another sync.
+func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) (shrunk []*appsv1.ReplicaSet, done bool) {
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
 	removed := int32(0)
 	for i, rs := range old {
@@ -322,14 +315,17 @@ func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) 
 			break
 		}
 		unhealthy := *rs.Spec.Replicas - rs.Status.AvailableReplicas
-		if *rs.Spec.Replicas == 0 || unhealthy <= 0 {
+		if *rs.Spec.Replicas == 0 || unhealthy == 0 {
 			continue
+		}
+		if unhealthy < 0 {
+			return nil, false
 		}
 		count := min(most-removed, unhealthy)
 		old[i], _ = r.scaleSet(rs, *rs.Spec.Replicas-count, false)
 		removed += count
 	}
-	return old
+	return old, true
 }
 
 // shrinkHealthy is upstream's scaleDownOldReplicaSetsForRollingUpdate.
@@ -355,9 +351,9 @@ func (r *deploymentSync) recreate() error {
 		return err
 	}
 	scaled := false
-	for i, rs := range old {
+	for _, rs := range old {
 		if *rs.Spec.Replicas > 0 {
-			old[i], _ = r.scaleSet(rs, 0, false)
+			r.scaleSet(rs, 0, false)
 			scaled = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -129,6 +130,22 @@ func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
 	w.wait()
 	if got := images(w.state); !strings.HasSuffix(got, "=b") || strings.Contains(got, " ") {
 		t.Errorf("when it is gone: %q, want one pod with image b", got)
+	}
+}
+
+// An old ReplicaSet was told to delete a pod, and still counts it. Until it does not, no old ReplicaSet shrinks.
+func TestARolloutWaitsForTheCount(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(deployment("web", 4, "a", rolling("0", "1")))
+	w.admit(decode(t, deployment("web", 4, "b", rolling("0", "1")))...)
+	for available, want := range map[int32]int32{4: 3, 3: 2, 2: 2} {
+		p := newPass(w.state)
+		old := *w.state.ReplicaSets[0]
+		old.Spec.Replicas, old.Status.AvailableReplicas = new(int32(3)), available
+		current := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(1))}, Status: appsv1.ReplicaSetStatus{AvailableReplicas: 1}}
+		r := deploymentSync{pass: p, deployment: w.state.Deployments[0], sets: []*appsv1.ReplicaSet{&old, current}}
+		r.shrinkOld(r.sets, r.sets[:1], current)
+		w.check(fmt.Sprint(available, " available"), *r.sets[0].Spec.Replicas, want)
 	}
 }
 

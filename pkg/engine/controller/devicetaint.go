@@ -15,17 +15,6 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// tainted is what deviceEvictions saw last, and what followed from it.
-type tainted struct {
-	pods   []*v1.Pod
-	claims []*resourcev1.ResourceClaim
-	slices []*resourcev1.ResourceSlice
-	rules  []*resourcev1.DeviceTaintRule
-
-	published map[device][]resourcev1.DeviceTaint
-	evictions []deviceEviction
-}
-
 type device struct{ driver, pool, name string }
 
 // deviceEviction is a pod with a device that it no longer tolerates at that time.
@@ -48,17 +37,20 @@ func (c *Controllers) evictFromDevices(s *cluster.State) *cluster.State {
 
 // deviceEvictions returns the pods that must leave their devices at some time: upstream's podEvictionTime of each.
 func (c *Controllers) deviceEvictions(s *cluster.State) []deviceEviction {
-	seen := &c.tainted
-	if cluster.Same(seen.pods, s.Pods) && cluster.Same(seen.claims, s.ResourceClaims) && cluster.Same(seen.slices, s.ResourceSlices) && cluster.Same(seen.rules, s.DeviceTaintRules) {
-		return seen.evictions
-	}
-	if !cluster.Same(seen.slices, s.ResourceSlices) {
-		seen.published = publishedTaints(s.ResourceSlices)
-	}
-	seen.pods, seen.claims, seen.slices, seen.rules, seen.evictions = s.Pods, s.ResourceClaims, s.ResourceSlices, s.DeviceTaintRules, nil
-	if !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaints) {
+	if len(s.ResourceClaims) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaints) {
 		return nil
 	}
+	from := []any{listOf(s.Pods), listOf(s.ResourceClaims), listOf(s.ResourceSlices), listOf(s.DeviceTaintRules)}
+	return once(&c.memory, subject{fact: taintEvictions}, from, func() []deviceEviction {
+		published := once(&c.memory, subject{fact: publishedTaints}, from[2:3], func() map[device][]resourcev1.DeviceTaint {
+			return taintsOf(s.ResourceSlices)
+		})
+		return evictionsBy(published, s)
+	})
+}
+
+// evictionsBy returns the pods that must leave by these taints of devices, or those of rules.
+func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State) []deviceEviction {
 	var rules []*resourcev1.DeviceTaintRule
 	for _, rule := range s.DeviceTaintRules {
 		if utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaintRules) && rule.Spec.Taint.Effect == resourcev1.DeviceTaintEffectNoExecute {
@@ -67,26 +59,27 @@ func (c *Controllers) deviceEvictions(s *cluster.State) []deviceEviction {
 	}
 	due := map[types.NamespacedName]claimEviction{}
 	for _, claim := range s.ResourceClaims {
-		if at, evicts := seen.evictionTime(claim, rules); evicts {
+		if at, evicts := evictionTime(claim, published, rules); evicts {
 			due[cluster.NameOf(claim)] = claimEviction{claim, at}
 		}
 	}
 	if len(due) == 0 {
 		return nil
 	}
+	var evictions []deviceEviction
 	for _, pod := range s.Pods {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || cluster.Terminal(pod) {
 			continue
 		}
 		if at, evicts := podEvictionTime(pod, due); evicts {
-			seen.evictions = append(seen.evictions, deviceEviction{pod, at})
+			evictions = append(evictions, deviceEviction{pod, at})
 		}
 	}
-	return seen.evictions
+	return evictions
 }
 
-// publishedTaints returns the NoExecute taints with which drivers publish their devices, without pools' older generations.
-func publishedTaints(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTaint {
+// taintsOf returns the NoExecute taints with which drivers publish their devices, without pools' older generations.
+func taintsOf(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTaint {
 	newest := map[device]int64{} // by driver and pool
 	for _, slice := range all {
 		pool := device{driver: slice.Spec.Driver, pool: slice.Spec.Pool.Name}
@@ -116,13 +109,13 @@ type claimEviction struct {
 }
 
 // evictionTime returns when the first of the claim's devices is no longer tolerated; false: never. It is upstream's claimEvictionTime.
-func (t *tainted) evictionTime(claim *resourcev1.ResourceClaim, rules []*resourcev1.DeviceTaintRule) (when time.Time, evicts bool) {
+func evictionTime(claim *resourcev1.ResourceClaim, published map[device][]resourcev1.DeviceTaint, rules []*resourcev1.DeviceTaintRule) (when time.Time, evicts bool) {
 	if claim.Status.Allocation == nil {
 		return time.Time{}, false
 	}
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
-		taints := slices.Clone(t.published[device{result.Driver, result.Pool, result.Device}])
+		taints := slices.Clone(published[device{result.Driver, result.Pool, result.Device}])
 		for _, rule := range rules {
 			if cluster.SelectsDevice(rule, result.Driver, result.Pool, result.Device) {
 				taints = append(taints, rule.Spec.Taint)

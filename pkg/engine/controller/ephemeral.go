@@ -20,7 +20,8 @@ import (
 func (p *pass) ephemeralVolumes() error {
 	var claims map[types.NamespacedName]*v1.PersistentVolumeClaim
 	var problems []error
-	for _, pod := range p.mounts.of(p.Pods) {
+	p.follow(p.State) // which controllers before this one have changed
+	for _, pod := range p.pods.Of(group{mounting: true}).Pods() {
 		if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Volumes, isEphemeral) {
 			continue
 		}
@@ -81,7 +82,7 @@ func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
 	}
 	name := ephemeral.VolumeClaimName(pod, volume)
 	p.refused = append(p.refused, cluster.Refusal{
-		Of:      cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: name},
+		Ref:     cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: name},
 		Message: fmt.Sprintf("ephemeral volume %s: create PVC %s: %s", volume.Name, name, err), Retried: true,
 	})
 	return true
@@ -96,19 +97,5 @@ func byName(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.Persis
 	return claims
 }
 
-// mounts are the pods of one state after another whose volumes may need a claim or an attachment, in the order of the state.
-type mounts struct{ pods, with []*v1.Pod }
-
-func (m *mounts) of(pods []*v1.Pod) []*v1.Pod {
-	changed := false
-	cluster.Changes(m.pods, pods, func(was, is *v1.Pod, _ int) {
-		changed = changed || was != nil && mounting(was) || is != nil && mounting(is)
-	})
-	m.pods = pods
-	if changed {
-		m.with = slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !mounting(pod) })
-	}
-	return m.with
-}
-
+// mounting reports whether the pod's volumes may need a claim or an attachment.
 func mounting(pod *v1.Pod) bool { return slices.ContainsFunc(pod.Spec.Volumes, attachable) }

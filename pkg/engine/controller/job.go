@@ -48,7 +48,7 @@ func isExternal(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }
 
-// releaseOrphans lets go of the pods that no Job is going to count: handleSingleOrphanPod.
+// releaseOrphans removes the finalizer from pods that no Job will count: handleSingleOrphanPod.
 func (p *pass) releaseOrphans() error {
 	p.follow(p.State) // which controllers before this one have changed
 	tracked := p.owned.groups.Of(group{tracked: true}).Pods()
@@ -68,8 +68,8 @@ func (p *pass) releaseOrphans() error {
 	return nil
 }
 
-// A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. Without it a pod is one
-// that has been counted.
+// A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. A pod without the finalizer has been
+// counted.
 
 func untracked(pod *v1.Pod) *v1.Pod {
 	if !admission.HasJobTrackingFinalizer(pod) {
@@ -80,7 +80,7 @@ func untracked(pod *v1.Pod) *v1.Pod {
 	return &counted
 }
 
-// untrack removes the finalizer, and with it a pod that has ended and that somebody had asked to end.
+// untrack removes the finalizer. A deleted pod that has ended only waited for that, and is gone then.
 func (p *pass) untrack(pod *v1.Pod) {
 	if pod.DeletionTimestamp != nil && (cluster.Terminal(pod) || pod.Spec.NodeName == "") {
 		p.remove(pod)
@@ -89,8 +89,8 @@ func (p *pass) untrack(pod *v1.Pod) {
 	}
 }
 
-// FinishedJobs says which Jobs have completed, and which have failed or are bound to when their last pods end, that had not in an earlier
-// state.
+// FinishedJobs lists the Jobs that have completed or failed since an earlier state. A Job counts as failed as soon as its failure is decided,
+// even while its last pods are still Terminating.
 func FinishedJobs(before, now *cluster.State) []string {
 	known := map[types.UID]bool{}
 	for _, job := range before.Jobs {

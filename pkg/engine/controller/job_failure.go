@@ -104,7 +104,7 @@ func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 // finishTime is when the pod ended: getFinishedTime in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go.
 func finishTime(pod *v1.Pod) time.Time {
-	if at, ok := containersFinished(pod); ok {
+	if at := containersFinished(pod); !at.IsZero() {
 		return at
 	}
 	if ready := podutil.GetPodReadyCondition(pod.Status); ready != nil && ready.Status == v1.ConditionFalse && !ready.LastTransitionTime.IsZero() {
@@ -116,24 +116,29 @@ func finishTime(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// containersFinished returns when the last container ended, sidecars among them; false where one has not.
-func containersFinished(pod *v1.Pod) (time.Time, bool) {
-	statuses := slices.Clone(pod.Status.ContainerStatuses)
+// containersFinished returns when the last container ended, or zero if one has not: getFinishTimeFromContainers. Upstream looks at sidecars
+// after that, and if all of them have ended, their time counts whatever the other containers do.
+func containersFinished(pod *v1.Pod) time.Time {
+	var sidecars []v1.ContainerStatus
 	for _, status := range pod.Status.InitContainerStatuses {
 		if slices.ContainsFunc(pod.Spec.InitContainers, func(c v1.Container) bool {
 			return c.Name == status.Name && podutil.IsRestartableInitContainer(&c)
 		}) {
-			statuses = append(statuses, status)
+			sidecars = append(sidecars, status)
 		}
 	}
-	var last time.Time
-	for _, status := range statuses {
-		if status.State.Terminated == nil || status.State.Terminated.FinishedAt.IsZero() {
-			return time.Time{}, false
+	return lastFinished(lastFinished(time.Time{}, pod.Status.ContainerStatuses), sidecars)
+}
+
+// lastFinished returns when the last of the containers ended, if that is after the given time, or zero if one has not.
+func lastFinished(after time.Time, containers []v1.ContainerStatus) time.Time {
+	for _, c := range containers {
+		if c.State.Terminated == nil || c.State.Terminated.FinishedAt.IsZero() {
+			return time.Time{}
 		}
-		if at := status.State.Terminated.FinishedAt.Time; at.After(last) {
-			last = at
+		if at := c.State.Terminated.FinishedAt.Time; at.After(after) {
+			after = at
 		}
 	}
-	return last, !last.IsZero()
+	return after
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
@@ -177,6 +178,30 @@ func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	w.check("to the user", FinishedJobs(before, w.state), []string{
 		"job/sum failed: PodFailurePolicy: " + w.state.Jobs[0].Status.Conditions[1].Message})
 	w.check("once", FinishedJobs(w.state, w.state), []string(nil))
+}
+
+// When a pod ended that was made 3 minutes ago: its container 2 minutes ago, its sidecar 1 minute ago.
+func TestFinishTime(t *testing.T) {
+	now := cluster.Epoch.Time
+	ended := func(minutes int) v1.ContainerState {
+		if minutes == 0 {
+			return v1.ContainerState{}
+		}
+		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{FinishedAt: metav1.NewTime(now.Add(-time.Duration(minutes) * time.Minute))}}
+	}
+	for _, test := range []struct{ container, sidecar, want int }{{2, 1, 1}, {1, 2, 1}, {2, 0, 3}, {0, 1, 1}, {0, 0, 3}} {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-3 * time.Minute))},
+			Spec:       v1.PodSpec{InitContainers: []v1.Container{{Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}},
+			Status: v1.PodStatus{
+				ContainerStatuses:     []v1.ContainerStatus{{Name: "c", State: ended(test.container)}},
+				InitContainerStatuses: []v1.ContainerStatus{{Name: "s", State: ended(test.sidecar)}, {Name: "init", State: ended(0)}},
+			},
+		}
+		if got := now.Sub(finishTime(pod)); got != time.Duration(test.want)*time.Minute {
+			t.Errorf("container %d, sidecar %d: the pod ended %v ago, want %d minutes", test.container, test.sidecar, got, test.want)
+		}
+	}
 }
 
 // Each back-off is twice the one before, and at most ten minutes.

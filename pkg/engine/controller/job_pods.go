@@ -19,8 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// manage asks the pods to end that the Job has too many, or else creates those that it lacks, and returns how many are active
-// then: manageJob.
+// manage deletes pods if the Job has too many, or else creates those that it lacks. It returns how many are active then: manageJob.
 func (j *jobSync) manage() (int32, error) {
 	active := int32(len(j.active))
 	if j.job.DeletionTimestamp != nil {
@@ -42,7 +41,7 @@ func (j *jobSync) manage() (int32, error) {
 	return active + int32(created), err
 }
 
-// want is how many pods are to be active.
+// want returns how many pods are to be active.
 func (j *jobSync) want() int32 {
 	parallelism := *j.job.Spec.Parallelism
 	switch {
@@ -56,7 +55,7 @@ func (j *jobSync) want() int32 {
 	return parallelism
 }
 
-// excess returns at least so many of the active pods, and all that have an index which another has, or none that is valid:
+// excess returns the active pods to delete: at least atLeast of them, and all that have no valid index, or the same as another pod:
 // activePodsForRemoval. Among equals the newest goes first, or the one that the generator chooses.
 func (j *jobSync) excess(atLeast int) []*v1.Pod {
 	valid := slices.DeleteFunc(slices.Clone(j.active), func(pod *v1.Pod) bool { return !j.belongs(pod) })
@@ -77,7 +76,7 @@ func (j *jobSync) excess(atLeast int) []*v1.Pod {
 		index, _ := completionIndex(pod)
 		of[index]++
 	}
-	var excess, left []*v1.Pod
+	var excess, others []*v1.Pod
 	for _, pod := range ranked {
 		switch index, _ := completionIndex(pod); {
 		case !j.belongs(pod):
@@ -86,13 +85,13 @@ func (j *jobSync) excess(atLeast int) []*v1.Pod {
 			of[index]--
 			excess = append(excess, pod)
 		default:
-			left = append(left, pod)
+			others = append(others, pod)
 		}
 	}
-	return append(excess, left[:max(0, atLeast-len(excess))]...)
+	return append(excess, others[:max(0, atLeast-len(excess))]...)
 }
 
-// end asks the pods to end. They need not be counted any more when they have.
+// end deletes the pods. Nobody counts them when they have ended.
 func (j *jobSync) end(pods []*v1.Pod) {
 	for _, pod := range pods {
 		j.asked[pod.UID] = true
@@ -104,7 +103,7 @@ func (j *jobSync) end(pods []*v1.Pod) {
 	}
 }
 
-// create makes so many pods, fewer where the Job has to wait, and returns how many it has made by now.
+// create makes count pods, or fewer if the Job has to wait, and returns how many it has made by now.
 func (j *jobSync) create(count int) (int, error) {
 	var indexes []int
 	switch {
@@ -129,7 +128,7 @@ func (j *jobSync) create(count int) (int, error) {
 	})
 }
 
-// nextIndexes returns at most so many of the indexes that need a pod, those that come first: firstPendingIndexes.
+// nextIndexes returns the first indexes that need a pod, at most count of them: firstPendingIndexes.
 func (j *jobSync) nextIndexes(count int) []int {
 	busy := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
 	if replacesOnlyFailed(j.job) {

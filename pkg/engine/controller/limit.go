@@ -35,8 +35,8 @@ func (e *TooManyPodsError) Error() string {
 		e.Owner.Describe(), e.Pods, e.Total, e.Most, cmp.Or(e.Advice, "set maxPods in the scenario"))
 }
 
-// CheckPods refuses what would make more pods than that, or more than upstream's controllers can count. The API server takes it, and
-// a real cluster fills up with pods until something breaks.
+// CheckPods refuses workloads that ask for more pods than most, or for more than upstream's controllers can count. The API server accepts
+// them, and a real cluster fills up with pods until something breaks.
 func CheckPods(s *cluster.State, most int) error {
 	all, total, problems := asked(s, most)
 	if total > int64(most) {
@@ -46,7 +46,7 @@ func CheckPods(s *cluster.State, most int) error {
 	return errors.Join(problems...)
 }
 
-// Pods is how many pods there are that no controller has made, and how many controllers ask for.
+// Pods returns how many pods the state comes to: those without a controller, and those that controllers ask for.
 func Pods(s *cluster.State) int {
 	_, total, _ := asked(s, 0)
 	for _, pod := range s.Pods {
@@ -63,7 +63,8 @@ type asks struct {
 	pods  int64
 }
 
-// asked returns what the workloads ask for. If it is more than the most, DaemonSets are counted by the nodes on which they run pods.
+// asked returns what each workload asks for, and the sum. A DaemonSet counts for a pod on every node; only if the sum is above most, for a pod
+// on each node where it runs one.
 func asked(s *cluster.State, most int) (all []asks, total int64, problems []error) {
 	count := func(owner cluster.Object, pods int64) {
 		all = append(all, asks{owner, pods})
@@ -71,7 +72,7 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	}
 	autoscalers := autoscalersOf(s)
 	for _, d := range s.Deployments {
-		replicas := autoscalers.bound("Deployment", d)
+		replicas := autoscalers.replicas("Deployment", d)
 		count(d, replicas)
 		if surge := int64(deploymentutil.MaxSurge(*d)); replicas <= int64(most) && replicas+surge > math.MaxInt32 {
 			problems = append(problems, fmt.Errorf("%s: spec.strategy.rollingUpdate.maxSurge: with it there are %d pods; give a maxSurge with which there are at most %d",
@@ -79,7 +80,7 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 		}
 	}
 	for _, set := range s.StatefulSets {
-		replicas := autoscalers.bound("StatefulSet", set)
+		replicas := autoscalers.replicas("StatefulSet", set)
 		count(set, replicas)
 		if ordinals := set.Spec.Ordinals; ordinals != nil && int64(ordinals.Start)+replicas > math.MaxInt32 {
 			problems = append(problems, fmt.Errorf("%s: spec.ordinals.start: from %d on, %d pods cannot be numbered; give a start of at most %d",
@@ -88,11 +89,11 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	}
 	for _, rs := range s.ReplicaSets {
 		if metav1.GetControllerOfNoCopy(rs) == nil {
-			count(rs, autoscalers.bound("ReplicaSet", rs))
+			count(rs, autoscalers.replicas("ReplicaSet", rs))
 		}
 	}
 	for _, rc := range s.ReplicationControllers {
-		count(rc, autoscalers.bound("ReplicationController", rc))
+		count(rc, autoscalers.replicas("ReplicationController", rc))
 	}
 	for _, job := range s.Jobs {
 		if !ptr.Deref(job.Spec.Suspend, false) {

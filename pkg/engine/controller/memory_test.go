@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -13,6 +15,27 @@ import (
 
 // In these worlds something changes that a sync reads besides its object and its pods. Each round is compared with that of controllers
 // that remember nothing.
+
+// Of objects that came and went no more is known than of some. What is known of an object that is there, and of the state, stays.
+func TestTheMemoryForgetsWhatIsGone(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(replicaSet(1))
+	m, stays, state := &memory{}, subject{inSync, w.state.ReplicaSets[0].UID}, subject{fact: claimsInSync}
+	m.remember(stays, 1, w)
+	m.remember(state, 2, w)
+	for i := range 5000 {
+		m.remember(subject{inSync, types.UID(fmt.Sprint(i))}, i)
+		m.forget(w.state)
+		if len(m.entries) > 2*2+1<<10 {
+			t.Fatalf("after %d objects there are %d entries", i+1, len(m.entries))
+		}
+	}
+	one, first := recall[int](m, stays, w)
+	two, second := recall[int](m, state, w)
+	if _, other := recall[int](m, stays, &world{}); one != 1 || !first || two != 2 || !second || other {
+		t.Errorf("it knows %d (%t) and %d (%t), want 1 and 2; made from something else: %t, want false", one, first, two, second, other)
+	}
+}
 
 func TestAnOrphanAppearsBesideAReplicaSetAtRest(t *testing.T) {
 	w := newWorld(t, 1, anywhere)

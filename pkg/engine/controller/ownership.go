@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"iter"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// group is that of the pods of a controller, "" for those that have none, of the pods that a Job is yet to count, or of those that wait for a
-// node.
+// group is a group of pods: those of a controller ("": of none), those that a Job has not counted yet, those that wait for a node, or those
+// with volumes that may need a claim or an attachment.
 type group struct {
-	owner            types.UID
-	tracked, waiting bool
+	owner                      types.UID
+	tracked, waiting, mounting bool
 }
 
 func groupsOf(pod *v1.Pod) []group {
@@ -33,6 +32,9 @@ func groupsOf(pod *v1.Pod) []group {
 	}
 	if cluster.Waits(pod) {
 		groups = append(groups, group{waiting: true})
+	}
+	if mounting(pod) {
+		groups = append(groups, group{mounting: true})
 	}
 	return groups
 }
@@ -76,7 +78,7 @@ func (c *Controllers) ownership(s *cluster.State) *owners {
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
 	if len(o.orphans()) > 0 {
-		o.adoptable = c.adoptions.of(s, c.replicated(s), c.pods.Of(group{}))
+		o.adoptable = c.adoptable(s)
 	}
 	return &o
 }
@@ -92,8 +94,8 @@ func (o *owners) of(owner types.UID) []*v1.Pod {
 // orphans returns the pods without a controller.
 func (o *owners) orphans() []*v1.Pod { return o.groups.Of(group{}).Pods() }
 
-// candidates returns the orphans among which are those that the controller may adopt. For the ReplicaSets that Deployments have just made
-// these are all: they are few.
+// candidates returns orphans, all that the controller may adopt among them. For the few ReplicaSets that Deployments have just made, it
+// returns every orphan.
 func (o *owners) candidates(owner types.UID) []*v1.Pod {
 	if candidates, found := o.adoptable[owner]; found {
 		return candidates
@@ -101,8 +103,8 @@ func (o *owners) candidates(owner types.UID) []*v1.Pod {
 	return o.orphans()
 }
 
-// unclaimed returns the controller's pods as a group that is another as soon as one of them is; false if it has adopted or released some
-// since, or may adopt more.
+// unclaimed returns the group of the controller's pods. It returns false if the controller has adopted or released pods in this round, or may
+// adopt some.
 func (o *owners) unclaimed(owner types.UID) (*cluster.Group, bool) {
 	_, claimed := o.claimed[owner]
 	return o.groups.Of(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
@@ -121,64 +123,56 @@ func (p *pass) seen(owner cluster.Object) []any {
 	return seen
 }
 
-// adoptions are which orphans the controllers of a state may adopt, for as long as orphans and selectors stay the same.
-type adoptions struct {
-	orphans   *cluster.Group
-	adopters  []adopter
-	adoptable map[types.UID][]*v1.Pod
-}
-
+// adopter is a controller that may adopt the pods that its selector matches.
 type adopter struct {
 	namespace string
 	uid       types.UID
 	selector  *metav1.LabelSelector
 }
 
-func (a *adoptions) of(s *cluster.State, sets iter.Seq[replicated], orphans *cluster.Group) map[types.UID][]*v1.Pod {
-	var adopters []adopter
-	for r := range sets {
-		adopters = append(adopters, adopter{r.set.Namespace, r.set.UID, r.set.Spec.Selector})
+// adoptable returns the orphans that each controller may adopt.
+func (c *Controllers) adoptable(s *cluster.State) map[types.UID][]*v1.Pod {
+	orphans := c.pods.Of(group{})
+	from := []any{orphans}
+	for r := range c.replicated(s) {
+		from = append(from, adopter{r.set.Namespace, r.set.UID, r.set.Spec.Selector})
 	}
 	for _, set := range s.StatefulSets {
-		adopters = append(adopters, adopter{set.Namespace, set.UID, set.Spec.Selector})
+		from = append(from, adopter{set.Namespace, set.UID, set.Spec.Selector})
 	}
 	for _, ds := range s.DaemonSets {
-		adopters = append(adopters, adopter{ds.Namespace, ds.UID, ds.Spec.Selector})
+		from = append(from, adopter{ds.Namespace, ds.UID, ds.Spec.Selector})
 	}
-	if a.orphans == orphans && slices.Equal(a.adopters, adopters) {
-		return a.adoptable
-	}
-	*a = adoptions{orphans: orphans, adopters: adopters, adoptable: map[types.UID][]*v1.Pod{}}
-	var selectors cluster.Selectors
-	var uids []types.UID
-	for _, of := range adopters {
-		if selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
-			uids = append(uids, of.uid)
-			a.adoptable[of.uid] = nil
+	return once(&c.memory, subject{fact: adoptablePods}, from, func() map[types.UID][]*v1.Pod {
+		adoptable := map[types.UID][]*v1.Pod{}
+		var selectors cluster.Selectors
+		var uids []types.UID
+		for _, thing := range from[1:] {
+			if of := thing.(adopter); selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
+				uids = append(uids, of.uid)
+				adoptable[of.uid] = nil
+			}
 		}
-	}
-	for _, pod := range orphans.Pods() {
-		for _, i := range selectors.Matching(pod) {
-			a.adoptable[uids[i]] = append(a.adoptable[uids[i]], pod)
+		for _, pod := range orphans.Pods() {
+			for _, i := range selectors.Matching(pod) {
+				adoptable[uids[i]] = append(adoptable[uids[i]], pod)
+			}
 		}
-	}
-	return a.adoptable
+		return adoptable
+	})
 }
 
-// selector parses a selector, once.
-func (c *Controllers) selector(of *metav1.LabelSelector) (labels.Selector, error) {
-	if known, found := c.selectors[of]; found {
+// selector parses the selector of an object, once.
+func (c *Controllers) selector(owner cluster.Object, of *metav1.LabelSelector) (labels.Selector, error) {
+	about := subject{parsedSelector, owner.GetUID()}
+	if known, found := recall[labels.Selector](&c.memory, about, of); found {
 		return known, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(of)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.memory.remember(about, selector, of)
 	}
-	if c.selectors == nil {
-		c.selectors = map[*metav1.LabelSelector]labels.Selector{}
-	}
-	c.selectors[of] = selector
-	return selector, nil
+	return selector, err
 }
 
 // claim returns the pods that the controller owns, in order of arrival, after it has released those that its selector no
@@ -186,7 +180,7 @@ func (c *Controllers) selector(of *metav1.LabelSelector) (labels.Selector, error
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go does. Pods that are not
 // wanted (nil: all are) are neither adopted, nor released, nor returned.
 func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
-	matching, err := p.selector(selector)
+	matching, err := p.selector(owner, selector)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,40 +27,18 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	return pod, nil
 }
 
-// prototypes are those of ReplicaSets and ReplicationControllers, by UID, for as long as all from which they were made stays the same.
-type prototypes map[types.UID]madePrototype
-
-type madePrototype struct {
-	template       templateID
-	classes        []*schedulingv1.PriorityClass
-	runtimeClasses []*nodev1.RuntimeClass
-	limitRanges    []*v1.LimitRange
-	mutations      *cluster.Mutations
-	pod            *v1.Pod
-}
-
-// current reports whether the pod would be made in the same way.
-func (m madePrototype) current(p *pass, template templateID) bool {
-	return m.template == template && cluster.Same(m.classes, p.PriorityClasses) && cluster.Same(m.runtimeClasses, p.RuntimeClasses) &&
-		cluster.Same(m.limitRanges, p.LimitRanges) && m.mutations == p.Mutations
-}
-
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
 func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
-	template := idOf(r.object, &r.set.Spec.Template)
-	known, found := p.prototypes[r.set.UID]
-	if found && known.current(p, template) {
-		return known.pod, nil
+	about := subject{podPrototype, r.set.UID}
+	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), p.Mutations}
+	if known, found := recall[*v1.Pod](&p.memory, about, from...); found {
+		return known, nil
 	}
 	pod, err := p.prototype(&r.set.Spec.Template, r.object, r.kind)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p.memory.remember(about, pod, from...)
 	}
-	if p.prototypes == nil {
-		p.Controllers.prototypes = prototypes{}
-	}
-	p.prototypes[r.set.UID] = madePrototype{template, p.PriorityClasses, p.RuntimeClasses, p.LimitRanges, p.Mutations, pod}
-	return pod, nil
+	return pod, err
 }
 
 // admit lets a new pod pass admission.

@@ -40,7 +40,7 @@ func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	if ref := metav1.GetControllerOfNoCopy(owner); ref != nil {
 		of.Kind, of.Name = ref.Kind, ref.Name
 	}
-	p.refused = append(p.refused, cluster.Refusal{Of: of, Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
+	p.refused = append(p.refused, cluster.Refusal{Ref: of, Pods: pods, Message: "Error creating: " + err.Error(), Retried: true})
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
 		return err
 	}
 	have := int(deploymentutil.GetReplicaCountForReplicaSets(r.sets))
-	r.refused = append(r.refused, cluster.Refusal{Of: cluster.RefTo(r.deployment), Pods: max(0, int(*r.deployment.Spec.Replicas)-have),
+	r.refused = append(r.refused, cluster.Refusal{Ref: cluster.RefTo(r.deployment), Pods: max(0, int(*r.deployment.Spec.Replicas)-have),
 		Message: fmt.Sprintf("Failed to create new replica set %q: %s", rs.Name, err), Retried: true})
 	return nil
 }
@@ -62,7 +62,7 @@ func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 		return false
 	}
 	message := fmt.Sprintf("PodResourceClaim %s: create ResourceClaim : %s", claim, err) // the name of a claim is generated, and upstream has none yet
-	c.refused = append(c.refused, cluster.Refusal{Of: cluster.RefTo(pod), Message: message, Retried: true})
+	c.refused = append(c.refused, cluster.Refusal{Ref: cluster.RefTo(pod), Message: message, Retried: true})
 	return true
 }
 

@@ -20,7 +20,7 @@ func quota(pods string) string {
 func (w *world) refusals() []string {
 	var all []string
 	for _, r := range w.state.Refused {
-		all = append(all, strings.Join([]string{string(rune('0' + r.Pods)), "of", r.Of.String() + ":", withoutHash(r.Message)}, " "))
+		all = append(all, strings.Join([]string{string(rune('0' + r.Pods)), "of", r.Ref.String() + ":", withoutHash(r.Message)}, " "))
 	}
 	return all
 }

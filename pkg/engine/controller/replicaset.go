@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
 
@@ -22,79 +21,64 @@ var replicaSetKind = appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
 // replicaSetStatuses lets every ReplicaSet and ReplicationController adopt and count its pods: calculateStatus in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set_utils.go.
 func (p *pass) replicaSetStatuses() error {
+	seen := []any{listOf(p.ReplicaSets), listOf(p.ReplicationControllers), listOf(p.Pods), p.Now}
+	return p.unlessSettled(subject{fact: replicaSetsInSync}, seen, p.eachReplicaSetStatus)
+}
+
+func (p *pass) eachReplicaSetStatus() error {
 	for r := range p.replicated(p.State) {
-		rs := r.set
-		if p.counted[rs.UID].again(p, rs) {
-			continue
+		pods, all := p.owned.unclaimed(r.set.UID)
+		var now any
+		if r.set.Spec.MinReadySeconds > 0 { // pods become available with time
+			now = p.Now
 		}
-		before := p.actions()
-		count, claimed := p.count(r)
-		available := count.ready
-		if !claimed || rs.Spec.MinReadySeconds > 0 {
-			pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
-			if err != nil {
-				return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
-			}
-			count, available = podCount{}, 0
-			template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
-			for _, pod := range pods {
-				count.add(pod, template, 1)
-				if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
-					available++
-				}
-			}
+		seen := []any{r.set, pods, now}
+		if !all {
+			seen = nil
 		}
-		status := rs.Status
-		status.ObservedGeneration = rs.Generation
-		status.Replicas, status.FullyLabeledReplicas = count.active, count.labelled
-		status.ReadyReplicas, status.AvailableReplicas = count.ready, available
-		if !reflect.DeepEqual(status, rs.Status) {
-			p.put(r.counted(status))
+		if err := p.unlessSettled(subject{podsCounted, r.set.UID}, seen, func() error { return p.replicaSetStatus(r) }); err != nil {
+			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 		}
-		p.remember(&p.counted, rs, before)
 	}
 	return nil
 }
 
-// seen is what the last sync of a ReplicaSet looked at if it had nothing to do.
-type seen struct {
-	set  *appsv1.ReplicaSet
-	pods *cluster.Group
-	// now matters only as long as pods become available by it.
-	now metav1.Time
-}
-
-// again reports whether a sync would see the very same things.
-func (s seen) again(p *pass, rs *appsv1.ReplicaSet) bool {
-	pods, all := p.owned.unclaimed(rs.UID)
-	return s.set == rs && s.pods == pods && all && (rs.Spec.MinReadySeconds == 0 || s.now == p.Now)
-}
-
-// asksForTheSame reports whether two states of a ReplicaSet, which may differ in their status, ask for the same pods.
-func asksForTheSame(a, b *appsv1.ReplicaSet) bool {
-	return a.Spec.Replicas == b.Spec.Replicas && a.Spec.Selector == b.Spec.Selector
-}
-
-// remember keeps what a sync looked at that had nothing to do.
-func (p *pass) remember(in *map[types.UID]seen, rs *appsv1.ReplicaSet, before int) {
-	pods, all := p.owned.unclaimed(rs.UID)
-	if !all || p.actions() > before {
-		return
+func (p *pass) replicaSetStatus(r replicated) error {
+	rs := r.set
+	count, claimed := p.count(r)
+	available := count.ready
+	if !claimed || rs.Spec.MinReadySeconds > 0 {
+		pods, err := p.claim(r.object, r.kind, rs.Spec.Selector, controller.IsPodActive)
+		if err != nil {
+			return err
+		}
+		count, available = podCount{}, 0
+		template := labels.Set(rs.Spec.Template.Labels).AsSelectorPreValidated()
+		for _, pod := range pods {
+			count.add(pod, template, 1)
+			if podutil.IsPodAvailable(pod, rs.Spec.MinReadySeconds, p.Now) {
+				available++
+			}
+		}
 	}
-	if *in == nil {
-		*in = map[types.UID]seen{}
+	status := rs.Status
+	status.ObservedGeneration = rs.Generation
+	status.Replicas, status.FullyLabeledReplicas = count.active, count.labelled
+	status.ReadyReplicas, status.AvailableReplicas = count.ready, available
+	if !reflect.DeepEqual(status, rs.Status) {
+		p.put(r.counted(status))
 	}
-	(*in)[rs.UID] = seen{rs, pods, p.Now}
+	return nil
 }
 
 // replicaSet creates the pods that a ReplicaSet or ReplicationController lacks and deletes those that it has too many: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSet(r replicated) error {
-	rs := r.set
-	if filled := p.filled[rs.UID]; filled.set != nil && asksForTheSame(filled.set, rs) && filled.again(p, filled.set) {
+	rs, about := r.set, subject{podsComplete, r.set.UID}
+	owned, all := p.owned.unclaimed(rs.UID)
+	if _, complete := recall[struct{}](&p.memory, about, rs.Spec.Replicas, rs.Spec.Selector, owned); complete && all {
 		return nil
 	}
-	before := p.actions()
 	count, claimed := p.count(r)
 	excess := int(count.active) - int(*rs.Spec.Replicas)
 	var pods []*v1.Pod
@@ -107,7 +91,9 @@ func (p *pass) replicaSet(r replicated) error {
 	}
 	switch {
 	case excess == 0:
-		p.remember(&p.filled, rs, before)
+		if all && claimed {
+			p.memory.remember(about, struct{}{}, rs.Spec.Replicas, rs.Spec.Selector, owned)
+		}
 	case excess < 0:
 		return p.fill(r, -excess)
 	case excess > 0:

@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -38,39 +37,27 @@ func (c *Controllers) replicated(s *cluster.State) iter.Seq[replicated] {
 	}
 }
 
-// converted is what was made of a ReplicationController.
-type converted struct {
-	from *v1.ReplicationController
-	to   *appsv1.ReplicaSet
-}
-
 // replicaSetOf returns a ReplicationController as a ReplicaSet: the same one, with the same selector, for as long as it is the same, since
 // what is remembered goes by pointers.
 func (c *Controllers) replicaSetOf(rc *v1.ReplicationController) *appsv1.ReplicaSet {
-	if known := c.converted[rc.UID]; known.from == rc {
-		return known.to
-	}
-	rs := &appsv1.ReplicaSet{
-		ObjectMeta: rc.ObjectMeta,
-		Spec: appsv1.ReplicaSetSpec{
-			Replicas:        rc.Spec.Replicas,
-			MinReadySeconds: rc.Spec.MinReadySeconds,
-			Selector:        &metav1.LabelSelector{MatchLabels: rc.Spec.Selector},
-			Template:        *rc.Spec.Template,
-		},
-		Status: appsv1.ReplicaSetStatus{
-			Replicas:             rc.Status.Replicas,
-			FullyLabeledReplicas: rc.Status.FullyLabeledReplicas,
-			ReadyReplicas:        rc.Status.ReadyReplicas,
-			AvailableReplicas:    rc.Status.AvailableReplicas,
-			ObservedGeneration:   rc.Status.ObservedGeneration,
-		},
-	}
-	if c.converted == nil {
-		c.converted = map[types.UID]converted{}
-	}
-	c.converted[rc.UID] = converted{rc, rs}
-	return rs
+	return once(&c.memory, subject{asReplicaSet, rc.UID}, []any{rc}, func() *appsv1.ReplicaSet {
+		return &appsv1.ReplicaSet{
+			ObjectMeta: rc.ObjectMeta,
+			Spec: appsv1.ReplicaSetSpec{
+				Replicas:        rc.Spec.Replicas,
+				MinReadySeconds: rc.Spec.MinReadySeconds,
+				Selector:        &metav1.LabelSelector{MatchLabels: rc.Spec.Selector},
+				Template:        *rc.Spec.Template,
+			},
+			Status: appsv1.ReplicaSetStatus{
+				Replicas:             rc.Status.Replicas,
+				FullyLabeledReplicas: rc.Status.FullyLabeledReplicas,
+				ReadyReplicas:        rc.Status.ReadyReplicas,
+				AvailableReplicas:    rc.Status.AvailableReplicas,
+				ObservedGeneration:   rc.Status.ObservedGeneration,
+			},
+		}
+	})
 }
 
 // counted returns the object with another status.

@@ -21,7 +21,7 @@ import (
 // claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted
 // the orphans that the selector matches.
 func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
-	matching, err := p.selector(selector)
+	matching, err := p.selector(owner, selector)
 	if err != nil {
 		return nil, err
 	}

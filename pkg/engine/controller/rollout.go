@@ -23,17 +23,19 @@ import (
 type Rollout struct {
 	cluster.Ref
 	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.
-	Desired int
-	// Updated and Old are of the present and of an earlier template. Ready are ready, of either.
-	Updated, Ready, Old int
-	// Unavailable lack to the desired number of available pods (ready for minReadySeconds).
-	Unavailable int
-	// Complete: all desired pods are updated and available, and no old one is left.
-	Complete bool
+	Desired int `json:"desired"`
+	// Updated is the number of pods of the present template, Old of earlier ones, and Ready of either that are ready.
+	Updated int `json:"updated"`
+	Old     int `json:"old"`
+	Ready   int `json:"ready"`
 	// NotCreated names the pods of a StatefulSet that wait for one before them.
-	NotCreated []string
-	// Waiting explains in a plain sentence which pod waits for what; empty where the rollout is complete.
-	Waiting string
+	NotCreated []string `json:"notCreated,omitempty"`
+	// Waiting explains in a sentence which pod waits for what; empty if the rollout is complete.
+	Waiting string `json:"waiting"`
+	// Unavailable is by how many the available pods (ready for minReadySeconds) fall short of Desired.
+	Unavailable int `json:"-"`
+	// Complete means that all desired pods are updated and available, and no old one is left.
+	Complete bool `json:"-"`
 }
 
 // Stuck reports whether pods of an old revision remain, or pods are held back. A first revision whose pods wait is only Pending.
@@ -243,7 +245,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
 	for _, r := range s.Refused {
 		switch {
-		case r.Of != of:
+		case r.Ref != of:
 		case r.Pods == 0:
 			return []string{"the API server refuses its new ReplicaSet"}
 		default:

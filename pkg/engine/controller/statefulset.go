@@ -50,7 +50,7 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 	if seen != nil && set.Spec.MinReadySeconds > 0 {
 		seen = append(seen, p.Now)
 	}
-	return p.unlessSettled(set.UID, seen, func() error {
+	return p.unlessSettled(subject{inSync, set.UID}, seen, func() error {
 		// As upstream's isMemberOf: the name before the ordinal must be the set's.
 		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
 		pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
@@ -153,7 +153,7 @@ func (s *statefulSetSync) finish() error {
 	s.delete(s.oldPods...)
 	if s.refusal != "" {
 		lacking := max(1, int(*s.set.Spec.Replicas)-s.have)
-		s.refused = append(s.refused, cluster.Refusal{Of: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal, Retried: true})
+		s.refused = append(s.refused, cluster.Refusal{Ref: cluster.RefTo(s.set), Pods: lacking, Message: s.refusal, Retried: true})
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// claims are the claims of a cluster, and those to which the scheduler has just allocated devices: what claimTracker is in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go. What it has
-// written is there at once, so that nothing is assumed.
+// claims holds the claims of a cluster, including the scheduler's new allocations. It takes the place of claimTracker in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/dra_manager.go. The scheduler's
+// writes are visible at once, so it needs no assumed claims.
 type claims struct {
 	byName    map[types.NamespacedName]*claim
 	all       []*claim
@@ -23,10 +23,10 @@ type claims struct {
 	allocated allocated
 }
 
-// claim is a claim as it was given, and as the plugins see it.
+// claim is a claim of the state, and the same claim as the plugins see it.
 type claim struct {
 	given, seen *resourcev1.ResourceClaim
-	position    int // in the list of all
+	position    int // in the list of all claims
 }
 
 // pending is an allocation that is not written yet, and the number of pods of a group that share it.
@@ -39,8 +39,8 @@ func newClaims() *claims {
 	return &claims{byName: map[types.NamespacedName]*claim{}, pending: map[types.UID]*pending{}, allocated: newAllocated()}
 }
 
-// sync makes these the known claims, and reports whether others were known before. What the scheduler has left pending is of a cycle that
-// did not end.
+// sync replaces the known claims, and reports whether they changed. It drops pending allocations, which are left from a cycle that did not
+// complete.
 func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 	for uid := range c.pending {
 		c.MaybeRemoveClaimPendingAllocation(uid, true)
@@ -85,8 +85,8 @@ func (c *claims) put(given *resourcev1.ResourceClaim) {
 	c.allocated.add(given)
 }
 
-// ready returns the claim once the drivers of its devices have met the conditions on which binding waits, which they do at once unless one
-// says that it has failed. Otherwise upstream would wait for them, and give up by the time of day.
+// ready returns the claim with the binding conditions of its devices met, as by their drivers, unless a driver has reported a failure.
+// Otherwise upstream would wait for the conditions, with a timeout by the wall clock.
 func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if claim.Status.Allocation == nil {
 		return claim
@@ -107,7 +107,7 @@ func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	return made
 }
 
-// deviceStatus returns the claim's status of a device, which is added if there is none.
+// deviceStatus returns the claim's status of a device. It adds one if there is none.
 func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestAllocationResult) *resourcev1.AllocatedDeviceStatus {
 	devices := &claim.Status.Devices
 	for i := range *devices {
@@ -148,13 +148,13 @@ func (c *claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) 
 	return known.seen, nil
 }
 
-// ListAllAllocatedDevices returns what GatherAllocatedState returns of whole devices.
+// ListAllAllocatedDevices returns the whole devices of GatherAllocatedState.
 func (c *claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	return c.allocated.state.AllocatedDevices, nil
 }
 
-// GatherAllocatedState returns what is allocated. The allocators only read it, and none is asked again once a claim has changed, so that
-// they need no copy.
+// GatherAllocatedState returns the allocated devices. It makes no copy, because the allocators only read the result, and none is used again
+// after a claim has changed.
 func (c *claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return &c.allocated.state, nil
 }

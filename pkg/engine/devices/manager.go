@@ -1,5 +1,5 @@
-// Package devices holds what the scheduler knows of devices: the slices in which drivers publish them, the classes, and the claims with
-// what is allocated to them. It answers for one cluster.State after another, where kube-scheduler follows the API server.
+// Package devices holds the scheduler's view of devices: the slices in which drivers publish them, the classes, and the claims with their
+// allocations. kube-scheduler follows the API server; this package follows successive values of cluster.State.
 package devices
 
 import (
@@ -18,7 +18,7 @@ import (
 // Manager is the scheduler's view of devices and claims. It is not safe for concurrent use.
 type Manager struct {
 	claims    *claims
-	slices    []*resourcev1.ResourceSlice // as they are, and with the taints of the rules
+	slices    []*resourcev1.ResourceSlice // as published, and with the taints of the rules
 	tainted   []*resourcev1.ResourceSlice
 	rules     []*resourcev1.DeviceTaintRule
 	classes   []*resourcev1.DeviceClass
@@ -27,14 +27,14 @@ type Manager struct {
 
 var _ fwk.SharedDRAManager = &Manager{}
 
-// NewManager returns a manager of no devices.
+// NewManager returns a manager without devices.
 func NewManager() *Manager {
 	m := &Manager{claims: newClaims(), resources: &resolver{}}
 	m.resources.fill(nil)
 	return m
 }
 
-// Sync takes over the devices and claims of a state, and reports whether they differ from what was known.
+// Sync replaces the devices and claims by those of the state, and reports whether they changed.
 func (m *Manager) Sync(next *cluster.State) bool {
 	changed := m.claims.sync(next.ResourceClaims)
 	if !cluster.Same(m.slices, next.ResourceSlices) || !cluster.Same(m.rules, next.DeviceTaintRules) {
@@ -50,7 +50,7 @@ func (m *Manager) Sync(next *cluster.State) bool {
 	return changed
 }
 
-// Write takes over a claim as the API server would store it.
+// Write stores a claim as the API server would.
 func (m *Manager) Write(claim *resourcev1.ResourceClaim) { m.claims.put(claim) }
 
 // Delete removes a claim.
@@ -78,7 +78,7 @@ func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, e
 	return l.tainted, nil
 }
 
-// withTaints returns the slices with the taints that the rules add to their devices: applyPatches in
+// withTaints returns the slices with the taints that the rules add to their devices. See applyPatches in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go,
 // which needs a cluster to watch.
 func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTaintRule) []*resourcev1.ResourceSlice {
@@ -116,7 +116,7 @@ func (l *classLister) Get(name string) (*resourcev1.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourcev1.Resource("deviceclass"), name)
 }
 
-// resolver finds the class behind an extended resource. Plugins keep it, so that it is refilled in place.
+// resolver finds the class of an extended resource. Plugins hold a reference to it, so it is refilled in place.
 type resolver struct {
 	*extendedresourcecache.ExtendedResourceCache
 }

@@ -45,7 +45,7 @@ func share(name, id, memory string) resourcev1.DeviceRequestAllocationResult {
 	return d
 }
 
-// taken is what a manager says is allocated.
+// taken returns the devices that are allocated according to a manager.
 type taken struct {
 	Devices, Shares map[string]bool
 	Memory          map[string]string
@@ -137,7 +137,7 @@ func TestAllocatedWithoutConsumableCapacity(t *testing.T) {
 	}
 }
 
-// TestPending: what is allocated and not yet written counts until it is, or is given up. Two pods of a group share it.
+// TestPending checks that an allocation counts until it is written or given up. Two pods of a group share it.
 func TestPending(t *testing.T) {
 	m := NewManager()
 	m.Sync(&cluster.State{ResourceClaims: []*resourcev1.ResourceClaim{claimOn("a")}})
@@ -231,7 +231,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestReady: drivers do at once what binding waits for, but what one has said itself stays. The claim as it was given does not change.
+// TestReady checks that drivers meet binding conditions at once, but that conditions which a driver has set stay. The original claim does
+// not change.
 func TestReady(t *testing.T) {
 	waits := device("d0")
 	waits.BindingConditions = []string{"Attached"}

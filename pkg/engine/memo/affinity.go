@@ -206,16 +206,16 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 		f.known = !e.refuses
 		return
 	}
-	move := a.InterPodAffinity.AddPod
+	update := a.InterPodAffinity.AddPod
 	if c.delta < 0 {
-		move = a.InterPodAffinity.RemovePod
+		update = a.InterPodAffinity.RemovePod
 	}
 	domains, any := f.domains(), f.affinity.Len() > 0
-	if status := move(ctx, f.state, s.pod.GetPod(), c.class.info, a.memo.infos[slot]); !status.IsSuccess() {
+	if status := update(ctx, f.state, s.pod.GetPod(), c.class.info, a.memo.infos[slot]); !status.IsSuccess() {
 		f.known = false
 	}
 	if f.domains() == domains {
-		return // no domain has got its first pod or lost its last: Filter reads no more of the counts
+		return // no domain got its first pod, or its last one went: Filter reads no more of the counts
 	}
 	for _, key := range e.keys {
 		f.sums.change(a.memo, key, slot)
@@ -241,7 +241,7 @@ func (s *affinityState) keys(a *affinity) []string {
 	return keys
 }
 
-// Filter is upstream's, asked again when a domain of the node, by which it counts, has got its first pod or lost its last. Where preemption
+// Filter is upstream's, asked again when a domain of the node, by which it counts, got its first pod, or its last one went. Where preemption
 // tries what would be without some pods, it does so on copies of nodes.
 func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	slot := a.memo.asked

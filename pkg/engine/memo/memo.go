@@ -99,6 +99,9 @@ func (m *Memo) PodAdded(pod *v1.Pod) {
 	m.changed = append(m.changed, pod.Spec.NodeName)
 }
 
+// Forget drops the labels that nothing reads any more, if they are many. The pods with a nominated node are reported after it.
+func (m *Memo) Forget(services []*v1.Service) { m.pods.forget(services) }
+
 // PodNominated reports that a pod waits with a node reserved for it. Filters see it there, with its rules about other pods.
 func (m *Memo) PodNominated(pod *v1.Pod) { m.pods.affinityOf(pod) }
 
@@ -125,11 +128,7 @@ func (m *Memo) NamespacesChanged() { m.infos = nil }
 // OwnersChanged reports that Services, ReplicaSets or StatefulSets have changed: their selectors tell which pods are spread by default.
 func (m *Memo) OwnersChanged(services []*v1.Service) {
 	m.owners++
-	for _, service := range services {
-		for key := range service.Spec.Selector {
-			m.pods.readsKey(key)
-		}
-	}
+	m.pods.readServices(services)
 }
 
 // begin starts the cycle of a pod.

@@ -13,14 +13,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// pods are the pods on nodes, in classes that no rule tells apart, and the log of those that came and went.
+// pods are the pods on nodes, and the log of those that came and went. Pods that no rule tells apart are of one class.
 type pods struct {
-	bound   map[types.NamespacedName]*bound
+	placed  map[types.NamespacedName]*placed
 	classes map[looks]*class
 	all     []*class // by id
 
-	// keys are the label keys that some selector reads, sorted. A new one makes the classes stale.
+	// keys are the label keys that some selector reads, sorted. A new one makes the classes stale. So many were in use when forget last looked.
 	keys  []string
+	inUse int
 	stale bool
 
 	affinities map[*v1.Affinity]string // encoded, of some pods: see most
@@ -47,12 +48,12 @@ type class struct {
 	nodes map[string]int // how many of them are on each node
 }
 
-type bound struct {
+type placed struct {
 	pod   *v1.Pod
 	class *class // nil while stale
 }
 
-// change says that a pod of the class came to the node or left it.
+// change says that a pod of the class came to the node or went.
 type change struct {
 	class *class
 	node  string
@@ -61,13 +62,13 @@ type change struct {
 
 func newPods() *pods {
 	return &pods{
-		bound: map[types.NamespacedName]*bound{}, classes: map[looks]*class{}, affinities: map[*v1.Affinity]string{}, parsed: map[string]bool{},
+		placed: map[types.NamespacedName]*placed{}, classes: map[looks]*class{}, affinities: map[*v1.Affinity]string{}, parsed: map[string]bool{},
 	}
 }
 
 func (p *pods) add(pod *v1.Pod) {
-	b := &bound{pod: pod}
-	p.bound[cluster.NameOf(pod)] = b
+	b := &placed{pod: pod}
+	p.placed[cluster.NameOf(pod)] = b
 	p.affinityOf(pod)
 	if !p.stale {
 		p.classify(b)
@@ -76,14 +77,14 @@ func (p *pods) add(pod *v1.Pod) {
 }
 
 func (p *pods) remove(pod *v1.Pod) {
-	b := p.bound[cluster.NameOf(pod)]
-	delete(p.bound, cluster.NameOf(pod))
+	b := p.placed[cluster.NameOf(pod)]
+	delete(p.placed, cluster.NameOf(pod))
 	if !p.stale {
 		p.note(b, -1)
 	}
 }
 
-func (p *pods) classify(b *bound) {
+func (p *pods) classify(b *placed) {
 	l := p.looksOf(b.pod)
 	c := p.classes[l]
 	if c == nil {
@@ -96,23 +97,24 @@ func (p *pods) classify(b *bound) {
 	b.class = c
 }
 
-func (p *pods) note(b *bound, delta int) {
+func (p *pods) note(b *placed, delta int) {
 	node := b.pod.Spec.NodeName
 	b.class.nodes[node] += delta
 	if b.class.nodes[node] == 0 {
 		delete(b.class.nodes, node)
 	}
 	p.log = append(p.log, change{class: b.class, node: node, delta: delta})
-	// A state so far behind is as quickly made anew.
-	if most := 4*len(p.bound) + 1<<12; len(p.log) > 2*most {
+	// For a state that is so far behind, a new walk is as fast.
+	if most := 4*len(p.placed) + 1<<12; len(p.log) > 2*most {
 		drop := len(p.log) - most
 		p.log = slices.Delete(p.log, 0, drop)
 		p.first += drop
 	}
 }
 
-// most bounds the classes and the encoded affinities: those of pods that are gone go, too, once there are more of them than pods on nodes.
-func (p *pods) most() int { return 2*len(p.bound) + 1<<10 }
+// most bounds what is kept about pods by what they look like: the classes, the encoded affinities and the keys. Most of a larger number
+// would be about pods that are gone.
+func (p *pods) most() int { return 2*len(p.placed) + 1<<10 }
 
 // settle makes the classes anew if a selector reads another label than before, or if there are too many.
 func (p *pods) settle() {
@@ -124,10 +126,26 @@ func (p *pods) settle() {
 	p.classes, p.all = map[looks]*class{}, nil
 	p.first += len(p.log)
 	p.log = nil
-	for _, b := range p.bound {
+	for _, b := range p.placed {
 		p.classify(b)
 		b.class.nodes[b.pod.Spec.NodeName]++
 	}
+}
+
+// forget drops the keys that no rule of a pod on a node and no Service reads, once there may be more of those than of others. Whatever else
+// reads one says so before the next pod is placed.
+func (p *pods) forget(services []*v1.Service) {
+	if len(p.keys) <= 2*p.inUse+p.most() {
+		return
+	}
+	p.keys, p.stale = nil, true
+	clear(p.affinities)
+	clear(p.parsed)
+	for _, b := range p.placed {
+		p.affinityOf(b.pod)
+	}
+	p.readServices(services)
+	p.inUse = len(p.keys)
 }
 
 // end is the position after the newest change.
@@ -154,7 +172,7 @@ func (p *pods) looksOf(pod *v1.Pod) looks {
 	return looks{namespace: pod.Namespace, labels: kept.String(), affinity: p.affinityOf(pod), ending: pod.DeletionTimestamp != nil}
 }
 
-// affinityOf returns the pod's rules about other pods in one string, and sees to it that the classes differ in the labels which these read.
+// affinityOf returns the pod's rules about other pods in one string, and makes the classes differ in the labels that these rules read.
 func (p *pods) affinityOf(pod *v1.Pod) string {
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
@@ -183,11 +201,19 @@ func (p *pods) affinityOf(pod *v1.Pod) string {
 	return encoded
 }
 
-// reads sees to it that the classes differ in the labels that the selector reads.
+// reads makes the classes differ in the labels that the selector reads.
 func (p *pods) reads(selector labels.Selector) {
 	requirements, _ := selector.Requirements() // a selector of nothing has none
 	for _, r := range requirements {
 		p.readsKey(r.Key())
+	}
+}
+
+func (p *pods) readServices(services []*v1.Service) {
+	for _, service := range services {
+		for key := range service.Spec.Selector {
+			p.readsKey(key)
+		}
 	}
 }
 

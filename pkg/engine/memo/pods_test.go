@@ -62,6 +62,37 @@ func TestTheAffinitiesForgetWhatIsGone(t *testing.T) {
 	}
 }
 
+// Of pods that came and went, each with a selector of its own, no more labels are known than some. What the pod that stays reads is.
+func TestTheKeysForgetWhatIsGone(t *testing.T) {
+	p := newPods()
+	pod := func(i int) *v1.Pod {
+		term := v1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("app-", i): "a"}}}
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Labels: map[string]string{"app-0": "a", "of": "a"}}, Spec: v1.PodSpec{
+			NodeName: "n", Affinity: &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}},
+		}}
+	}
+	services := []*v1.Service{{Spec: v1.ServiceSpec{Selector: map[string]string{"of": "a"}}}}
+	stays := pod(0)
+	p.add(stays)
+	p.readServices(services)
+	p.settle()
+	before := p.looksOf(stays)
+	for i := 1; i <= 5_000; i++ {
+		gone := pod(i)
+		p.add(gone)
+		p.settle()
+		p.remove(gone)
+		p.forget(services)
+		if most := 2*2 + 2*2 + 1<<10; len(p.keys) > most {
+			t.Fatalf("after %d pods %d keys are known", i, len(p.keys))
+		}
+	}
+	p.settle()
+	if after := p.looksOf(stays); after != before || p.classes[after] == nil || p.classes[after].nodes["n"] != 1 {
+		t.Errorf("the pod that stays looks like %v, before %v; its class is %v", after, before, p.classes[after])
+	}
+}
+
 // The two domains with the fewest pods are found in whatever order the map gives them: it is another each time.
 func TestFindLeast(t *testing.T) {
 	for range 100 {

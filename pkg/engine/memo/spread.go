@@ -286,16 +286,16 @@ func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
 // change moves a pod. It returns the constraints for which upstream's AddPod, which is made for preemption, may no longer know the two
 // domains with the fewest pods: those in which one of the two got another pod.
 func (f *spreadFilter) change(ctx context.Context, p *spread, pod *v1.Pod, c change, info fwk.NodeInfo) (spoiled uint64) {
-	move := p.PodTopologySpread.RemovePod
+	update := p.PodTopologySpread.RemovePod
 	if c.delta > 0 {
-		move = p.PodTopologySpread.AddPod
+		update = p.PodTopologySpread.AddPod
 		for i, least := range f.least {
 			if domain := info.Node().Labels[f.keys[i]]; domain == least[0].TopologyValue || domain == least[1].TopologyValue {
 				spoiled |= 1 << i
 			}
 		}
 	}
-	if status := move(ctx, f.state, pod, c.class.info, info); !status.IsSuccess() {
+	if status := update(ctx, f.state, pod, c.class.info, info); !status.IsSuccess() {
 		f.known = false
 	}
 	return spoiled

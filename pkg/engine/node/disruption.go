@@ -11,21 +11,24 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// excludeDisruption is the label of nodes that do not count for the state of their zone: labelNodeDisruptionExclusion in
+// excludeDisruption is the label of nodes that do not count for the state of their zone. See labelNodeDisruptionExclusion in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go.
 const excludeDisruption = "node.kubernetes.io/exclude-disruption"
 
-// Disruption is a zone in which the node lifecycle controller evicts no pods, or only slowly, since too many of its nodes are down.
+// Disruption is a zone in which the node lifecycle controller evicts no pods, or evicts them only slowly, because too many of its nodes are
+// down.
 type Disruption struct {
-	// Zone is the zone as the controller knows it: the values of the labels for region and zone. It is empty for the nodes without any.
+	// Region and Zone identify the zone as in the controller: by the values of the labels for region and zone. They are empty for nodes
+	// without these labels.
 	Region, Zone string
-	// Nodes are those of the zone that are down and whose pods stay bound to them.
+	// Nodes lists the nodes of the zone that are down and keep their pods.
 	Nodes []string
-	// All says that no zone has a ready node left; then this is the only Disruption, of no particular zone.
+	// All means that no zone has a ready node. Then this is the only Disruption, and it belongs to no particular zone.
 	All bool
 }
 
-// Disruptions returns the zones in which pods stay on nodes that are down since evictions have stopped, in order of their nodes.
+// Disruptions returns the zones in which evictions have stopped, so that pods stay on nodes that are down. The zones are in the order of
+// their nodes.
 func Disruptions(s *cluster.State) []Disruption {
 	if !slices.ContainsFunc(s.Nodes, waitsForNoExecute) {
 		return nil
@@ -54,17 +57,17 @@ func Disruptions(s *cluster.State) []Disruption {
 	return all
 }
 
-// zone is what the controller knows of a zone.
+// zone is the controller's state of a zone.
 type zone struct {
 	ready, down, size int
-	// last is when one of its nodes was tainted last; waiting are those that have not been yet.
+	// last is when the controller last tainted one of its nodes; waiting lists the nodes still to be tainted.
 	last    metav1.Time
 	waiting []*v1.Node
 }
 
-// zones are all of them, in order of their nodes.
+// zones holds all zones, in the order of their nodes.
 type zones struct {
-	down    bool // whether any node is
+	down    bool // whether any node is down
 	byKey   map[string]*zone
 	inOrder []*zone
 }
@@ -103,8 +106,8 @@ func isExcluded(node *v1.Node) bool {
 	return excluded
 }
 
-// replace puts a node in the place of another of that name. It reports false where that is more than one that stays ready, or one that
-// waited for its NoExecute taint and may have got it: then the zones must be made again.
+// replace replaces a node by its new version. It handles only nodes that stay ready, and nodes that waited for their NoExecute taint. For
+// any other change it returns false, and the zones must be built again.
 func (z *zones) replace(was, is *v1.Node) bool {
 	if was == nil || is == nil || nodetopology.GetZoneKey(was) != nodetopology.GetZoneKey(is) || isExcluded(was) != isExcluded(is) || isReady(was) != isReady(is) {
 		return false
@@ -126,7 +129,7 @@ func (z *zones) replace(was, is *v1.Node) bool {
 	return true
 }
 
-// taintedWith takes note of when a node that is down got its NoExecute taint.
+// taintedWith records when a node that is down got its NoExecute taint.
 func (of *zone) taintedWith(taints []v1.Taint) {
 	for _, taint := range taints {
 		if isNodeControllers(taint, v1.TaintEffectNoExecute) && taint.TimeAdded != nil && of.last.Before(taint.TimeAdded) {
@@ -144,8 +147,8 @@ func (z *zones) of(node *v1.Node) *zone {
 	return z.byKey[key]
 }
 
-// interval is the time between two nodes of the zone; it does not go on at all where false is returned: ComputeZoneState,
-// handleDisruption and ReducedQPSFunc of upstream's controller.
+// interval returns the time between the taints of two nodes of the zone, or false if the controller taints no more of them. See
+// ComputeZoneState, handleDisruption and ReducedQPSFunc of upstream's controller.
 func (z *zones) interval(of *zone) (time.Duration, bool) {
 	switch {
 	case of.ready == 0 && of.down > 0:
@@ -156,12 +159,12 @@ func (z *zones) interval(of *zone) (time.Duration, bool) {
 	return evictionInterval, true
 }
 
-// stopped reports whether all zones are down: then the controller believes that it is cut off itself, and evicts nothing.
+// stopped reports whether all zones are down. Then the controller assumes that it is disconnected itself, and evicts nothing.
 func (z *zones) stopped() bool {
 	return !slices.ContainsFunc(z.inOrder, func(of *zone) bool { return of.ready > 0 || of.down == 0 && of.size > 0 })
 }
 
-// dueAt is when the zone's next node may be tainted.
+// dueAt returns when the zone's next node may be tainted.
 func (of *zone) dueAt(interval time.Duration, now metav1.Time) time.Time {
 	if of.last.IsZero() {
 		return now.Time

@@ -1,5 +1,4 @@
-// Package node does what happens to nodes, and to pods because of their node: nodes are cordoned, drained, lost and restored, and pods
-// leave them.
+// Package node cordons, drains, fails and restores nodes, and evicts and ends pods because of their node.
 //
 // A node that fails is no longer ready (Fail). Reconcile then does what a real cluster would:
 //
@@ -7,5 +6,5 @@
 //	taints            ─ taint eviction controller ──▶ pods are Terminating   eviction.go
 //	Terminating pods  ─ kubelet, pod collector ─────▶ pods are gone          kubelet.go
 //
-// The controllers of workloads see the pods that are gone, and make others; see package controller.
+// The controllers of workloads then replace the pods that are gone; see package controller.
 package node

@@ -30,12 +30,12 @@ type DrainOptions struct {
 // Blocked is a pod that keeps a node from being drained.
 type Blocked struct {
 	Pod *v1.Pod
-	// Reason is kubectl's, and names the flag that overrides it.
+	// Reason is kubectl's reason. It names the flag that overrides it.
 	Reason string
 }
 
-// Drainable returns the pods that kubectl drain would evict from the node, in order of arrival, and those that keep it from evicting
-// any. Pods that a drain leaves alone, those of DaemonSets and static ones, are in neither list.
+// Drainable returns the pods that kubectl drain would evict from the node, in order of arrival, and the pods that block the drain. Pods
+// that a drain ignores, static pods and pods of DaemonSets, are in neither list.
 func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1.Pod, blocked []Blocked, err error) {
 	if s.Node(node) == nil {
 		return nil, nil, fmt.Errorf("no node is named %s: use the names that kubectl get nodes shows", node)
@@ -55,10 +55,10 @@ func Drainable(s *cluster.State, node string, options DrainOptions) (evict []*v1
 	return evict, blocked, nil
 }
 
-// filter is kubectl's filters, in its order and words:
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/filters.go. Importing them would
-// link kustomize and with it the package plugin, for which the linker keeps all code. kubectl looks each DaemonSet up; here it
-// is there, because a dump may lack the DaemonSets whose pods it has.
+// filter implements kubectl's filters, in its order and words. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/filters.go. Importing them would link
+// kustomize and so the package plugin, for which the linker keeps all code. kubectl looks up each DaemonSet; filter assumes that it exists,
+// because a dump may lack the DaemonSets of its pods.
 func (o DrainOptions) filter(pod *v1.Pod) (evict bool, refused string) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
@@ -78,16 +78,15 @@ func (o DrainOptions) filter(pod *v1.Pod) (evict bool, refused string) {
 	return true, ""
 }
 
-// ErrBudget says that a PodDisruptionBudget forbids an eviction for now. The words are the API server's.
+// ErrBudget means that a PodDisruptionBudget currently forbids an eviction. It has the API server's words.
 var ErrBudget = errors.New("Cannot evict pod as it would violate the pod's disruption budget.") //nolint:staticcheck
 
-// ErrManyBudgets says that several PodDisruptionBudgets guard a pod, which then cannot be evicted at all. The words are the
-// API server's.
+// ErrManyBudgets means that several PodDisruptionBudgets guard a pod, so that it cannot be evicted at all. It has the API server's words.
 var ErrManyBudgets = errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.") //nolint:staticcheck
 
-// Evict asks for the pod's deletion if its budget allows it, and counts it in the budget's status, as the eviction subresource does:
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go. The error wraps ErrBudget
-// or ErrManyBudgets and names budget and pod.
+// Evict requests the deletion of the pod if its budget allows it, and counts the eviction in the budget's status, as the eviction
+// subresource does. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go. The error wraps
+// ErrBudget or ErrManyBudgets and names budget and pod.
 func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 	evicted := func(s *cluster.State) *cluster.State { return admission.Terminate(s, "EvictionByEvictionAPI", pod) }
 	if cluster.Terminal(pod) || pod.Status.Phase == v1.PodPending || pod.DeletionTimestamp != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// evictTainted asks for the deletion of the pods that no longer tolerate the NoExecute taints of their node:
+// evictTainted requests the deletion of the pods that no longer tolerate the NoExecute taints of their node. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/tainteviction/taint_eviction.go.
 func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
 	c.follow(s)
@@ -32,19 +32,19 @@ func noExecuteTaints(node *v1.Node) []v1.Taint {
 	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return taint.Effect != v1.TaintEffectNoExecute })
 }
 
-// leavingPod is a pod that must leave its node, and when.
+// leavingPod is a pod that must leave its node, and the time at which it must.
 type leavingPod struct {
 	*v1.Pod
 	at time.Time
 }
 
-// evictionTime returns when a pod must leave a node with the taints, counted from the first of them; false: never. It is
-// upstream's processPodOnNode with its getMinTolerationTime.
+// evictionTime returns when a pod must leave a node with the taints, counted from the first of them, or false if never. It does what
+// upstream's processPodOnNode and getMinTolerationTime do.
 func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 	if len(taints) == 0 || cluster.Terminal(pod) {
 		return time.Time{}, false
 	}
-	var since time.Time // a taint without a time has always been there
+	var since time.Time // a taint without a time counts as present from the start
 	for _, taint := range taints {
 		if taint.TimeAdded != nil && (since.IsZero() || taint.TimeAdded.Time.Before(since)) {
 			since = taint.TimeAdded.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// completePods lets the pods succeed that have run for as long as their annotation says.
+// completePods marks the pods as succeeded that have run for the time in their annotation.
 func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 	c.follow(s)
 	var completed []*v1.Pod
@@ -30,9 +30,8 @@ func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 	return s.With(changed...)
 }
 
-// endPods takes away the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector ends them since
-// their node is gone or out of service:
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
+// endPods removes the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector deletes them because
+// their node is gone or out of service. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
 func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 	c.follow(s)
 	var ending []*v1.Pod
@@ -62,10 +61,10 @@ func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 	return s.With(kept...).Without(gone...)
 }
 
-// quick reports, by chance, whether a kubelet has ended a pod sooner than it may; without a generator none has.
+// quick reports, randomly, whether a kubelet has ended a pod before its time. Without a generator it returns false.
 func quick(r *rand.Rand) bool { return r != nil && r.IntN(4) == 0 }
 
-// isOutOfService reports whether the garbage collector removes the pods of the node that are Terminating.
+// isOutOfService reports whether the garbage collector removes the Terminating pods of the node.
 func isOutOfService(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready != nil && ready.Status != v1.ConditionTrue &&

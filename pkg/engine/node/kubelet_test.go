@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// A pod without a node is gone at once, and so is one on a node that is no more; asking twice changes nothing; a pod of a dump ends when
-// its grace period does, and one on a lost node not at all.
+// A pod without a node is gone at once, and so is a pod whose node is gone; a second request changes nothing; a pod of a dump ends when its
+// grace period does, and one on a lost node not at all.
 func TestWhoEndsAPod(t *testing.T) {
 	state := nodesOf(map[string]int{"n": 2})
 	state.TerminationSeconds = 5

@@ -16,26 +16,26 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/config/v1alpha1/defaults.go and
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go.
 const (
-	// NodeMonitorGracePeriod is how long a kubelet may be silent before its node is unreachable. The clock of a simulation starts
-	// after it.
+	// NodeMonitorGracePeriod is how long a kubelet may be silent before its node is unreachable. A simulated failure begins after this
+	// time.
 	NodeMonitorGracePeriod = 50 * time.Second
-	// evictionInterval is the time between two nodes of a zone that get a NoExecute taint: --node-eviction-rate, 0.1 a second.
+	// evictionInterval is the time between the NoExecute taints of two nodes of a zone: --node-eviction-rate, 0.1 a second.
 	evictionInterval = 10 * time.Second
 	// secondaryInterval is the same in a large zone that is disrupted: --secondary-node-eviction-rate, 0.01 a second.
 	secondaryInterval = 100 * time.Second
-	// largeZone is the number of nodes above which a disrupted zone goes on at that rate: --large-cluster-size-threshold.
+	// largeZone is the number of nodes above which evictions continue at that rate in a disrupted zone: --large-cluster-size-threshold.
 	largeZone = 50
 	// unhealthyShare is the share of a zone's nodes that must be down for it to be disrupted: --unhealthy-zone-threshold.
 	unhealthyShare = 0.55
 )
 
 // taintByConditions taints nodes by their conditions as the node lifecycle controller does,
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at
-// once, NoExecute zone by zone at a limited rate, which a disruption of the zone lowers or stops. A node without a Ready condition, as
-// written by hand, is left alone.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at once,
+// NoExecute zone by zone at a limited rate, which is lower or zero in a disrupted zone. It ignores a node without a Ready condition, such
+// as one written by hand.
 func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
 	var changed []cluster.Object
-	var found []*v1.Node // nodes that are down, and were not so at the last pass
+	var found []*v1.Node // nodes that went down since the last pass
 	cluster.Changes(c.steady, s.Nodes, func(_, node *v1.Node, _ int) {
 		if node == nil || readyCondition(node) == nil {
 			return
@@ -62,8 +62,8 @@ func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster
 	return c.taintNoExecute(s, found, r)
 }
 
-// taintNoExecute gives the next node of each zone that is due its NoExecute taint. When nodes go down together, the controller taints
-// the first one that it finds before it has seen the others: only then does it know that their zone is disrupted.
+// taintNoExecute adds the NoExecute taint to the next node of each zone that is due. When nodes go down together, the controller taints the
+// first one that it finds before it sees the others, and only then knows that their zone is disrupted.
 func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand.Rand) *cluster.State {
 	zones := c.zones
 	var due []cluster.Object
@@ -76,7 +76,7 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand
 		if first := oneOf(found, r); !zones.of(first).dueAt(evictionInterval, s.Now).After(s.Now.Time) {
 			add(first)
 		}
-		if zones.stopped() { // upstream takes back the taints of all nodes when it sees the last of them go
+		if zones.stopped() { // upstream removes the taints of all nodes when the last node goes down
 			for _, node := range s.Nodes {
 				if isTainted(node, v1.TaintEffectNoExecute) && readyCondition(node).Status != v1.ConditionTrue {
 					due = append(due, withoutNoExecute(node))
@@ -93,7 +93,7 @@ func (c *Controllers) taintNoExecute(s *cluster.State, found []*v1.Node, r *rand
 	return s.With(due...)
 }
 
-// oneOf returns the first of the nodes, or one by chance: upstream goes through them in no particular order.
+// oneOf returns the first of the nodes or, with a generator, a random one: upstream visits them in no particular order.
 func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 	if r == nil {
 		return nodes[0]
@@ -101,7 +101,7 @@ func oneOf(nodes []*v1.Node, r *rand.Rand) *v1.Node {
 	return nodes[r.IntN(len(nodes))]
 }
 
-// nextNoExecute returns the earliest moment after now at which a node gets its NoExecute taint; zero: never.
+// nextNoExecute returns the next time after now at which a node gets its NoExecute taint, or zero if none does.
 func (c *Controllers) nextNoExecute(s *cluster.State) time.Time {
 	var next time.Time
 	for _, zone := range c.zones.inOrder {
@@ -118,8 +118,8 @@ func readyCondition(node *v1.Node) *v1.NodeCondition {
 	return ready
 }
 
-// conditionTaints returns the node's taints as its conditions ask for: doNoScheduleTaintingPass, and markNodeAsReachable where the node
-// is ready.
+// conditionTaints returns the taints that the node should have by its conditions, as doNoScheduleTaintingPass does and, for a ready node,
+// markNodeAsReachable.
 func conditionTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 	taints := node.Spec.Taints
 	for _, condition := range node.Status.Conditions {
@@ -140,8 +140,8 @@ func conditionTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 	return taints
 }
 
-// swapNoExecute takes the NoExecute taint away that does not go with the node's readiness, and puts the one of that key, if any, in its
-// place at once: processTaintBaseEviction.
+// swapNoExecute removes the NoExecute taint that does not match the node's readiness. If there was one, it at once adds a taint with the
+// key. See processTaintBaseEviction.
 func swapNoExecute(taints []v1.Taint, key string, now metav1.Time) []v1.Taint {
 	i := slices.IndexFunc(taints, func(t v1.Taint) bool { return isNodeControllers(t, v1.TaintEffectNoExecute) && t.Key != key })
 	if i < 0 {
@@ -155,7 +155,7 @@ func swapNoExecute(taints []v1.Taint, key string, now metav1.Time) []v1.Taint {
 	return taints
 }
 
-// taintKeys are upstream's nodeConditionToTaintKeyStatusMap.
+// taintKeys is upstream's nodeConditionToTaintKeyStatusMap.
 var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
 	v1.NodeReady: {
 		v1.ConditionFalse:   v1.TaintNodeNotReady,
@@ -167,7 +167,7 @@ var taintKeys = map[v1.NodeConditionType]map[v1.ConditionStatus]string{
 	v1.NodePIDPressure:        {v1.ConditionTrue: v1.TaintNodePIDPressure},
 }
 
-// isNodeControllers reports whether it is the taint by which the controller marks a node that is down.
+// isNodeControllers reports whether the taint is one with which the controller marks a node that is down.
 func isNodeControllers(taint v1.Taint, effect v1.TaintEffect) bool {
 	return taint.Effect == effect && (taint.Key == v1.TaintNodeUnreachable || taint.Key == v1.TaintNodeNotReady)
 }
@@ -176,7 +176,7 @@ func isTainted(node *v1.Node, effect v1.TaintEffect) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return isNodeControllers(t, effect) })
 }
 
-// waitsForNoExecute reports whether the node is down and has not got its NoExecute taint.
+// waitsForNoExecute reports whether the node is down and does not yet have its NoExecute taint.
 func waitsForNoExecute(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready != nil && ready.Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoExecute)

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// nodesOf makes ready nodes of zones: {"a": 3} is a-1, a-2, a-3 in zone a. The zone "-" is none.
+// nodesOf returns ready nodes in zones: {"a": 3} is a-1, a-2, a-3 in zone a. The zone "-" means no zone.
 func nodesOf(zones map[string]int) *cluster.State {
 	s := &cluster.State{Now: cluster.Epoch}
 	for _, zone := range slices.Sorted(func(yield func(string) bool) {
@@ -39,7 +39,7 @@ func nodesOf(zones map[string]int) *cluster.State {
 	return s
 }
 
-// lost makes the first n nodes of the zone unreachable.
+// lost returns the state with the first n nodes of the zone unreachable.
 func lost(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
 	t.Helper()
 	var names []string
@@ -131,7 +131,7 @@ func slow(n int) string {
 	return strings.Join(all, ", ")
 }
 
-// When the last zone goes, upstream takes the taints of those before back, and adds none until a node is back.
+// When the last zone goes down, upstream removes the taints of the earlier ones, and adds none until a node is back.
 func TestFullDisruptionTakesTaintsBack(t *testing.T) {
 	got, s := tainted(t, lost(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
 	if got != "a-1 0, a-2 10" {
@@ -158,7 +158,7 @@ func TestFullDisruptionTakesTaintsBack(t *testing.T) {
 	}
 }
 
-// Whether a zone is disrupted, and how fast it goes on then, is what upstream's controller says.
+// The state of a zone, and its rate, equal those of upstream's controller.
 func TestZoneStatesAreUpstreams(t *testing.T) {
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -197,7 +197,7 @@ func TestZoneStatesAreUpstreams(t *testing.T) {
 	}
 }
 
-// Conditions that a node is given with bring their taints, and a node that is ready has none of them.
+// Conditions of a node in the input cause their taints, and a ready node has none of them.
 func TestConditionsBringTaints(t *testing.T) {
 	condition := func(kind v1.NodeConditionType, status v1.ConditionStatus) v1.NodeCondition {
 		return v1.NodeCondition{Type: kind, Status: status}
@@ -228,7 +228,7 @@ func TestConditionsBringTaints(t *testing.T) {
 	}
 }
 
-// Controllers that see a state again do once more what they did then.
+// Controllers that see a state again do the same as before.
 func TestTheSameStateAgain(t *testing.T) {
 	var controllers Controllers
 	down := lost(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)

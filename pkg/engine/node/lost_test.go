@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Four nodes of eight are no disruption. Of six they are: those that are excluded do not count for their zone.
+// Four of eight nodes are no disruption, but four of six are: excluded nodes do not count for their zone.
 func TestExcludedNodesDoNotCount(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 8, "b": 1})
 	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
@@ -27,7 +27,7 @@ func TestExcludedNodesDoNotCount(t *testing.T) {
 	}
 }
 
-// A slow zone keeps no other one waiting: while one node of a follows the next after 100 s, it takes 10 s in b.
+// A slow zone does not delay another: zone a taints a node every 100 s, and zone b every 10 s.
 func TestZonesGoOnEachAtTheirRate(t *testing.T) {
 	s := lost(t, nodesOf(map[string]int{"a": 51, "b": 6}), "a", 29)
 	if got, _ := tainted(t, lost(t, s, "b", 3)); got != slow(29)+", b-1 0, b-2 10, b-3 20" {
@@ -51,7 +51,7 @@ func TestOneNodeOfAZoneIsTaintedAtATime(t *testing.T) {
 	}
 }
 
-// A node is back. Its pod is ready again, but not the one that was asked to end meanwhile.
+// A node is back. Its pod is ready again, but not the pod that was deleted meanwhile.
 func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 2})
 	for _, name := range []string{"stays", "ends"} {
@@ -68,7 +68,7 @@ func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
 	}
 }
 
-// Of two pods that end after 5 and 9 s, the clock goes on to the first, whatever their order.
+// If two pods end after 5 and 9 s, the clock advances to the first end, regardless of their order.
 func TestTheNextEndIsTheFirst(t *testing.T) {
 	for _, seconds := range [][]int{{5, 9}, {9, 5}} {
 		s := nodesOf(map[string]int{"a": 1})

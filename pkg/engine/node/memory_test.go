@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Nodes fail in each mode, come back, move to other zones, are excluded, tainted, removed and added, pods come and are asked to end, and now
-// and then the cluster is one that was before. In every round, controllers that remember do what new ones do, and look again at the same
-// moment.
+// Nodes fail in each mode, come back, move to other zones, are excluded, tainted, removed and added, pods are added and deleted, and
+// sometimes the cluster returns to an earlier state. In every round, controllers with a cache do the same as new ones, and look again at
+// the same moment.
 func TestControllersThatRememberActAsNewOnes(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -18,14 +18,14 @@ import (
 type FailureMode string
 
 const (
-	// Deleted means that the node object is gone, as when a cloud removes the machine, and its pods with it. Controllers replace them.
+	// Deleted means that the Node object and its pods are gone, as when a cloud removes the machine. Controllers replace the pods.
 	Deleted FailureMode = "deleted"
-	// Unreachable means that the kubelet no longer answers. Pods are not ready, and are evicted when they no longer tolerate it, by
-	// default after 300 seconds, unless so much of a zone is down that evictions stop. Nobody ends them: they stay Terminating until the
-	// kubelet is back. Those of DaemonSets tolerate it and stay.
+	// Unreachable means that the kubelet no longer answers. Pods are not ready. They are evicted when their toleration ends, by default
+	// after 300 seconds, unless so much of a zone is down that evictions stop. Evicted pods stay Terminating until the kubelet is back.
+	// Pods of DaemonSets tolerate the taint and stay.
 	Unreachable FailureMode = "unreachable"
-	// OutOfService is as Unreachable, and an administrator has tainted the node node.kubernetes.io/out-of-service, so that all
-	// pods are removed at once.
+	// OutOfService is like Unreachable, but an administrator has also added the taint node.kubernetes.io/out-of-service, so that all pods
+	// are removed at once.
 	OutOfService FailureMode = "out-of-service"
 )
 
@@ -44,8 +44,8 @@ func Uncordon(s *cluster.State, names ...string) (*cluster.State, error) {
 	})
 }
 
-// Fail returns the state in which the nodes have failed. What follows from it, Reconcile does. An error names the nodes that
-// do not exist, or a mode that does not.
+// Fail returns the state in which the nodes have failed. Reconcile then does what the controllers would do. The error names unknown nodes
+// or an unknown mode.
 func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, error) {
 	if !slices.Contains([]FailureMode{Deleted, Unreachable, OutOfService}, mode) {
 		return nil, fmt.Errorf("failure mode %q: must be one of %q, %q, %q", mode, Deleted, Unreachable, OutOfService)
@@ -70,9 +70,9 @@ func Fail(s *cluster.State, mode FailureMode, names ...string) (*cluster.State, 
 	return next.With(podsOn(next, names, func(pod *v1.Pod) *v1.Pod { return withReadiness(pod, v1.ConditionFalse, s.Now) })...), nil
 }
 
-// Restore returns the state in which the nodes answer again: they are ready, and so are the pods that stayed. The taint out-of-service
-// goes, and by Reconcile those of the node lifecycle controller. Pods that were Terminating end as on any node. A deleted node comes
-// back by Admit. A cordon stays.
+// Restore returns the state in which the nodes answer again: they are ready, and so are the pods that stayed. It removes the taint
+// out-of-service; Reconcile removes the taints of the node lifecycle controller. Terminating pods end as on any node. A cordon stays. To
+// restore a deleted node, admit it again.
 func Restore(s *cluster.State, names ...string) (*cluster.State, error) {
 	next, err := changeNodes(s, names, func(node *v1.Node) {
 		node.Spec.Taints, _ = taints.DeleteTaintsByKey(node.Spec.Taints, v1.TaintNodeOutOfService)
@@ -111,7 +111,8 @@ func changeNodes(s *cluster.State, names []string, change func(*v1.Node)) (*clus
 	return s.With(changed...), nil
 }
 
-// podsOn returns what the change makes of each running pod on the nodes, but where it makes nil of it.
+// podsOn applies the change to each running pod on the nodes, and returns the changed pods. The change returns nil for a pod that it does
+// not change.
 func podsOn(s *cluster.State, nodes []string, change func(*v1.Pod) *v1.Pod) []cluster.Object {
 	among := sets.New(nodes...)
 	var changed []cluster.Object

@@ -9,30 +9,30 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Controllers are the controllers of nodes, and the kubelets. They remember what they saw last, so that each call looks only at what has
-// changed since or is due; the result is that of new ones. The zero value is ready to use.
+// Controllers holds the controllers of nodes and the kubelets. They cache what they have seen, so that each call looks only at changes and
+// at what is due. The cache never changes a result. The zero value is ready to use.
 type Controllers struct {
-	// steady is a list of nodes all of which have the taints that their conditions ask for.
+	// steady is a list of nodes that all have the taints that match their conditions.
 	steady []*v1.Node
-	// The rest follows from the nodes and pods that were seen last.
+	// The other fields derive from the nodes and pods of the last call.
 	nodes  []*v1.Node
 	byName map[string]*v1.Node
 	zones  *zones
 	pods   *cluster.Groups[string] // by node
-	due    map[string]due          // by node, of those that have any
+	due    map[string]due          // by node, for nodes that have such pods
 }
 
-// due are the pods of a node of which something is due at some time, although nothing else changes.
+// due holds the pods of a node that need an action at some time, even if nothing else changes.
 type due struct {
-	// leaving must leave the node; their deletion has not been asked for.
+	// leaving must leave the node, but their deletion was not requested yet.
 	leaving []leavingPod
-	// completing succeed on a node whose kubelet says so.
+	// completing will succeed, and their kubelet can report it.
 	completing []*v1.Pod
-	// ending are Terminating, and somebody is going to end them.
+	// ending are Terminating, and a kubelet or the garbage collector will end them.
 	ending []*v1.Pod
 }
 
-// nodeOf returns the node of a pod; that of a pod that has none matters only if it is Terminating.
+// nodeOf returns the group of a pod, which is the name of its node. A pod without a node is in a group only if it is Terminating.
 func nodeOf(pod *v1.Pod) []string {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		return nil
@@ -40,7 +40,7 @@ func nodeOf(pod *v1.Pod) []string {
 	return []string{pod.Spec.NodeName}
 }
 
-// follow brings what follows from nodes and pods up to date.
+// follow updates the fields that derive from nodes and pods.
 func (c *Controllers) follow(s *cluster.State) {
 	if c.pods == nil {
 		c.pods, c.byName, c.due = cluster.NewGroups(nodeOf), map[string]*v1.Node{}, map[string]due{}
@@ -75,7 +75,7 @@ func (c *Controllers) follow(s *cluster.State) {
 	}
 }
 
-// dueOn looks at the pods of a node.
+// dueOn returns the pods of a node that need an action.
 func (c *Controllers) dueOn(name string) (now due) {
 	node := c.byName[name]
 	var taints []v1.Taint
@@ -97,15 +97,15 @@ func (c *Controllers) dueOn(name string) (now due) {
 	return now
 }
 
-// Reconcile lets the controllers of nodes and the kubelets do what is due: nodes are tainted by their conditions, pods that have
-// run for as long as they need succeed, those that do not tolerate a taint are evicted, and those whose time is over have ended. It returns the same state where nothing is due. The generator
-// chooses among equals; nil keeps a fixed order.
+// Reconcile lets the controllers of nodes and the kubelets do everything that is due: it marks pods as succeeded that have run long enough,
+// taints nodes by their conditions, evicts pods that do not tolerate a taint, and removes pods that have ended. It returns the same state
+// if nothing is due. The generator chooses among equals; nil means a fixed order.
 func (c *Controllers) Reconcile(s *cluster.State, r *rand.Rand) *cluster.State {
 	return c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r)), r)
 }
 
-// Next returns the earliest moment after s.Now at which Reconcile has something to do although nothing else changes: a toleration of a
-// NoExecute taint runs out, the next node gets one, or a kubelet has ended a pod or seen it succeed; zero: never.
+// Next returns the next time after s.Now at which Reconcile has something to do even if nothing else changes: a toleration of a NoExecute
+// taint ends, the next node gets such a taint, or a pod ends or succeeds. It returns zero if there is no such time.
 func (c *Controllers) Next(s *cluster.State) time.Time {
 	var next time.Time
 	consider := func(at time.Time) {

@@ -1,8 +1,10 @@
-// Package placement holds what a scheduler decides about pods: which node each got and by what margin, which stay Pending and why, and
-// which had to make room.
+// Package placement holds a scheduler's decisions about pods: the node of each pod and by what margin it won, the pods that stay Pending
+// and why, and the pods that were preempted.
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -11,121 +13,111 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Result is the result of offering a queue of pods to the scheduler.
+// Result is the result of scheduling a queue of pods.
 type Result struct {
-	// Placed are the pods that got a node, in that order.
+	// Placed lists the pods that got a node, in the order in which they got it.
 	Placed []Placement
-	// Pending are the pods that got none, in queue order, each with its last rejection.
+	// Pending lists the pods that got no node, in queue order, each with its last rejection.
 	Pending []Pending
-	// Nominated are the Pending pods whose nominated node has changed or is gone, in their new form.
+	// Nominated lists the Pending pods whose nominated node was changed or removed, in their new form.
 	Nominated []*v1.Pod
-	// Preempted are the running pods that were deleted to make room, in that order.
+	// Preempted lists the running pods that were deleted to make room, in the order of their deletion.
 	Preempted []Preemption
-	// Volumes are the claims and volumes that were bound or provisioned meanwhile, in their new form.
+	// Volumes holds the claims and volumes that were bound or provisioned, in their new form.
 	Volumes Volumes
-	// PodGroups are those whose status has changed, in their new form.
+	// PodGroups lists the pod groups whose status has changed, in their new form.
 	PodGroups []*schedulingv1beta1.PodGroup
-	// Notes say what else happened: which extenders were ignored.
+	// Notes has sentences about other events, such as extenders that were ignored.
 	Notes []string
-	// Claims are the claims on devices that were allocated, reserved or deallocated meanwhile, in their new form, and Unclaimed those that
+	// Claims lists the claims on devices that were allocated, reserved or deallocated, in their new form. Unclaimed lists the claims that
 	// were deleted.
 	Claims, Unclaimed []*resourcev1.ResourceClaim
 }
 
-// Placement is one pod's node and how it was chosen.
+// Placement is a pod's node, and how it was chosen.
 type Placement struct {
 	// Pod is the pod in its new form, bound and running.
 	Pod *v1.Pod
 	// Node is the name of its node.
 	Node string
-	// Nodes, Feasible and Scored count nodes: all in the cluster, those examined that passed every filter, and those that were scored. A
-	// single feasible node is taken without scoring, and Scored is then 0.
-	Nodes, Feasible, Scored int
-	// Ties is the number of nodes with the top score, including the chosen one.
-	Ties int
-	// Margin is the top score minus the next lower one; 0 if all nodes scored the same or none was scored.
-	Margin int64
-	// Scores are the chosen node's scores by plugin, in the profile's order; empty if nothing was scored.
-	Scores []Score
-	// RunnerUp is the best node below the top score; nil if there is none.
-	RunnerUp *NodeScore
-	// Deciders are the plugins without whose score other nodes would have been best, in the profile's order. If there are none, several
-	// plugins may have agreed.
-	Deciders []Decider
+	// Nodes is the number of nodes in the cluster.
+	Nodes int
+	Decision
 	// Filtered counts the nodes that each plugin rejected, by plugin name.
 	Filtered map[string]int
-	// Cycle is what every plugin decided; nil unless asked for.
+	// Cycle has the decisions of every plugin; nil unless it was recorded.
 	Cycle *Cycle
 }
 
-// Decider is a plugin whose score decided.
-type Decider struct {
-	Plugin string
-	// Without is the number of nodes that would have tied for best without its score.
-	Without int
+// Decision is how a pod's node was chosen.
+type Decision struct {
+	// Feasible is the number of nodes that passed every filter, of those looked at; Scored the number that were scored. A
+	// single feasible node is taken unscored.
+	Feasible int `json:"feasible"`
+	Scored   int `json:"scored"`
+	// Ties is the number of nodes with the top score, the chosen one included.
+	Ties int `json:"ties"`
+	// Margin is the top score less the next lower one; 0 if all nodes have the same or none was scored.
+	Margin int64 `json:"margin"`
+	// RunnerUp is the best node below the top.
+	RunnerUp string `json:"runnerUp,omitempty"`
+	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. If there are none, several
+	// plugins may have agreed.
+	Deciders []string `json:"deciders,omitempty"`
+	// Scores are the chosen node's, by plugin, in the profile's order.
+	Scores []Score `json:"scores,omitempty"`
 }
 
-// NodeScore is one node's scores.
-type NodeScore struct {
-	Node   string
-	Total  int64
-	Scores []Score
-}
-
-// Score is one plugin's score of a node.
+// Score is one plugin's part in a decision.
 type Score struct {
-	Plugin string
-	// Raw is before normalisation. Weighted is after it, times the plugin's weight, and is what counts.
-	Raw, Weighted int64
+	Plugin string `json:"plugin"`
+	// Weighted is the chosen node's normalised score times the plugin's weight.
+	Weighted int64 `json:"weighted"`
+	// Ahead is by how much that exceeds the runner-up's.
+	Ahead int64 `json:"ahead"`
+	// Without is the number of nodes that would have tied for best without this plugin's scores.
+	Without int `json:"-"`
+}
+
+// Decider returns the score that decided and without which most nodes would have tied. There must be one.
+func (d *Decision) Decider() Score {
+	most := Score{Without: -1}
+	for _, score := range d.Scores {
+		if slices.Contains(d.Deciders, score.Plugin) && score.Without > most.Without {
+			most = score
+		}
+	}
+	return most
 }
 
 // Pending is a pod that got no node.
 type Pending struct {
 	Pod *v1.Pod
-	// Message is that of the PodScheduled condition: kube-scheduler's own text, as in the FailedScheduling event. It is empty for a pod that
-	// has no such condition, since nobody has tried it.
+	// Message is the message of the PodScheduled condition: kube-scheduler's own text, as in the FailedScheduling event. It is empty for a
+	// pod without this condition, which no scheduler has tried.
 	Message string
 	// Failed means that a plugin failed instead of rejecting the pod: the condition's reason is SchedulerError, not Unschedulable.
 	Failed bool
-	// Untried is why the scheduler does not try the pod. The API server says nothing of it: there is no event, and Message is what an attempt
-	// has left before.
+	// Untried is why the scheduler does not try the pod. The API server does not show it: there is no event, and Message is from an earlier
+	// attempt.
 	Untried string
 	// Reasons count the nodes by rejecting plugin and message, sorted by both. Empty if the pod was rejected as a whole before any node was
 	// examined.
 	Reasons []Reason
 	// Nominated is the node that preemption reserved for the pod, or "".
 	Nominated string
-	// Cycle is what every plugin decided; nil unless asked for.
+	// Cycle has the decisions of every plugin; nil unless it was recorded.
 	Cycle *Cycle
-	// Group is what became of the pod group with which the pod waits; nil if it waits by itself.
+	// Group is the state of the pod group with which the pod waits; nil if the pod waits by itself.
 	Group *Group
-}
-
-// NotTried is what Why begins with for a pod that the scheduler does not try.
-const NotTried = "not tried: "
-
-// Why says why the pod has no node: its message, unless the scheduler does not even try it.
-func (p *Pending) Why() string {
-	if p.Untried != "" {
-		return NotTried + p.Untried
-	}
-	return p.Message
-}
-
-// ConditionReason is SchedulerError where the PodScheduled condition has that for its reason, and "" otherwise.
-func (p *Pending) ConditionReason() string {
-	if p.Failed {
-		return v1.PodReasonSchedulerError
-	}
-	return ""
 }
 
 // Group is a pod group of which pods wait for a node.
 type Group struct {
 	Name string
-	// MinCount is how many pods must have a node before any gets one; 0 if the group does not care.
+	// MinCount is how many pods must fit before any pod gets a node; 0 if the group has no minimum.
 	MinCount int
-	// Bound is how many have one.
+	// Bound is how many pods have a node.
 	Bound   int
 	Waiting []GroupMember
 }
@@ -133,24 +125,24 @@ type Group struct {
 // GroupMember is a pod that waits with its group.
 type GroupMember struct {
 	Name string
-	// Node is the one that it would have got with the others; "" if there was none, and Message is then why, or empty if it did not come
-	// to that.
+	// Node is the node that the pod would have got together with the others, or "" if there was none. Message is then the reason, or "" if
+	// the pod was not tried.
 	Node, Message string
 }
 
-// LeftTo is what Untried begins with for a pod that asks for a scheduler which is not simulated; its name follows.
+// LeftTo is the prefix of Untried for a pod that names a scheduler that is not simulated. The scheduler's name follows.
 const LeftTo = "left to the scheduler "
 
-// Gated is the message of a pod with scheduling gates, as the API server writes it into the PodScheduled condition:
+// Gated is the message of a pod with scheduling gates, as the API server writes it into the PodScheduled condition. See
 // applySchedulingGatedCondition in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go. The scheduler
-// has not tried such a pod, so there is no FailedScheduling event.
+// does not try such a pod, so there is no FailedScheduling event.
 const Gated = "Scheduling is blocked due to non-empty scheduling gates"
 
-// Reason is a plugin's rejection of a number of nodes.
+// Reason is one plugin's refusal of a number of nodes.
 type Reason struct {
-	Plugin  string
-	Message string
-	Nodes   int
+	Plugin  string `json:"plugin"`
+	Message string `json:"message"`
+	Nodes   int    `json:"nodes"`
 }
 
 // Preemption is a running pod that made room for another.
@@ -165,13 +157,12 @@ type Preemption struct {
 type Volumes struct {
 	PersistentVolumes      []*v1.PersistentVolume
 	PersistentVolumeClaims []*v1.PersistentVolumeClaim
-	// CSIStorageCapacities are what is left once the volumes are provisioned; of one that has changed several times the last counts.
+	// CSIStorageCapacities holds the remaining capacities after the volumes were provisioned. If one occurs several times, the last counts.
 	CSIStorageCapacities []*storagev1.CSIStorageCapacity
 }
 
-// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, what is left of
-// storage, pod groups and claims. A victim of
-// preemption is included if it was placed before.
+// Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, storage
+// capacities, pod groups and claims. It includes a victim of preemption if the victim was placed before.
 func (r *Result) Changed() []cluster.Object {
 	var changed []cluster.Object
 	for _, p := range r.Placed {

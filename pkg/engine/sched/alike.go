@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// attempt is the last rejection among the pods of one controller. Until something changes, it holds for all pods that are alike.
+// attempt is the last rejection among the pods of one controller. Until something changes, it holds for all equal pods of the controller.
 type attempt struct {
 	changes int
 	pending placement.Pending
@@ -27,7 +27,7 @@ func (e *Engine) refuse(next *entry, pending placement.Pending) {
 	}
 }
 
-// refusedAlike returns the rejection of an alike pod of the same controller, if nothing has changed since.
+// refusedAlike returns the rejection of an equal pod of the same controller, if nothing has changed since.
 func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || e.foreign(pod) {
@@ -41,8 +41,9 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 	return last.pending, true
 }
 
-// alike reports whether two pods of one controller agree in everything that plugins read of a pod without a node: nearly everything but its
-// name, and the name too if the pod has claims of its own. It is cheap, because the pods of one template share what their specs point to.
+// alike reports whether two pods of one controller agree in all fields that plugins read of a pod without a node. These are nearly all
+// fields but the name, and also the name if the pod has its own claims. The comparison is cheap, because the pods of one template share
+// what their specs point to.
 func alike(a, b *v1.Pod) bool {
 	return a.Namespace == b.Namespace && maps.Equal(a.Labels, b.Labels) && !individual(a) && !individual(b) &&
 		sameStatus(withoutConditions(a.Status), withoutConditions(b.Status)) &&
@@ -59,13 +60,13 @@ func individual(pod *v1.Pod) bool {
 		slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
 }
 
-// withoutConditions removes what a scheduler has reported about the pod before.
+// withoutConditions removes a scheduler's earlier reports about the pod.
 func withoutConditions(status v1.PodStatus) v1.PodStatus {
 	status.Conditions = nil
 	return status
 }
 
-// rejected are the pods of a queue that got no node, in order, and why.
+// rejected lists the pods of a queue that got no node, in order, and why.
 type rejected struct {
 	pods    []*v1.Pod
 	pending []placement.Pending
@@ -73,8 +74,8 @@ type rejected struct {
 	startAt int
 }
 
-// rejected returns the pods that got no node, if the answer to them alone would be the same once more: nothing was random, nothing was
-// recorded, and no pod has a nominated node, for which the others must leave room.
+// rejected returns the pods that got no node, if trying them alone would give the same answer again: nothing was random, nothing was
+// recorded, and no pod has a nominated node, where the others must leave room.
 func (e *Engine) rejected(queue []*v1.Pod, pending []placement.Pending) rejected {
 	r := rejected{pending: pending, changes: e.changes, startAt: e.startNode()}
 	without := make(map[*v1.Pod]bool, len(pending))
@@ -86,13 +87,13 @@ func (e *Engine) rejected(queue []*v1.Pod, pending []placement.Pending) rejected
 			r.pods = append(r.pods, pod)
 		}
 	}
-	if e.random != nil || e.Record != nil || e.moved || len(e.nominees) > 0 || len(r.pods) < len(pending) {
+	if e.random != nil || e.Record != nil || e.startMoved || len(e.nominees) > 0 || len(r.pods) < len(pending) {
 		return rejected{}
 	}
 	return r
 }
 
-// again returns why none of the pods gets a node, if they are those that were rejected last and nothing has changed since.
+// again returns why none of the pods gets a node, if they are the pods that were rejected last and nothing has changed since.
 func (e *Engine) again(pods []*v1.Pod) ([]placement.Pending, bool) {
 	last := &e.last
 	same := len(pods) > 0 && slices.Equal(last.pods, pods) && last.changes == e.changes && last.startAt == e.startNode()

@@ -86,7 +86,7 @@ func TestARefusalHoldsForPodsThatLookTheSame(t *testing.T) {
 	}
 }
 
-// What only the API server and the kubelet read does not make pods differ: each pod of a cluster has a token volume with its own name.
+// Fields that only the API server and the kubelet read do not make pods differ: each pod of a cluster has a token volume with its own name.
 func TestATokenVolumeIsNoDifference(t *testing.T) {
 	_, pods := replicas("web", 2, nil)
 	for i, name := range []string{"kube-api-access-aaaaa", "kube-api-access-bbbbb"} {
@@ -103,7 +103,7 @@ func TestATokenVolumeIsNoDifference(t *testing.T) {
 	}
 }
 
-// The pods of a template share what they have, which makes the comparison cheap.
+// The pods of a template share memory, which makes the comparison cheap.
 func BenchmarkAlike(b *testing.B) {
 	_, pods := replicas("web", 2, soft("web", map[string]int32{zone: 100}, zone))
 	for name, second := range map[string]*v1.Pod{"template": cluster.Bind(pods[0], "", cluster.Epoch.Time), "dump": pods[0].DeepCopy()} {

@@ -16,13 +16,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// kube-scheduler takes whatever extenders answer. An answer that no extender should give would make a report that is wrong, or crash its
-// arithmetic: it counts as no answer here.
+// kube-scheduler accepts whatever extenders answer. An invalid answer would make a report wrong, or crash its arithmetic, so the engine
+// treats it as no answer.
 
-// mostAnswer is how many bytes an answer may have beyond those of its question, whose nodes it may repeat.
+// mostAnswer is how many bytes an answer may have in addition to the size of the question: it may repeat the question's nodes.
 const mostAnswer = 64 << 20
 
-// limit lets upstream's client, which has no limit and no option for one, read only so much of an answer.
+// limit bounds how much of an answer upstream's client reads. The client itself has no limit, and no option for one.
 func limit(extender fwk.Extender) {
 	client := (*http.Client)(reflect.ValueOf(extender).Elem().FieldByName("client").UnsafePointer())
 	client.Transport = limited{client.Transport}
@@ -38,7 +38,7 @@ func (l limited) RoundTrip(question *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// asked keeps account of the nodes of a question that an answer names.
+// asked records which nodes of a question an answer has named.
 type asked map[string]bool
 
 func askedAbout(nodes []fwk.NodeInfo) asked {
@@ -49,8 +49,8 @@ func askedAbout(nodes []fwk.NodeInfo) asked {
 	return a
 }
 
-// named reports a node that the answer names without being asked about it, or once more.
-func (a asked) named(node string) error {
+// check records that the answer names the node. It returns an error if the question has no such node, or the answer names it twice.
+func (a asked) check(node string) error {
 	again, known := a[node]
 	switch {
 	case !known:
@@ -68,14 +68,14 @@ func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1
 	}
 	asked := askedAbout(nodes)
 	for _, node := range passed {
-		if err := asked.named(node.Node().Name); err != nil {
+		if err := asked.check(node.Node().Name); err != nil {
 			return err
 		}
 	}
-	for _, refused := range []extenderv1.FailedNodesMap{failed, unresolvable} { // a node may be in both, and kube-scheduler lets one pass that passed, too
+	for _, refused := range []extenderv1.FailedNodesMap{failed, unresolvable} { // a node may be in both, and kube-scheduler also accepts a node that is in passed and in one of these
 		asked := askedAbout(nodes)
 		for _, node := range slices.Sorted(maps.Keys(refused)) {
-			if err := asked.named(node); err != nil {
+			if err := asked.check(node); err != nil {
 				return err
 			}
 		}
@@ -86,7 +86,7 @@ func checkFiltered(nodes, passed []fwk.NodeInfo, failed, unresolvable extenderv1
 func checkPoints(nodes []fwk.NodeInfo, points extenderv1.HostPriorityList) error {
 	asked := askedAbout(nodes)
 	for _, host := range points {
-		if err := asked.named(host.Host); err != nil {
+		if err := asked.check(host.Host); err != nil {
 			return err
 		}
 		if host.Score < extenderv1.MinExtenderPriority || host.Score > extenderv1.MaxExtenderPriority {
@@ -96,8 +96,8 @@ func checkPoints(nodes []fwk.NodeInfo, points extenderv1.HostPriorityList) error
 	return nil
 }
 
-// checkVictims reports what preemption would only log: a node that was no candidate, and one without victims. Upstream leaves the latter out
-// if the extender may be ignored.
+// checkVictims returns errors that preemption would only log: for a node that was no candidate, and for a node without victims. Upstream
+// ignores the latter if the extender is ignorable.
 func (x *extender) checkVictims(candidates, chosen map[string]*extenderv1.Victims) error {
 	for _, node := range slices.Sorted(maps.Keys(chosen)) {
 		if _, known := candidates[node]; !known {
@@ -116,7 +116,7 @@ func (x *extender) checkVictims(candidates, chosen map[string]*extenderv1.Victim
 	return nil
 }
 
-// inWords says without Go's types why there is no answer, or none that can be read.
+// inWords describes, without Go types, why there is no answer, or why it cannot be read.
 func (x *extender) inWords(err error) string {
 	var misfit *json.UnmarshalTypeError
 	var large *http.MaxBytesError
@@ -141,7 +141,7 @@ func (x *extender) inWords(err error) string {
 	return err.Error()
 }
 
-// jsonValue words what encoding/json calls a value: number 1.5, array, bool.
+// jsonValue describes a value in JSON's words. It takes encoding/json's description: number 1.5, array, bool.
 func jsonValue(value string) string {
 	kind, number, _ := strings.Cut(value, " ")
 	switch kind {

@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// build sets the engine's scheduler, and returns its profiles. scheduler.New cannot replace upstream's plugins. So it gets a profile with
-// almost no plugins, and build makes the real profiles in the way that scheduler.New would.
+// build creates the engine's scheduler and returns its profiles. scheduler.New takes no replacements for upstream's plugins. So build
+// passes it a profile with almost no plugins, and then makes the real profiles as scheduler.New would.
 func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 	recorder := func(string) events.EventRecorderLogger { return discardEvents{} }
-	// One worker: sixteen would race to fill the list of feasible nodes.
+	// Upstream's default of sixteen workers would race to fill the list of feasible nodes.
 	const workers = 1
 	bare := schedulerapi.KubeSchedulerProfile{SchedulerName: config.api.Profiles[0].SchedulerName, Plugins: &schedulerapi.Plugins{
 		QueueSort: schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{{Name: names.PrioritySort}}},

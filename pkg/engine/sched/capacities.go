@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// sortCapacities gives the factory a CSIStorageCapacity lister that lists by name. Upstream takes the first that has room for a claim, but its
-// own lister uses random map order.
+// sortCapacities gives the factory a CSIStorageCapacity lister that lists by name. Upstream takes the first capacity with room for a claim,
+// but its own lister uses random map order.
 func sortCapacities(factory informers.SharedInformerFactory) {
 	factory.InformerFor(&storagev1.CSIStorageCapacity{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
 		informer := cache.NewSharedIndexInformer(nil, &storagev1.CSIStorageCapacity{}, 0, cache.Indexers{})
@@ -27,7 +27,7 @@ type capacityInformer struct {
 
 func (i capacityInformer) GetIndexer() cache.Indexer { return i.indexer }
 
-// capacityIndexer keeps its list until something changes: upstream lists all capacities for each node.
+// capacityIndexer caches its list until something changes, because upstream lists all capacities for each node.
 type capacityIndexer struct {
 	cache.Indexer
 	listed []any
@@ -41,7 +41,7 @@ func (i *capacityIndexer) List() []any {
 			return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 		})
 		for n, obj := range i.listed {
-			// Upstream's Score takes it for granted that the capacity is known.
+			// Upstream's Score assumes that Capacity is not nil.
 			if given := obj.(*storagev1.CSIStorageCapacity); given.Capacity == nil && given.MaximumVolumeSize != nil {
 				complete := *given
 				complete.Capacity = given.MaximumVolumeSize

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// next returns the state a second later: some things have changed, pods have ended, and others wait. It depends on nothing but the world's
+// next returns the state a second later: some objects have changed, some pods have ended, and new pods wait. It depends only on the world's
 // seed, the state and the number of the step.
 func (w *world) next(state *cluster.State, step int) *cluster.State {
 	w.Rand = rand.New(rand.NewPCG(w.seed, uint64(step+1)))
@@ -70,13 +70,13 @@ func (w *world) arrive(state *cluster.State, app *v1.Pod) *cluster.State {
 		if w.chance(2) && len(state.Nodes) > 0 {
 			node = one(w, state.Nodes...).Name
 		}
-		// Not in the second in which the engine's own pods start: upstream preempts one of two that started at once by chance.
+		// Not in the second in which the engine's own pods start: upstream chooses randomly between victims with the same start time.
 		return state.With(cluster.Bind(&pod, node, state.Now.Add(-time.Hour)))
 	}
 	return state.With(&pod)
 }
 
-// change returns the state with one thing changed.
+// change returns the state with one change.
 func (w *world) change(state *cluster.State) *cluster.State {
 	var bound []*v1.Pod
 	for _, pod := range state.Pods {

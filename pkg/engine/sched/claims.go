@@ -27,8 +27,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// bindClaims lets DynamicResources write what it has allocated to the claims of a pod that got its node, and for whom. The writes go to
-// captureClaims.
+// bindClaims lets DynamicResources write the allocations and reservations to the claims of a pod that got its node. captureClaims receives
+// the writes.
 func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod) *fwk.Status {
 	if profile.claims == nil {
 		return nil
@@ -51,7 +51,8 @@ func (e *Engine) bindClaims(profile *profile, state fwk.CycleState, pod *v1.Pod)
 	return nil
 }
 
-// extendedResources returns what the patch of a pod's status says of the claim that was made for its extended resources; nil: nothing.
+// extendedResources returns the status of the claim for the pod's extended resources from a patch of the pod's status, or nil if the patch
+// has none.
 func extendedResources(patch clienttesting.PatchAction) *v1.PodExtendedResourceClaimStatus {
 	var pod v1.Pod
 	if patch.GetResource().Resource != "pods" || json.Unmarshal(patch.GetPatch(), &pod) != nil {
@@ -60,7 +61,7 @@ func extendedResources(patch clienttesting.PatchAction) *v1.PodExtendedResourceC
 	return pod.Status.ExtendedResourceClaimStatus
 }
 
-// captureClaims makes the clientset take over writes of ResourceClaims as an API server would.
+// captureClaims makes the clientset apply writes of ResourceClaims to the engine's claims, as an API server would.
 func captureClaims(e *Engine) {
 	on := func(verb string, do func(clienttesting.Action) (*resourcev1.ResourceClaim, error)) {
 		e.client.PrependReactor(verb, "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -70,7 +71,7 @@ func captureClaims(e *Engine) {
 			}
 			e.change()
 			e.written = append(e.written, cluster.NameOf(claim))
-			return true, claim.DeepCopy(), nil // upstream writes to what it gets back
+			return true, claim.DeepCopy(), nil // upstream writes to the returned object
 		})
 	}
 	on("create", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) {
@@ -94,7 +95,7 @@ func captureClaims(e *Engine) {
 		e.devices.Write(claim)
 		return claim, nil
 	})
-	on("patch", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) { // Unreserve takes back what is reserved
+	on("patch", func(action clienttesting.Action) (*resourcev1.ResourceClaim, error) { // Unreserve removes reservations
 		patch := action.(clienttesting.PatchAction)
 		claim := e.devices.Claim(types.NamespacedName{Namespace: patch.GetNamespace(), Name: patch.GetName()})
 		if claim == nil {
@@ -126,7 +127,7 @@ func captureClaims(e *Engine) {
 	})
 }
 
-// settleAllocation replaces the time of day and the random IDs of shares in a new allocation.
+// settleAllocation replaces the wall-clock time and the random share IDs in a new allocation.
 func (e *Engine) settleAllocation(claim *resourcev1.ResourceClaim) {
 	allocation := claim.Status.Allocation
 	known := e.devices.Claim(cluster.NameOf(claim))
@@ -142,7 +143,7 @@ func (e *Engine) settleAllocation(claim *resourcev1.ResourceClaim) {
 	}
 }
 
-// takeClaims adds to the result what the scheduler has written.
+// takeClaims moves the claims that the scheduler has written or deleted to the result.
 func (e *Engine) takeClaims(result *placement.Result) {
 	seen := map[types.NamespacedName]bool{}
 	for _, name := range e.written {
@@ -158,8 +159,9 @@ func (e *Engine) takeClaims(result *placement.Result) {
 	}
 }
 
-// settleUnavailable leaves one claim to DynamicResources' PostFilter, which deallocates any that keeps the pod from all nodes and that nobody
-// else has reserved: the first in the pod's spec, or with random ties any. Upstream picks one by the random order of a map.
+// settleUnavailable leaves only one claim to DynamicResources' PostFilter, which deallocates a claim that keeps the pod from all nodes and
+// that nobody else has reserved. It leaves the first one in the pod's spec or, with random ties, any of them. Upstream picks one by random
+// map order.
 func (e *Engine) settleUnavailable(state fwk.CycleState, pod *v1.Pod) {
 	data, err := state.Read(names.DynamicResources)
 	if err != nil {
@@ -191,7 +193,7 @@ func (e *Engine) settleUnavailable(state fwk.CycleState, pod *v1.Pod) {
 	}
 }
 
-// claimOf returns the claim of a pod that the plugin has under this index, or nil.
+// claimOf returns the pod's claim with the plugin's index, or nil.
 func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
 	for i := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
@@ -206,8 +208,8 @@ func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
 	return nil
 }
 
-// patient returns the profiles without the time that a filter may take to find devices on a node: an answer does not depend on how fast the
-// machine is.
+// patient returns the profiles without the timeout for finding devices on a node, so that an answer does not depend on the speed of the
+// machine.
 func patient(profiles []schedulerapi.KubeSchedulerProfile) []schedulerapi.KubeSchedulerProfile {
 	all := slices.Clone(profiles)
 	for i := range all {

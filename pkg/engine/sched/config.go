@@ -33,35 +33,35 @@ type Config struct {
 	api       *schedulerapi.KubeSchedulerConfiguration
 	gates     string
 	plain     bool
-	plugins   Registry       // that kube-scheduler does not have
+	plugins   Registry       // in addition to kube-scheduler's own
 	extenders []httpExtender // in the order in which they are called
 	leftOut   []string       // the URLs of extenders that are not called
-	why       string         // they are not
+	why       string         // why leftOut are not called
 	batched   []string       // the profiles whose pods kube-scheduler would place in batches
 }
 
-// ConfigOptions are what a configuration is read with.
+// ConfigOptions are options for reading a configuration.
 type ConfigOptions struct {
-	// Plugins are those that the scheduler has besides kube-scheduler's own; see CheckPlugins.
+	// Plugins are the scheduler's plugins in addition to kube-scheduler's own; see CheckPlugins.
 	Plugins Registry
-	// NoExtenders leaves out the extenders. WithoutExtenders says why. Default: --no-extenders.
+	// NoExtenders leaves out the extenders. WithoutExtenders is the reason to show; it defaults to --no-extenders.
 	NoExtenders      bool
 	WithoutExtenders string
 }
 
-// FeatureGates are the gates under which the configuration was read, as kube-scheduler takes them: "A=true,B=false".
+// FeatureGates returns the gates under which the configuration was read, in kube-scheduler's notation: "A=true,B=false".
 func (c *Config) FeatureGates() string { return c.gates }
 
-// Plain returns a copy of the configuration whose engines ask the plugins everything anew for each pod, as kube-scheduler does. The answers
-// are the same; they take longer.
+// Plain returns a copy of the configuration whose engines cache no answers of plugins, as kube-scheduler does not. The answers are the
+// same; they take longer.
 func (c *Config) Plain() *Config {
 	plain := *c
 	plain.plain = true
 	return &plain
 }
 
-// SpreadsHard reports whether the profile requires pods without spread constraints to be spread: by default constraints of PodTopologySpread
-// that are DoNotSchedule.
+// SpreadsHard reports whether the default constraints of the profile's PodTopologySpread include DoNotSchedule. Pods without spread
+// constraints must then be spread, too.
 func (c *Config) SpreadsHard(schedulerName string) bool {
 	for _, profile := range c.api.Profiles {
 		for _, plugin := range profile.PluginConfig {
@@ -76,7 +76,7 @@ func (c *Config) SpreadsHard(schedulerName string) bool {
 	return false
 }
 
-// DefaultConfig returns the configuration of a kube-scheduler that is started without one.
+// DefaultConfig returns the configuration of a kube-scheduler that is started without a configuration file.
 func DefaultConfig() (*Config, error) {
 	api, err := latest.Default()
 	if err != nil {
@@ -86,7 +86,7 @@ func DefaultConfig() (*Config, error) {
 }
 
 // LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current feature
-// gates. Errors name the file, are one line each, joined, and sorted.
+// gates. The error joins sorted errors of one line each, which name the file.
 func LoadConfig(file string, data []byte) (*Config, error) {
 	return LoadConfigWith(ConfigOptions{}, file, data)
 }
@@ -115,7 +115,7 @@ func LoadConfigWith(opts ConfigOptions, file string, data []byte) (*Config, erro
 	if !ok {
 		return nil, fmt.Errorf("%s: decoded to %T, not a KubeSchedulerConfiguration", file, obj)
 	}
-	api.APIVersion = want.GroupVersion().String() // as kube-scheduler's own loader does: the conversion leaves it empty, and validation reads it
+	api.APIVersion = want.GroupVersion().String() // validation reads it, and the conversion leaves it empty; kube-scheduler's own loader sets it, too
 	config := &Config{api: api, gates: switchedGates(), plugins: opts.Plugins}
 	problems := unknownPlugins(written.Profiles, slices.Sorted(maps.Keys(config.registry())))
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
@@ -172,7 +172,7 @@ func unknownPlugins(profiles []configv1.KubeSchedulerProfile, known []string) []
 	return problems
 }
 
-// sameName rewords the error that two profiles have the same name, for which upstream prints the first one's path as an empty value.
+// sameName rewords the error for two profiles with the same name: upstream's text shows an empty value.
 func sameName(err error, profiles []schedulerapi.KubeSchedulerProfile) error {
 	var duplicate *field.Error
 	if !errors.As(err, &duplicate) || duplicate.Type != field.ErrorTypeDuplicate {
@@ -252,21 +252,21 @@ func (c *Config) WithScoreWeight(schedulerName, plugin string, weight int32) *Co
 	for i := range changed.extenders {
 		if x := &changed.extenders[i]; x.scores() && x.address(x.config.PrioritizeVerb) == plugin {
 			x.config.Weight = int64(weight)
-			return changed.with(c.api) // it is no plugin
+			return changed.with(c.api) // an extender, not a plugin
 		}
 	}
 	return changed
 }
 
-// with returns a copy with another version of what was read.
+// with returns a copy of the configuration with another API object.
 func (c *Config) with(api *schedulerapi.KubeSchedulerConfiguration) *Config {
 	changed := *c
 	changed.api = api
 	return &changed
 }
 
-// WithPercentageOfNodesToScore returns a copy of the configuration in which every profile's search for feasible nodes ends once that
-// percentage of the cluster's nodes has passed; 100 examines all of them.
+// WithPercentageOfNodesToScore returns a copy of the configuration in which every profile's search for feasible nodes ends when that
+// percentage of the cluster's nodes has passed the filters; 100 examines all nodes.
 func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	api := c.api.DeepCopy()
 	api.PercentageOfNodesToScore = &percentage
@@ -276,9 +276,9 @@ func (c *Config) WithPercentageOfNodesToScore(percentage int32) *Config {
 	return c.with(api)
 }
 
-// Samples reports whether the scheduler, in a cluster of that many nodes, stops searching for feasible nodes before it has examined all:
-// numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
-// it adapts to the size of the cluster is at most 50.
+// Samples reports whether the scheduler, in a cluster of that many nodes, may stop searching for feasible nodes before it has examined all.
+// See numFeasibleNodesToFind in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. The percentage that
+// adapts to the size of the cluster is at most 50.
 func (c *Config) Samples(nodes int) bool {
 	return slices.ContainsFunc(c.api.Profiles, func(p schedulerapi.KubeSchedulerProfile) bool { return c.samples(&p, nodes) })
 }

@@ -2,15 +2,15 @@ package sched
 
 import "github.com/faultline/faultline/pkg/engine/memo"
 
-// Cycles counts scheduling cycles: Kept are those in which plugins were spared what they had answered before, Plain the others.
+// Cycles counts scheduling cycles. In a Kept cycle, the memo could reuse plugins' earlier answers; Plain counts the other cycles.
 type Cycles struct{ Kept, Plain int }
 
-// Since returns the cycles since that count.
+// Since returns the cycles since an earlier count.
 func (c Cycles) Since(before Cycles) Cycles {
 	return Cycles{Kept: c.Kept - before.Kept, Plain: c.Plain - before.Plain}
 }
 
-// Cycles returns the engine's cycles so far.
+// Cycles returns the number of cycles that the engine has run.
 func (e *Engine) Cycles() Cycles {
 	c := Cycles{Plain: e.plain}
 	for _, profile := range e.profiles {

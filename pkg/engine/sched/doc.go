@@ -1,12 +1,12 @@
-// Package sched is the engine: the real kube-scheduler, v1.37.1, deciding in memory. In Faultline only this package and
-// package memo, which keeps plugins' answers, import k8s.io/kubernetes/pkg/scheduler.
+// Package sched is the engine: the real kube-scheduler, v1.37.1, deciding in memory. In Faultline only this package and package memo, which
+// caches plugins' answers, import k8s.io/kubernetes/pkg/scheduler.
 //
-// scheduler.New builds the profiles, their plugins and the cache; nothing is started, so there is no API server, no informer traffic and no
-// background goroutine. Place then does for each pod what scheduleOne does, with the same exported pieces: Cache.UpdateSnapshot,
-// SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores, normalisation, host selection, preemption and their texts
-// are upstream's.
+// scheduler.New builds the scheduler and its cache, and build makes the profiles and their plugins. Nothing is started, so there is no API
+// server, no informer traffic and no background goroutine. Place then does for each pod what scheduleOne does, with the same exported
+// functions: Cache.UpdateSnapshot, SchedulePod, RunPostFilterPlugins, RunReservePluginsReserve. Filters, scores, normalisation, host
+// selection, preemption and their texts are upstream's.
 //
-// The small part that is not upstream's makes the same input always give the same answer, and sooner:
+// The small part that is not upstream's makes the same input always give the same answer, and gives it faster:
 //
 //   - search.go walks over the nodes as SchedulePod does, which it replaces where answers are kept;
 //   - state.go fills the cache and the listers straight from a cluster.State;

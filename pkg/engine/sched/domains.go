@@ -8,16 +8,16 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// domains finds the nodes at which rules about other pods look, so that explaining the score of a few nodes does not visit all.
+// domains finds the nodes that rules about other pods look at, so that explaining the scores of a few nodes need not visit all nodes.
 type domains struct {
-	keys  sets.Set[string]            // the topology keys in the rules of all pods that have been on nodes
+	keys  sets.Set[string]            // the topology keys in the rules of all pods seen on nodes
 	infos []fwk.NodeInfo              // the snapshot's list
 	slots map[string]map[string][]int // places in infos, by topology key and value
-	found []bool                      // by place, and near, the result of around: memory that the next call uses again
+	found []bool                      // by place; around uses it and near again in the next call
 	near  []int
 }
 
-// readKeys adds the topology keys of the pod's rules that score. Required anti-affinity does not.
+// readKeys adds the topology keys of the pod's rules that affect scores: all but required anti-affinity.
 func (d *domains) readKeys(pod *v1.Pod) {
 	if d.keys == nil {
 		d.keys = sets.New[string]()
@@ -43,8 +43,8 @@ func (d *domains) readWeighted(terms []v1.WeightedPodAffinityTerm) {
 	}
 }
 
-// around returns the places in the list of the nodes that are in a domain with one of the given nodes, by the keys of existing pods' rules and
-// by those of the pod's own terms, in order.
+// around returns, in order, the places in infos of the nodes that share a domain with one of the examined nodes. It considers the topology
+// keys of existing pods' rules and of the pod's own terms.
 func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTerm) []int {
 	if len(d.infos) != len(infos) || len(infos) > 0 && &d.infos[0] != &infos[0] {
 		d.infos, d.slots = infos, map[string]map[string][]int{}
@@ -68,7 +68,7 @@ func (d *domains) around(nodes *examined, infos []fwk.NodeInfo, own []matchingTe
 	return d.near
 }
 
-// find notes the places of the nodes that are in a domain with one of the given nodes.
+// find marks the places of the nodes that share a domain of the key with one of the examined nodes.
 func (d *domains) find(nodes *examined, key string) {
 	for domain := range nodes.by(key).numbers {
 		for _, slot := range d.of(key)[domain] {
@@ -77,7 +77,7 @@ func (d *domains) find(nodes *examined, key string) {
 	}
 }
 
-// of returns the places of nodes by their value of the key.
+// of returns the places of the nodes by their value of the key.
 func (d *domains) of(key string) map[string][]int {
 	slots := d.slots[key]
 	if slots == nil {
@@ -92,13 +92,13 @@ func (d *domains) of(key string) map[string][]int {
 	return slots
 }
 
-// examined are nodes whose scores are explained, with their domains by topology key.
+// examined holds the nodes whose scores are explained, and their domains by topology key.
 type examined struct {
 	infos   []fwk.NodeInfo
 	domains map[string]*numbered
 }
 
-// numbered are the domains of the examined nodes by one topology key, numbered.
+// numbered gives a number to each domain of one topology key that has an examined node.
 type numbered struct {
 	numbers map[string]int // by domain
 	of      []int          // by node; -1 for a node without the key

@@ -29,74 +29,74 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Ties says who wins among nodes with the same top score.
+// Ties determines which node wins among nodes with the same top score.
 type Ties struct {
-	// Random chooses evenly among them, and among all other equals that a real control plane picks by chance, from Seed. Otherwise the
-	// first node in upstream's own order wins, which is what a real scheduler does most often.
+	// Random chooses among them with equal probability, from Seed, and so does every other choice that a real control plane leaves to
+	// chance. Otherwise the first node in upstream's own order wins, as it does most often in a real scheduler.
 	Random bool
 	Seed   uint64
 }
 
-// Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; parallel questions use one engine each. Building
-// the first takes about 30 ms, later ones 3 ms.
+// Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; each goroutine needs its own. Building the first
+// engine takes about 30 ms, a later one 3 ms.
 type Engine struct {
-	// Progress, if set, is called after each attempt with the number of pods of the queue that are done, and their total.
+	// Progress, if set, is called after each attempt with the number of pods in the queue that are done, and the total.
 	Progress func(done, total int)
-	// Record, if set, is called before each attempt and returns how much of the pod's cycle to keep; nil keeps nothing.
+	// Record, if set, is called before each attempt and returns how much of the pod's cycle to record; nil means nothing.
 	Record func(pod *v1.Pod) *placement.Depth
-	// Choose, if set, breaks every tie instead: it returns the index of a node in the tie. Place returns its error and stops. It is not
-	// called if there is a single best node.
+	// Choose, if set, breaks every tie: it returns the index of a node in the tie. It is not called if there is a single best node. If it
+	// returns an error, Place stops and returns the error.
 	Choose func(*Tie) (int, error)
 
 	scheduler *scheduler.Scheduler
-	memo      *memo.Memo // nil: the plugins are asked everything anew
+	memo      *memo.Memo // nil: no answers of plugins are cached
 	snapshot  *internalcache.Snapshot
 	profiles  map[string]*profile
 	less      fwk.LessFunc
-	percent   int32 // of nodes to find, for profiles that do not say; 0: by the number of nodes
+	percent   int32 // of nodes to find, for profiles that set none; 0: depends on the number of nodes
 	informers informers.SharedInformerFactory
-	waiting   cache.Indexer // the pods without a node that the scheduler must find: those that were tried, and those with a nominated node
+	waiting   cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
 	client    *fake.Clientset
 	devices   *devices.Manager
 	stop      context.CancelFunc
 	ctx       context.Context
 	ties      Ties
 	random    *rand.Rand // nil: upstream's order
-	source    *rand.PCG  // the source of random
+	source    *rand.PCG  // of random
 
-	state   *cluster.State // what the cache and the listers hold
+	state   *cluster.State // in the cache and the listers
 	bound   map[types.NamespacedName]*v1.Pod
-	timed   map[types.NamespacedName]bool // bound pods whose start times derive from the seed
-	started int                           // number of pods that were given a start time
-	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since
-	unsure  bool                          // whether the bound pods may be others than the state's and the decided ones
-	changed bool                          // whether placements and preemptions have changed the state since
-	changes int                           // number of changes so far: a rejection holds until the next
+	timed   map[types.NamespacedName]bool // bound pods with start times from the seed
+	started int                           // number of start times given to pods
+	decided map[types.NamespacedName]bool // bound pods that the engine has placed or preempted since the last sync
+	unsure  bool                          // whether bound pods may differ from the state's in more than the decided ones
+	changed bool                          // whether the engine has changed the cluster since the last sync
+	changes int                           // number of changes so far; a rejection holds until the next change
 	plain   int                           // number of cycles without a memo
 	stale   bool                          // whether the snapshot differs from the cache
-	images  bool                          // whether nodes list images: how many have one is brought up to date for each node when it is updated
-	domains domains                       // of the nodes, for the parts of scores
+	images  bool                          // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
+	domains domains                       // for the parts of scores
 
-	own       bool        // whether there are plugins that kube-scheduler does not have
+	own       bool        // whether there are plugins besides kube-scheduler's own
 	extenders []*extender // in the order in which they are called
 
-	// Of the current attempt.
-	victims  []placement.Preemption
-	written  []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
-	under    Tie                    // the current tie, without its nodes
-	attempts map[types.UID]attempt
-	moved    bool // whether a pod that was rejected moved on where the next search begins
-	last     rejected
-	bare     map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
-	nominees map[types.UID]*entry    // pods of the queue with a nominated node
-	gangs    *podGroups              // nil: pods are placed singly, whatever group they name
-	cycle    *podGroupCycle          // nil: none is under way
-	feasible []fwk.NodeInfo          // see search
-	refused  []rejection             // see search
+	// State of the current call of Place.
+	victims    []placement.Preemption
+	written    []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	tie        Tie                    // the current tie, without its nodes
+	attempts   map[types.UID]attempt
+	startMoved bool // whether the attempt for a rejected pod changed where the next search begins
+	last       rejected
+	bare       map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
+	nominees   map[types.UID]*entry    // pods of the queue with a nominated node
+	gangs      *podGroups              // nil: the scheduler ignores pod groups
+	cycle      *podGroupCycle          // nil outside of a pod group's cycle
+	feasible   []fwk.NodeInfo          // see search
+	refused    []rejection             // see search
 
-	current *profile // of the current pod
-	stopped error    // what ends the run: an extender did not answer that must, or Choose failed
-	notes   []string // what extenders did not answer since Place was called
+	current *profile // the current pod's profile
+	stopped error    // why Place must stop: an extender that is not ignorable did not answer, or Choose failed
+	notes   []string // on ignorable extenders that did not answer
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -104,8 +104,8 @@ type Tie struct {
 	// Pod is the current pod. Nodes are the nodes with the top score, by name.
 	Pod   *v1.Pod
 	Nodes []string
-	// Placed are the pods that got a node since Place was called, Preempted those that had to go, Waiting those after the current one, and
-	// Refused those that will be retried after these, each in order.
+	// Placed are the pods that got a node since Place was called, and Preempted the pods that it preempted. Waiting are the pods after the
+	// current one in the queue; Refused are the pods to be retried after them. Each list is in order.
 	Placed           []placement.Placement
 	Preempted        []placement.Preemption
 	Waiting, Refused []*v1.Pod
@@ -116,8 +116,8 @@ type Tie struct {
 // silence turns off kube-scheduler's own logs, which would mix with the answer.
 var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// NewEngine builds an engine for the configuration, and switches the process to its feature gates: they decide how the scheduler is built,
-// and what is admitted from then on.
+// NewEngine builds an engine for the configuration, and sets the process's feature gates to the configuration's. The gates affect how the
+// scheduler is built, and what admission accepts from then on.
 func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	silence()
 	if err := SetFeatureGates(config.gates); err != nil {
@@ -172,17 +172,17 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 // Close releases the engine's resources.
 func (e *Engine) Close() { e.stop() }
 
-// Place offers the pods to the scheduler, on the cluster in the given state, until none of the remaining ones can be placed. The state must
-// contain the pods. It returns an error if the scheduler failed; a pod without a node is not an error.
+// Place schedules the pods on the cluster in the given state, until none of the remaining pods can be placed. The state must contain the
+// pods. It returns an error if the scheduler failed; a pod without a node is not an error.
 //
-// The order is that of the profile's QueueSort, with pods of equal priority in the order given. A rejected pod is retried after the rest of
-// the queue if anything has changed since: a real scheduler requeues it when an event could help it, but behind a back-off that nearly
-// always outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
+// The profile's QueueSort orders the pods; pods of equal priority keep their order. If anything has changed since, a rejected pod is
+// retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
+// outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
-	e.victims, e.written, e.moved, e.notes = nil, nil, false, nil
+	e.victims, e.written, e.startMoved, e.notes = nil, nil, false, nil
 	clear(e.attempts)
 	if pending, holds := e.again(pods); holds {
 		return &placement.Result{Pending: pending}, ctx.Err()
@@ -202,7 +202,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		next := queue[0]
 		queue = queue[1:]
 		if e.Choose != nil {
-			e.under = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: e.startNode()}
+			e.tie = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: e.startNode()}
 		}
 		placed, err := e.schedule(next, result)
 		if e.Progress != nil {
@@ -225,7 +225,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	}
 	for _, r := range eachPod(e.sorted(refused)) {
 		if r.pending.Untried != "" {
-			r.pending.Message = said(r.Pod)
+			r.pending.Message = scheduledMessage(r.Pod)
 		}
 		result.Pending = append(result.Pending, r.pending)
 		if r.Pod.Status.NominatedNodeName != r.given.Status.NominatedNodeName {
@@ -238,7 +238,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	return result, nil
 }
 
-// schedule is scheduleOne: it tries to place one pod, if necessary by preemption, and reports whether it did. See
+// schedule does what scheduleOne does: it tries to place one pod, if necessary by preemption, and reports whether it did. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go
 func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	if next.group != nil {
@@ -254,7 +254,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		next.pending, next.changes = pending, e.changes
 		return false, nil
 	}
-	if held := e.held(profile, next.Pod); held != nil {
+	if held := e.gated(profile, next.Pod); held != nil {
 		e.refuse(next, *held)
 		return false, nil
 	}
@@ -264,7 +264,7 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		if err != nil || placed {
 			return placed, err
 		}
-		e.moved = e.moved || e.startNode() != start
+		e.startMoved = e.startMoved || e.startNode() != start
 		victims, written, changes := len(e.victims), len(e.written), e.changes
 		pending, err := e.preempt(profile, next, fit)
 		if err != nil {
@@ -273,21 +273,21 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
 			if len(e.written) > written {
-				next.changes = changes // the claim that was taken back for this pod lets it try again
+				next.changes = changes // a claim was deallocated for this pod, so it may try again
 			}
 			return false, nil
 		}
 		e.change()
-		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, which is retried once the victims have ended
+		if e.state.TerminationSeconds > 0 { // the room is reserved for the pod, which is retried after the victims have ended
 			e.refuse(next, pending)
 			return false, nil
 		}
 	}
 }
 
-// held returns why the first PreEnqueue plugin keeps the pod out of the queue, or nil if none does. Only of scheduling gates does the pod's
-// status tell; what another plugin says goes to the scheduler's log.
-func (e *Engine) held(profile *profile, pod *v1.Pod) *placement.Pending {
+// gated returns why the first PreEnqueue plugin that rejects the pod keeps it out of the queue, or nil if none does. The pod's status shows
+// only scheduling gates; the messages of other plugins go to the scheduler's log.
+func (e *Engine) gated(profile *profile, pod *v1.Pod) *placement.Pending {
 	for _, plugin := range profile.PreEnqueuePlugins() {
 		if status := plugin.PreEnqueue(e.ctx, pod); !status.IsSuccess() {
 			if plugin.Name() == names.SchedulingGates {
@@ -299,8 +299,8 @@ func (e *Engine) held(profile *profile, pod *v1.Pod) *placement.Pending {
 	return nil
 }
 
-// said returns the message of the pod's PodScheduled condition, as a cluster dump may have it; "" if there is none.
-func said(pod *v1.Pod) string {
+// scheduledMessage returns the message of the PodScheduled condition, which a pod from a cluster dump may have, and "" if there is none.
+func scheduledMessage(pod *v1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionFalse {
 			return condition.Message
@@ -315,7 +315,7 @@ func (e *Engine) change() {
 	e.changes++
 }
 
-// attempt is one scheduling cycle. It returns the rejection, if any.
+// attempt runs one scheduling cycle. It returns the rejection, if any.
 func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result) (bool, *refusal, error) {
 	if err := e.waiting.Update(next.Pod); err != nil {
 		return false, nil, err
@@ -347,7 +347,8 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 	return refused == nil && err == nil, refused, err
 }
 
-// bind reserves the pod's node, and binds the pod, its claims and its volumes. It returns why the node was refused after all, if it was.
+// bind reserves the pod's node, and binds the pod, its claims and its volumes. If a plugin rejects the node at this point, bind returns the
+// refusal.
 func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (*refusal, error) {
 	bound := placed.Pod
 	if err := e.addPod(bound); err != nil {
@@ -361,7 +362,7 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 	if status := e.bindClaims(profile, state, bound); !status.IsSuccess() {
 		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
 		err := e.removePod(bound)
-		e.changes = changes // what is left written helps no other pod
+		e.changes = changes // the remaining writes help no other pod
 		return &refusal{state: state, message: status.Message(), failed: !status.IsRejected()}, err
 	}
 	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
@@ -375,11 +376,12 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 		return nil, err
 	}
 	e.change()
+	placed.Cycle.Choose(placed.Node)
 	result.Placed = append(result.Placed, placed)
 	return nil, nil
 }
 
-// reserveRefused returns the refusal of a pod for which a Reserve plugin did not succeed.
+// reserveRefused returns the refusal of a pod that a Reserve plugin rejected or failed on.
 func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *refusal {
 	if !status.IsRejected() {
 		return &refusal{state: state, message: status.Message(), failed: true}
@@ -389,9 +391,9 @@ func reserveRefused(state fwk.CycleState, bound *v1.Pod, status *fwk.Status) *re
 	return &refusal{state: state, message: fit.Error()}
 }
 
-// startTime returns the next start time. Within one second of logical time each pod gets its own, so that preemption, which spares the pods
-// that started first, never meets equals: they come after those that a state gives only this second of. In a real cluster start times have whole seconds and chance picks among equals; with random ties
-// it does so here, too.
+// startTime returns the next start time. Preemption spares the pods that started first. So that it never compares equal times, each pod
+// gets its own nanosecond within the second of logical time, after the pods that a state starts in this second. In a real cluster start
+// times are whole seconds, and chance decides among equals; random ties do so here.
 func (e *Engine) startTime() time.Time {
 	e.started++
 	offset := time.Duration(len(e.state.Pods) + e.started)

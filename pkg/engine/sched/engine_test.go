@@ -129,7 +129,8 @@ func TestScoresOfTheWalkthrough(t *testing.T) {
 		Node         string
 		Ties         int
 		Margin       int64
-		Deciders     []placement.Decider
+		Deciders     []string
+		Without      int
 		Interpod     int64
 		RunnerUp     string
 		Feasible     int
@@ -137,21 +138,18 @@ func TestScoresOfTheWalkthrough(t *testing.T) {
 	}
 	var got []row
 	for _, p := range result.Placed {
-		r := row{Node: p.Node, Ties: p.Ties, Margin: p.Margin, Deciders: p.Deciders, Feasible: p.Feasible, RefusedTaint: p.Filtered["TaintToleration"]}
+		r := row{Node: p.Node, Ties: p.Ties, Margin: p.Margin, Deciders: p.Deciders, Without: p.Decider().Without, RunnerUp: p.RunnerUp, Feasible: p.Feasible, RefusedTaint: p.Filtered["TaintToleration"]}
 		for _, score := range p.Scores {
 			if score.Plugin == "InterPodAffinity" {
 				r.Interpod = score.Weighted
 			}
 		}
-		if p.RunnerUp != nil {
-			r.RunnerUp = p.RunnerUp.Node
-		}
 		got = append(got, r)
 	}
 	want := []row{
 		{Node: "w1", Ties: 3, Feasible: 3, RefusedTaint: 1},
-		{Node: "w3", Ties: 1, Margin: 200, Deciders: []placement.Decider{{Plugin: "InterPodAffinity", Without: 2}}, Interpod: 200, RunnerUp: "w2", Feasible: 3, RefusedTaint: 1},
-		{Node: "w2", Ties: 1, Margin: 68, Deciders: []placement.Decider{{Plugin: "PodTopologySpread", Without: 3}}, RunnerUp: "w1", Feasible: 3, RefusedTaint: 1},
+		{Node: "w3", Ties: 1, Margin: 200, Deciders: []string{"InterPodAffinity"}, Without: 2, Interpod: 200, RunnerUp: "w2", Feasible: 3, RefusedTaint: 1},
+		{Node: "w2", Ties: 1, Margin: 68, Deciders: []string{"PodTopologySpread"}, Without: 3, RunnerUp: "w1", Feasible: 3, RefusedTaint: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("placements (-want +got):\n%s", diff)
@@ -161,8 +159,8 @@ func TestScoresOfTheWalkthrough(t *testing.T) {
 func TestWeightedTermsDecideByAMarginOf102(t *testing.T) {
 	set, pods := replicas("web", 2, soft("web", map[string]int32{region: 100, zone: 99}, region, zone))
 	result := place(t, Ties{}, walkthrough(), set, pods)
-	if got := result.Placed[1]; got.Node != "w3" || got.Margin != 102 || got.RunnerUp.Node != "w2" {
-		t.Errorf("second pod on %s with margin %d over %s, want w3, 102, w2", got.Node, got.Margin, got.RunnerUp.Node)
+	if got := result.Placed[1]; got.Node != "w3" || got.Margin != 102 || got.RunnerUp != "w2" {
+		t.Errorf("second pod on %s with margin %d over %s, want w3, 102, w2", got.Node, got.Margin, got.RunnerUp)
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 type entry struct {
 	*framework.QueuedPodInfo // nil: a pod group
 	given                    *v1.Pod
-	changes                  int // the engine's count when the pod was last rejected
+	changes                  int // the engine's number of changes when the pod was last rejected
 	pending                  placement.Pending
 	group                    *queuedGroup // nil: a pod
 }
 
-// queued is what the profile's QueueSort compares.
+// queued returns the entity that the profile's QueueSort compares.
 func (e *entry) queued() fwk.QueuedEntityInfo {
 	if e.group != nil {
 		return e.group.info
@@ -40,7 +40,7 @@ func (e *entry) String() string {
 func (e *Engine) entries(pods []*v1.Pod) []*entry {
 	entries := make([]*entry, 0, len(pods))
 	for i, pod := range pods {
-		// The error is about affinity terms that do not parse; upstream ignores it here too, since validation has passed.
+		// An error means that affinity terms do not parse. Upstream ignores it here, too, since validation has passed.
 		info, _ := framework.NewPodInfo(pod)
 		queued := &framework.QueuedPodInfo{PodInfo: info}
 		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
@@ -70,7 +70,7 @@ func (e *Engine) sorted(entries []*entry) []*entry {
 	return entries
 }
 
-// eachPod returns the entries of pods, and in the place of a pod group those of its pods.
+// eachPod returns the entries of pods. It replaces the entry of a pod group by the entries of its pods.
 func eachPod(entries []*entry) []*entry {
 	var pods []*entry
 	for _, entry := range entries {

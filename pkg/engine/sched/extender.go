@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// extender is an extender as the engine's scheduler calls it. It records what the extender decides about the current pod, and what it did
-// not answer. It changes no answer, but leaves the scores to prioritize.
+// extender is an extender as the engine's scheduler calls it. It records the extender's decisions about the current pod, and its failures
+// to answer. It changes no answer, except that prioritize adds the scores.
 type extender struct {
 	httpExtender
 	engine *Engine
@@ -34,10 +34,10 @@ func (e *Engine) extend(config *Config) []fwk.Extender {
 	return all
 }
 
-// noReason is said of a node that an extender rejects without a word.
+// noReason is the reason for a node that an extender rejects without giving one.
 const noReason = "rejected without a reason"
 
-// Filter notes which nodes the extender rejects.
+// Filter calls the extender and records which nodes it rejects.
 func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
 	passed, failed, unresolvable, err := x.httpExtender.Filter(pod, nodes)
 	if err == nil && x.config.FilterVerb == "" {
@@ -54,21 +54,21 @@ func (x *extender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, ex
 		kept[node.Node().Name] = true
 	}
 	by := x.address(x.config.FilterVerb)
-	x.engine.current.asked(by)
+	x.engine.current.addFilter(by)
 	for _, node := range nodes {
 		if name := node.Node().Name; !kept[name] {
-			x.engine.current.extended(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name], noReason)})
+			x.engine.current.rejectNode(name, placement.Verdict{Plugin: by, Status: cmp.Or(unresolvable[name], failed[name], noReason)})
 		}
 	}
 	return passed, failed, unresolvable, nil
 }
 
-// Prioritize has no scores for upstream, which would then draw among equal nodes by itself.
+// Prioritize returns no scores: with scores, upstream would itself choose randomly among equal nodes. See prioritize.
 func (x *extender) Prioritize(*v1.Pod, []fwk.NodeInfo) (*extenderv1.HostPriorityList, int64, error) {
 	return &extenderv1.HostPriorityList{}, 0, nil
 }
 
-// ProcessPreemption is upstream's.
+// ProcessPreemption calls the extender and checks its answer.
 func (x *extender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes fwk.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
 	answer, err := x.preempt(pod, victims, nodes)
 	if err == nil {
@@ -80,7 +80,7 @@ func (x *extender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1
 	return answer, nil
 }
 
-// preempt asks the extender; upstream would fall over a null among the victims.
+// preempt calls the extender. It recovers from upstream's panic on a null among the victims.
 func (x *extender) preempt(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes fwk.NodeInfoLister) (_ map[string]*extenderv1.Victims, err error) {
 	defer func() {
 		if recover() != nil {
@@ -90,15 +90,15 @@ func (x *extender) preempt(pod *v1.Pod, victims map[string]*extenderv1.Victims, 
 	return x.httpExtender.ProcessPreemption(pod, victims, nodes)
 }
 
-// failed records that an extender gave no answer, or none that can be: as a note if it may be ignored, and otherwise as the end, since upstream
-// would only log an error of preemption.
+// failed records that an extender gave no valid answer. It adds a note if the extender is ignorable. Otherwise it stops the run, since
+// upstream would only log an error of preemption.
 func (x *extender) failed(verb string, err error) error {
 	advice := "mend it"
 	var request *url.Error
-	if errors.As(err, &request) { // it repeats the address
+	if errors.As(err, &request) { // its text would repeat the address
 		err, advice = request.Err, "start it"
 	}
-	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // some of it is the extender's own text
+	line := manifest.Clean(fmt.Sprintf("extender %s: %s", x.address(verb), x.inWords(err))) // part of it is the extender's own text
 	if x.IsIgnorable() {
 		note := line + "; it is ignorable, and pods were scheduled without its answer"
 		if !slices.Contains(x.engine.notes, note) {
@@ -111,8 +111,8 @@ func (x *extender) failed(verb string, err error) error {
 }
 
 // prioritize adds the extenders' scores, one for each node, as prioritizeNodes does in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. Upstream ignores an extender that does not answer here;
-// this one must be ignorable, since the answer would silently be another.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. Upstream ignores an extender that does not answer
+// here. The engine does so only if the extender is ignorable, since the report would silently be wrong.
 func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.NodePluginScores) error {
 	for _, x := range p.engine.extenders {
 		if !x.scores() || !x.IsInterested(pod) {
@@ -145,22 +145,23 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 	return nil
 }
 
-// asked notes that a filter that is no plugin is asked.
-func (p *profile) asked(by string) {
+// addFilter records that an extender takes part as a filter.
+func (p *profile) addFilter(by string) {
 	if p.recorder != nil && !slices.Contains(p.recorder.cycle.Filters, by) {
 		p.recorder.cycle.Filters = append(p.recorder.cycle.Filters, by)
 	}
 }
 
-// extended notes that an extender rejects a node that had passed the plugins' filters. A nominated node is examined twice.
-func (p *profile) extended(node string, reason placement.Verdict) {
-	if _, known := p.outside[node]; known {
+// rejectNode records that an extender rejects a node that passed the plugins' filters. It may be called twice for a nominated node, which
+// is examined twice.
+func (p *profile) rejectNode(node string, reason placement.Verdict) {
+	if _, known := p.rejectedBy[node]; known {
 		return
 	}
-	if p.outside == nil {
-		p.outside = map[string]string{}
+	if p.rejectedBy == nil {
+		p.rejectedBy = map[string]string{}
 	}
-	p.outside[node] = reason.Plugin
+	p.rejectedBy[node] = reason.Plugin
 	p.count(reason.Plugin)
 	if r := p.recorder; r != nil {
 		r.feasible = slices.DeleteFunc(r.feasible, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
@@ -168,12 +169,12 @@ func (p *profile) extended(node string, reason placement.Verdict) {
 	}
 }
 
-// attribute names the extenders in their rejections; upstream names plugins alone. It counts the nodes that they rejected without a word, of
-// which upstream's message knows nothing.
+// attribute adds the extenders' names to their rejections, since upstream names only plugins. It also returns the number of nodes that each
+// rejected without a reason, which upstream's message leaves out.
 func (p *profile) attribute(diagnosis *framework.Diagnosis) []placement.Reason {
-	silent := maps.Clone(p.outside)
+	silent := maps.Clone(p.rejectedBy)
 	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
-		if by, outside := p.outside[node]; outside && status.Plugin() == "" {
+		if by, rejected := p.rejectedBy[node]; rejected && status.Plugin() == "" {
 			status.SetPlugin(by)
 		}
 		delete(silent, node)

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// served is an extender over HTTP. What it has no answer for, it never answers.
+// served is an extender over HTTP. It never answers a verb without a prepared answer.
 type served struct {
 	*httptest.Server
 	filter     func(extenderv1.ExtenderArgs) extenderv1.ExtenderFilterResult
@@ -72,7 +72,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// config is a configuration with the server as an extender, of which more is given.
+// config returns a configuration with the server as an extender and the given further fields.
 func (s *served) config(t *testing.T, more string) *Config {
 	t.Helper()
 	config, err := LoadConfig("test.yaml", []byte(head+"extenders: [{urlPrefix: "+s.URL+", "+more+"}]"))
@@ -161,14 +161,14 @@ func TestExtendersRefuseEverything(t *testing.T) {
 			t.Errorf("reasons (-want +got):\n%s", diff)
 		}
 	}
-	// Nobody knows what an extender reads of a pod, so that each is asked about.
+	// Nobody knows which fields of a pod an extender reads, so it is called for each pod.
 	if diff := cmp.Diff([]string{"/filter web-0", "/filter web-1"}, s.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 
 // The workers are equal to the plugins. The extender gives w1 and w3 9 points each, w2 none: by its weight of 2 these are 9 × 2 × 10 = 180
-// points. Upstream draws between w1 and w3; here the rule for ties holds.
+// points. Upstream chooses randomly between w1 and w3; the engine applies its rule for ties.
 func TestExtendersPrioritize(t *testing.T) {
 	s := serve(t, &served{prioritize: func(extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 		return extenderv1.HostPriorityList{{Host: "w3", Score: 9}, {Host: "w1", Score: 9}}
@@ -184,10 +184,10 @@ func TestExtendersPrioritize(t *testing.T) {
 		}
 		placed := result.Placed[0]
 		last := placed.Scores[len(placed.Scores)-1]
-		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || last != (placement.Score{Plugin: at, Raw: 9, Weighted: 180}) {
-			t.Fatalf("web-0 is on %s, %d ties, margin %d, by %+v; want w1, 2, 180, by 9 and 180 points of %s", placed.Node, placed.Ties, placed.Margin, last, at)
+		if placed.Node != "w1" || placed.Ties != 2 || placed.Margin != 180 || last != (placement.Score{Plugin: at, Weighted: 180, Ahead: 180, Without: 3}) {
+			t.Fatalf("web-0 is on %s, %d ties, margin %d, by %+v; want w1, 2, 180, by 180 points of %s", placed.Node, placed.Ties, placed.Margin, last, at)
 		}
-		if diff := cmp.Diff([]placement.Decider{{Plugin: at, Without: 3}}, placed.Deciders); diff != "" {
+		if diff := cmp.Diff([]string{at}, placed.Deciders); diff != "" {
 			t.Fatalf("deciders (-want +got):\n%s", diff)
 		}
 	}
@@ -231,7 +231,7 @@ func TestExtendersChooseVictims(t *testing.T) {
 	}
 }
 
-// elseways ends an error of an extender.
+// elseways is the end of an extender's error.
 const elseways = "make it ignorable in the scheduler configuration, or leave extenders out with --no-extenders"
 
 func TestExtendersThatDoNotAnswer(t *testing.T) {
@@ -286,8 +286,8 @@ func requesting(resourceName v1.ResourceName) func(*v1.Pod) {
 	}
 }
 
-// The extender manages example.com/gpu, of which no node says that it has any, and puts all that ask for it on w3. It is not asked about the
-// others, whose answers are kept.
+// The extender manages example.com/gpu, which no node lists, and puts all pods that request it on w3. It is not called for other pods,
+// whose answers are kept.
 func TestExtendersOfManagedResources(t *testing.T) {
 	s := serve(t, &served{filter: refusing(map[string]string{"w1": "no GPU", "w2": "no GPU"}, nil)})
 	config := s.config(t, "filterVerb: filter, managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]")
@@ -311,8 +311,8 @@ func TestExtendersOfManagedResources(t *testing.T) {
 	}
 }
 
-// An extender without a cache of its own sends nodes back, and upstream scores these, which have no pods: w1, on which all others are, is
-// then as good as any, and the first.
+// An extender without nodeCacheCapable sends nodes back, and upstream scores these as if they had no pods. So w1, which has all other pods,
+// is as good as any node, and the first.
 func TestNodesFromExtendersHaveNoPods(t *testing.T) {
 	s := serve(t, &served{filter: refusing(nil, nil)})
 	state := walkthrough()

@@ -20,7 +20,7 @@ type httpExtender struct {
 	config schedulerapi.Extender
 }
 
-// address is the URL of what the extender is asked.
+// address returns the URL of the extender's verb.
 func (x *httpExtender) address(verb string) string {
 	return strings.TrimRight(x.config.URLPrefix, "/") + "/" + verb
 }
@@ -28,7 +28,7 @@ func (x *httpExtender) address(verb string) string {
 // scores reports whether the extender scores nodes.
 func (x *httpExtender) scores() bool { return x.config.PrioritizeVerb != "" && x.config.Weight > 0 }
 
-// extendersOf builds the extenders in the order in which they are called, those that may be ignored last: buildExtenders in
+// extendersOf builds the extenders in the order in which the scheduler calls them: the ignorable ones come last. See buildExtenders in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/scheduler.go
 func extendersOf(api *schedulerapi.KubeSchedulerConfiguration) (all []httpExtender, problems []error) {
 	var first, last []httpExtender
@@ -58,7 +58,8 @@ func extendersOf(api *schedulerapi.KubeSchedulerConfiguration) (all []httpExtend
 	return append(first, last...), problems
 }
 
-// ignoreManaged has NodeResourcesFit leave the resources to the extenders that the scheduler is to ignore, as buildExtenders does.
+// ignoreManaged makes NodeResourcesFit ignore the resources that the configuration leaves to extenders (ignoredByScheduler), as
+// buildExtenders does.
 func ignoreManaged(api *schedulerapi.KubeSchedulerConfiguration) error {
 	var ignored []string
 	for _, extender := range api.Extenders {
@@ -76,14 +77,15 @@ func ignoreManaged(api *schedulerapi.KubeSchedulerConfiguration) error {
 		if at < 0 {
 			return fmt.Errorf("profiles[%d]: extenders have resources that are ignoredByScheduler, and only NodeResourcesFit can ignore them; enable it", i)
 		}
-		if args, is := profile.PluginConfig[at].Args.(*schedulerapi.NodeResourcesFitArgs); is { // others are invalid
+		if args, is := profile.PluginConfig[at].Args.(*schedulerapi.NodeResourcesFitArgs); is { // validation rejects other types
 			args.IgnoredResources = ignored
 		}
 	}
 	return nil
 }
 
-// withoutExtenders takes the extenders out of the configuration, and keeps why. Resources that the scheduler leaves to them stay ignored.
+// withoutExtenders removes the extenders from the configuration, and records why. NodeResourcesFit still ignores the resources left to
+// them.
 func (c *Config) withoutExtenders(why string) {
 	c.why = why
 	for _, extender := range c.api.Extenders {
@@ -92,7 +94,7 @@ func (c *Config) withoutExtenders(why string) {
 	c.api.Extenders = nil
 }
 
-// extenderNotes say what is asked of the extenders and what is not.
+// extenderNotes returns notes on which extenders are called, and for what.
 func (c *Config) extenderNotes() []string {
 	var notes []string
 	for _, x := range c.extenders {
@@ -120,7 +122,7 @@ func (c *Config) extenderNotes() []string {
 	return notes
 }
 
-// interested reports whether an extender is asked about the pod.
+// interested reports whether any extender is called for the pod.
 func (e *Engine) interested(pod *v1.Pod) bool {
 	return slices.ContainsFunc(e.extenders, func(x *extender) bool { return x.IsInterested(pod) })
 }

@@ -98,7 +98,7 @@ func TestPluginThatFails(t *testing.T) {
 			pods = append(pods, pods[1].DeepCopy())
 			pods[3].Name, pods[3].UID = "other-1", "other-1"
 			state := walkthrough().With(set).With(objects(pods)...)
-			for range 2 { // the second time, the engine has to forget what it decided
+			for range 2 { // the second time, the engine has to forget its decisions
 				result, err := engine.Place(t.Context(), state, pods)
 				if err != nil {
 					t.Fatal(err)

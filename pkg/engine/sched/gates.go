@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// fixed are the gates that must be off, and why.
+// fixed maps the gates that must be off to the reason.
 var fixed = map[string]string{
-	// The decisions are the same either way.
+	// The decisions are the same with the gate on or off.
 	string(features.SchedulerAsyncPreemption): noAPIServer,
 	string(features.SchedulerAsyncAPICalls):   noAPIServer,
 	// findBestPlacement in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go
@@ -30,20 +30,20 @@ var fixed = map[string]string{
 
 const noAPIServer = "there is no API server to call asynchronously, and placements do not depend on it"
 
-// switched guards the process's feature gates and remembers those last set; nil before the first time.
+// switched guards the process's feature gates and holds the gates that were set last; its map is nil until they are set.
 var switched struct {
 	sync.Mutex
 	set     map[string]bool
-	text    string // as it was given
+	text    string // in the caller's notation
 	changed bool   // whether any differs from the release's default
 }
 
 // SetFeatureGates sets exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and all others to the release's
-// defaults. Of two values for one gate the later wins. Gates are global to the process, as in kube-scheduler: they apply to whatever is
-// read and every engine that is built afterwards. On error, one line per problem, nothing has changed.
+// defaults. If a gate has two values, the later one wins. Gates are global to the process, as in kube-scheduler: they apply to everything
+// that is read and every engine that is built afterwards. An error has one line per problem, and then nothing has changed.
 //
-// If the gates are already set, nothing happens, so engines with the same gates can be built and run on several goroutines, each of which
-// sets them. Other gates must not be set meanwhile: while they change, all gates briefly have their defaults.
+// If the gates are already set, SetFeatureGates does nothing. So several goroutines can each set the same gates, and build and run engines.
+// No goroutine may set other gates meanwhile: while gates change, all of them briefly have their defaults.
 func SetFeatureGates(gates string) error {
 	switched.Lock()
 	defer switched.Unlock()
@@ -57,7 +57,7 @@ func SetFeatureGates(gates string) error {
 	if maps.Equal(switched.set, wanted) {
 		return nil
 	}
-	// A gate keeps a value that it has rejected, and then rejects all later ones; so try a copy first.
+	// A gate keeps a value even if it rejects it, and then rejects all later values. So try a copy first.
 	if err := setExactly(utilfeature.DefaultMutableFeatureGate.DeepCopy(), wanted); err != nil {
 		var lines []string
 		for _, err := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
@@ -73,16 +73,16 @@ func SetFeatureGates(gates string) error {
 	return nil
 }
 
-// SwitchFeatureGates is SetFeatureGates for a time: back sets them as they were.
+// SwitchFeatureGates calls SetFeatureGates and returns a function that restores the earlier gates.
 func SwitchFeatureGates(gates string) (back func(), err error) {
 	before := switchedGates()
 	if err := SetFeatureGates(gates); err != nil {
 		return nil, err
 	}
-	return func() { _ = SetFeatureGates(before) }, nil // they have been set before
+	return func() { _ = SetFeatureGates(before) }, nil // they were valid before
 }
 
-// switchedGates are the gates that were set last.
+// switchedGates returns the gates that were set last.
 func switchedGates() string {
 	switched.Lock()
 	defer switched.Unlock()
@@ -147,8 +147,8 @@ func FeatureGates() []string {
 	return changed
 }
 
-// keeps reports whether engines that are built now keep what plugins have answered. That it changes no answer is shown for the gates'
-// defaults alone.
+// keeps reports whether engines that are built now cache plugins' answers. They do so only with the default gates: the tests show only for
+// these that the cache changes no answer.
 func (c *Config) keeps() bool {
 	switched.Lock()
 	defer switched.Unlock()

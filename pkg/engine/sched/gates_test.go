@@ -60,7 +60,8 @@ func TestSetFeatureGatesIsExact(t *testing.T) {
 	}
 }
 
-// If the gates are already set, they are not touched, not even briefly: what someone else has switched meanwhile stays.
+// If the gates are already set, SetFeatureGates does not touch them, not even briefly: a gate that somebody else has switched meanwhile
+// stays.
 func TestSetFeatureGatesLeavesThemAlone(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "GenericWorkload=true"); setGates(t, "") })
 	setGates(t, "HPAScaleToZero=false")

@@ -9,7 +9,7 @@ import (
 )
 
 // Reset makes the engine forget its decisions, so that it next answers like a new engine: the random sequence and the search for feasible
-// nodes start over. The cluster that it holds stays, which is what makes reusing an engine cheap.
+// nodes start over. It keeps the cluster, which makes reusing an engine cheap.
 func (e *Engine) Reset() {
 	e.started = 0
 	e.random, e.source = nil, nil
@@ -20,7 +20,7 @@ func (e *Engine) Reset() {
 	e.StartAt(0)
 }
 
-// ResetTo is Reset with other ties.
+// ResetTo resets the engine and sets other ties.
 func (e *Engine) ResetTo(ties Ties) error {
 	if ties != e.ties {
 		for _, name := range slices.SortedFunc(maps.Keys(e.timed), byName) {
@@ -37,7 +37,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 	return nil
 }
 
-// Mark is an engine's position, apart from the cluster: everything else that its next answer depends on.
+// Mark is an engine's position: everything but the cluster that its next answer depends on.
 type Mark struct {
 	started, startAt int
 	source           rand.PCG
@@ -64,13 +64,14 @@ func (e *Engine) Return(m Mark) {
 	}
 }
 
-// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters in clusters of
-// 100 nodes and more, where a search ends once it has found enough.
+// StartAt sets the node, by its index in the cluster's order, at which the next search for feasible nodes begins. It matters only in
+// clusters of 100 nodes or more, where a search ends as soon as it has found enough.
 func (e *Engine) StartAt(node int) { e.nextStartNodeIndex().SetInt(int64(node)) }
 
 func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
 
-// nextStartNodeIndex is upstream's own field: each search begins where the last one ended, and there is no other way to set it.
+// nextStartNodeIndex returns an unexported field of upstream's scheduler: the node at which the next search begins. There is no other way
+// to set it.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
 	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
 	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()

@@ -6,13 +6,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// reserve gives the scheduler the nominated nodes of the queue's pods, and of no others, before it tries any: a real scheduler reads all pods
+// reserve tells the scheduler the nominated nodes of exactly the queue's pods, before it tries the first: a real scheduler reads all pods
 // when it starts.
 func (e *Engine) reserve(queue []*entry) error {
 	for _, obj := range e.waiting.List() {
 		if err := e.forget(obj.(*v1.Pod)); err != nil {
 			return err
 		}
+	}
+	if e.memo != nil {
+		e.memo.Forget(e.state.Services)
 	}
 	for _, entry := range queue {
 		if entry.Pod.Status.NominatedNodeName == "" {
@@ -37,7 +40,7 @@ func (e *Engine) forget(pod *v1.Pod) error {
 	return e.waiting.Delete(pod)
 }
 
-// nominate reserves a node for the pod, or clears the reservation if the name is empty. The queue is upstream's nominator; it knows the
+// nominate reserves a node for the pod, or clears the reservation if the name is empty. Upstream's queue is the nominator, and it knows the
 // resources only of pods that it holds.
 func (e *Engine) nominate(next *entry, node string) {
 	was := next.Pod.Status.NominatedNodeName
@@ -45,7 +48,7 @@ func (e *Engine) nominate(next *entry, node string) {
 		return
 	}
 	if was != "" {
-		e.change() // this may free what others were rejected for
+		e.change() // the freed room may admit pods that were rejected
 	}
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
 	delete(e.nominees, next.Pod.UID)

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"fmt"
 	"reflect"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// arguments are the arguments of a profile's plugins whose scores have parts.
+// arguments holds the arguments of the plugins whose scores have parts.
 type arguments struct {
 	interPodAffinity  schedulerapi.InterPodAffinityArgs
 	podTopologySpread schedulerapi.PodTopologySpreadArgs
@@ -45,13 +46,13 @@ const (
 	preferredNodeAffinity = "preferred node affinity"
 )
 
-// parts splits the raw scores of the nodes into what each rule contributed, by plugin and node. Upstream keeps only the sums; this repeats the
-// computation for a few nodes, and the tests compare its sums with the plugins' own scores. Each part names at most limit existing pods; 0
-// names all.
+// parts splits the raw scores of the nodes into the contribution of each rule, by plugin and node. Upstream keeps only the sums, so parts
+// repeats the computation for a few nodes; the tests compare its sums with the plugins' own scores. Each part names at most limit existing
+// pods; 0 names all.
 func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.NodePluginScores, limit int) map[string][][]placement.Part {
 	nodes := make([]fwk.NodeInfo, len(scores))
 	for i, score := range scores {
-		nodes[i], _ = p.engine.snapshot.Get(score.Name) // it has just been scored, so it is there
+		nodes[i], _ = p.engine.snapshot.Get(score.Name) // a node that was just scored is in the snapshot
 	}
 	parts := map[string][][]placement.Part{}
 	skipped := state.GetSkipScorePlugins()
@@ -68,7 +69,7 @@ func (p *profile) parts(state fwk.CycleState, pod fwk.PodInfo, scores []*fwk.Nod
 }
 
 // spreadParts reads the counts of PodTopologySpread from its own state. Upstream does not export the type but does export its fields, "for
-// comparison during testing". Pods of a node are counted as the plugin does when it scores.
+// comparison during testing". It counts the pods of a node as the plugin does when it scores.
 func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, limit int) [][]placement.Part {
 	parts := make([][]placement.Part, len(nodes))
 	data, err := state.Read(fwk.StateKey("PreScore" + names.PodTopologySpread))
@@ -88,15 +89,16 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.Nod
 	counts := counted.FieldByName("TopologyValueToPodCounts").Interface().([]map[string]*int64)
 	constraints := counted.FieldByName("Constraints")
 	most := constraints.Len()
-	all := make([]placement.Part, most*len(nodes)) // of one piece
+	all := make([]placement.Part, most*len(nodes)) // one allocation for all nodes
 	for i := range most {
 		field := constraints.Index(i).FieldByName
 		selector := field("Selector").Interface().(labels.Selector)
-		rule := placement.Part{
-			Origin: origin, Rule: constraint, Index: i, TopologyKey: field("TopologyKey").String(), MaxSkew: int32(field("MaxSkew").Int()), Weight: weights[i],
-		}
+		index, maxSkew := i, field("MaxSkew").Int()
 		if origin == placement.Own {
-			rule.Index = softIndex(pod, i)
+			index = softIndex(pod, i)
+		}
+		rule := placement.Part{
+			Rule: fmt.Sprintf("%s, maxSkew %d", origin.Rule(constraint, index), maxSkew), TopologyKey: field("TopologyKey").String(), Weight: weights[i],
 		}
 		for n, info := range nodes {
 			part, found := rule, false
@@ -108,7 +110,7 @@ func (p *profile) spreadParts(state fwk.CycleState, pod *v1.Pod, nodes []fwk.Nod
 			} else {
 				part.Count = int(*counts[i][part.Domain])
 			}
-			part.Score = float64(part.Count)*part.Weight + float64(part.MaxSkew-1)
+			part.Score = float64(part.Count)*part.Weight + float64(maxSkew-1)
 			if parts[n] == nil {
 				parts[n] = all[n*most : n*most : (n+1)*most]
 			}
@@ -132,22 +134,22 @@ func softIndex(pod *v1.Pod, i int) int {
 	return -1
 }
 
-// constraintKey identifies the constraint over hostnames, of which a pod has no two that score, by the plugin's state, which a memo carries from
-// pod to pod of a template.
+// constraintKey identifies the soft constraint over hostnames, of which a pod has at most one. It holds the plugin's state, which a memo
+// passes from pod to pod of a template.
 type constraintKey struct {
 	state fwk.StateData
-	limit int // of named pods; 0: none
+	limit int // of the pods to name; 0: no limit
 }
 
-// matched are a node's pods that a constraint counts, when the node had the generation.
+// matched holds the pods of a node that a constraint counted when the node had this generation.
 type matched struct {
 	generation int64
 	count      int
-	names      []string // of the first
+	names      []string // of the first pods
 }
 
-// matching returns the number of a node's pods that a constraint counts, and the names of the first. With a memo, it looks at a node's pods again
-// when the node has changed.
+// matching returns how many of a node's pods a constraint counts, and the names of the first. With a memo, it counts again only if the node
+// has changed.
 func (p *profile) matching(key constraintKey, info fwk.NodeInfo, selector labels.Selector, namespace string) (count int, names []string) {
 	kept := p.engine.memo
 	if kept == nil {
@@ -169,7 +171,7 @@ func (p *profile) matching(key constraintKey, info fwk.NodeInfo, selector labels
 	return m.count, m.names
 }
 
-// matching counts the pods of a node in the namespace that match and are not Terminating. It names the first of them.
+// matching counts the node's pods in the namespace that match the selector and are not Terminating. It returns the names of the first.
 func matching(info fwk.NodeInfo, selector labels.Selector, namespace string, limit int) (count int, names []string) {
 	if selector.Empty() {
 		return 0, nil
@@ -187,7 +189,7 @@ func matching(info fwk.NodeInfo, selector labels.Selector, namespace string, lim
 	return count, names
 }
 
-// nodeAffinityParts has upstream match each preferred term separately.
+// nodeAffinityParts lets upstream match each preferred term separately.
 func (p *profile) nodeAffinityParts(pod *v1.Pod, nodes []fwk.NodeInfo) [][]placement.Part {
 	parts := make([][]placement.Part, len(nodes))
 	add := func(origin placement.Origin, terms []v1.PreferredSchedulingTerm) {
@@ -198,7 +200,7 @@ func (p *profile) nodeAffinityParts(pod *v1.Pod, nodes []fwk.NodeInfo) [][]place
 			}
 			for n, node := range nodes {
 				parts[n] = append(parts[n], placement.Part{
-					Origin: origin, Rule: preferredNodeAffinity, Index: i, Weight: float64(term.Weight), Score: float64(parsed.Score(node.Node())),
+					Rule: origin.Rule(preferredNodeAffinity, i), Weight: float64(term.Weight), Score: float64(parsed.Score(node.Node())),
 				})
 			}
 		}

@@ -14,8 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// ownRules is a profile with rules of its own: a weight for required affinity, a spread constraint for pods without any, and added node
-// affinity.
+// ownRules is a profile with rules: a weight for required affinity, a default spread constraint, and added node affinity.
 const ownRules = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -80,7 +79,7 @@ func TestPartsOfEveryOrigin(t *testing.T) {
 			sum := 0.0
 			for _, part := range score.Parts {
 				sum += part.Score
-				got[candidate.Node] = append(got[candidate.Node], fmt.Sprintf("%s %s[%d] %s %g×%d=%g %v", part.Origin, part.Rule, part.Index, part.Domain, part.Weight, part.Count, part.Score, part.Pods))
+				got[candidate.Node] = append(got[candidate.Node], fmt.Sprintf("%s %s %g×%d=%g %v", part.Rule, part.Domain, part.Weight, part.Count, part.Score, part.Pods))
 			}
 			if len(score.Parts) > 0 && int64(math.Round(sum)) != score.Raw {
 				t.Errorf("%s: the parts of %s add up to %g, but the score is %d", candidate.Node, score.Plugin, sum, score.Raw)
@@ -88,15 +87,15 @@ func TestPartsOfEveryOrigin(t *testing.T) {
 		}
 	}
 	spread := func(region string) string {
-		return fmt.Sprintf("profile constraint[0] %s %g×0=1 []", region, math.Log(4)) // 2 regions
+		return fmt.Sprintf("the profile's constraint [0], maxSkew 2 %s %g×0=1 []", region, math.Log(4)) // 2 regions
 	}
 	want := map[string][]string{
-		"w1": {"profile preferred node affinity[0]  4×0=0 []", "own preferred node affinity[0]  30×0=0 []", spread("west"),
-			"own preferred affinity[0] west-1a 20×0=0 []", "existing required required affinity[-1] w1 7×1=7 [default/front-0]"},
-		"w2": {"profile preferred node affinity[0]  4×0=0 []", "own preferred node affinity[0]  30×0=30 []", spread("west"),
-			"own preferred affinity[0] west-1c 20×0=0 []", "existing required required affinity[-1] w2 7×1=7 [default/front-1]"},
-		"w3": {"profile preferred node affinity[0]  4×0=4 []", "own preferred node affinity[0]  30×0=0 []", spread("east"),
-			"own preferred affinity[0] east-1b 20×1=20 [other/far-0]"},
+		"w1": {"the profile's node affinity [0]  4×0=0 []", "its own preferred node affinity [0]  30×0=0 []", spread("west"),
+			"its own preferred affinity [0] west-1a 20×0=0 []", "required affinity of pods that run, by hardPodAffinityWeight w1 7×1=7 [default/front-0]"},
+		"w2": {"the profile's node affinity [0]  4×0=0 []", "its own preferred node affinity [0]  30×0=30 []", spread("west"),
+			"its own preferred affinity [0] west-1c 20×0=0 []", "required affinity of pods that run, by hardPodAffinityWeight w2 7×1=7 [default/front-1]"},
+		"w3": {"the profile's node affinity [0]  4×0=4 []", "its own preferred node affinity [0]  30×0=0 []", spread("east"),
+			"its own preferred affinity [0] east-1b 20×1=20 [other/far-0]"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

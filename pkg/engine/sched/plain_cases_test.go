@@ -28,8 +28,8 @@ func except(objs ...cluster.Object) moment {
 	return func(state *cluster.State) *cluster.State { return state.Without(objs...) }
 }
 
-// both has a plain and a keeping engine place what waits at each moment, compares every score (of a pod named brief, some), and returns each pod's
-// last node.
+// both lets an engine without and an engine with a memo place the waiting pods at each moment, compares every score (some scores for a pod
+// named brief), and returns each pod's last node.
 func both(t *testing.T, config *Config, moments ...moment) map[string]string {
 	t.Helper()
 	var all [2][]*placement.Result
@@ -66,7 +66,7 @@ func both(t *testing.T, config *Config, moments ...moment) map[string]string {
 	return found
 }
 
-// an returns a pod of an app that asks for little.
+// an returns a pod of an app with small requests.
 func an(app, name string, differs ...func(*v1.Pod)) *v1.Pod {
 	pod := pod(name, "100m", 0)
 	pod.Labels = map[string]string{"app": app}
@@ -128,7 +128,7 @@ func storing(n *v1.Node) {
 	n.Status.Images = []v1.ContainerImage{{Names: []string{"model:1"}, SizeBytes: 900 << 20}}
 }
 
-// Cases in which the pod before has left an answer that no longer holds, by one thing that differs.
+// Cases in which the kept answer for the previous pod no longer holds, because of one difference.
 func TestPlainCases(t *testing.T) {
 	standard, err := DefaultConfig()
 	if err != nil {

@@ -14,39 +14,40 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Registry has plugins by name, and PluginFactory builds one. They are kube-scheduler's own types.
+// Registry maps names to plugins, and PluginFactory builds a plugin. Both are kube-scheduler's own types.
 type (
 	Registry      = frameworkruntime.Registry
 	PluginFactory = frameworkruntime.PluginFactory
 )
 
-// CheckPlugins refuses plugins that are named like one of kube-scheduler's own.
+// CheckPlugins returns an error if a plugin has the name of one of kube-scheduler's own.
 func CheckPlugins(own Registry) error {
 	return plugins.NewInTreeRegistry().Merge(own)
 }
 
-// registry is kube-scheduler's, with the configuration's own plugins.
+// registry returns kube-scheduler's registry, with the configuration's additional plugins.
 func (c *Config) registry() Registry {
 	registry := plugins.NewInTreeRegistry()
 	maps.Copy(registry, c.plugins)
 	return registry
 }
 
-// Foreign reports whether others than kube-scheduler's own code may decide, extenders or own plugins: of them nobody knows what they read of
-// pods and nodes.
+// Foreign reports whether extenders or additional plugins may decide, besides kube-scheduler's own code. Nobody knows which fields of pods
+// and nodes they read.
 func (c *Config) Foreign() bool { return len(c.plugins) > 0 || len(c.extenders) > 0 }
 
-// foreign reports whether others than kube-scheduler's own code may decide about the pod.
+// foreign reports whether code other than kube-scheduler's own may decide about the pod.
 func (e *Engine) foreign(pod *v1.Pod) bool { return e.own || e.interested(pod) }
 
-// batches reports whether a kube-scheduler would place alike pods of the profile in batches: if all plugins sign a pod without rules of its
-// own.
+// batches reports whether a kube-scheduler would place equal pods of the profile in batches. It would if all plugins sign a pod that has no
+// rules.
 func (e *Engine) batches(schedulerName string) bool {
 	plain := &v1.Pod{Spec: v1.PodSpec{SchedulerName: schedulerName}}
 	return utilfeature.DefaultFeatureGate.Enabled(features.OpportunisticBatching) && e.profiles[schedulerName].SignPod(context.Background(), plain) != nil
 }
 
-// Notes say what of the configuration comes from elsewhere, or is not simulated, in a cluster of that many nodes.
+// Notes returns notes on the parts of the configuration that are not kube-scheduler's own or not simulated, for a cluster of that many
+// nodes.
 func (c *Config) Notes(nodes int) []string {
 	notes := c.extenderNotes()
 	for _, name := range c.batched {

@@ -50,8 +50,8 @@ func own(asked *int) ConfigOptions {
 	}}
 }
 
-// Of w1, w2 and worker, the longest name is best for all pods but web-1, which the plugin refuses there. Answers for one pod of a template are
-// not the plugin's for another, so that it is asked about each pod and node.
+// Of w1, w2 and worker, the longest name is best for all pods but web-1, which the plugin refuses there. The plugin's answer for one pod of
+// a template does not hold for another, so the engine calls it for each pod and node.
 func TestOwnPlugins(t *testing.T) {
 	var asked int
 	config, err := LoadConfigWith(own(&asked), "test.yaml", []byte(head+`

@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// podGroups is what the scheduler's cache holds of pod groups.
+// podGroups is the part of the scheduler's cache that holds pod groups.
 type podGroups struct {
 	groups map[types.NamespacedName]*schedulingv1beta1.PodGroup
-	// members are the pods without a node that name a group, which may not exist.
+	// members lists the pods without a node that name a group. The group need not exist.
 	members []*v1.Pod
 }
 
@@ -35,7 +35,7 @@ func newPodGroups() *podGroups {
 // queuedGroup is a pod group in the queue.
 type queuedGroup struct {
 	info    *framework.QueuedPodGroupInfo
-	members []*entry // that have no node yet
+	members []*entry // without a node
 }
 
 // nameOfGroup returns the name of the group that the pod names, if it names one.
@@ -44,8 +44,8 @@ func nameOfGroup(pod *v1.Pod) (name types.NamespacedName, is bool) {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: group}, group != ""
 }
 
-// syncPodGroups updates the groups in the cache, and the pods that wait there with the others of their group, to those of the state: a real
-// scheduler learns of all of them, whichever it tries first.
+// syncPodGroups updates the groups in the cache, and their waiting pods, to those of the state. A real scheduler also knows all of them
+// before it tries the first.
 func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 	if e.gangs == nil {
 		return
@@ -75,7 +75,7 @@ func (e *Engine) syncPodGroups(next []*schedulingv1beta1.PodGroup) {
 	}
 }
 
-// changedPodGroups returns the groups of which the scheduler has changed the status, in order.
+// changedPodGroups returns the groups whose status the scheduler has changed, in order.
 func (e *Engine) changedPodGroups() (changed []*schedulingv1beta1.PodGroup) {
 	if e.gangs == nil {
 		return nil
@@ -99,8 +99,8 @@ func (e *Engine) setPodGroup(group *schedulingv1beta1.PodGroup) {
 	e.gangs.groups[name] = group
 }
 
-// leavePodGroups removes the pods without a node from the cache.
-func (e *Engine) leavePodGroups() {
+// removeGroupMembers removes the pods without a node from the cache.
+func (e *Engine) removeGroupMembers() {
 	if e.gangs == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (e *Engine) leavePodGroups() {
 	e.gangs.members = nil
 }
 
-// withMembers returns the pods with those that wait for a node in the same groups: upstream's queue holds a group as one.
+// withMembers returns the pods, followed by the other waiting pods of their groups: upstream's queue holds a group as one entity.
 func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	if e.gangs == nil {
 		return pods
@@ -133,8 +133,8 @@ func (e *Engine) withMembers(pods []*v1.Pod) []*v1.Pod {
 	return all
 }
 
-// grouped returns the queue with one entry for each pod group, at the place of the first of its pods. Upstream keeps pods whose group does
-// not exist out of the queue, each by itself.
+// grouped returns the queue with one entry for each pod group, at the place of the group's first pod. A pod whose group does not exist
+// keeps its own entry, which upstream holds out of the queue.
 func (e *Engine) grouped(entries []*entry) []*entry {
 	if e.gangs == nil {
 		return entries
@@ -180,7 +180,7 @@ func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, 
 		if len(group.members) == 0 {
 			return true, nil
 		}
-		e.moved = e.moved || e.startNode() != start
+		e.startMoved = e.startMoved || e.startNode() != start
 		preempted := len(e.victims) > victims
 		if preempted {
 			e.change()
@@ -192,13 +192,13 @@ func (e *Engine) schedulePodGroup(next *entry, result *placement.Result) (bool, 
 	}
 }
 
-// gatedGroup reports whether a PreEnqueue plugin keeps one of the group's pods out of the queue, and thereby all of them:
+// gatedGroup reports whether a PreEnqueue plugin keeps one of the group's pods, and therefore the whole group, out of the queue. See
 // runPreEnqueuePlugins in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
 func (e *Engine) gatedGroup(group *queuedGroup) bool {
 	var waitsFor string
 	for _, member := range group.members {
 		member.pending = placement.Pending{Pod: member.Pod}
-		held := e.held(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
+		held := e.gated(e.profiles[member.Pod.Spec.SchedulerName], member.Pod)
 		if held == nil {
 			continue
 		}
@@ -222,13 +222,13 @@ func (e *Engine) gatedGroup(group *queuedGroup) bool {
 	return true
 }
 
-// groupOf returns the group without the pods that wait.
+// groupOf returns the group for a report, without its waiting pods.
 func (e *Engine) groupOf(group *queuedGroup) *placement.Group {
 	told := &placement.Group{Name: group.info.Name}
 	if gang := group.info.PodGroup.Spec.SchedulingPolicy.Gang; gang != nil {
 		told.MinCount = int(gang.MinCount)
 	}
-	if state, err := e.scheduler.Cache.PodGroupStates().Get(group.info.Namespace, group.info.Name); err == nil { // which the cache has
+	if state, err := e.scheduler.Cache.PodGroupStates().Get(group.info.Namespace, group.info.Name); err == nil { // the cache has every group in the queue
 		told.Bound = state.ScheduledPodsCount()
 	}
 	return told

@@ -23,35 +23,34 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// podGroupCycle is one run of upstream's scheduling cycle for a pod group: scheduleOnePodGroup in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go, by way of ScheduleOne. Upstream binds each
-// pod in a goroutine of its own. Here the pods are refused at Permit, the last point before that, and bound afterwards in order, so that no
-// goroutine starts.
+// podGroupCycle is one run of upstream's scheduling cycle for a pod group. It calls ScheduleOne, which calls scheduleOnePodGroup in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one_podgroup.go. Upstream binds each pod in its own
+// goroutine. To start no goroutine, the engine refuses the pods at Permit, the last point before that, and afterwards binds them in order.
 type podGroupCycle struct {
 	engine *Engine
 	group  *queuedGroup
 	// schedulePod is upstream's SchedulePod.
 	schedulePod func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error)
-	// soFar is what has been decided before, and the pods of the group that have a node in this cycle as if they were bound.
+	// soFar holds the earlier decisions, and the pods of the group that got a node in this cycle, as if they were bound.
 	soFar placement.Result
-	// waiting are the pods of the queue after the group's.
+	// waiting lists the pods that come after the group in the queue.
 	waiting []*v1.Pod
-	// dry says that preemption tries the group on a cluster without its victims.
+	// dry is true while preemption tries the group on a cluster without the victims.
 	dry     bool
 	tried   map[types.UID]attempted
 	granted []granted
 	err     error
 }
 
-// attempted is what the plugins decided about a pod of the group.
+// attempted is the plugins' decision about a pod of the group.
 type attempted struct {
 	placement placement.Placement
 	reasons   []placement.Reason
-	failed    bool // a plugin failed
+	failed    bool // a plugin returned an error
 	cycle     *placement.Cycle
 }
 
-// granted is a pod of the group that may be bound to its node.
+// granted is a pod of the group that the plugins allow on its node.
 type granted struct {
 	pod   types.UID
 	state fwk.CycleState
@@ -70,7 +69,7 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 		info.AddPod(member.QueuedPodInfo)
 	}
 	c := &podGroupCycle{
-		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.under.Waiting, tried: map[types.UID]attempted{},
+		engine: e, group: group, schedulePod: e.scheduler.SchedulePod, waiting: e.tie.Waiting, tried: map[types.UID]attempted{},
 		soFar: placement.Result{Placed: slices.Clip(result.Placed), Volumes: result.Volumes},
 	}
 	e.cycle, e.scheduler.SchedulePod, e.scheduler.FailureHandler = c, c.schedule, c.failed
@@ -90,8 +89,8 @@ func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error
 	return c.bind(result)
 }
 
-// nominee returns the first pod of the group for which that node is nominated, or else the first pod: all of a group's victims make room
-// for all of its pods.
+// nominee returns the first pod of the group for which that node is nominated, or else the group's first pod: the victims of a group make
+// room for all of its pods.
 func (c *podGroupCycle) nominee(node string) *v1.Pod {
 	for _, member := range c.group.members {
 		if member.Pod.Status.NominatedNodeName == node {
@@ -101,7 +100,7 @@ func (c *podGroupCycle) nominee(node string) *v1.Pod {
 	return c.group.members[0].Pod
 }
 
-// schedule is SchedulePod for a pod of the group, and keeps what it decided.
+// schedule calls SchedulePod for a pod of the group and records its decision.
 func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	e, p := c.engine, real.(*profile)
 	e.plain++
@@ -109,7 +108,7 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	p.recorder = nil
 	if !c.dry {
 		e.record(p, info.Pod, &c.soFar)
-		e.under.Placed, e.under.Waiting = c.soFar.Placed, append(c.untried(info.Pod), c.waiting...)
+		e.tie.Placed, e.tie.Waiting = c.soFar.Placed, append(c.untried(info.Pod), c.waiting...)
 	}
 	chosen, err := c.schedulePod(ctx, p, state, info)
 	var fit *framework.FitError
@@ -131,7 +130,7 @@ func (c *podGroupCycle) schedule(ctx context.Context, real framework.Framework, 
 	return chosen, err
 }
 
-// untried are the pods of the group that come after this one in the cycle.
+// untried returns the pods of the group that come after this one in the cycle.
 func (c *podGroupCycle) untried(pod *v1.Pod) (pods []*v1.Pod) {
 	for _, member := range c.group.members {
 		if _, tried := c.tried[member.Pod.UID]; !tried && member.Pod.UID != pod.UID {
@@ -155,7 +154,7 @@ func (p *profile) RunPodGroupPostFilterPlugins(ctx context.Context, state *frame
 	return p.Framework.RunPodGroupPostFilterPlugins(ctx, state, group, try)
 }
 
-// failed keeps why a pod of the group got no node, with the message that upstream's FailureHandler reports.
+// failed records why a pod of the group got no node, with the message that upstream's FailureHandler reports.
 func (c *podGroupCycle) failed(_ context.Context, _ framework.Framework, info *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, _ time.Time) {
 	if slices.ContainsFunc(c.granted, func(g granted) bool { return g.pod == info.Pod.UID }) {
 		return
@@ -174,7 +173,7 @@ func (c *podGroupCycle) member(pod types.UID) *entry {
 	return c.group.members[slices.IndexFunc(c.group.members, func(m *entry) bool { return m.Pod.UID == pod })]
 }
 
-// bind binds the pods that were granted a node, and leaves the others in the group.
+// bind binds the granted pods to their nodes, and leaves the others in the group.
 func (c *podGroupCycle) bind(result *placement.Result) error {
 	e := c.engine
 	for _, g := range c.granted {
@@ -205,7 +204,7 @@ func (c *podGroupCycle) bind(result *placement.Result) error {
 	return nil
 }
 
-// patched takes over the status that upstream has written of a pod group. Its clock is the state's.
+// patched applies upstream's patch of a pod group's status. It replaces the patch's times by the logical time.
 func (e *Engine) patched(name types.NamespacedName, patch []byte) (*schedulingv1beta1.PodGroup, error) {
 	was := e.gangs.groups[name]
 	before, err := json.Marshal(was)

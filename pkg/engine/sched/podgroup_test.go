@@ -183,7 +183,7 @@ func TestPodGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := newEngine(t, Ties{})
-			for range 2 { // the second time, the engine has to forget what it decided
+			for range 2 { // the second time, the engine has to forget its decisions
 				result, err := engine.Place(t.Context(), c.state, c.state.Unscheduled())
 				if err != nil {
 					t.Fatal(err)
@@ -197,7 +197,7 @@ func TestPodGroups(t *testing.T) {
 	}
 }
 
-// Off, pods are placed one by one, and what they name means nothing.
+// If the gate is off, pods are placed one by one, and the groups that they name have no effect.
 func TestPodGroupsAreOffByDefault(t *testing.T) {
 	state := walkthrough().With(gang("a", 7, 0)).With(objects(members("a", 7, 0))...)
 	result, err := newEngine(t, Ties{}).Place(t.Context(), state, state.Unscheduled())

@@ -24,13 +24,13 @@ import (
 type refusal struct {
 	state   fwk.CycleState
 	fit     *framework.FitError // nil if the cycle ended for another reason
-	message string              // that reason
-	failed  bool                // it is a plugin's error
+	message string              // the other reason
+	failed  bool                // message is a plugin's error
 }
 
 // preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made
-// room. The rejection that it returns holds unless the preempted pods are gone at once. An earlier nomination stays only if the plugins do
-// not mention it.
+// room. The rejection that it returns holds unless the victims are gone at once. An earlier nomination stays only if the plugins do not
+// change it.
 func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement.Pending, error) {
 	if why.fit == nil {
 		e.nominate(next, "")
@@ -51,8 +51,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		if err := e.evict(victims); err != nil {
 			return placement.Pending{}, err
 		}
-		// Upstream logs an error, and its text ends the message: for a pod whose claim nobody binds, "not found", since a plugin after the
-		// one that rejected it looks for state that was never written.
+		// Upstream logs an error and appends its text to the message. For a pod whose claim nobody binds it is "not found", since a plugin
+		// after the one that rejected the pod looks for state that was never written.
 		diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil {
 			e.nominate(next, result.NominatedNodeName)
@@ -69,8 +69,8 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	}, nil
 }
 
-// capture keeps the plugin's victims, where upstream deletes them through the API server. It also takes the random number out of the
-// plugin's choice of candidates.
+// capture makes the plugin record its victims in the engine, where upstream deletes them through the API server. It also removes the random
+// number from the plugin's choice of candidates.
 func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Evaluator.Interface = candidates{Interface: plugin.Evaluator.Interface, engine: e}
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
@@ -79,8 +79,8 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	}
 }
 
-// evict marks the victims from that one on Terminating in the cache, or removes them if pods end at once. Upstream lists the pods of a group
-// that are preempted together in random map order.
+// evict marks the victims, starting at that index, Terminating in the cache, or removes them if pods end at once. It sorts victims of pod
+// groups, because upstream lists the pods of a preempted group in random map order.
 func (e *Engine) evict(from int) error {
 	if e.gangs != nil {
 		slices.SortFunc(e.victims[from:], func(a, b placement.Preemption) int {
@@ -122,14 +122,15 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
-// orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order. Upstream tries each of them, though
-// most have no pod that the preemptor may preempt: in their place stand nodes without any pods, which answer the same and at once.
+// orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order. Upstream tries preemption on each
+// node, though most have no pod that the preemptor may preempt. orderedStatuses replaces such nodes by nodes without pods, which give the
+// same answer at once.
 type orderedStatuses struct {
 	*framework.NodeToStatus
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
 	state     *dryRuns
-	own       bool // another plugin may read the nodes and the state otherwise
+	own       bool // an additional plugin may read more of the nodes and the state
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -154,7 +155,7 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 }
 
 func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
-	if known := s.bare[node.Name]; known != nil { // its name is all that is read
+	if known := s.bare[node.Name]; known != nil { // upstream reads only its name
 		return known
 	}
 	info := framework.NewNodeInfo()
@@ -163,13 +164,13 @@ func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
 	return s.bare[node.Name]
 }
 
-// bare is a node without any pods. Nobody writes to its copies.
+// bare is a node without pods. Nobody writes to its snapshots, so it is its own.
 type bare struct{ fwk.NodeInfo }
 
 func (b bare) Snapshot() fwk.NodeInfo { return b }
 
-// dryRuns is the state of a cycle that found no node. Upstream clones it for each node on which it tries to preempt pods; if none has any
-// that the preemptor may preempt, nobody reads or writes the clones.
+// dryRuns is the state of a cycle that found no node. Upstream clones it for each node on which it tries to preempt pods. If no node has a
+// pod that the preemptor may preempt, nobody reads or writes the clones.
 type dryRuns struct {
 	fwk.CycleState
 	futile bool
@@ -182,7 +183,7 @@ func (d *dryRuns) Clone() fwk.CycleState {
 	return d.CycleState.Clone()
 }
 
-// mayPreempt reports whether the pod's priority is lower, or that of its pod group may be.
+// mayPreempt reports whether the pod's priority is lower than the preemptor's, or the priority of its pod group may be.
 func (s orderedStatuses) mayPreempt(pod fwk.PodInfo) bool {
 	return corev1.PodPriority(pod.GetPod()) < corev1.PodPriority(s.preemptor) || pod.GetPod().Spec.SchedulingGroup != nil
 }
@@ -206,7 +207,7 @@ func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
 	return reasons
 }
 
-// discardEvents drops events; the result contains what they would say.
+// discardEvents drops events; the result has their content.
 type discardEvents struct{}
 
 func (discardEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

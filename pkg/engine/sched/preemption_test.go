@@ -99,7 +99,7 @@ func TestPreemptorWaitsForItsVictim(t *testing.T) {
 	}
 }
 
-// A budget that allows no disruption makes its pods victims of last resort: those of w3 are guarded.
+// A budget that allows no disruption makes its pods victims of last resort. It guards the pods of w3.
 func TestPreemptionSparesGuardedPods(t *testing.T) {
 	state := full(t)
 	for _, pod := range state.Pods[4:] {
@@ -139,7 +139,7 @@ func TestSeedsReachEveryVictim(t *testing.T) {
 	}
 }
 
-// What the engine changed itself is undone if the state says otherwise.
+// The engine undoes its own changes if the next state does not have them.
 func TestTheStateHasTheLastWord(t *testing.T) {
 	engine := newEngine(t, Ties{})
 	state := full(t)

@@ -18,31 +18,31 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// profile decorates one of the scheduler's frameworks: it records what the plugins decide about the current pod, and settles what upstream
-// leaves to chance. It changes no status and no score.
+// profile decorates one of the scheduler's frameworks. It records the plugins' decisions about the current pod, and decides where upstream
+// leaves something to chance. It changes no status and no score.
 type profile struct {
 	framework.Framework
 	engine *Engine
 	binder *binder
 	claims *dynamicresources.DynamicResources
-	// plugins are the framework's, weight the weights of the score plugins, and args the arguments of some plugins.
+	// plugins lists the framework's plugins, weight has the weights of the score plugins, and args the arguments of some plugins.
 	plugins *schedulerapi.Plugins
 	weight  map[string]int64
 	args    arguments
 	tallies map[tallyKey]*tally
 	matched map[constraintKey]map[string]matched // by node
 
-	// Of the current pod.
-	preFiltered *preFiltered           // nil: the plugins have not been asked yet
+	// State of the current pod's cycle.
+	preFiltered *preFiltered           // nil: the plugins have not run yet
 	restricted  bool                   // PreFilter named the nodes to examine
-	filtered    []filtered             // nodes rejected, by plugin
-	outside     map[string]string      // extenders that rejected nodes, by node
+	rejections  []rejectionCount       // number of rejected nodes, by plugin
+	rejectedBy  map[string]string      // the extender that rejected a node, by node
 	scores      []fwk.NodePluginScores // of the feasible nodes; upstream's heap reorders it in place
 	recorder    *recorder              // nil: record nothing
 }
 
-// filtered is a number of nodes that a plugin rejected.
-type filtered struct {
+// rejectionCount is the number of nodes that a plugin rejected.
+type rejectionCount struct {
 	plugin string
 	nodes  int
 }
@@ -80,12 +80,12 @@ func (p *profile) attach() {
 
 func (p *profile) begin() {
 	p.preFiltered, p.restricted = nil, false
-	p.filtered = p.filtered[:0]
-	p.scores, p.outside = nil, nil
+	p.rejections = p.rejections[:0]
+	p.scores, p.rejectedBy = nil, nil
 	p.engine.current, p.engine.stopped = p, nil
 }
 
-// RunPreFilterPlugins notes whether the plugins named the nodes to examine.
+// RunPreFilterPlugins records whether the plugins named the nodes to examine.
 func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	if known := p.preFiltered; known != nil {
 		return known.result, known.status, known.plugins
@@ -98,8 +98,8 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	return result, status, plugins
 }
 
-// PercentageOfNodesToScore is the profile's, unless PreFilter named the nodes: upstream then walks them in random map order, and would
-// sample randomly from more than a hundred; here all are examined.
+// PercentageOfNodesToScore returns the profile's percentage, or 100 if PreFilter named the nodes to examine. Upstream walks named nodes in
+// random map order, and from more than a hundred it would examine a random sample.
 func (p *profile) PercentageOfNodesToScore() *int32 {
 	if p.restricted {
 		all := int32(100)
@@ -108,7 +108,7 @@ func (p *profile) PercentageOfNodesToScore() *int32 {
 	return p.Framework.PercentageOfNodesToScore()
 }
 
-// RunFilterPluginsWithNominatedPods counts the rejections.
+// RunFilterPluginsWithNominatedPods also counts the rejections.
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
@@ -122,16 +122,16 @@ func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state f
 
 // count counts a rejection. The plugins that reject nodes are so few that a map would take longer.
 func (p *profile) count(plugin string) {
-	for i := range p.filtered {
-		if p.filtered[i].plugin == plugin {
-			p.filtered[i].nodes++
+	for i := range p.rejections {
+		if p.rejections[i].plugin == plugin {
+			p.rejections[i].nodes++
 			return
 		}
 	}
-	p.filtered = append(p.filtered, filtered{plugin, 1})
+	p.rejections = append(p.rejections, rejectionCount{plugin, 1})
 }
 
-// RunScorePlugins adds the extenders' scores, keeps them all and, if asked to, picks randomly among the best.
+// RunScorePlugins adds the extenders' scores, records all scores and, with random ties, chooses among the best nodes.
 func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
 	scores, status := p.Framework.RunScorePlugins(ctx, state, pod, nodes)
 	if !status.IsSuccess() {
@@ -160,7 +160,7 @@ func (p *profile) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod
 	return scores, status
 }
 
-// choose lets Choose pick among the best, by way of Randomizer: upstream takes the highest of equal scores.
+// choose lets Choose pick among the best nodes. It sets Randomizer, by which upstream decides among equal scores.
 func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 	top := topScore(scores)
 	var best []*fwk.NodePluginScores
@@ -173,7 +173,7 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 		return nil
 	}
 	slices.SortFunc(best, func(a, b *fwk.NodePluginScores) int { return cmp.Compare(a.Name, b.Name) })
-	tie := e.under
+	tie := e.tie
 	tie.Pod, tie.Preempted = pod, e.victims
 	for _, node := range best {
 		tie.Nodes = append(tie.Nodes, node.Name)
@@ -190,12 +190,12 @@ func (e *Engine) choose(pod *v1.Pod, scores []fwk.NodePluginScores) error {
 
 // placement returns the record of the newly bound pod.
 func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycle *placement.Cycle) placement.Placement {
-	placed := judge(p.scores, chosen.SuggestedHost)
-	placed.Cycle = cycle
-	placed.Pod, placed.Node = bound, chosen.SuggestedHost
-	placed.Nodes, placed.Feasible = p.engine.snapshot.NumNodesInPlacement(), chosen.FeasibleNodes
-	placed.Filtered = make(map[string]int, len(p.filtered))
-	for _, f := range p.filtered {
+	placed := placement.Placement{
+		Pod: bound, Node: chosen.SuggestedHost, Nodes: p.engine.snapshot.NumNodesInPlacement(), Decision: judge(p.scores, chosen.SuggestedHost),
+		Filtered: make(map[string]int, len(p.rejections)), Cycle: cycle,
+	}
+	placed.Feasible = chosen.FeasibleNodes
+	for _, f := range p.rejections {
 		placed.Filtered[f.plugin] = f.nodes
 	}
 	return placed
@@ -203,12 +203,12 @@ func (p *profile) placement(bound *v1.Pod, chosen scheduler.ScheduleResult, cycl
 
 // judge computes by how much the chosen node won and which plugins decided it. The scores are one list per node, with the plugins in the
 // same order; they are empty if there was nothing to choose.
-func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
+func judge(nodes []fwk.NodePluginScores, chosen string) placement.Decision {
 	if len(nodes) == 0 {
-		return placement.Placement{Ties: 1}
+		return placement.Decision{Ties: 1}
 	}
 	top := topScore(nodes)
-	result := placement.Placement{Scored: len(nodes)}
+	result := placement.Decision{Scored: len(nodes)}
 	var second *fwk.NodePluginScores
 	for i := range nodes {
 		node := &nodes[i]
@@ -225,24 +225,27 @@ func judge(nodes []fwk.NodePluginScores, chosen string) placement.Placement {
 	if second == nil {
 		return result
 	}
-	result.Margin = top - second.TotalScore
-	result.RunnerUp = &placement.NodeScore{Node: second.Name, Total: second.TotalScore, Scores: scoresOf(second)}
-	for i, without := range drop(nodes, top) {
-		if without.decides {
-			result.Deciders = append(result.Deciders, placement.Decider{Plugin: result.Scores[i].Plugin, Without: without.ties})
+	result.Margin, result.RunnerUp = top-second.TotalScore, second.Name
+	without := drop(nodes, top)
+	for i := range result.Scores {
+		score := &result.Scores[i]
+		score.Ahead, score.Without = score.Weighted-second.Scores[i].Score, without[i].ties
+		if without[i].decides {
+			result.Deciders = append(result.Deciders, score.Plugin)
 		}
 	}
 	return result
 }
 
-// dropped is what would be without a plugin's scores.
+// dropped is the outcome without a plugin's scores.
 type dropped struct {
-	best    int64 // total of a node
-	ties    int   // nodes with it
+	best    int64 // the highest total
+	ties    int   // number of nodes with that total
 	decides bool  // whether other nodes would be best
 }
 
-// drop returns what would be without each plugin's scores. It goes through all plugins of a node at once, since their scores are side by side.
+// drop returns, for each plugin, the outcome without its scores. It visits all plugins of a node at once, since their scores lie side by
+// side in memory.
 func drop(nodes []fwk.NodePluginScores, top int64) []dropped {
 	without := make([]dropped, len(nodes[0].Scores))
 	for i, score := range nodes[0].Scores {
@@ -278,7 +281,7 @@ func topScore(nodes []fwk.NodePluginScores) int64 {
 func scoresOf(node *fwk.NodePluginScores) []placement.Score {
 	scores := make([]placement.Score, len(node.Scores))
 	for i, score := range node.Scores {
-		scores[i] = placement.Score{Plugin: score.Name, Raw: node.RawScores[i].Score, Weighted: score.Score}
+		scores[i] = placement.Score{Plugin: score.Name, Weighted: score.Score}
 	}
 	return scores
 }

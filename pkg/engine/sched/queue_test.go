@@ -15,8 +15,8 @@ func near(app string) *v1.Affinity {
 	return &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{apart(app, hostname)}}}
 }
 
-// A pod that needs the database beside it comes before the database: no node will do. The database goes to the first worker, and the
-// pod, which is tried again when the queue is empty, goes there too.
+// A pod that requires the database on its node comes before the database, so no node fits. The database goes to the first worker, and the
+// pod, which is retried when the queue is empty, goes there, too.
 func TestARefusedPodIsTriedAgain(t *testing.T) {
 	_, early := replicas("early", 1, near("db"))
 	early[0].OwnerReferences = nil // a refusal of its own
@@ -27,8 +27,8 @@ func TestARefusedPodIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The refusal of a pod holds for the next one of its ReplicaSet until something changes: here the database is placed between the two,
-// so that the second pod is looked at anew, and then the first.
+// The refusal of a pod holds for the next pod of its ReplicaSet until something changes. Here the database is placed between the two, so
+// the second pod is tried, and then the first.
 func TestARefusalEndsWithTheNextPlacement(t *testing.T) {
 	set, web := replicas("web", 2, near("db"))
 	_, db := replicas("db", 1, nil)
@@ -45,8 +45,8 @@ func TestARefusalEndsWithTheNextPlacement(t *testing.T) {
 	}
 }
 
-// A pod of 9 CPUs fits on none of the workers of 8. A node of 16 joins, and the same engine places the same pod there: what it refused
-// on one cluster says nothing of the next.
+// A pod of 9 CPUs fits on no worker of 8. A node of 16 joins, and the same engine places the same pod there: a refusal on one cluster does
+// not hold for the next.
 func TestARefusalDoesNotOutliveItsCluster(t *testing.T) {
 	set, web := replicas("web", 1, nil)
 	request(web[0], "9")

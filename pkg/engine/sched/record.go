@@ -13,21 +13,21 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// recorder keeps what the plugins decide about one pod, to the requested depth.
+// recorder records the plugins' decisions about one pod, in the requested depth.
 type recorder struct {
 	depth    placement.Depth
 	cycle    *placement.Cycle
 	state    fwk.CycleState
-	feasible []fwk.NodeInfo // nodes that passed every filter; the next record uses the memory again
-	// nominated is the node that preemption reserved. It is examined first, and again with the others if it is rejected.
+	feasible []fwk.NodeInfo // nodes that passed every filter; the next recorder reuses the memory
+	// nominated is the node that preemption reserved. The scheduler examines it first and, if it is rejected, again with the other nodes.
 	nominated string
 	again     bool
-	// refused is the last rejection, and refusal its place in the cycle's: plugins often give the same one for many nodes.
+	// refused is the last rejection, and refusal its index in the cycle's refusals: plugins often return the same status for many nodes.
 	refused *fwk.Status
 	refusal int
 }
 
-// record starts recording a cycle if asked to for the pod, and forgets the last one.
+// record drops the last recorder, and starts a new one if the caller wants this pod's cycle.
 func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	var feasible []fwk.NodeInfo
 	if p.recorder != nil {
@@ -48,8 +48,8 @@ func (e *Engine) record(p *profile, pod *v1.Pod, result *placement.Result) {
 	p.recorder = &recorder{depth: *depth, cycle: cycle, feasible: feasible, nominated: pod.Status.NominatedNodeName}
 }
 
-// before returns the cluster at this point: with the pods placed and volumes and claims bound since Place was called, and with the victims
-// Terminating or gone.
+// before returns the cluster at this point of Place: with the pods that it has placed, the volumes and claims that it has bound, and the
+// victims Terminating or gone.
 func (e *Engine) before(result *placement.Result) *cluster.State {
 	var ending, gone []cluster.Object
 	for _, victim := range e.victims {
@@ -64,7 +64,7 @@ func (e *Engine) before(result *placement.Result) *cluster.State {
 	return e.state.With(now.Changed()...).With(ending...).Without(gone...).Without(now.Deleted()...)
 }
 
-// preFilter keeps the verdicts of the PreFilter plugins. The framework reports which of them it skips, and the first rejection.
+// preFilter records the verdicts of the PreFilter plugins. The framework reports the skipped plugins and the first rejection.
 func (r *recorder) preFilter(plugins *schedulerapi.Plugins, state fwk.CycleState, result *fwk.PreFilterResult, status *fwk.Status, by sets.Set[string]) {
 	r.state = state
 	skipped := state.GetSkipFilterPlugins()
@@ -98,7 +98,7 @@ func verdicts(plugins schedulerapi.PluginSet, skipped sets.Set[string]) []placem
 	return all
 }
 
-// filter keeps the filters' verdict on a node. It does not look at the names of nodes that pass, since they are all over the memory.
+// filter records the filters' verdict on a node. It avoids reading the names of nodes that pass, since each read is a cache miss.
 func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
 	if r.nominated != "" && node.Node().Name == r.nominated {
 		if r.again {
@@ -122,7 +122,7 @@ func (r *recorder) filter(node fwk.NodeInfo, status *fwk.Status) {
 	r.count(refusal, node.Node().Name)
 }
 
-// refuse keeps a rejection of a node.
+// refuse records a rejection of a node.
 func (r *recorder) refuse(node string, reason placement.Verdict) {
 	r.count(&r.cycle.Refusals[r.refusalOf(reason.Plugin, reason.Status)], node)
 }
@@ -134,12 +134,13 @@ func (r *recorder) count(refusal *placement.Refusal, node string) {
 	}
 }
 
-// full reports whether the rejection names as many nodes as were asked for.
+// full reports whether the refusal already names as many nodes as the depth allows.
 func (r *recorder) full(refusal *placement.Refusal) bool {
 	return r.depth.Nodes > 0 && len(refusal.Nodes) >= r.depth.Nodes
 }
 
-// refusalOf returns the place of the record of the rejections for a reason. There are so few that a map would take longer.
+// refusalOf returns the index of the refusal with that plugin and message, and adds one if there is none. There are so few that a map would
+// take longer.
 func (r *recorder) refusalOf(plugin, message string) int {
 	all := &r.cycle.Refusals
 	at := slices.IndexFunc(*all, func(refusal placement.Refusal) bool { return refusal.Plugin == plugin && refusal.Message == message })
@@ -150,7 +151,7 @@ func (r *recorder) refusalOf(plugin, message string) int {
 	return at
 }
 
-// cycle ends and returns the record, if there is one. chosen is the pod's node, or "" if it got none.
+// cycle completes and returns the recorded cycle, or nil if nothing is recorded. chosen is the pod's node, or "" if it got none.
 func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	r := p.recorder
 	if r == nil {
@@ -178,7 +179,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	scores := make([]placement.PluginScore, len(kept)*width)
 	for i, node := range kept {
 		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore, Scores: scores[i*width : (i+1)*width : (i+1)*width]}
-		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // fast path for thousands of equal nodes
+		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // fast for thousands of equal nodes
 			candidate.Rank = c.Candidates[i-1].Rank
 		} else {
 			for n := range p.scores {
@@ -201,7 +202,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	return c
 }
 
-// best returns the nodes to keep: the best ones, the chosen one, and those asked for by name.
+// best returns the nodes to record: the best ones, the chosen one, and the ones that the depth names.
 func (r *recorder) best(scores []fwk.NodePluginScores, chosen string) []*fwk.NodePluginScores {
 	order := func(a, b *fwk.NodePluginScores) int {
 		return cmp.Or(cmp.Compare(b.TotalScore, a.TotalScore), cmp.Compare(a.Name, b.Name))

@@ -79,7 +79,7 @@ func resize(pod *v1.Pod, cpu string) {
 	pod.Spec.Resources = &v1.ResourceRequirements{Requests: sized.Spec.Containers[0].Resources.Requests}
 }
 
-// A pod has been deleted, and another one of its name runs in its place: that is the one that is preempted.
+// A pod was deleted, and another one of the same name runs in its place: the new one is preempted.
 func TestAPodOfTheSameNameIsAnother(t *testing.T) {
 	first := running(pod("low", "8", 1), "n")
 	second := first.DeepCopy()

@@ -2,7 +2,7 @@ package sched
 
 import "testing"
 
-// Up to 100 nodes are all looked at; of more, half or fewer, unless the configuration or the one profile says 100 %.
+// All of up to 100 nodes are examined, and half or fewer of more nodes, unless the configuration or the only profile sets 100 %.
 func TestSamples(t *testing.T) {
 	load := func(more string) *Config {
 		t.Helper()

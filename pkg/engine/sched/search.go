@@ -8,9 +8,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// schedulePod is upstream's SchedulePod. With a memo, which leaves little else to do, it walks over the nodes itself, as upstream does with one
-// worker, but without a context, a goroutine and a map of all rejections for each pod: schedulePod and findNodesThatPassFilters in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go. Everything but the usual case is left to upstream.
+// schedulePod does what upstream's SchedulePod does, and calls it in all but the usual case. In the usual case, with a memo, it walks over
+// the nodes itself, as upstream does with one worker, but without a context, a goroutine and a map of all rejections for each pod. With a
+// memo these would take most of the time. See schedulePod and findNodesThatPassFilters in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
 	pod := info.Pod
 	nodes, err := e.snapshot.ListNodesInPlacement()
@@ -49,7 +50,7 @@ func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.Q
 	return found, nil
 }
 
-// preFiltered is what the PreFilter plugins have answered in this cycle already.
+// preFiltered is the PreFilter plugins' answer in this cycle.
 type preFiltered struct {
 	result  *fwk.PreFilterResult
 	status  *fwk.Status
@@ -62,8 +63,8 @@ type rejection struct {
 	status *fwk.Status
 }
 
-// search finds nodes for the pod, and those before them that were rejected, from where the last search ended and until it has met one more
-// than are enough. Its answer is valid until the next search. The status is an error, or nil.
+// search returns nodes that fit the pod, and the nodes that it rejected on the way. It starts where the last search ended, and ends when it
+// finds one node more than enough. The slices are valid until the next search. The status is an error, or nil.
 func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (feasible []fwk.NodeInfo, rejected []rejection, failed *fwk.Status) {
 	feasible, rejected = e.feasible[:0], e.refused[:0]
 	start, enough := e.startNode(), p.enough(len(nodes))
@@ -88,7 +89,7 @@ func (e *Engine) search(p *profile, state fwk.CycleState, pod *v1.Pod, nodes []f
 	return feasible, rejected, failed
 }
 
-// enough is the number of feasible nodes at which a search ends: numFeasibleNodesToFind in the same file.
+// enough returns how many feasible nodes a search needs. See numFeasibleNodesToFind in the same file.
 func (p *profile) enough(nodes int) int {
 	const fewest, fewestPercent = 100, 5 // minFeasibleNodesToFind, minFeasibleNodesPercentageToFind
 	percentage := p.engine.percent

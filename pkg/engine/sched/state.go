@@ -36,7 +36,7 @@ func (e *Engine) sync(next *cluster.State) error {
 			return err
 		}
 	}
-	e.leavePodGroups()
+	e.removeGroupMembers()
 	if err := e.syncPods(before.Pods, next.Pods); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (e *Engine) sync(next *cluster.State) error {
 	if e.devices.Sync(next) {
 		e.changes++
 	}
-	bindings := e.changed // the engine itself has bound volumes since
+	bindings := e.changed // the engine may have bound volumes since the last sync
 	e.changed = false
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
@@ -85,8 +85,8 @@ func (e *Engine) sync(next *cluster.State) error {
 	return nil
 }
 
-// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet came, went, or selects other pods, which is all that the
-// scheduler reads of them.
+// ownersChanged reports whether a ReplicaSet, a ReplicationController or a StatefulSet was added, was removed, or has another selector. The
+// scheduler reads nothing else of them.
 func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 	cluster.Changes(before.ReplicaSets, next.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
 		changed = changed || was == nil || is == nil || was.UID != is.UID || was.Spec.Selector != is.Spec.Selector
@@ -100,12 +100,12 @@ func ownersChanged(before cluster.State, next *cluster.State) (changed bool) {
 	return changed
 }
 
-// syncNodes updates the nodes in the cache. Upstream keeps nodes in the order in which they were added, zone by zone, and picks among equal
-// nodes by it. So that the order follows from the state alone, all are added again unless the next nodes begin with those before, each in
-// its zone.
+// syncNodes updates the nodes in the cache. Upstream keeps nodes in the order in which they were added, zone by zone, and chooses among
+// equal nodes by this order. To make the order depend on the state alone, syncNodes adds all nodes again unless the next list begins with
+// the nodes of the last one, each in the same zone.
 func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	logger := klog.FromContext(e.ctx)
-	e.domains.infos = nil // their labels may change
+	e.domains.infos = nil // the nodes' labels may change
 	inPlace := func(was, node *v1.Node) bool {
 		return was == node || was.Name == node.Name && nodetopology.GetZoneKey(was) == nodetopology.GetZoneKey(node)
 	}
@@ -116,7 +116,7 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 			}
 		}
 		before = nil
-		// The snapshot keeps its list as long as there are as many nodes as before.
+		// The snapshot keeps its list as long as the number of nodes stays the same.
 		if err := e.scheduler.Cache.UpdateSnapshot(logger, e.snapshot); err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func (e *Engine) syncNodes(before, next []*v1.Node) error {
 	return nil
 }
 
-// syncPods updates the bound pods in the cache: those that the next state does not share with the one before. What the engine has decided
-// since is among them, unless its decisions were not taken over; then it looks at all.
+// syncPods updates the bound pods in the cache that the next state does not share with the state before. These include the pods about which
+// the engine has decided since, unless the next state did not adopt the decisions. Then syncPods looks at all pods.
 func (e *Engine) syncPods(before, next []*v1.Pod) error {
 	changed, gone := e.changesOf(before, next)
 	for name := range e.decided {
@@ -174,7 +174,7 @@ func (e *Engine) syncPods(before, next []*v1.Pod) error {
 		}
 		e.bound[name] = pod
 	}
-	// The order of the pods that stay on a node depends on that of those that leave it.
+	// The order in which pods leave a node determines the order of the pods that stay on it.
 	for _, name := range slices.SortedFunc(maps.Keys(gone), byName) {
 		pod, found := e.bound[name]
 		if !found {
@@ -197,8 +197,8 @@ type change struct {
 	position int
 }
 
-// changesOf returns the pods with a node by which a state differs from the one before, and the names of those that the state before had in
-// their place, or alone.
+// changesOf returns the pods on nodes that are new or changed in the next state, and the names of the pods that the state before had and
+// that were changed or removed.
 func (e *Engine) changesOf(before, next []*v1.Pod) (changed []change, gone map[types.NamespacedName]bool) {
 	gone = map[types.NamespacedName]bool{}
 	cluster.Changes(before, next, func(was, is *v1.Pod, position int) {
@@ -221,8 +221,8 @@ func (e *Engine) update() error {
 	return e.scheduler.Cache.UpdateSnapshot(klog.FromContext(e.ctx), e.snapshot)
 }
 
-// assume adds a pod that has just been placed to the snapshot. The cache has it already, and nothing else has changed since the last update:
-// an update would make the lists of all nodes with affinity anew for each node that gets its first such pod.
+// assume adds a pod that was just placed to the snapshot. The cache already has the pod, and nothing else has changed since the last
+// update. A full update would rebuild the list of all nodes with affinity whenever a node gets its first pod with affinity.
 func (e *Engine) assume(info *framework.PodInfo, bound *v1.Pod) error {
 	if e.memo == nil || e.images {
 		return nil
@@ -262,8 +262,8 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. What can change are labels,
-// resources and deletion. Of the status it only reads the start time, which stays.
+// sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. Only labels, resources and
+// deletion can change. In the status the scheduler reads only the start time, which stays.
 func sameToScheduler(a, b *v1.Pod) bool {
 	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		cluster.PodGroupOf(a) == cluster.PodGroupOf(b) &&
@@ -292,7 +292,7 @@ func (e *Engine) withStartTime(pod *v1.Pod, i int) *v1.Pod {
 	return &timed
 }
 
-// refill brings a lister up to date, or fills it anew where it may hold something else than the state before.
+// refill brings a lister up to date. If the lister may differ from the state before, refill replaces its content.
 func refill[T interface {
 	cluster.Object
 	comparable

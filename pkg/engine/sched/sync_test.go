@@ -174,7 +174,8 @@ func TestARejectionThatIsNotGivenAgain(t *testing.T) {
 	}
 }
 
-// With another seed, pods that a dump gives in whole seconds start in other moments: the cache takes them anew, though the state is the same.
+// With another seed, pods with whole seconds in a dump get other start times, so the cache must replace them although the state is the
+// same.
 func TestTheSameStateWithOtherTies(t *testing.T) {
 	urgent := important("4")
 	state := full(t).With(urgent)

@@ -15,11 +15,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// tally is what the existing pods add to InterPodAffinity's raw scores, node by node. With a memo it is kept for the pods to which the rules
-// between pods apply alike, and only nodes that have changed since are counted again.
+// tally counts, node by node, what the existing pods add to InterPodAffinity's raw scores. With a memo, pods to which the same rules
+// between pods apply share a tally, which counts only nodes that have changed since.
 type tally struct {
 	profile *profile
-	limit   int // of named pods; 0: none
+	limit   int // of the pods to name; 0: no limit
 	own     []matchingTerm
 	pod     *v1.Pod
 	labels  labels.Set            // of its namespace
@@ -29,13 +29,13 @@ type tally struct {
 	nodes   []nodeTally // by place in the snapshot's list; empty without a memo
 }
 
-// nodeTally is a node's pods, counted when it had the generation.
+// nodeTally holds the counts of a node when it had this generation.
 type nodeTally struct {
 	generation int64
 	counts     []termCount
 }
 
-// termCount is how many pods of a node a term counts, and the names of the first of them.
+// termCount is the number of a node's pods that a term counts, with the names of the first.
 type termCount struct {
 	term   int // its number
 	domain string
@@ -43,23 +43,22 @@ type termCount struct {
 	names  []string
 }
 
-// affinityTerm identifies terms: the pod's own by their index, those of existing pods by controller. Bare pods share one.
+// affinityTerm identifies a term: the pod's own terms by index, the terms of existing pods by controller. Bare pods with the same term
+// share one.
 type affinityTerm struct {
-	origin     placement.Origin
-	rule       string
-	index      int
+	rule       string // in words
 	key        string
 	weight     int32
 	controller types.UID
 }
 
-// tallyKey is what a tally depends on besides the pods on the nodes.
+// tallyKey holds what a tally depends on besides the pods on the nodes.
 type tallyKey struct {
 	alike memo.Alike
 	limit int
 }
 
-// mostTallied bounds the number of tallies times nodes that are kept.
+// mostTallied bounds the number of cached tallies times the number of nodes.
 const mostTallied = 100_000
 
 // tallyOf returns the tally for the pod of this cycle.
@@ -168,7 +167,7 @@ func (t *tally) count(info fwk.NodeInfo) []termCount {
 	return counts
 }
 
-// termSum is what a term counts in the domains of the examined nodes.
+// termSum sums up a term's counts in each domain of the examined nodes.
 type termSum struct {
 	*numbered
 	parts []placement.Part // by number of the domain
@@ -176,8 +175,8 @@ type termSum struct {
 	met   bool
 }
 
-// affinityParts returns the parts of the nodes' scores: first those of the pod's own terms, even if they count no pod, then those of existing
-// pods, in the order in which the plugin meets them.
+// affinityParts returns the parts of the nodes' scores: first the parts of the pod's own terms, even if they count no pod, then the parts
+// of existing pods' terms, in the order in which the plugin visits them.
 func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][]placement.Part {
 	infos, _ := p.engine.snapshot.NodeInfos().List() // a snapshot's list never fails
 	t := p.tallyOf(pod, limit, len(infos))
@@ -227,7 +226,7 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 			}
 		}
 	}
-	all := make([]placement.Part, 0, count) // of one piece
+	all := make([]placement.Part, 0, count) // one allocation for all nodes
 	for i := range parts {
 		from := len(all)
 		for _, sum := range met {
@@ -242,7 +241,7 @@ func (p *profile) affinityParts(pod fwk.PodInfo, nodes *examined, limit int) [][
 	return parts
 }
 
-// applies reports whether the term has a part in the score of the examined node with that index.
+// applies reports whether the term contributes to the score of the examined node with that index.
 func (s *termSum) applies(i int) bool {
 	number := s.of[i]
 	return number >= 0 && (s.own || s.parts[number].Count > 0)
@@ -254,7 +253,7 @@ func (t *tally) newSum(number int, nodes *examined) *termSum {
 	sum.parts = make([]placement.Part, len(sum.numbers))
 	for domain, number := range sum.numbers {
 		sum.parts[number] = placement.Part{
-			Origin: term.origin, Rule: term.rule, Index: term.index, TopologyKey: term.key, Domain: domain, Weight: float64(term.weight),
+			Rule: term.rule, TopologyKey: term.key, Domain: domain, Weight: float64(term.weight),
 		}
 	}
 	return sum
@@ -268,9 +267,9 @@ type matchingTerm struct {
 
 func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	var terms []matchingTerm
-	add := func(rule string, weighted []fwk.WeightedAffinityTerm, sign int32) {
+	add := func(field string, weighted []fwk.WeightedAffinityTerm, sign int32) {
 		for i := range weighted {
-			term := affinityTerm{origin: placement.Own, rule: rule, index: i, key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
+			term := affinityTerm{rule: placement.Own.Rule(field, i), key: weighted[i].TopologyKey, weight: sign * weighted[i].Weight}
 			terms = append(terms, matchingTerm{affinityTerm: term, AffinityTerm: &weighted[i].AffinityTerm})
 		}
 	}
@@ -279,7 +278,7 @@ func ownTerms(pod fwk.PodInfo) []matchingTerm {
 	return terms
 }
 
-// rules are what pods have in common whose terms are the same. The pods of one template share their affinity.
+// rules is a key for pods with the same terms. The pods of one template share their affinity.
 type rules struct {
 	affinity   *v1.Affinity
 	namespace  string
@@ -294,11 +293,11 @@ func rulesOf(pod *v1.Pod) rules {
 	return r
 }
 
-// theirTerms returns the terms of an existing pod that count for others.
+// theirTerms returns the terms of an existing pod that affect the scores of other pods.
 func (p *profile) theirTerms(existing fwk.PodInfo, controller types.UID) []matchingTerm {
 	var terms []matchingTerm
-	add := func(origin placement.Origin, rule string, weight int32, term *fwk.AffinityTerm) {
-		known := affinityTerm{origin: origin, rule: rule, index: -1, key: term.TopologyKey, weight: weight, controller: controller}
+	add := func(origin placement.Origin, field string, weight int32, term *fwk.AffinityTerm) {
+		known := affinityTerm{rule: origin.Rule(field, -1), key: term.TopologyKey, weight: weight, controller: controller}
 		terms = append(terms, matchingTerm{affinityTerm: known, AffinityTerm: term})
 	}
 	if weight := p.args.interPodAffinity.HardPodAffinityWeight; weight > 0 {

@@ -18,13 +18,13 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// binder is upstream's volume binder; it also keeps what Reserve decided about the volumes of the current pod.
+// binder is upstream's volume binder. It also records what Reserve decided about the volumes of the current pod.
 type binder struct {
 	volumebinding.SchedulerVolumeBinder
 	assumed *volumebinding.PodVolumes // nil if every volume is already bound
 }
 
-// AssumePodVolumes is called by Reserve.
+// AssumePodVolumes records the pod's volumes. The Reserve plugin calls it.
 func (b *binder) AssumePodVolumes(logger klog.Logger, pod *v1.Pod, node string, volumes *volumebinding.PodVolumes) (bool, error) {
 	bound, err := b.SchedulerVolumeBinder.AssumePodVolumes(logger, pod, node, volumes)
 	if err == nil && !bound {
@@ -33,7 +33,7 @@ func (b *binder) AssumePodVolumes(logger klog.Logger, pod *v1.Pod, node string, 
 	return bound, err
 }
 
-// RunReservePluginsReserve also keeps what it decides about the volumes of the pod.
+// RunReservePluginsReserve also records what the plugins decide about the volumes of the pod.
 func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if p.binder != nil {
 		p.binder.assumed = nil
@@ -41,14 +41,14 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 	return p.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
-// bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server, and what the volume
-// controllers do then.
+// bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server and the volume
+// controllers then do.
 func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) error {
 	if profile.binder == nil || profile.binder.assumed == nil {
 		return nil
 	}
-	// BindPodVolumes first writes its decisions, then waits for the controllers. The writes go to captureWrites, and a canceled context
-	// does not wait, so the resulting error is expected.
+	// BindPodVolumes first writes its decisions, then waits for the controllers. captureWrites receives the writes. The canceled context
+	// ends the wait at once, so the error is expected.
 	ended, end := context.WithCancel(e.ctx)
 	end()
 	e.client.ClearActions()
@@ -95,7 +95,7 @@ func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.
 	return volume, claim, nil
 }
 
-// provision creates the volume of a claim that upstream gave a node, and takes its size from what is left there.
+// provision creates the volume of a claim for which upstream selected a node, and subtracts its size from the storage capacity there.
 func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, volumes *placement.Volumes) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	node := e.state.Node(nodeName)
 	var class *storagev1.StorageClass
@@ -123,8 +123,8 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, vol
 	return volume, claim, nil
 }
 
-// captureWrites makes the clientset answer every write with the object written and keep the action; no object is stored. Upstream uses a
-// patch to clear the nominations of pods with lower priority than one that preempts there, and for the conditions of pod groups.
+// captureWrites makes the clientset answer every write with the written object and record the action; it stores no object. Upstream patches
+// pods, to clear the nominations of pods with a lower priority than the preemptor, and the conditions of pod groups.
 func captureWrites(e *Engine) {
 	e.client.PrependReactor("update", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, action.(clienttesting.UpdateAction).GetObject(), nil

@@ -14,7 +14,7 @@ import (
 )
 
 // withDevices gives every third world devices: some nodes have them, apps share claims, and the resource that apps request may be devices
-// by a class. Without them the worlds stay what they were.
+// by a class. Worlds without devices stay unchanged.
 func (w *world) withDevices(state *cluster.State) *cluster.State {
 	if w.seed%3 != 0 {
 		return state
@@ -66,7 +66,7 @@ func deviceClaim(namespace, name string) *resourcev1.ResourceClaim {
 	}
 }
 
-// changeDevices returns the state with one thing changed about devices.
+// changeDevices returns the state with one change of devices.
 func (w *world) changeDevices(state *cluster.State) *cluster.State {
 	if len(state.DeviceClasses)+len(state.ResourceSlices) == 0 {
 		return state

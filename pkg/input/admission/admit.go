@@ -14,17 +14,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Admit puts the objects into the state as the API server would on kubectl apply, all of them or none; the objects given are
-// not changed. New ones are defaulted, admitted and get a UID and a creation time where they have none. One of the same kind,
-// namespace and name as an object in the state takes its place, but keeps its UID, its creation time, what controllers have
-// annotated, and its status where it brings none. The objects of one call may come in any order.
+// Admit applies the objects to the state as the API server would on kubectl apply: all of them, or none if there is an error. It does not
+// change the objects themselves. It defaults and admits new objects, and gives them a UID and a creation time if they have none. An object
+// replaces the object of the same kind, namespace and name in the state, but keeps its UID, its creation time, the annotations of
+// controllers and, if the new object has no status, its status. The objects of one call may come in any order.
 //
-// The objects of a running cluster can be given as they are: an owner reference finds its owner by UID, or by kind and name
-// where a UID is missing, and Deployments and pods that come without the ReplicaSets between them get those back.
+// Admit accepts the objects of a running cluster unchanged. An owner reference finds its owner by UID, or by kind and name if it has no
+// UID. If the ReplicaSets between Deployments and their pods are missing, Admit adds them.
 //
-// The notes say in plain sentences what was added that nobody gave. The error lists all problems, each in the words of the
-// API server where it has some. An object that the plugins of an API server refuse, because of a RuntimeClass, a LimitRange or a
-// ResourceQuota, is no problem: the state lacks it, and says so in Refused.
+// The notes are sentences about the objects that Admit added. The error lists all problems, in the API server's words if there are any. It
+// is not an error if an API server's plugins refuse an object because of a RuntimeClass, a LimitRange or a ResourceQuota: the state then
+// lacks the object and lists it in Refused.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
 	a := &admitting{state: s, created: s.Created, known: byRef(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 	for _, obj := range objs {
@@ -59,15 +59,15 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 type admitting struct {
 	state   *cluster.State
 	created int
-	// objs are copies of what was given, and what was added to it.
+	// objs holds copies of the given objects, followed by added ones.
 	objs []cluster.Object
-	// known are the objects in the state.
+	// known holds the objects in the state.
 	known map[cluster.Ref]cluster.Object
-	// unidentified are the keys of the objects that were given without a UID and were new.
+	// unidentified holds the new objects that were given without a UID.
 	unidentified map[cluster.Ref]bool
-	// uncreated are the keys of those that had no creation time, so that they come from no cluster.
+	// uncreated holds the objects that were given without a creation time, so that they do not come from a cluster.
 	uncreated map[cluster.Ref]bool
-	// pods and nodes are of what the call itself brings and what is in the state.
+	// pods and nodes cover the objects of the call and of the state.
 	pods     *Pods
 	quotas   *Quotas
 	nodes    map[string]bool
@@ -89,8 +89,8 @@ func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
-// copyOf returns a copy that can be changed. A new pod that runs, of which a dump has thousands, stays as it is, but for its owners' UIDs
-// and the fields of its metadata: it shares the rest.
+// copyOf returns a copy that can be changed. A dump has thousands of pods, so the copy of a new pod that runs is shallow: only its owner
+// references and the direct fields of its metadata may be changed.
 func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	pod, isPod := given.(*v1.Pod)
 	if !isPod || pod.UID == "" || pod.Status.Phase == "" || pod.Status.Phase == v1.PodPending || a.known[cluster.RefTo(pod)] != nil {
@@ -101,16 +101,16 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	return &running
 }
 
-// shareUnchanged replaces copies that are still as what was given by that: of a dump, nearly all are.
+// shareUnchanged replaces each copy that still equals the given object by that object. In a dump nearly all do.
 func (a *admitting) shareUnchanged(given []cluster.Object) {
-	for i, obj := range given { // of which the copies are the first
+	for i, obj := range given { // objs begins with the copies of given
 		if reflect.DeepEqual(obj, a.objs[i]) {
 			a.objs[i] = obj
 		}
 	}
 }
 
-// add takes in a copy of the object. One that has a UID has its defaults, too: it comes from Create or from a state.
+// add adds a copy of the object. An object with a UID comes from Create or from a state, so it already has its defaults.
 func (a *admitting) add(given cluster.Object) {
 	obj := a.copyOf(given)
 	dateTaints(obj, a.known[cluster.RefTo(obj)], a.state.Now)

@@ -98,7 +98,7 @@ func TestAdmitMergesLabelKeys(t *testing.T) {
 }
 
 func TestAdmitLeavesPodsOfAClusterAsTheyAre(t *testing.T) {
-	// Their priorities are of classes that nobody gave, or that had another value then.
+	// Their priorities come from classes that are missing, or that had another value then.
 	const live = ", priorityClassName: gone, priority: 7"
 	tests := []struct {
 		name, manifest string

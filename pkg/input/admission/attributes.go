@@ -13,18 +13,18 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Refused reports whether the error is the answer of an API server that does not create or change an object. Any other says that the input cannot be
-// simulated as it is.
+// Refused reports whether the error is the answer of an API server that refuses to create or change an object. Any other error means that
+// Faultline cannot simulate the input.
 func Refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
-// creationOf is the request to create an object, as upstream's admission plugins see it. The object may be in its internal version.
+// creationOf returns the request to create an object, as upstream's admission plugins see it. The object may be in its internal version.
 func creationOf(obj cluster.Object, request runtime.Object) apiadmission.Attributes {
 	kind := KindNamed(cluster.KindOf(obj))
 	return apiadmission.NewAttributesRecord(request, nil, kind.GroupVersion().WithKind(kind.name), obj.GetNamespace(), nameOf(obj),
 		kind.resource(), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil)
 }
 
-// changeOf is the request that makes an object what it has become. What a pod requests is changed through its resize.
+// changeOf returns the request that changes the old object to the new one. For a pod it is a request to pods/resize.
 func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 	kind, subresource := KindNamed(cluster.KindOf(obj)), ""
 	if kind.name == "Pod" {
@@ -34,10 +34,11 @@ func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 		kind.resource(), subresource, apiadmission.Update, &metav1.UpdateOptions{}, false, nil)
 }
 
-// nameOf is the name of an object in messages. That of a controller's pod is generated when it is created.
+// nameOf returns the name of an object for messages. A controller's pod has no name until it is created, so nameOf returns its
+// generateName.
 func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
-// resource is the kind in the API server's paths: pods.
+// resource returns the kind's resource, as in the API server's paths: pods.
 func (k *Kind) resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(k.GroupVersion().WithKind(k.name))
 	return plural

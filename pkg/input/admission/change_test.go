@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What would take more of a quota than there is, or more than a LimitRange allows, is not changed, and what takes no more is. The quota has
-// room for what there is, to the last.
+// A change that exceeds a quota or a LimitRange is refused, and any other change is made. The quota is exactly used up by the objects that
+// exist.
 func TestAdmitRefusesChanges(t *testing.T) {
 	const class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: ebs.csi.aws.com\nallowVolumeExpansion: true\n---\n"
 	bound := func(manifest string) string {
@@ -54,7 +54,7 @@ func TestAdmitRefusesChanges(t *testing.T) {
 	}
 }
 
-// resourcesOf says what quotas count of the only pod, claim or service.
+// resourcesOf returns the usage that quotas count for the only pod, claim or service.
 func resourcesOf(pods []*v1.Pod, claims []*v1.PersistentVolumeClaim, services []*v1.Service) string {
 	var all []string
 	for _, pod := range pods {
@@ -69,8 +69,8 @@ func resourcesOf(pods []*v1.Pod, claims []*v1.PersistentVolumeClaim, services []
 	return strings.Join(all, " ")
 }
 
-// Claims on devices count by their class, and what a pod requests as an extended resource counts once: in the pod, and not in the claim that
-// the scheduler made for it.
+// Claims on devices count by their class. A pod's request for an extended resource counts once: in the pod, and not in the claim that the
+// scheduler created for it.
 func TestAdmitRefusesClaimsOnDevices(t *testing.T) {
 	const class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {extendedResourceName: example.com/gpu}\n"
 	claim := func(name string) string {

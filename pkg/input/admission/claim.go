@@ -12,9 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// AdmitClaim gives a new claim the default class where it names none, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go, and holds it to
-// the LimitRanges.
+// AdmitClaim gives a new claim the default class if it names none, and checks it against the LimitRanges. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
 func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	if !volume.PersistentVolumeClaimHasClass(claim) {
 		if class := DefaultClass(s.StorageClasses); class != nil {
@@ -27,8 +26,9 @@ func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	return limitClaim(s, claim)
 }
 
-// DefaultClass returns the newest of the default classes, the first by name among those of one age; nil: there is none. It is GetDefaultClass in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/storageclass.go, whose package would bring 22 others along.
+// DefaultClass returns the newest default class, or nil if there is none. Among classes of the same age the first name wins. It copies
+// GetDefaultClass in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/storageclass.go, because that package would
+// import 22 others.
 func DefaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {
 	var defaults []*storagev1.StorageClass
 	for _, class := range classes {

@@ -8,9 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// findConflicts finds objects that cannot be there beside others: a second one of a UID, a second PriorityClass that is the default, and a
-// new object in a namespace that is being deleted. A dump may have all of
-// them, whatever admission says by now.
+// findConflicts finds objects that conflict with others: a second object with the same UID, a second default PriorityClass, and a new
+// object in a namespace that is being deleted. A dump may have them all the same.
 func (a *admitting) findConflicts() {
 	type identity struct {
 		kind string

@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// TemplatePatch is what a ControllerRevision holds: getPatch in
+// TemplatePatch returns the content of a ControllerRevision for the DaemonSet's template. It does what getPatch does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
 func TemplatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
 	data, err := json.Marshal(ds)
@@ -28,14 +28,14 @@ func TemplatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
 	return json.Marshal(raw)
 }
 
-// revision writes the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would.
-// Controllers compare revisions by their bytes, and a dump differs in white space, and perhaps in the defaults of its version.
+// revision rewrites the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would write it.
+// Controllers compare the bytes of revisions, and a dump differs in white space, and perhaps in the defaults of its version.
 func (a *admitting) revision(revision *appsv1.ControllerRevision) {
 	ref := metav1.GetControllerOfNoCopy(revision)
 	if ref == nil || ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {
 		return
 	}
-	var ds appsv1.DaemonSet // the two kinds write a template alike
+	var ds appsv1.DaemonSet // both kinds write a template in the same way
 	if err := json.Unmarshal(revision.Data.Raw, &ds); err != nil {
 		a.problem(revision, "data: %w", err)
 		return

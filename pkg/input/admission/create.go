@@ -26,10 +26,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Create does what the API server does with an object that is posted to it, in the same order, and returns the object in the
-// version that cluster.State holds; see
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
-// Unlike the API server it keeps the status, so that the dump of a live cluster stays what it was.
+// Create does what the API server does with an object in a POST request, in the same order, and returns the object in the version that
+// cluster.State holds. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
+// Unlike the API server it keeps the status, so that the dump of a live cluster stays complete.
 func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.Object, []string) {
 	kind := KindNamed(cluster.KindOf(obj))
 	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
@@ -47,7 +46,7 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 		return nil, []string{err.Error()}
 	}
 	if pod, ok := internal.(*core.Pod); ok && dumped {
-		pod.Spec.EphemeralContainers = nil // an API server takes none on creation; they are for debugging and hold no resources
+		pod.Spec.EphemeralContainers = nil // not allowed on creation; they are for debugging and hold no resources
 	}
 	errs := kind.validateCreate(internal)
 	if len(errs) == 0 {
@@ -67,7 +66,7 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 	return external.(cluster.Object), nil
 }
 
-// setStatus does what the API server, controllers and the kubelet would do at once or soon, and what the scheduler waits for.
+// setStatus sets the status that the API server, controllers and the kubelet would set at once or soon, and that the scheduler waits for.
 func setStatus(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
@@ -80,15 +79,15 @@ func setStatus(obj runtime.Object) {
 			*o = *cluster.Bind(o, o.Spec.NodeName, cluster.Epoch.Time)
 		}
 	case *v1.PersistentVolume:
-		// The volume controller makes each new volume available; the scheduler takes no other.
+		// The volume controller marks each new volume Available; the scheduler uses no others.
 		if o.Status.Phase == "" || o.Status.Phase == v1.VolumePending {
 			o.Status.Phase = v1.VolumeAvailable
 		}
 	}
 }
 
-// requestContext is the context in which the API server validates a request of that version. Its log is of use to
-// upstream's developers alone.
+// requestContext returns the context in which the API server validates a request of that version. It discards the log, which is useful only
+// to upstream's developers.
 func requestContext(gv schema.GroupVersion) context.Context {
 	ctx := klog.NewContext(context.Background(), logr.Discard())
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{APIGroup: gv.Group, APIVersion: gv.Version})
@@ -96,8 +95,8 @@ func requestContext(gv schema.GroupVersion) context.Context {
 
 var normalization = slices.Concat(nodevalidation.NodeNormalizationRules, resourcevalidation.ResourceNormalizationRules)
 
-// declarative are the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of
-// their strategies under https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
+// declarative returns the options that the validation tags of all kinds refer to, as in the DeclarativeValidationConfig of their
+// strategies. See https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
 func declarative() rest.DeclarativeValidationConfig {
 	enabled := utilfeature.DefaultFeatureGate.Enabled
 	return rest.DeclarativeValidationConfig{NormalizationRules: normalization, Options: map[string]bool{

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Of several default classes a claim that names none gets the one that was created last, and of those created together the first by name.
-// What is no default does not count, however new, and a claim that asks for no class by an empty name gets none.
+// A claim that names no class gets the newest default class; among classes of the same age the first name wins. Other classes never count,
+// and a claim with an empty class name gets none.
 func TestClaimGetsTheNewestDefaultClass(t *testing.T) {
 	class := func(name string, day int, byDefault string) *storagev1.StorageClass {
 		return &storagev1.StorageClass{
@@ -59,7 +59,7 @@ func TestClaimGetsTheNewestDefaultClass(t *testing.T) {
 	}
 }
 
-// admitted is the state with the objects, as they are applied one after the other.
+// admitted returns the state after the objects were applied one after the other.
 func admitted(t *testing.T, objs ...cluster.Object) *cluster.State {
 	t.Helper()
 	state := &cluster.State{Now: cluster.Epoch}
@@ -79,7 +79,7 @@ func bare(tolerations ...v1.Toleration) *v1.Pod {
 	}
 }
 
-// A pod tolerates for 300 s that its node is not ready or unreachable, each unless it says itself how long it does.
+// A pod tolerates a node that is not ready or unreachable for 300 s, unless it has its own toleration.
 func TestDefaultTolerations(t *testing.T) {
 	unreachable, notReady := v1.TaintNodeUnreachable, v1.TaintNodeNotReady
 	for name, test := range map[string]struct {

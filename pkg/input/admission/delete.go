@@ -11,10 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Delete removes the objects, matched by kind, namespace and name, and with them what they own, what is in the namespaces
-// among them, and the pods on the nodes among them. Pods on other nodes end in their time; see Terminate. What has another owner left
-// stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Unknown objects
-// are no error. Claims on devices stay while pods have reserved them.
+// Delete removes the objects, matched by kind, namespace and name, and everything that depends on them: the objects that they own, the
+// objects in deleted namespaces, and the pods on deleted nodes. Pods on other nodes terminate first; see Terminate. An object with another
+// owner stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Claims on devices
+// stay while pods have reserved them. Delete ignores unknown objects.
 func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	var pods []*v1.Pod
 	var ending []cluster.Object
@@ -27,7 +27,7 @@ func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 			if len(o.Status.ReservedFor) == 0 {
 				return false
 			}
-			claim := *o // its finalizer protects it while pods use it
+			claim := *o // a finalizer protects it while pods use it
 			claim.DeletionTimestamp = &s.Now
 			ending = append(ending, &claim)
 			return true
@@ -37,17 +37,17 @@ func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	return Terminate(s.With(ending...).Without(gone...), "", pods...)
 }
 
-// DeleteAndWait is Delete, and then all pods among them have ended, also those on nodes that do not answer.
+// DeleteAndWait does what Delete does, and then removes the deleted pods that still terminate, even on nodes that do not answer.
 func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	return s.Without(withDependents(s, objs)...)
 }
 
-// withDependents returns the objects of the state that are deleted when the given ones are.
+// withDependents returns the objects of the state that are deleted together with the given ones.
 func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	doomed := map[cluster.Ref]bool{}
 	for _, obj := range objs {
 		doomed[cluster.RefTo(obj)] = true
-		if node, ok := obj.(*v1.Node); ok { // the CSINode is the node's, though dumps seldom say so
+		if node, ok := obj.(*v1.Node); ok { // the node owns its CSINode, though dumps seldom have the owner reference
 			doomed[cluster.Ref{Kind: "CSINode", Name: node.Name}] = true
 		}
 	}
@@ -58,7 +58,7 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	}
 	var gone []cluster.Object
 	goneUIDs := map[types.UID]bool{}
-	for { // a round for each generation of owners
+	for { // one round for each level of ownership
 		before := len(gone)
 		for _, obj := range all {
 			if goneUIDs[obj.GetUID()] || !dies(obj, doomed, goneUIDs, present) {
@@ -82,7 +82,7 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[typ
 		if o.Spec.NodeName != "" && doomed[cluster.Ref{Kind: "Node", Name: o.Spec.NodeName}] {
 			return true
 		}
-	case *resourcev1.ResourceSlice: // the node owns it, though one that is written by hand may not say so
+	case *resourcev1.ResourceSlice: // the node owns it, though a file written by hand may lack the owner reference
 		if o.Spec.NodeName != nil && doomed[cluster.Ref{Kind: "Node", Name: *o.Spec.NodeName}] {
 			return true
 		}
@@ -90,7 +90,7 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[typ
 	return orphaned(obj.GetOwnerReferences(), gone, present)
 }
 
-// orphaned reports whether an owner is gone and none is left.
+// orphaned reports whether an owner is gone and no other owner is present.
 func orphaned(refs []metav1.OwnerReference, gone, present map[types.UID]bool) bool {
 	lost := false
 	for _, ref := range refs {

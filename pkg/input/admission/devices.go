@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Upstream's evaluator of ResourceClaims counts what a pod requests as an extended resource once: in the pod, and not again in the claim that
-// the scheduler made for it. For that it asks for the classes behind extended resources, and for these pods and claims.
+// Upstream's evaluator of ResourceClaims counts a pod's request for an extended resource once: in the pod, and not again in the claim that
+// the scheduler created for it. So it needs the classes of extended resources, and these pods and claims.
 
 func extendedResources(s *cluster.State) *extendedresourcecache.ExtendedResourceCache {
 	classes := extendedresourcecache.NewExtendedResourceCache(logr.Discard())
@@ -23,7 +23,7 @@ func extendedResources(s *cluster.State) *extendedresourcecache.ExtendedResource
 	return classes
 }
 
-// ownersOfClaims has the pods for which claims on extended resources were made.
+// ownersOfClaims lists the pods for which the scheduler created claims on extended resources.
 func ownersOfClaims(s *cluster.State) corev1listers.PodLister {
 	owners := map[types.UID]bool{}
 	for _, claim := range s.ResourceClaims {
@@ -35,7 +35,7 @@ func ownersOfClaims(s *cluster.State) corev1listers.PodLister {
 	if len(owners) > 0 {
 		for _, pod := range s.Pods {
 			if owners[pod.UID] {
-				_ = pods.Add(pod) // fails for what has no name
+				_ = pods.Add(pod) // fails only for an object without a name
 			}
 		}
 	}

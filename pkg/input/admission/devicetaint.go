@@ -9,10 +9,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The API server gives a taint of a device the time of day at which it was added. In a simulation that is the time of Admit, from which
-// tolerations count.
+// The API server sets the time at which a device taint was added. In a simulation this is the logical time of Admit. Tolerations last from
+// then.
 
-// deviceTaints returns the taints in the object, by what they are on, which is nothing in a DeviceTaintRule.
+// deviceTaints returns the taints in the object and, for each, the name of the tainted device. The name is "" for a DeviceTaintRule.
 func deviceTaints(obj runtime.Object) (taints []*resourcev1.DeviceTaint, on []string) {
 	switch o := obj.(type) {
 	case *resourcev1.DeviceTaintRule:
@@ -27,7 +27,7 @@ func deviceTaints(obj runtime.Object) (taints []*resourcev1.DeviceTaint, on []st
 	return taints, on
 }
 
-// undatedTaints returns which of the object's taints nobody has given a time. The object may be of any version.
+// undatedTaints returns which of the object's taints have no time. The object may be of any version.
 func undatedTaints(obj cluster.Object, kind *Kind) (undated []bool, err error) {
 	if kind.name != "DeviceTaintRule" && kind.name != "ResourceSlice" {
 		return nil, nil
@@ -43,7 +43,7 @@ func undatedTaints(obj cluster.Object, kind *Kind) (undated []bool, err error) {
 	return undated, nil
 }
 
-// undate takes the times away that defaults have given these taints.
+// undate removes the times that defaulting has set for the undated taints.
 func undate(obj runtime.Object, undated []bool) {
 	taints, _ := deviceTaints(obj)
 	for i, taint := range taints {
@@ -53,7 +53,7 @@ func undate(obj runtime.Object, undated []bool) {
 	}
 }
 
-// dateTaints gives the taints without a time that of the same taint in the object whose place this one takes, or else the present.
+// dateTaints sets the time of each taint that has none: the time of the same taint in the old object, or now.
 func dateTaints(obj, old cluster.Object, now metav1.Time) {
 	type id struct {
 		on, key, value string

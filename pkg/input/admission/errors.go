@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// messages returns the errors as the API server words them, each on one line. Of a field that is missing it says that alone, and not
-// also that nothing is no valid value. They are sorted, since upstream goes through a map in some checks.
+// messages returns the errors in the API server's words, each on one line. For a missing field it leaves out the errors about its empty
+// value. It sorts the errors, since upstream ranges over a map in some checks.
 func messages(errs field.ErrorList) []string {
 	missing := map[string]bool{}
 	for _, err := range errs {
@@ -25,7 +25,8 @@ func messages(errs field.ErrorList) []string {
 	return slices.Compact(all)
 }
 
-// message leaves out a value that must not change, which can be a whole template, and shows of a difference what has changed.
+// message returns the text of an error. It leaves out a value that must not change, which can be a whole template, and the unchanged lines
+// of a difference.
 func message(err *field.Error) string {
 	if err.Detail == apivalidation.FieldImmutableErrorMsg {
 		return err.Field + ": " + err.Detail
@@ -33,7 +34,7 @@ func message(err *field.Error) string {
 	first, diff, _ := strings.Cut(err.Error(), "\n")
 	var changed []string
 	for line := range strings.Lines(diff) {
-		// The lines begin with a no-break space where nothing differs.
+		// Lines without a difference begin with a no-break space.
 		if sign, rest := line[:1], strings.Join(strings.Fields(line[1:]), " "); (sign == "-" || sign == "+") && rest != "" {
 			changed = append(changed, sign+" "+rest)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// identify gives an object of a file the namespace, name and UID that an API server would give it. They follow from what and where the
-// object is, and are therefore the same in every run.
+// identify gives an object from a file the namespace, name and UID that an API server would give it. They derive from the object and its
+// place in the file, so that they are the same in every run.
 func identify(obj cluster.Object, source string) {
 	kind := cluster.KindOf(obj)
 	obj.SetManagedFields(managed(obj))
@@ -27,35 +27,35 @@ func identify(obj cluster.Object, source string) {
 		obj.SetName(obj.GetGenerateName() + rand.SafeEncodeString(fmt.Sprint(hash.Sum32())))
 	}
 	if obj.GetUID() == "" {
-		obj.SetUID(made(obj))
+		obj.SetUID(generatedUID(obj))
 	}
 }
 
-// made is the UID of an object of a file that has none.
-func made(obj cluster.Object) types.UID {
+// generatedUID returns the UID for an object from a file that has none.
+func generatedUID(obj cluster.Object) types.UID {
 	what := fmt.Sprintf("%s/%s/%s", cluster.KindOf(obj), obj.GetNamespace(), obj.GetName())
 	return types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String())
 }
 
-// GivenUID returns the UID that an object has in its file, as one that was read from a cluster does; "" if it has none there.
+// GivenUID returns the UID that the object has in its file, such as a dump of a cluster, and "" if it has none there.
 func GivenUID(obj cluster.Object) types.UID {
-	if obj.GetUID() == made(obj) {
+	if obj.GetUID() == generatedUID(obj) {
 		return ""
 	}
 	return obj.GetUID()
 }
 
-// UID returns the UID of the object that is created after so many others.
+// UID returns the UID of an object that controllers create, where created counts the objects created so far.
 func UID(kind, namespace, name string, created int) types.UID {
 	return types.UID(uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%s/%s/%s/%d", kind, namespace, name, created)).String())
 }
 
-// GenerateName appends five characters of Kubernetes' own alphabet to the base, as the API server does for generateName.
-// The nth object with a base gets a name that no other n gives it, up to 27⁵ = 14,348,907 of them.
+// GenerateName appends five characters of Kubernetes' own alphabet to the base, as the API server does for generateName. Each n gives
+// another name, up to 27⁵ = 14,348,907 names for a base.
 func GenerateName(base string, n int) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789" // k8s.io/apimachinery/pkg/util/rand
 	const all = 27 * 27 * 27 * 27 * 27
-	const stride = 8_869_961 // prime to 27, so that all names come up before one comes twice
+	const stride = 8_869_961 // coprime to 27, so that no name repeats before all have been used
 	hash := fnv.New32a()
 	hash.Write([]byte(base))
 	x := (uint64(hash.Sum32()) + uint64(n)*stride) % all

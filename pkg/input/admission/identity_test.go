@@ -24,7 +24,7 @@ func TestGeneratedNamesDiffer(t *testing.T) {
 	}
 }
 
-// A UID that was made up is none that was given, whatever the kind and namespace.
+// GivenUID ignores generated UIDs, for every kind and namespace.
 func TestGivenUID(t *testing.T) {
 	for _, test := range []struct {
 		obj  cluster.Object
@@ -42,7 +42,7 @@ func TestGivenUID(t *testing.T) {
 	}
 }
 
-// Of managed fields only what dates the taints and the cordon of a node is kept, so that they make no dump large.
+// Only the managed fields that date a node's taints and cordon are kept, since all of them would make a dump large.
 func TestManagedFieldsOfNodes(t *testing.T) {
 	entry := func(manager string, second int, fields string) metav1.ManagedFieldsEntry {
 		at := metav1.Unix(int64(second), 0)

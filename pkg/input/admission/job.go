@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// generateSelector gives a Job the selector and the template labels by which it knows its pods, unless it has its own; see
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go. A label that is there wins, and validation
-// refuses it if it is wrong.
+// generateSelector gives a Job the selector, and its template the labels, by which the Job finds its pods, unless the Job has its own. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go. It keeps existing labels, and validation
+// refuses wrong ones.
 func generateSelector(job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return
@@ -26,7 +26,7 @@ func generateSelector(job *batchv1.Job) {
 	job.Spec.Selector.MatchLabels = withMissing(job.Spec.Selector.MatchLabels, map[string]string{batch.ControllerUidLabel: string(job.UID)})
 }
 
-// withMissing returns the labels with those that they lack.
+// withMissing returns the labels with more added. Existing labels stay.
 func withMissing(labels, more map[string]string) map[string]string {
 	if labels == nil {
 		return more
@@ -39,7 +39,7 @@ func withMissing(labels, more map[string]string) map[string]string {
 	return labels
 }
 
-// keepSelector gives a Job the selector and the labels that the API server made for it, which its manifest can have for another UID.
+// keepSelector gives a Job the selector and the labels that the API server generated for it. Its manifest may have them for another UID.
 func keepSelector(job, was *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return

@@ -44,13 +44,12 @@ import (
 // Kind is a kind of object that a cluster.State holds.
 type Kind struct {
 	name, group string
-	// versions are those that an API server serves; a State holds objects of the first.
+	// versions are the versions that an API server serves. A State holds objects of the first one.
 	versions []string
-	// validateCreate prepares and validates an object in its internal version as the PrepareForCreate and Validate of the kind's
-	// strategy do, without resetting the status:
-	// https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry/<group>/<kind>/strategy.go.
+	// validateCreate prepares and validates an object in its internal version as PrepareForCreate and Validate of the kind's strategy do,
+	// but keeps the status. See https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry/<group>/<kind>/strategy.go.
 	validateCreate func(internal runtime.Object) field.ErrorList
-	// validateUpdate does the same for an object that takes the place of an older one; nil: any valid one may.
+	// validateUpdate does the same for an object that replaces an older one. If it is nil, every valid object may.
 	validateUpdate func(internal, old runtime.Object) field.ErrorList
 }
 
@@ -100,18 +99,18 @@ func init() {
 	}
 }
 
-// KindNamed returns the kind of that name; nil if a State holds no such objects.
+// KindNamed returns the kind of that name, or nil if a State holds no such objects.
 func KindNamed(name string) *Kind { return kinds[name] }
 
-// IsGroup reports whether it is the API group of one of the kinds.
+// IsGroup reports whether name is the API group of one of the kinds.
 func IsGroup(name string) bool { return groups.Has(name) }
 
-// Serves reports whether an API server knows the kind under the group and version.
+// Serves reports whether an API server serves the kind under the group and version.
 func (k *Kind) Serves(gv schema.GroupVersion) bool {
 	return k.group == gv.Group && slices.Contains(k.versions, gv.Version)
 }
 
-// GroupVersion is the version that a State holds.
+// GroupVersion returns the version of the kind's objects in a State.
 func (k *Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: k.group, Version: k.versions[0]}
 }
@@ -124,8 +123,8 @@ func onUpdate[T runtime.Object](validate func(obj, old T) field.ErrorList) func(
 	return func(obj, old runtime.Object) field.ErrorList { return validate(obj.(T), old.(T)) }
 }
 
-// byStrategy validates an update by upstream's own strategy. Of some kinds it would bring a whole API server along; theirs are written
-// again in validate_update.go.
+// byStrategy validates an update by upstream's own strategy. The strategies of some kinds would import a whole API server;
+// validate_update.go copies these.
 func byStrategy(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
 	return func(obj, old runtime.Object) field.ErrorList {
 		strategy.PrepareForUpdate(context.Background(), obj, old)

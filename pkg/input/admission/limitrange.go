@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// limitRangesOf returns the LimitRanges of a namespace, which the plugin LimitRanger holds new pods and claims to.
+// limitRangesOf returns the LimitRanges of a namespace. The plugin LimitRanger checks new pods and claims against them.
 func limitRangesOf(s *cluster.State, namespace string) []*v1.LimitRange {
 	var ranges []*v1.LimitRange
 	for _, limits := range s.LimitRanges {
@@ -26,8 +26,8 @@ func limitRangesOf(s *cluster.State, namespace string) []*v1.LimitRange {
 	return ranges
 }
 
-// withinLimits returns upstream's error for the first of the ranges that refuses. The parts are what upstream looks at one after the other for
-// limits of a type.
+// withinLimits returns upstream's error for the first range that refuses the request. The parts are the checks that upstream makes, one
+// after the other, for limits of a type.
 func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate limitFunc, parts func(of v1.LimitType) []limitFunc) error {
 	for _, limits := range ranges {
 		if validate(limits) == nil {
@@ -44,11 +44,11 @@ func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate l
 	return nil
 }
 
-// limitFunc holds an object to a LimitRange.
+// limitFunc checks an object against a LimitRange.
 type limitFunc func(*v1.LimitRange) error
 
-// brokenBounds returns what is below the minimum, then what is above the maximum, then the ratios that are too large, as upstream does. The
-// resources in each of these come in random order there; here they are sorted.
+// brokenBounds returns the errors in upstream's order: resources below the minimum, above the maximum, and with too large a ratio. Upstream
+// lists the resources in each of these in random order; brokenBounds sorts them.
 func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
 	for _, bounds := range []v1.LimitRangeItem{{Min: limit.Min}, {Max: limit.Max}, {MaxLimitRequestRatio: limit.MaxLimitRequestRatio}} {
 		bounds.Type = limit.Type
@@ -60,7 +60,7 @@ func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
 	return all
 }
 
-// limitPod holds a pod to the ranges. Upstream looks at its containers one by one, those that it starts with last.
+// limitPod checks a pod against the ranges. Upstream checks the containers one by one, and the init containers last.
 func limitPod(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod) error {
 	of := func(pod *core.Pod) limitFunc {
 		return func(limits *v1.LimitRange) error { return limitranger.PodValidateLimitFunc(limits, pod) }
@@ -77,7 +77,7 @@ func limitPod(a apiadmission.Attributes, ranges []*v1.LimitRange, pod *core.Pod)
 	})
 }
 
-// limitResize holds a pod that requests something else than before to the LimitRanges of its namespace.
+// limitResize checks a pod whose resources change against the LimitRanges of its namespace.
 func limitResize(s *cluster.State, pod, was *v1.Pod) error {
 	ranges := limitRangesOf(s, pod.Namespace)
 	if len(ranges) == 0 {
@@ -90,7 +90,7 @@ func limitResize(s *cluster.State, pod, was *v1.Pod) error {
 	return limitPod(changeOf(pod, was), ranges, &internal)
 }
 
-// limitClaim holds a new or changed claim to the LimitRanges of its namespace.
+// limitClaim checks a new or changed claim against the LimitRanges of its namespace.
 func limitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	ranges := limitRangesOf(s, claim.Namespace)
 	if len(ranges) == 0 {

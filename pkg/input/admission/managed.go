@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// managed returns what is of use of the managed fields of an object, which are often more than half of a dump: who set the taints and the
-// cordon that a node has, and when.
+// managed returns the managed fields that Faultline uses: who set the taints and the cordon of a node, and when. All managed fields are
+// often more than half of a dump.
 func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
 	node, ok := obj.(*v1.Node)
 	if !ok || len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable {
@@ -30,12 +30,12 @@ func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
 	return kept
 }
 
-// ofSpec are the managed fields of a spec.
+// ofSpec holds the managed fields of a spec.
 type ofSpec struct {
 	Fields map[string]json.RawMessage `json:"f:spec"`
 }
 
-// managedSpec returns those of an entry that has a time.
+// managedSpec returns the managed fields of the spec in the entry, and none if the entry has no time.
 func managedSpec(entry metav1.ManagedFieldsEntry) (spec ofSpec) {
 	if entry.Time == nil || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &spec) != nil {
 		return ofSpec{}
@@ -43,9 +43,9 @@ func managedSpec(entry metav1.ManagedFieldsEntry) (spec ofSpec) {
 	return spec
 }
 
-// LastSet returns the second in which the taints or the cordon of a node, its field "taints" or "unschedulable", were last set at the latest;
-// zero if its managed fields do not tell. Whoever changes a field takes it over, and an entry has the time of the last change of any of its
-// fields, so this one is unchanged since. See ManagedFieldsEntry in
+// LastSet returns a time, in whole seconds, since which a node's taints or its cordon (the field "taints" or "unschedulable") have not
+// changed, or zero if the managed fields do not show it. Whoever changes a field becomes its manager, and an entry has the time of the last
+// change of any of its fields. So the field itself has not changed since then. See ManagedFieldsEntry in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 func LastSet(node *v1.Node, field string) time.Time {
 	var last time.Time

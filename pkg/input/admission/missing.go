@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// addNamespaces adds the namespaces that are missing. Those of every cluster are not worth a note.
+// addNamespaces adds missing namespaces. It adds no note for the namespaces that every cluster has.
 func (a *admitting) addNamespaces() {
 	have := map[string]bool{}
 	for _, ns := range a.state.Namespaces {
@@ -46,7 +46,7 @@ func (a *admitting) addNamespaces() {
 	}
 }
 
-// addPriorityClasses adds the PriorityClasses that running pods name and nobody gave.
+// addPriorityClasses adds missing PriorityClasses that running pods name.
 func (a *admitting) addPriorityClasses() {
 	have := NewPods(a.state).classes
 	for _, obj := range a.objs {
@@ -71,7 +71,7 @@ func (a *admitting) addPriorityClasses() {
 	}
 }
 
-// addPriorityClassOf adds the PriorityClass that the template of a dump names, if nobody gave it and no pod says its value.
+// addPriorityClassOf adds the PriorityClass that a template from a dump names, if it is missing and no pod shows its value.
 func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
 	if name == "" || !cluster.Dumped(owner) || a.pods.classes[name] != nil {
 		return
@@ -82,8 +82,8 @@ func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
 	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
 }
 
-// addReplicaSets adds the ReplicaSets that pods name as their owner and nobody gave, where a Deployment of their name is there:
-// otherwise the Deployment would create all its pods a second time.
+// addReplicaSets adds missing ReplicaSets that own pods, if their Deployment exists. Without them the Deployment would create all its pods
+// a second time.
 func (a *admitting) addReplicaSets() {
 	deployments := map[types.NamespacedName]*appsv1.Deployment{}
 	for _, d := range a.state.Deployments {
@@ -102,7 +102,7 @@ func (a *admitting) addReplicaSets() {
 			pods := revisions[name]
 			a.add(missingReplicaSet(d, name, pods, name == current))
 			added := a.objs[len(a.objs)-1]
-			delete(a.uncreated, cluster.RefTo(added)) // by the cluster that the pods come from
+			delete(a.uncreated, cluster.RefTo(added)) // the cluster that the pods come from created it
 			for _, pod := range pods {
 				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
 			}
@@ -111,7 +111,7 @@ func (a *admitting) addReplicaSets() {
 	}
 }
 
-// podsOfMissing returns the pods of each of the Deployments by the name of the missing ReplicaSet that owns them.
+// podsOfMissing returns the pods of each Deployment, by the name of the missing ReplicaSet that owns them.
 func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.Deployment) map[types.NamespacedName]map[string][]*v1.Pod {
 	have := map[cluster.Ref]bool{}
 	for _, obj := range a.objs {
@@ -141,15 +141,15 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 	return missing
 }
 
-// currentRevision names the ReplicaSet whose pods are of the Deployment's present template: that of its hash, else the
-// newest whose containers are the template's, else the newest.
+// currentRevision returns the name of the ReplicaSet for the Deployment's current template: the one with the template's hash, else the
+// newest one with the template's containers, else the newest one.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
 	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
 	if _, ok := revisions[byHash]; ok {
 		return byHash
 	}
 	made := &v1.Pod{Spec: *d.Spec.Template.Spec.DeepCopy()}
-	legacyscheme.Scheme.Default(made) // a pod has defaults that its template does not
+	legacyscheme.Scheme.Default(made) // a pod has defaults that its template lacks
 	alike := func(name string) int {
 		if sameContainers(revisions[name][0].Spec.Containers, made.Spec.Containers) {
 			return 1
@@ -161,7 +161,7 @@ func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) strin
 	})
 }
 
-// sameContainers compares what pods of one template have in common whatever admission adds.
+// sameContainers compares the fields of containers that are equal in all pods of one template, even after admission.
 func sameContainers(a, b []v1.Container) bool {
 	return slices.EqualFunc(a, b, func(a, b v1.Container) bool {
 		return a.Name == b.Name && a.Image == b.Image && apiequality.Semantic.DeepEqual(a.Resources, b.Resources) &&
@@ -169,7 +169,8 @@ func sameContainers(a, b []v1.Container) bool {
 	})
 }
 
-// missingReplicaSet is the ReplicaSet between the Deployment and the pods. The template of an old one is read off a pod.
+// missingReplicaSet returns the missing ReplicaSet between the Deployment and the pods. It takes the template of an old ReplicaSet from a
+// pod.
 func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, current bool) *appsv1.ReplicaSet {
 	hash := pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	template := *d.Spec.Template.DeepCopy()

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// resolveOwners points each owner reference at its owner's UID: where the reference has none, or where the owner had none
-// before it was admitted. It does so for what is in the state already, too, when the owner comes later.
+// resolveOwners sets the owner's UID in each owner reference that has none, or whose owner had none before it was admitted. If the owner
+// comes later, it also does so for objects that are already in the state.
 func (a *admitting) resolveOwners() {
 	given := make(map[cluster.Ref]cluster.Object, len(a.objs))
 	present := make(map[types.UID]bool, len(a.known)+len(a.objs))
@@ -43,8 +43,8 @@ func (a *admitting) resolveOwners() {
 	}
 }
 
-// resolved returns the object's owner references with their owners' UIDs, or nil where nothing has to change. The owners are those given, and
-// those that were known before.
+// resolved returns the object's owner references with their owners' UIDs, or nil if nothing has to change. It finds owners among the given
+// objects and the objects of the state.
 func (a *admitting) resolved(obj cluster.Object, given map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
 	var resolved []metav1.OwnerReference
 	for i, ref := range obj.GetOwnerReferences() {

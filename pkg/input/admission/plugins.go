@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// runPlugins runs the admission plugins of each object's kind, with what the call itself brings in view.
+// runPlugins runs the admission plugins for each object. The plugins also see the other objects of the call.
 func (a *admitting) runPlugins() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
@@ -23,7 +23,7 @@ func (a *admitting) runPlugins() {
 		}
 	}
 	view := a.state.With(context...)
-	a.quotas = NewQuotas(a.counted(view), PodUsage{})
+	a.quotas = NewQuotas(a.withCounted(view), PodUsage{})
 	a.pods, a.nodes = NewPods(view), map[string]bool{}
 	for _, node := range view.Nodes {
 		a.nodes[node.Name] = true
@@ -41,7 +41,7 @@ func (a *admitting) runPlugins() {
 			a.pod(o)
 		case *v1.PersistentVolumeClaim:
 			err := AdmitClaim(view, o)
-			if a.isNew(o) || a.changed(o) != nil {
+			if a.isNew(o) || a.previous(o) != nil {
 				a.refuse(o, err)
 			}
 		case *schedulingv1beta1.PodGroup:
@@ -63,7 +63,7 @@ func (a *admitting) runPlugins() {
 }
 
 func (a *admitting) pod(pod *v1.Pod) {
-	if was := a.changed(pod); was != nil {
+	if was := a.previous(pod); was != nil {
 		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
 	}
 	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
@@ -84,15 +84,15 @@ func (a *admitting) pod(pod *v1.Pod) {
 
 func (a *admitting) podGroup(group *schedulingv1beta1.PodGroup) {
 	if group.Spec.Priority != nil && !a.uncreated[cluster.RefTo(group)] {
-		return // by the cluster that it comes from
+		return // the cluster that it comes from admitted it
 	}
 	if err := a.pods.admitPodGroup(group); err != nil {
 		a.problem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
 	}
 }
 
-// wasAdmitted reports whether the pod has passed the admission of the cluster that it comes from: it has run, or the cluster
-// that created it has given it a priority. The phase Pending alone says nothing, since it is the default.
+// wasAdmitted reports whether a cluster has admitted the pod before: the pod has run, or it has a priority and a creation time. The phase
+// Pending alone proves nothing, since it is the default.
 func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
 		return true
@@ -100,8 +100,8 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
 }
 
-// nodeExists reports whether the node that a pod specification names, if it names one, is there; if not, that is a problem. A pod that
-// has ended takes no room, and its node may be gone.
+// nodeExists reports whether the node that the pod spec names exists, and adds a problem if it does not. A spec may name no node. A pod
+// that has ended takes no room, so its node may be gone.
 func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
 	pod, isPod := obj.(*v1.Pod)
 	if spec.NodeName == "" || a.nodes[spec.NodeName] || isPod && cluster.Terminal(pod) {
@@ -111,7 +111,7 @@ func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec
 	return false
 }
 
-// selector checks that the workload finds the pods of its own template.
+// selector checks that the workload's selector matches the labels of its template.
 func (a *admitting) selector(owner cluster.Object, selector *metav1.LabelSelector) {
 	template, path := cluster.Template(owner)
 	matching, err := metav1.LabelSelectorAsSelector(selector)
@@ -125,7 +125,7 @@ func (a *admitting) selector(owner cluster.Object, selector *metav1.LabelSelecto
 	}
 }
 
-// template reports at once what would otherwise show when the first pod is created.
+// template reports problems of the template now that would otherwise show only when the first pod is created.
 func (a *admitting) template(owner cluster.Object) {
 	template, path := cluster.Template(owner)
 	spec := template.Spec
@@ -142,7 +142,8 @@ func (a *admitting) template(owner cluster.Object) {
 	if err := a.pods.priority(&spec); err != nil {
 		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
 	}
-	// An owned object is its controller's business, and a dump is as it is: an old ReplicaSet may well name a node that is gone.
+	// A controller is responsible for the objects that it owns, and a dump need not be correct: an old ReplicaSet may name a node that is
+	// gone.
 	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.Dumped(owner) {
 		a.nodeExists(owner, path+".spec", &spec)
 	}

@@ -22,12 +22,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Pods is what every new pod passes, whoever creates it: the API server's defaults of a pod, which a template does not have,
-// and the default plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass. ResourceQuota, the last, is Quotas.
+// Pods admits new pods, whoever creates them. It sets the API server's defaults of a pod, which a template does not have, and runs the
+// default plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass. Quotas is the last plugin, ResourceQuota.
 type Pods struct {
 	state   *cluster.State
 	classes map[string]*schedulingv1.PriorityClass
-	// byDefault is the class of pods that name none; nil: there is no such class.
+	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
 	// runtimeClass is nil until a pod needs it.
 	runtimeClass *runtimeclass.RuntimeClass
@@ -35,7 +35,7 @@ type Pods struct {
 	owner func(*v1.Pod) cluster.Ref
 }
 
-// NewPods takes the PriorityClasses, RuntimeClasses and LimitRanges of the state.
+// NewPods returns a Pods with the PriorityClasses, RuntimeClasses and LimitRanges of the state.
 func NewPods(s *cluster.State) *Pods {
 	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
@@ -50,8 +50,8 @@ func NewPods(s *cluster.State) *Pods {
 	return p
 }
 
-// Admit completes a new pod in place, or says why it is refused; see Refused. Its containers are its own; what else it shares with others is
-// copied before it is changed.
+// Admit completes a new pod in place, or returns why it is refused; see Refused. The pod must not share its containers with others. Admit
+// copies everything else before it changes it.
 func (p *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
 	p.mutate(pod)
@@ -70,7 +70,7 @@ func (p *Pods) Admit(pod *v1.Pod) error {
 	return nil
 }
 
-// mutate makes the changes that the cluster makes by webhooks. They come before the plugins, since an API server calls those again after them.
+// mutate makes the changes that webhooks make. They come before the plugins, because an API server calls its plugins again after webhooks.
 func (p *Pods) mutate(pod *v1.Pod) {
 	if p.state.Mutations == nil {
 		return
@@ -81,8 +81,8 @@ func (p *Pods) mutate(pod *v1.Pod) {
 	p.state.Mutations.Of(p.owner(pod)).Apply(pod)
 }
 
-// defaultPodLevelResources fills in what the pod as a whole requests, as PrepareForCreate in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go does, which knows internal types only.
+// defaultPodLevelResources sets the pod-level resource requests, as PrepareForCreate does in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go for internal types.
 func defaultPodLevelResources(spec *v1.PodSpec) error {
 	if spec.Resources == nil {
 		return nil
@@ -100,7 +100,7 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 	return nil
 }
 
-// priority is admitPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
+// priority does what admitPod does in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
 func (p *Pods) priority(spec *v1.PodSpec) error {
 	value, preemption, err := p.establishPriority(&spec.PriorityClassName)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Pods) priority(spec *v1.PodSpec) error {
 	return nil
 }
 
-// establishPriority is the function of that name in the same file. It sets the name of the class.
+// establishPriority copies the function of that name in the same file. It sets the name of the class.
 func (p *Pods) establishPriority(name *string) (int32, *v1.PreemptionPolicy, error) {
 	class := p.byDefault
 	if *name != "" {
@@ -134,7 +134,7 @@ func (p *Pods) establishPriority(name *string) (int32, *v1.PreemptionPolicy, err
 	return class.Value, class.PreemptionPolicy, nil
 }
 
-// admitPodGroup is the function of that name in the same file.
+// admitPodGroup copies the function of that name in the same file.
 func (p *Pods) admitPodGroup(group *schedulingv1beta1.PodGroup) error {
 	enabled, spec := utilfeature.DefaultFeatureGate.Enabled, &group.Spec
 	if !enabled(features.GenericWorkload) {
@@ -159,7 +159,7 @@ func (p *Pods) admitPodGroup(group *schedulingv1beta1.PodGroup) error {
 	return nil
 }
 
-// defaultTolerations is
+// defaultTolerations does what the plugin does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/defaulttolerationseconds/admission.go.
 func defaultTolerations(tolerations []v1.Toleration) []v1.Toleration {
 	tolerations = slices.Clip(tolerations)

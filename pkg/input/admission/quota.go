@@ -19,19 +19,19 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Quotas is upstream's plugin ResourceQuota on one state. How much of a quota is used is counted from the state's objects, as the quota
-// controller does, and not taken from status.used, which in a real cluster lags behind.
+// Quotas is upstream's plugin ResourceQuota for one state. It counts the usage of a quota from the state's objects, as the quota controller
+// does. It does not read status.used, which lags behind in a real cluster.
 type Quotas struct {
 	state    *cluster.State
 	registry quota.Registry
-	// charged are the quotas of the namespaces in which an object was admitted, with what is used of them by now.
+	// charged holds the quotas, with their present usage, of the namespaces in which an object was admitted.
 	charged map[string][]v1.ResourceQuota
 }
 
-// PodUsage is what pods use, which is asked for again and again, and stays the same for as long as the pod does.
+// PodUsage caches the usage of pods. A pod's usage is needed often, and never changes, since pods are immutable.
 type PodUsage map[*v1.Pod]v1.ResourceList
 
-// NewQuotas takes the ResourceQuotas of the state, and what is known of its pods, to which it adds.
+// NewQuotas returns the quotas of the state. It reads the usage of pods from the cache, and adds to it.
 func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	q := &Quotas{state: s, charged: map[string][]v1.ResourceQuota{}}
 	if len(s.ResourceQuotas) == 0 {
@@ -47,13 +47,13 @@ func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	return q
 }
 
-// evaluatorOf returns upstream's evaluator of a kind; nil if no quota counts its objects. The revisions that controllers make are not refused to
-// them.
+// evaluatorOf returns upstream's evaluator of a kind, or nil if no quota counts its objects. Quotas never refuse the ControllerRevisions of
+// controllers.
 func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	resource := kind.resource()
 	switch kind.name {
 	case "Pod":
-		return core.NewPodEvaluator(nil, at{now: s.Now.Time})
+		return core.NewPodEvaluator(nil, fixedClock{now: s.Now.Time})
 	case "PersistentVolumeClaim":
 		return core.NewPersistentVolumeClaimEvaluator(nil)
 	case "Service":
@@ -62,7 +62,7 @@ func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 		return core.NewResourceClaimEvaluator(nil, extendedResources(s), ownersOfClaims(s), claimsOfPods(s))
 	case "ControllerRevision":
 		return nil
-	case "ResourceQuota", "ReplicationController": // which have a name from before count/ was
+	case "ResourceQuota", "ReplicationController": // their resource names are older than count/
 		return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, v1.ResourceName(resource.Resource))
 	}
 	if !cluster.Namespaced(kind.name) {
@@ -71,15 +71,15 @@ func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	return generic.NewObjectCountEvaluator(resource.GroupResource(), nil, "")
 }
 
-// at is a clock that stands still.
-type at struct {
+// fixedClock is a clock that always shows the same time.
+type fixedClock struct {
 	clock.RealClock
 	now time.Time
 }
 
-func (a at) Now() time.Time { return a.now }
+func (a fixedClock) Now() time.Time { return a.now }
 
-// counting is an evaluator that counts the objects of a state.
+// counting is an evaluator for the objects of a state.
 type counting struct {
 	quota.Evaluator
 	state *cluster.State
@@ -87,7 +87,7 @@ type counting struct {
 	known PodUsage
 }
 
-// UsageStats sums up what the objects of a namespace use, without what the quota does not limit.
+// UsageStats sums up the usage of a namespace's objects, for the resources that the quota limits.
 func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats, error) {
 	limited := func(obj runtime.Object) (v1.ResourceList, error) {
 		used, err := c.used(obj)
@@ -96,7 +96,7 @@ func (c counting) UsageStats(options quota.UsageStatsOptions) (quota.UsageStats,
 	return generic.CalculateUsageStats(options, c.list, c.matches, limited)
 }
 
-// used is what one object uses. Of a pod that is being deleted the clock decides.
+// used returns the usage of one object. It does not cache the usage of a Terminating pod, which depends on the clock.
 func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
 	pod, isPod := obj.(*v1.Pod)
 	if !isPod || pod.DeletionTimestamp != nil {
@@ -115,7 +115,7 @@ func (c counting) used(obj runtime.Object) (v1.ResourceList, error) {
 
 func (c counting) list(namespace string) ([]runtime.Object, error) {
 	var objects []runtime.Object
-	if c.kind == "Pod" { // of which there are many
+	if c.kind == "Pod" { // fast, since there are many pods
 		for _, pod := range c.state.Pods {
 			if pod.Namespace == namespace {
 				objects = append(objects, pod)
@@ -134,7 +134,7 @@ func (c counting) list(namespace string) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// serviceOfAPIServer is the Service that every API server makes for itself, whether or not the input has it:
+// serviceOfAPIServer is the Service that every API server creates for itself, whether or not the input has it. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controlplane/controller/kubernetesservice/controller.go.
 var serviceOfAPIServer = &v1.Service{
 	ObjectMeta: metav1.ObjectMeta{Namespace: v1.NamespaceDefault, Name: "kubernetes"},
@@ -150,7 +150,7 @@ func (c counting) matches(scope v1.ScopedResourceSelectorRequirement, obj runtim
 	return len(matched) > 0, err
 }
 
-// of returns the quotas of a namespace with what is used of them.
+// of returns the quotas of a namespace with their usage.
 func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 	if known, found := q.charged[namespace]; found {
 		return known, nil
@@ -172,8 +172,8 @@ func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. They were counted when they were
-// admitted, so that what cannot be counted does not come this far.
+// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. Counting cannot fail, since admission
+// has counted them before.
 func Used(s *cluster.State) []v1.ResourceQuota {
 	var all []v1.ResourceQuota
 	quotas := NewQuotas(s, PodUsage{})
@@ -187,12 +187,12 @@ func Used(s *cluster.State) []v1.ResourceQuota {
 	return all
 }
 
-// Admit charges a new object to the quotas of its namespace, or returns why it cannot be.
+// Admit charges a new object to the quotas of its namespace, or returns why they refuse it.
 func (q *Quotas) Admit(obj cluster.Object) error {
 	return q.charge(creationOf(obj, obj))
 }
 
-// Change charges what an object has become to the quotas of its namespace instead of what it was, or returns why it cannot be.
+// Change charges the change of an object to the quotas of its namespace, or returns why they refuse it.
 func (q *Quotas) Change(obj, was cluster.Object) error {
 	if q.registry == nil {
 		return nil
@@ -222,7 +222,7 @@ func (q *Quotas) charge(request apiadmission.Attributes) error {
 	return nil
 }
 
-// notes says of each of the quotas what is used beyond it, and of all of them together what is not counted.
+// notes returns a note for each of the quotas that is exceeded, and one note about the resources in them that nothing counts.
 func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
 	var notes []string
 	uncounted := map[v1.ResourceName]bool{}
@@ -256,7 +256,7 @@ func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
 	return notes, nil
 }
 
-// amounts writes a list as the API server does: pods=4,requests.cpu=2.
+// amounts formats a list as the API server does: pods=4,requests.cpu=2.
 func amounts(list v1.ResourceList) string {
 	var parts []string
 	for name, quantity := range list {

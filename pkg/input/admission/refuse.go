@@ -8,15 +8,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// refuse takes note of an object that an API server would not create, or not change so. Any other error is a problem of the input.
+// refuse records an object that an API server would refuse to create or change. Any other error is a problem of the input.
 func (a *admitting) refuse(obj cluster.Object, err error) {
 	switch {
 	case err == nil:
 	case !Refused(err):
 		a.problem(obj, "%w", err)
 	default:
-		refused := cluster.Refusal{Of: cluster.RefTo(obj), Message: err.Error()}
-		if refused.Of.Kind == "Pod" && a.known[refused.Of] == nil {
+		refused := cluster.Refusal{Ref: cluster.RefTo(obj), Message: err.Error()}
+		if refused.Kind == "Pod" && a.known[refused.Ref] == nil {
 			refused.Pods = 1
 		}
 		a.refused = append(a.refused, refused)
@@ -25,7 +25,7 @@ func (a *admitting) refuse(obj cluster.Object, err error) {
 
 func (a *admitting) isRefused(obj cluster.Object) bool {
 	ref := cluster.RefTo(obj)
-	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Of == ref })
+	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Ref == ref })
 }
 
 // accepted returns the objects that are created or changed.
@@ -36,7 +36,7 @@ func (a *admitting) accepted() []cluster.Object {
 	return slices.DeleteFunc(slices.Clone(a.objs), a.isRefused)
 }
 
-// isNew reports whether the call creates the object. One that a cluster has created is as it is.
+// isNew reports whether the call creates the object. An object from a dump is not new: its cluster has created it.
 func (a *admitting) isNew(obj cluster.Object) bool {
 	if pod, isPod := obj.(*v1.Pod); isPod && a.wasAdmitted(pod) {
 		return false
@@ -44,8 +44,9 @@ func (a *admitting) isNew(obj cluster.Object) bool {
 	return a.uncreated[cluster.RefTo(obj)]
 }
 
-// counted is the view with the objects of the call that quotas have counted before. What is changed counts as it was.
-func (a *admitting) counted(view *cluster.State) *cluster.State {
+// withCounted returns the view with the objects of the call that a cluster's quotas have already counted. An object that the call changes
+// counts as it was before.
+func (a *admitting) withCounted(view *cluster.State) *cluster.State {
 	if len(view.ResourceQuotas) == 0 {
 		return view
 	}
@@ -54,9 +55,9 @@ func (a *admitting) counted(view *cluster.State) *cluster.State {
 	})...)
 }
 
-// charge charges an object that is new or changed to the quotas of its namespace.
+// charge charges a new or changed object to the quotas of its namespace.
 func (a *admitting) charge(obj cluster.Object) {
-	switch was := a.changed(obj); {
+	switch was := a.previous(obj); {
 	case a.isRefused(obj):
 	case was != nil:
 		a.refuse(obj, a.quotas.Change(obj, was))
@@ -65,8 +66,8 @@ func (a *admitting) charge(obj cluster.Object) {
 	}
 }
 
-// changed returns what the object was whose spec the call changes, or nil.
-func (a *admitting) changed(obj cluster.Object) cluster.Object {
+// previous returns the object before the call if the call changes its spec, or nil.
+func (a *admitting) previous(obj cluster.Object) cluster.Object {
 	was := a.known[cluster.RefTo(obj)]
 	if was == nil || was.GetGeneration() == obj.GetGeneration() {
 		return nil
@@ -74,7 +75,7 @@ func (a *admitting) changed(obj cluster.Object) cluster.Object {
 	return was
 }
 
-// noteQuotas says what is special about the quotas that the call brings.
+// noteQuotas adds notes about the ResourceQuotas of the call.
 func (a *admitting) noteQuotas() {
 	var given []*v1.ResourceQuota
 	for _, obj := range a.objs {

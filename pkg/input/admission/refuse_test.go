@@ -49,7 +49,8 @@ func claimOf(size string) string {
 
 const service = "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: default}\nspec: {type: NodePort, ports: [{port: 80}, {port: 81}]}\n"
 
-// What an API server refuses is no problem of the input: the state lacks it and says why. The messages are upstream's.
+// An object that an API server refuses is not an error of the input: the state lacks the object and has the reason. The messages are
+// upstream's.
 func TestAdmitRefuses(t *testing.T) {
 	tests := []struct {
 		name, before, manifests string
@@ -160,7 +161,7 @@ func TestAdmitCompletesByLimitRange(t *testing.T) {
 	w.check("what was given", len(given[0].(*v1.Pod).Spec.Containers[0].Resources.Requests), 0)
 }
 
-// A dump that has a RuntimeClass has all of them: new pods of one that it lacks are refused, whatever runs.
+// A dump that has a RuntimeClass has all of them: new pods that name another one are refused, even if running pods name it.
 func TestAdmitAddsNoRuntimeClassToThoseOfADump(t *testing.T) {
 	w := newWorld(t, 1)
 	class := decode(t, "\napiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: kata, resourceVersion: \"3\"}\nhandler: kata\n")[0]
@@ -185,7 +186,7 @@ func TestAdmitAddsTheRuntimeClassesOfADump(t *testing.T) {
 	w.check("overhead", amounts(w.state.Pods[1].Spec.Overhead), "cpu=1")
 }
 
-// A quota may be less than what runs: it was lowered, or came later.
+// A quota may be smaller than the present usage: it was lowered, or created later.
 func TestAQuotaBelowWhatRuns(t *testing.T) {
 	w := newWorld(t, 1)
 	w.admit(decode(t, pod("")+"---"+named("p2", pod("")))...)

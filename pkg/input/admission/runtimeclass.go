@@ -19,9 +19,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// newRuntimeClass returns upstream's plugin RuntimeClass, which sees the classes of the state.
+// newRuntimeClass returns upstream's plugin RuntimeClass with the classes of the state.
 func newRuntimeClass(s *cluster.State) (*runtimeclass.RuntimeClass, error) {
-	client := fake.NewSimpleClientset() // the plugin asks it for what its informer lacks: in vain
+	client := fake.NewSimpleClientset() // the plugin reads from it what its informer lacks; it is empty
 	factory := informers.NewSharedInformerFactory(client, 0)
 	known := factory.Node().V1().RuntimeClasses().Informer().GetIndexer()
 	for _, class := range s.RuntimeClasses {
@@ -35,8 +35,8 @@ func newRuntimeClass(s *cluster.State) (*runtimeclass.RuntimeClass, error) {
 	return plugin, nil
 }
 
-// addRuntimeClasses adds the RuntimeClasses that the objects of a cluster name and nobody gave. A dump that has some has all: new pods of one
-// that it lacks are refused.
+// addRuntimeClasses adds the missing RuntimeClasses that objects of a dump name. It adds none if the dump has RuntimeClasses, since it then
+// has all of them, and refuses new pods of any other.
 func (a *admitting) addRuntimeClasses() {
 	have, listed := map[string]bool{}, false
 	for _, class := range a.state.RuntimeClasses {
@@ -64,7 +64,7 @@ func (a *admitting) addRuntimeClasses() {
 		a.add(class)
 	}
 	given := a.objs
-	for _, obj := range given { // pods first: a template does not say the overhead
+	for _, obj := range given { // pods first: a template has no overhead
 		if pod, ok := obj.(*v1.Pod); ok && (pod.Spec.NodeName != "" || cluster.Dumped(pod)) {
 			add(pod, &pod.Spec)
 		}
@@ -76,8 +76,8 @@ func (a *admitting) addRuntimeClasses() {
 	}
 }
 
-// limitAndRun runs the plugins LimitRanger and RuntimeClass, which work on internal versions: first what they change, then, as the API server
-// does, the validation of the pod that comes out, then what they refuse. Few pods need them.
+// limitAndRun runs the plugins LimitRanger and RuntimeClass, which work on internal versions. As in the API server, first the plugins
+// change the pod, then it is validated, and then they may refuse it. Few pods need them.
 func (p *Pods) limitAndRun(pod *v1.Pod) error {
 	ranges := limitRangesOf(p.state, pod.Namespace)
 	if len(ranges) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil {
@@ -104,7 +104,7 @@ func (p *Pods) limitAndRun(pod *v1.Pod) error {
 	}
 	podutil.DefaultPodLevelResources(&internal)
 	if pod.Name == "" {
-		internal.Name = GenerateName(pod.GenerateName, 0) // any name will do: the prototype of a controller's pods has none
+		internal.Name = GenerateName(pod.GenerateName, 0) // any valid name: the prototype of a controller's pods has none
 	}
 	if errs := validatePod(&internal); len(errs) > 0 {
 		return apierrors.NewInvalid(core.Kind("Pod"), nameOf(pod), errs)

@@ -12,16 +12,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// deletionByPodGC is why pods end whose node is no more, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go (gcOrphaned) says it.
+// deletionByPodGC is the reason for pods that end because their node is gone, as in gcOrphaned in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
 const deletionByPodGC = "DeletionByPodGC"
 
-// Terminate returns the state in which the deletion of the pods has been asked for. A pod that has a node is Terminating from then on:
-// it keeps its room until its kubelet has ended it, which package node does in its time, and never where the kubelet does not answer. Any
-// other pod is gone at once, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go (CheckGracefulDelete) has it, unless a Job has yet
-// to count it: then the pod garbage collector makes it one that has failed. Where the pods are disrupted, and not just no longer wanted, the
-// reason is that of their condition DisruptionTarget; else it is empty. Those of a node that is no more are disrupted in any case.
+// Terminate requests the deletion of the pods and returns the next state. A pod on a node becomes Terminating: it keeps its room until its
+// kubelet has ended it, which package node does later. If the kubelet does not answer, the pod stays Terminating. Any other pod is gone at
+// once, as in CheckGracefulDelete in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go. If a Job has
+// yet to count such a pod, the pod garbage collector marks it as failed instead. The reason is that of the DisruptionTarget condition if
+// the pods are disrupted, and empty if they are just no longer wanted. Pods whose node is gone are always disrupted.
 func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State {
 	if len(pods) == 0 {
 		return s
@@ -38,13 +37,13 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 	var terminating, gone []cluster.Object
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil {
-			continue // asking twice changes nothing
+			continue // a second request changes nothing
 		}
 		node := nodes[pod.Spec.NodeName]
 		reason := reason
 		switch {
 		case cluster.Terminal(pod):
-			reason = "" // nothing disrupts it any more
+			reason = "" // a pod that has ended cannot be disrupted
 		case node == nil && pod.Spec.NodeName != "":
 			reason = deletionByPodGC
 		}
@@ -63,7 +62,7 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 	return s.With(terminating...).Without(gone...)
 }
 
-// Terminating returns the pod as it is once its deletion has been asked for; see Terminate.
+// Terminating returns the pod after its deletion was requested; see Terminate.
 func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	ending := *pod
 	grace := min(s.TerminationSeconds, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds))
@@ -75,7 +74,7 @@ func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	return cluster.WithCondition(&ending, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: reason, LastTransitionTime: s.Now})
 }
 
-// AwaitedByJob reports whether a Job that is there has not yet counted the pod: then it stays until it has.
+// AwaitedByJob reports whether the pod stays until its Job, which exists, has counted it.
 func AwaitedByJob(s *cluster.State, pod *v1.Pod) bool {
 	if !HasJobTrackingFinalizer(pod) {
 		return false
@@ -84,7 +83,7 @@ func AwaitedByJob(s *cluster.State, pod *v1.Pod) bool {
 	return ref != nil && slices.ContainsFunc(s.Jobs, func(job *batchv1.Job) bool { return job.UID == ref.UID })
 }
 
-// HasJobTrackingFinalizer reports whether the pod is one of a Job that has not yet counted it.
+// HasJobTrackingFinalizer reports whether the pod belongs to a Job that has not yet counted it.
 func HasJobTrackingFinalizer(pod *v1.Pod) bool {
 	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// update makes the object one that takes the place of the older one. What the API server would not take of the change is a problem, in
-// its words.
+// update prepares the object to replace the old one, and validates the change. If the API server would refuse the change, update adds a
+// problem in the API server's words.
 func (a *admitting) update(obj, old cluster.Object) {
 	if err := prepareForUpdate(obj, old); err != nil {
 		a.problem(obj, "%w", err)
@@ -46,8 +46,8 @@ func (a *admitting) update(obj, old cluster.Object) {
 	}
 }
 
-// toInternal returns a copy in the version in which the API server validates it. An update must say which version of the object it
-// changes, and here that is always the last.
+// toInternal returns a copy in the internal version, in which the API server validates objects. It sets a resourceVersion, because an
+// update must name the version that it changes; here that is always the latest.
 func toInternal(obj cluster.Object) (runtime.Object, error) {
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
@@ -57,8 +57,8 @@ func toInternal(obj cluster.Object) (runtime.Object, error) {
 	return internal, nil
 }
 
-// prepareForUpdate gives an object that takes the place of an older one what it keeps of that: its identity, what controllers have
-// written, and its status unless it brings its own. What it must not change is for validateUpdate to find.
+// prepareForUpdate copies to the object what it keeps of the old one: its identity, the fields that controllers write, and its status
+// unless the object has its own. validateUpdate finds changes of immutable fields.
 func prepareForUpdate(obj, old cluster.Object) error {
 	created := obj.GetCreationTimestamp()
 	obj.SetUID(old.GetUID())
@@ -104,15 +104,15 @@ func prepareForUpdate(obj, old cluster.Object) error {
 	}
 	generation := old.GetGeneration()
 	if spec := now.FieldByName("Spec"); spec.IsValid() && !apiequality.Semantic.DeepEqual(spec.Interface(), was.FieldByName("Spec").Interface()) {
-		generation++ // by which controllers see that the spec has changed
+		generation++ // controllers see by it that the spec has changed
 	}
 	obj.SetGeneration(generation)
 	return nil
 }
 
-// keepPod gives a pod what the cluster has written into its spec. One that comes from a cluster has it all, but perhaps its node; to one
-// that a manifest describes it is what the manifest does not say, as for kubectl apply, which finds the difference as here. The gates
-// are those that are named: who leaves one out opens it.
+// keepPod copies to a pod the fields that the cluster has written to its spec. A pod from a dump has them all, except perhaps its node. A
+// pod from a manifest (described) keeps the fields that the manifest does not set, as with kubectl apply, which makes the same merge. Its
+// scheduling gates are exactly those of the manifest: a gate that the manifest leaves out is removed.
 func keepPod(pod, was *v1.Pod, described bool) error {
 	if pod.Spec.NodeName == "" {
 		pod.Spec.NodeName, pod.Status = was.Spec.NodeName, was.Status
@@ -134,7 +134,7 @@ func keepPod(pod, was *v1.Pod, described bool) error {
 	return nil
 }
 
-// patched returns the pod with what a manifest says of it.
+// patched returns the pod with the fields of a manifest.
 func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	modified, err := json.Marshal(manifest)
 	if err != nil {
@@ -160,7 +160,7 @@ func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	return merged, json.Unmarshal(data, merged)
 }
 
-// resized are the statuses of containers that have what they request: a kubelet takes what it gets, and at once.
+// resized returns the statuses with the containers' present requests: here a kubelet accepts every resize at once.
 func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
 	statuses = slices.Clone(statuses)
 	for i := range statuses {
@@ -174,8 +174,8 @@ func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.Cont
 	return statuses
 }
 
-// countTemplates counts the templates of a DaemonSet that is counted at all, which those of dumps are: a pod with the number of the
-// present one is up to date.
+// countTemplates raises a DaemonSet's template generation if its template changes. Only DaemonSets from dumps have a template generation; a
+// pod with the current number is up to date.
 func countTemplates(ds, was *appsv1.DaemonSet) error {
 	generation, err := daemonutil.GetTemplateGeneration(was)
 	if err != nil || generation == nil {
@@ -188,7 +188,7 @@ func countTemplates(ds, was *appsv1.DaemonSet) error {
 	return nil
 }
 
-// keepControllersAnnotations keeps what controllers, and not the user, have annotated.
+// keepControllersAnnotations keeps the annotations of controllers, but not of users.
 func keepControllersAnnotations(obj, old cluster.Object) {
 	annotations := obj.GetAnnotations()
 	for key, value := range old.GetAnnotations() {
@@ -204,5 +204,5 @@ func keepControllersAnnotations(obj, old cluster.Object) {
 	obj.SetAnnotations(annotations)
 }
 
-// controllersPrefixes begin the keys of the annotations that controllers write.
+// controllersPrefixes lists the prefixes of the annotations that controllers write.
 var controllersPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"}

@@ -12,7 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A pod is what its manifest says now and what the cluster has written; what must stay is refused in the words of the API server.
+// An updated pod has the fields of its manifest and the fields that the cluster has written. A change of an immutable field is refused in
+// the words of the API server.
 func TestApplyOverPod(t *testing.T) {
 	const gated = ", schedulingGates: [{name: a}, {name: b}]"
 	tests := []struct {
@@ -74,7 +75,7 @@ Pod default/p: spec.schedulingGates[1].name: Forbidden: only deletion is allowed
 	}
 }
 
-// A running pod that is resized counts with what it requests now, whatever its kubelet reported before; its class must stay.
+// A resized running pod counts with its new requests, regardless of its kubelet's last report; its QoS class must stay.
 func TestResize(t *testing.T) {
 	requests := func(cpu string) string {
 		return strings.Replace(pod(""), "image: a", "image: a, resources: {requests: {cpu: "+cpu+"}}", 1)

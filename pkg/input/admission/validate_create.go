@@ -31,8 +31,7 @@ import (
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
 
-// validatePod follows
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+// validatePod does what the strategy does in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
 func validatePod(pod *core.Pod) field.ErrorList {
 	podutil.DropDisabledPodFields(pod, nil)
 	podutil.DefaultPodLevelResources(pod)
@@ -44,12 +43,12 @@ func validatePod(pod *core.Pod) field.ErrorList {
 	return corevalidation.ValidatePodCreate(pod, opts)
 }
 
-// aHealthCheckNodePort is the first port of the default --service-node-port-range. Which one it is has no effect on placement.
+// aHealthCheckNodePort is the first port of the default --service-node-port-range. The port has no effect on placement.
 const aHealthCheckNodePort = 30000
 
-// validateService fills in what the API server does before it validates: clusterIPs, by normalizeClusterIPs in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and the port at which load
-// balancers ask for local endpoints, by allocHealthCheckNodePort in alloc.go beside it. What else it allocates may be missing.
+// validateService first sets the fields that the API server sets before validation: clusterIPs, by normalizeClusterIPs in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and healthCheckNodePort, by
+// allocHealthCheckNodePort in alloc.go beside it. The other fields that it allocates may be missing.
 func validateService(service *core.Service) field.ErrorList {
 	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
@@ -143,7 +142,7 @@ func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) f
 		MinReplicasLowerBound: 1,
 		ScaleTargetRefValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{
 			RequiredCoveredByDeclarative: true,
-			// The one scalable kind of the core API has no group.
+			// The only scalable kind of the core API has no group.
 			AllowEmptyAPIGroup: hpa.Spec.ScaleTargetRef.Kind == "ReplicationController",
 		},
 		ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true},

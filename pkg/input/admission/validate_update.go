@@ -12,8 +12,8 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// validatePodUpdate takes two requests for one: the resources of the containers change by pods/resize, all else by an update, as in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
+// validatePodUpdate validates a change of a pod as two requests: pods/resize changes the resources of the containers, and an update changes
+// everything else. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go.
 func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
 	options := func(pod, old *core.Pod) corevalidation.PodValidationOptions {
 		opts := podutil.GetValidationOptionsFromPodSpecAndMeta(&pod.Spec, &old.Spec, &pod.ObjectMeta, &old.ObjectMeta)
@@ -21,7 +21,7 @@ func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
 		return opts
 	}
 	if old.Spec.NodeName == "" {
-		old.Spec.NodeName = pod.Spec.NodeName // it was bound, which is no update
+		old.Spec.NodeName = pod.Spec.NodeName // binding is not an update
 	}
 	var errs field.ErrorList
 	if resized := withResources(old, pod); resized != nil {
@@ -31,7 +31,7 @@ func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
 	return append(errs, corevalidation.ValidatePodUpdate(pod, old, options(pod, old))...)
 }
 
-// withResources returns the pod with the resources of the other; nil where they are the same, or their containers are not.
+// withResources returns the pod with the resources of the other. It returns nil if the resources are the same, or the containers differ.
 func withResources(pod, other *core.Pod) *core.Pod {
 	resized := pod.DeepCopy()
 	resized.Spec.Resources = other.Spec.Resources
@@ -63,7 +63,7 @@ func validateClaimUpdate(claim, old *core.PersistentVolumeClaim) field.ErrorList
 	return corevalidation.ValidatePersistentVolumeClaimUpdate(claim, old, corevalidation.ValidationOptionsForPersistentVolumeClaim(claim, old))
 }
 
-// validateJobUpdate is the ValidateUpdate of
+// validateJobUpdate does what ValidateUpdate does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go: a Job that is suspended and runs no pod may
 // change where its pods go, and what they request.
 func validateJobUpdate(job, old *batch.Job) field.ErrorList {

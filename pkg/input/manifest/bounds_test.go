@@ -94,7 +94,7 @@ func TestAstronomicQuantities(t *testing.T) {
 	})
 }
 
-// Wherever it stands, and whatever other digits there are.
+// It is found at any place, and among any other digits.
 func TestAstronomicAtEveryPlace(t *testing.T) {
 	for at := range 9 {
 		pad := strings.Repeat(" ", at)

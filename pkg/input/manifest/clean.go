@@ -11,34 +11,35 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// unescape undoes what encoders of JSON make of <, > and &, behind no backslash of the text's own.
+// unescape reverts the escapes that JSON encoders write for <, > and &. It leaves escaped backslashes of the text alone.
 var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// goTypes finds what decoders of JSON say of a value that does not fit.
+// goTypes matches the error of JSON decoders for a value of the wrong type.
 var goTypes = regexp.MustCompile(`(?:error unmarshaling JSON: )?(?:while decoding JSON: )?json: cannot unmarshal (\w+)(?: \S+)? into Go (?:struct field (\S+)|value) of type [^;]*`)
 
-// inWords words it by the field and the type of the value alone.
+// inWords rewords such an error. It names only the field and the type of the value.
 func inWords(found string) string {
 	parts := goTypes.FindStringSubmatch(found)
 	is := map[string]string{"array": "a list", "object": "an object", "bool": "true or false"}[parts[1]]
 	field := ""
-	if _, path, nested := strings.Cut(parts[2], "."); nested { // behind the name of the type
+	if _, path, nested := strings.Cut(parts[2], "."); nested { // after the name of the type
 		field = strings.TrimPrefix(path, ".") + ": "
 	}
 	return field + cmp.Or(is, "a "+parts[1]) + " where something else is wanted"
 }
 
-// yamlTypes finds the same of decoders of YAML, with the value if it is short.
+// yamlTypes matches the same error of YAML decoders, which has the value if it is short.
 var yamlTypes = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into [^;]*")
 
-// yamlInWords words it by the type of the value.
+// yamlInWords rewords such an error. It names the type of the value.
 func yamlInWords(found string) string {
 	is := map[string]string{"seq": "a list", "map": "an object", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false"}
 	tag := yamlTypes.FindStringSubmatch(found)[1]
 	return cmp.Or(is[tag], tag) + " where something else is wanted"
 }
 
-// Problem is an error as one line: clean, without Go's types, with values as they stand in the file, and the middle of long ones cut out.
+// Problem returns an error as one clean line without Go types. It shows values as they are in the file, and cuts out the middle of long
+// ones.
 func Problem(text string) string {
 	if strings.Contains(text, "json: cannot unmarshal ") {
 		text = goTypes.ReplaceAllStringFunc(text, inWords)
@@ -49,8 +50,8 @@ func Problem(text string) string {
 	return words.ShortValues(Clean(unescape.Replace(text)))
 }
 
-// Clean writes whatever could drive a terminal, break a line or turn the direction of writing as an escape that shows it. Names
-// and messages come from other people's files.
+// Clean escapes all characters that could control a terminal, break a line or change the direction of writing. Names and messages come from
+// untrusted files.
 func Clean(text string) string {
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
 	if !strings.ContainsFunc(text, hidden) && utf8.ValidString(text) {

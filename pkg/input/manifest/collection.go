@@ -13,12 +13,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// collection gathers what the files hold and all that is wrong with them.
+// collection gathers the objects in the files, and the problems with them.
 type collection struct {
-	ctx   context.Context // ends the reading; nil does not
+	ctx   context.Context // ends the reading when it is done; may be nil
 	stop  context.CancelCauseFunc
-	most  map[string]int           // how many objects of a kind are read
-	left  map[string]*atomic.Int64 // how many more
+	most  map[string]int           // maximum number of objects by kind
+	left  map[string]*atomic.Int64 // how many more objects may be read, by kind
 	set   Set
 	errs  []error
 	names map[cluster.Ref]Object
@@ -34,10 +34,10 @@ func newCollection(ctx context.Context, most map[string]int) *collection {
 	return c
 }
 
-// ended reports whether no more is to be read.
+// ended reports whether the reading must end.
 func (c *collection) ended() bool { return c.ctx != nil && c.ctx.Err() != nil }
 
-// count ends the reading if there are too many of the objects. It is called as soon as they are made, on several goroutines.
+// count ends the reading if there are too many objects of a kind. Several goroutines call it as soon as objects are decoded.
 func (c *collection) count(made outcome) {
 	for _, obj := range made.Objects {
 		kind := cluster.KindOf(obj.Object)
@@ -47,7 +47,7 @@ func (c *collection) count(made outcome) {
 	}
 }
 
-// decode adds what one file holds and returns the number of its documents.
+// decode adds the content of one file and returns the number of its documents.
 func (c *collection) decode(file string, data []byte) int {
 	if c.decodeList(file, bytes.NewReader(data)) {
 		return 1
@@ -55,7 +55,7 @@ func (c *collection) decode(file string, data []byte) int {
 	return c.decodeWhole(file, data)
 }
 
-// decodeWhole is decode for what is no List.
+// decodeWhole is decode for a file that is not a List.
 func (c *collection) decodeWhole(file string, data []byte) int {
 	documents, errs := split(file, data)
 	c.errs = append(c.errs, errs...)

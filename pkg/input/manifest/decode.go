@@ -19,13 +19,13 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// outcome is what came of an item.
+// outcome is the result of decoding an item.
 type outcome struct {
 	Set
 	errs []error
 }
 
-// decode makes an item's object. Which kind it has decides who reads it.
+// decode decodes an item's object. The item's kind decides how.
 func (it item) decode() outcome {
 	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
 	if len(it.errs) > 0 {
@@ -64,7 +64,7 @@ func (it item) decode() outcome {
 	return outcome{Set: Set{Ignored: []Ignored{ignored}}}
 }
 
-// refuse is the outcome of an item that is not as it should be: an error, a line for each problem, unless an API server has taken it.
+// refuse returns the outcome of an invalid item: an error with a line for each problem, or flaws if the item comes from an API server.
 func (it item) refuse(subject string, problems ...string) (o outcome) {
 	if subject != "" {
 		subject += ": "
@@ -80,7 +80,7 @@ func (it item) refuse(subject string, problems ...string) (o outcome) {
 	return o
 }
 
-// dumped reports whether an API server has written the item: nothing else gives objects their resourceVersion.
+// dumped reports whether an API server has written the item: only an API server sets resourceVersion.
 func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
 
 func (it item) flaw(problem string, aside bool) Flaw {
@@ -116,9 +116,8 @@ func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 	return it.create(obj.(cluster.Object), gvk.GroupVersion(), strict)
 }
 
-// decodeUnread is decode for an object whose header has not been read. If its text begins with its apiVersion and kind, or its List names
-// them, and it is of a kind that takes part in scheduling, the object has the rest of its header: its text is parsed only once. It reports
-// whether that is so, and the kind takes the object.
+// decodeUnread is decode for an object whose header has not been read, so that its text is parsed only once. It works if the text begins
+// with apiVersion and kind, or the List names them, and the kind takes part in scheduling. It reports whether it decoded the object.
 func (it item) decodeUnread() (outcome, bool) {
 	apiVersion, kind := leadingType(it.json)
 	h := &it.header
@@ -132,19 +131,19 @@ func (it item) decodeUnread() (outcome, bool) {
 		return outcome{}, false
 	}
 	obj := typed.(cluster.Object)
-	obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(h.Kind)) // in case it does not name them
+	obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(h.Kind)) // in case the text does not have them
 	strict, err := kjson.UnmarshalStrict(it.json, obj)
 	if err != nil {
 		return outcome{}, false
 	}
 	if v, k := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind(); v != h.APIVersion || k != h.Kind {
-		return outcome{}, false // it names others further on
+		return outcome{}, false // the text has another apiVersion or kind further on
 	}
 	h.Metadata.Name, h.Metadata.Namespace, h.Metadata.ResourceVersion = obj.GetName(), obj.GetNamespace(), obj.GetResourceVersion()
 	return it.create(obj, gv, strict), true
 }
 
-// create is what an API server makes of a decoded object, in which the strict decoder found errors.
+// create does what an API server does with a decoded object. The strict errors are those of the decoder.
 func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) outcome {
 	unknown := strictProblems(reflect.TypeOf(obj), strict)
 	if len(unknown) > 0 && !it.dumped() {
@@ -156,7 +155,7 @@ func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error
 		return it.refuse(it.header.describe(), problems...)
 	}
 	if cluster.PodGroupOf(created) != "" {
-		group = "" // it was kept
+		group = "" // the group was kept
 	}
 	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source, PodGroup: group}}}}
 	for _, problem := range unknown {
@@ -165,7 +164,7 @@ func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error
 	return o
 }
 
-// decodeKind returns the nodes that a kind cluster configuration asks for.
+// decodeKind returns the nodes of a kind cluster configuration.
 func (it item) decodeKind() outcome {
 	nodes, err := topology.FromKind(it.text)
 	o := outcome{Set: Set{Kind: true}}
@@ -190,7 +189,7 @@ func (it item) decodeKind() outcome {
 	return o
 }
 
-// strictProblems words the fields that a type does not have, or that are there twice.
+// strictProblems describes unknown and duplicate fields.
 func strictProblems(t reflect.Type, errs []error) []string {
 	problems := make([]string, 0, len(errs))
 	for _, err := range errs {
@@ -204,7 +203,7 @@ func strictProblems(t reflect.Type, errs []error) []string {
 	return problems
 }
 
-// problems says what a type cannot take of a value, given the decoder's own error.
+// problems describes the parts of a value that do not fit the type. The error is the decoder's.
 func problems(t reflect.Type, value []byte, err error) []string {
 	if found := locate(t, value); len(found) > 0 {
 		return found

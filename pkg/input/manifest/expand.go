@@ -18,17 +18,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// item is one object that has yet to be decoded.
+// item is an object that is not decoded yet.
 type item struct {
 	header header
-	text   []byte // as written, where the object is a whole document; the same as json otherwise
+	text   []byte // as written, if the object is a whole document; otherwise the same as json
 	json   []byte
 	source Source
-	// errs are what made it no object; if there are any, nothing else is set.
+	// errs are the reasons why the item is not an object. If there are any, no other field is set.
 	errs []error
 }
 
-// header is what every object has.
+// header has the fields that every object has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -39,15 +39,15 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// maxLists is how deep Lists may stand in Lists.
+// maxLists is how deep Lists may be nested.
 const maxLists = 10
 
-// ref names the object.
+// ref returns the object's kind, namespace and name.
 func (h header) ref() cluster.Ref {
 	return cluster.Ref{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
 }
 
-// describe names the object as errors do, in the namespace that it gets.
+// describe returns the object's name as in errors, with its namespace or the default one.
 func (h header) describe() string {
 	ref := h.ref()
 	switch {
@@ -61,7 +61,7 @@ func (h header) describe() string {
 	return ref.Describe()
 }
 
-// expand returns the objects of a document: itself, or those of the List or snapshot that it is.
+// expand returns the objects of a document: the document itself, or the items if it is a List or a snapshot.
 func expand(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
 	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
@@ -86,8 +86,8 @@ func (it *item) readHeader() bool {
 	return len(it.errs) == 0
 }
 
-// leadingType returns the apiVersion and the kind with which the text of an object begins, as API servers and kubectl write it; "" for
-// one that comes later or is not there.
+// leadingType returns the apiVersion and the kind if the text of the object begins with them, as API servers and kubectl write it. It
+// returns "" for one that comes later or is missing.
 func leadingType(object []byte) (apiVersion, kind string) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
 	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginObject {
@@ -119,7 +119,7 @@ func (it *item) fail(format string, args ...any) {
 	it.errs = append(it.errs, it.source.errorf(format, args...))
 }
 
-// expandList returns the items of a List of any kind, or the item itself if it is none.
+// expandList returns the items of a List of any kind, or the item itself if it is not a List.
 func (it item) expandList(depth int) []item {
 	if len(it.errs) > 0 || !strings.HasSuffix(it.header.Kind, "List") {
 		return []item{it}
@@ -134,7 +134,7 @@ func (it item) expandList(depth int) []item {
 	var values []json.RawMessage
 	switch {
 	case list.Items == nil && it.header.Kind != "List":
-		return []item{it} // another kind whose name happens to end so
+		return []item{it} // a kind that is not a list, although its name ends in List
 	case list.Items == nil:
 		it.fail("List: no items; a List has its objects under items")
 	case depth == maxLists:
@@ -152,17 +152,17 @@ func (it item) expandList(depth int) []item {
 	return items
 }
 
-// member is an item of the List.
+// member returns item i of the List.
 func (it item) member(i int, value []byte) item {
 	m := item{text: value, json: value, source: it.source.child("items", i)}
-	// The items of an API server's own PodList and the like do not repeat what they are.
+	// The items of an API server's PodList and similar lists have no apiVersion and kind.
 	if kind := strings.TrimSuffix(it.header.Kind, "List"); kind != "" {
 		m.header = header{APIVersion: it.header.APIVersion, Kind: kind}
 	}
 	return m
 }
 
-// expandMember returns what an item of a List stands for.
+// expandMember returns the objects of an item of a List.
 func (it item) expandMember(depth int) []item {
 	it.readHeader()
 	return it.expandList(depth)
@@ -177,7 +177,7 @@ func (s Source) child(list string, i int) Source {
 	return s
 }
 
-// jsonType names the type of a JSON value.
+// jsonType returns the name of the type of a JSON value.
 func jsonType(value []byte) string {
 	switch value[0] {
 	case '{':
@@ -194,7 +194,7 @@ func jsonType(value []byte) string {
 	return "a number"
 }
 
-// snapshotKinds are the lists of a kube-scheduler-simulator snapshot, in the order in which it imports them; see
+// snapshotKinds lists the lists of a kube-scheduler-simulator snapshot, in the order in which it imports them; see
 // https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/snapshot/snapshot.go.
 var snapshotKinds = []struct{ key, apiVersion, kind string }{
 	{"namespaces", "v1", "Namespace"},
@@ -206,8 +206,8 @@ var snapshotKinds = []struct{ key, apiVersion, kind string }{
 	{"pvs", "v1", "PersistentVolume"},
 }
 
-// expandSnapshot returns the objects of a snapshot of kube-scheduler-simulator, which its keys show it to be, and its scheduler
-// configuration.
+// expandSnapshot returns the objects and the scheduler configuration of a snapshot of kube-scheduler-simulator. It recognises a snapshot by
+// its keys.
 func expandSnapshot(it item) (items []item, ok bool) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(it.json, &parts); err != nil {

@@ -21,13 +21,13 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// jsonField is a field of a Go type under its name in JSON.
+// jsonField is a field of a Go type, with its JSON name.
 type jsonField struct {
 	name string
 	typ  reflect.Type
 }
 
-// fieldsOf lists the fields of a struct, those of inlined structs included; none for any other type.
+// fieldsOf returns the fields of a struct, including the fields of inlined structs. It returns none for any other type.
 func fieldsOf(t reflect.Type) []jsonField {
 	if t.Kind() != reflect.Struct || decodesItself(t) {
 		return nil
@@ -47,7 +47,7 @@ func fieldsOf(t reflect.Type) []jsonField {
 	return fields
 }
 
-// element strips pointers, lists and maps off a type.
+// element returns the type inside pointers, lists and maps.
 func element(t reflect.Type) reflect.Type {
 	for !decodesItself(t) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		t = t.Elem()
@@ -59,8 +59,8 @@ func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) && t.Kind() != reflect.Pointer
 }
 
-// locate finds the values that a type cannot take, and says where they are; the decoder gives up at the first one, and does
-// not say where a quantity or a time is that it cannot read.
+// locate returns an error with the path for each value that does not fit the type. The decoder stops at the first one, and gives no path
+// for an invalid quantity or time.
 func locate(t reflect.Type, value []byte) []string { return locateAt(t, value, "") }
 
 func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
@@ -103,15 +103,15 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
 	}
 	if err != nil {
-		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // of the object as a whole
+		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // for the object as a whole
 	}
 	return problems
 }
 
-// spoken is a type that decodes itself and says what it takes.
-type spoken interface{ Wanted() string }
+// selfDescribing is a type that decodes itself and describes the values that it accepts.
+type selfDescribing interface{ Wanted() string }
 
-// wanted is what a type takes, in words.
+// wanted describes the values that a type accepts.
 func wanted(t reflect.Type) string {
 	switch t {
 	case quantityType:
@@ -125,7 +125,7 @@ func wanted(t reflect.Type) string {
 	case reflect.TypeFor[[]byte]():
 		return "a text in base64"
 	}
-	if own, is := reflect.New(t).Interface().(spoken); is {
+	if own, is := reflect.New(t).Interface().(selfDescribing); is {
 		return own.Wanted()
 	}
 	switch {
@@ -142,14 +142,14 @@ func wanted(t reflect.Type) string {
 
 func isWhole(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
 
-// misfit says that a value does not fit, in the words of the type and never in those of the decoder.
+// misfit returns an error for a value of the wrong type. It never has the words of the decoder.
 func misfit(t reflect.Type, value []byte, path string, err error) string {
 	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shown(value))
 	whole := t
 	if t == reflect.TypeFor[intstr.IntOrString]() {
 		whole = reflect.TypeFor[int32]()
 	}
-	// From 1e21 on, YAML's whole numbers come with an exponent.
+	// YAML decoders write whole numbers from 1e21 with an exponent.
 	if number, ok := new(big.Float).SetString(string(value)); ok && isWhole(whole) {
 		least, most := limits(whole)
 		switch {
@@ -160,7 +160,7 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 		}
 	}
 	is, wanted := jsonType(value), wanted(t)
-	if isText := is == "a string" || is == "a number"; wanted == "" || decodesItself(t) && isText && saysItself(t, err) {
+	if isText := is == "a string" || is == "a number"; wanted == "" || decodesItself(t) && isText && explainsErrors(t, err) {
 		return problem + err.Error()
 	}
 	problem += is + " where " + wanted + " is wanted"
@@ -174,12 +174,12 @@ func misfit(t reflect.Type, value []byte, path string, err error) string {
 	return problem
 }
 
-// saysItself reports whether a type's own error of a text or number says what is wrong with it: not those of Go's packages.
-func saysItself(t reflect.Type, err error) bool {
+// explainsErrors reports whether the type's own error for a string or number describes the problem. The errors of Go's packages do not.
+func explainsErrors(t reflect.Type, err error) bool {
 	return t == quantityType || t.PkgPath() != reflect.TypeFor[metav1.Time]().PkgPath() && !errors.As(err, new(*json.UnmarshalTypeError))
 }
 
-// shown is a value of JSON as an error shows it.
+// shown returns a JSON value as an error shows it.
 func shown(value []byte) string {
 	if value[0] == '"' {
 		return words.ShortValues(string(value))
@@ -187,7 +187,7 @@ func shown(value []byte) string {
 	return words.Short(string(value), 100)
 }
 
-// limits returns the least and the most that a type of whole numbers holds.
+// limits returns the minimum and the maximum of an integer type.
 func limits(t reflect.Type) (least, most *big.Int) {
 	beyond := func(bits int) *big.Int { return new(big.Int).Lsh(big.NewInt(1), uint(bits)) }
 	least, most = new(big.Int), beyond(t.Bits())
@@ -200,11 +200,11 @@ func limits(t reflect.Type) (least, most *big.Int) {
 
 var indices = regexp.MustCompile(`\[[^\]]*\]`)
 
-// suggestions are the proposals of suggestField by type and path: the objects of a dump have the same unknown fields again and again.
+// suggestions caches the results of suggestField by type and path: the objects of a dump repeat the same unknown fields.
 var suggestions sync.Map
 
-// suggestField proposes the known field that an unknown one was meant to be: a neighbour that is spelled nearly alike, or one
-// of the same name a level further up or down; "" if there is none.
+// suggestField returns the known field that the user probably meant by an unknown one: a sibling with a similar name, or a field of the
+// same name one level up or down. It returns "" if there is none.
 func suggestField(root reflect.Type, path string) string {
 	type field struct {
 		root reflect.Type
@@ -222,10 +222,10 @@ func suggestField(root reflect.Type, path string) string {
 // place is a place in a type.
 type place struct {
 	path string
-	typ  reflect.Type // what stands there, or in the lists there
+	typ  reflect.Type // the type there, or the element type of lists
 }
 
-// of is the place of a field.
+// of returns the place of a field.
 func (p place) of(f jsonField) place {
 	return place{strings.TrimPrefix(p.path+"."+f.name, "."), element(f.typ)}
 }
@@ -240,7 +240,7 @@ func (p place) find(name string) (place, bool) {
 	return place{}, false
 }
 
-// inside is the place of the fields of a field, which is a list or not.
+// inside returns the place of the fields inside a field, which may be a list.
 func (p place) inside(f jsonField) place {
 	in := p.of(f)
 	if f.typ.Kind() == reflect.Slice {
@@ -249,7 +249,7 @@ func (p place) inside(f jsonField) place {
 	return in
 }
 
-// meant is the field that suggestField proposes.
+// meant computes the result of suggestField.
 func meant(root reflect.Type, path []string) string {
 	above := []place{{"", root}}
 	for _, name := range path[:len(path)-1] {
@@ -276,16 +276,16 @@ func meant(root reflect.Type, path []string) string {
 		}
 	}
 	if len(found) != 1 {
-		return "" // none, or anybody's guess
+		return "" // none, or ambiguous
 	}
 	return found[0]
 }
 
-// A template and its spec are one level: whoever misses a field of a Deployment's spec in that of its pods, or the other way round, is one
-// level off.
+// isTemplate reports whether the place is a pod template. A template and its spec count as one level, so that a field of a Deployment's
+// spec is one level from the spec of its pods.
 func isTemplate(p place) bool { return strings.HasSuffix(p.path, "emplate") }
 
-// upFrom returns the level above the last of the places, each of which is in the one before.
+// upFrom returns the level above the last place. Each place is inside the one before it.
 func upFrom(above []place) []place {
 	if len(above) < 2 {
 		return nil
@@ -297,10 +297,10 @@ func upFrom(above []place) []place {
 	return up
 }
 
-// rarelyMeant are fields inside which nobody misses a field.
+// rarelyMeant lists fields that suggestField does not search: users rarely mean a field inside them.
 var rarelyMeant = map[string]bool{"status": true, "initContainers": true, "ephemeralContainers": true}
 
-// downFrom returns the level below a place.
+// downFrom returns the places one level below a place.
 func downFrom(here place) []place {
 	var down []place
 	for _, f := range fieldsOf(here.typ) {
@@ -316,11 +316,11 @@ func downFrom(here place) []place {
 	return down
 }
 
-// DidYouMean proposes, as the end of an error, the known name that is spelled most like the word: `; did you mean "name"?`. It
-// is empty if none is near; the first of several wins.
+// DidYouMean returns the end of an error that suggests the known name most similar to the word: `; did you mean "name"?`. It returns "" if
+// no name is similar; the first of several wins.
 func DidYouMean(word string, names []string) string { return didYouMean(nearest(word, names)) }
 
-// nearest returns the name that is spelled most like the word, or "" if none is near. The first of several wins.
+// nearest returns the name most similar to the word, or "" if no name is similar. The first of several wins.
 func nearest(word string, names []string) string {
 	best, distance := "", 3
 	for _, name := range names {

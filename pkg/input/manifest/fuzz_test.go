@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// FuzzDecode looks for input that makes the decoder panic, or gives an object that is not the same when decoded again.
+// FuzzDecode searches for input that makes the decoder panic, or that gives another object when it is encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, folder := range []string{"ok", "err"} {
 		entries, err := os.ReadDir("testdata/" + folder)
@@ -55,7 +55,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot checks that what was read from any input can be written as a snapshot, and read again.
+// FuzzSnapshot checks that the objects from any input can be written as a snapshot, and read again.
 func FuzzSnapshot(f *testing.F) {
 	data, err := os.ReadFile("testdata/ok/snapshot.yaml")
 	if err != nil {

@@ -9,11 +9,13 @@ import (
 	"unicode"
 )
 
-// Invisible reports whether a page of text should not have the character: some drive terminals, or turn the direction of writing.
+// Invisible reports whether the character must not appear in text: some invisible characters control terminals, or change the direction of
+// writing.
 func Invisible(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// escape writes invisible characters as \uXXXX, which strings of JSON and of JavaScript take for the characters themselves: a YAML reader
-// refuses some and takes U+0085 for a line break. Line feeds and tabs are the layout's: those in strings are escaped already.
+// escape writes invisible characters as \uXXXX, which JSON and JavaScript read as the characters themselves. A YAML reader refuses some
+// invisible characters, and reads U+0085 as a line break. Line feeds and tabs stay, since they are layout: those in strings are already
+// escaped.
 func escape(data []byte) []byte {
 	if !bytes.ContainsFunc(data, Invisible) {
 		return data
@@ -29,7 +31,7 @@ func escape(data []byte) []byte {
 	return out.Bytes()
 }
 
-// Escaper escapes what is written, each piece of which has whole characters.
+// Escaper returns a writer that escapes what is written to w. Each write must consist of whole characters.
 func Escaper(w io.Writer) io.Writer { return escaper{w} }
 
 type escaper struct{ w io.Writer }
@@ -41,9 +43,9 @@ func (e escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// YAML libraries escape control characters, and write other invisible ones as they are. So what becomes YAML is marked as JSON: the code of
-// each such character stands between two control characters, and what the library makes of these is made an escape of the character
-// itself. A backslash that would read as the beginning of a mark is marked, too.
+// YAML libraries escape control characters, but write other invisible characters unchanged. So MarkInvisible replaces each such character
+// in the JSON by a mark: its code between two control characters. The library escapes the control characters, and EscapeMarked replaces
+// each escaped mark by an escape of the character itself. A backslash that would read as the beginning of a mark is marked, too.
 const (
 	markBegins = `\u0001`
 	markEnds   = `\u0002`
@@ -54,7 +56,7 @@ var (
 	marked   = regexp.MustCompile(`\\x01([0-9a-f]{4})\\x02`)
 )
 
-// MarkInvisible marks the invisible characters in JSON that becomes YAML.
+// MarkInvisible marks the invisible characters in JSON that will be converted to YAML.
 func MarkInvisible(json []byte) []byte {
 	return markable.ReplaceAllFunc(escape(json), func(found []byte) []byte {
 		switch string(found) {
@@ -71,5 +73,5 @@ func MarkInvisible(json []byte) []byte {
 	})
 }
 
-// EscapeMarked makes escapes of the marks in YAML.
+// EscapeMarked replaces the marks in YAML by escapes.
 func EscapeMarked(yaml []byte) []byte { return marked.ReplaceAll(yaml, []byte(`\u$1`)) }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// No YAML that is made from marked JSON holds an invisible character, and it holds the same text.
+// YAML from marked JSON has no invisible characters, and the same text.
 func TestEscapeMarked(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain":                          "plain\n",

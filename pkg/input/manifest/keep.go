@@ -6,10 +6,11 @@ import (
 	"io"
 )
 
-// kept is a pipe that is read, of which the text is kept, in case it has to be read again: a twentieth of a dump's size, compressed.
+// kept is a pipe that stores the text read so far, in case it has to be read again. The text is compressed, to about a twentieth for a
+// dump.
 type kept struct {
 	in     io.Reader
-	err    error // with which it ended
+	err    error // the error at which the pipe ended
 	text   bytes.Buffer
 	packer *flate.Writer
 	size   int
@@ -17,11 +18,11 @@ type kept struct {
 
 func keep(in io.Reader) *kept {
 	k := &kept{in: in}
-	k.packer, _ = flate.NewWriter(&k.text, flate.BestSpeed) // a level that there is
+	k.packer, _ = flate.NewWriter(&k.text, flate.BestSpeed) // fails only for an invalid level
 	return k
 }
 
-// Read reads no more than a file may have.
+// Read reads from the pipe, but no more than the maximum size of a file.
 func (k *kept) Read(p []byte) (int, error) {
 	switch {
 	case k.err != nil:
@@ -30,14 +31,15 @@ func (k *kept) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := k.in.Read(p[:min(len(p), maxJSON-k.size)])
-	_, _ = k.packer.Write(p[:n]) // into memory
+	_, _ = k.packer.Write(p[:n]) // writes to memory cannot fail
 	k.size, k.err = k.size+n, err
 	return n, err
 }
 
-// again returns the whole text, what was not read of it included. Nothing more is read of the pipe before that is.
+// again returns a reader of the whole text from the beginning, including the part of the pipe that is not read yet. Do not read from the
+// pipe itself any more.
 func (k *kept) again() io.Reader {
-	_ = k.packer.Close() // into memory
+	_ = k.packer.Close() // writes to memory cannot fail
 	rest := k.in
 	if k.err != nil {
 		rest = ended{k.err}

@@ -11,10 +11,10 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// Lines knows on which line of a document its fields stand.
+// Lines finds the lines of a document's fields.
 type Lines struct{ root yamlv3.Node }
 
-// NewLines reads a document of YAML, or of JSON, which is YAML. Of one that cannot be read every place is the first line.
+// NewLines reads a YAML document; JSON is YAML, too. If the document does not parse, every place is on its first line.
 func NewLines(data []byte) *Lines {
 	var l Lines
 	if yamlv3.Unmarshal(data, &l.root) != nil || len(l.root.Content) == 0 {
@@ -23,7 +23,7 @@ func NewLines(data []byte) *Lines {
 	return &l
 }
 
-// DocumentLines reads the documents of a text, empty ones left out. Their lines are those of the whole.
+// DocumentLines reads the documents of a text, except empty ones. The lines count from the beginning of the text.
 func DocumentLines(data []byte) (all []*Lines) {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
 	for {
@@ -37,14 +37,14 @@ func DocumentLines(data []byte) (all []*Lines) {
 	}
 }
 
-// Of returns the line, from 1, of a place in the document, given by names of fields and positions in lists. Of a place that is not
-// there it is the line of what is nearest above.
+// Of returns the line, from 1, of a place in the document. The path consists of names of fields and positions in lists. If the place does
+// not exist, Of returns the line of the nearest place above it.
 func (l *Lines) Of(path ...any) int {
 	_, line := l.find(path)
 	return line
 }
 
-// Below returns the lines of a place in the document and of all that is in it, by the LinePath from there.
+// Below returns the lines of a place in the document and of everything inside it, by the LinePath relative to the place.
 func (l *Lines) Below(path ...any) map[string]int {
 	lines := map[string]int{}
 	var add func(node *yamlv3.Node, line int, path []any)
@@ -70,12 +70,12 @@ func (l *Lines) Below(path ...any) map[string]int {
 	return lines
 }
 
-// LinePath is a place as text: names of fields and positions in lists.
+// LinePath returns a path of names of fields and positions in lists as text.
 func LinePath(path ...any) string { return fmt.Sprintf("%q", path) }
 
 var step = regexp.MustCompile(`\w+|\[[^\]]*\]`)
 
-// PathOf splits a place such as steps[0].expect, as errors name it, into names of fields and positions in lists.
+// PathOf splits a path as in errors, such as steps[0].expect, into names of fields and positions in lists.
 func PathOf(place string) (path []any) {
 	for _, of := range step.FindAllString(place, -1) {
 		key := strings.Trim(of, "[]")
@@ -88,7 +88,7 @@ func PathOf(place string) (path []any) {
 	return path
 }
 
-// find returns what is at a place, and its line; nil where it is not there.
+// find returns the node at a place and its line. The node is nil if the place does not exist.
 func (l *Lines) find(path []any) (*yamlv3.Node, int) {
 	if len(l.root.Content) == 0 {
 		return nil, 1

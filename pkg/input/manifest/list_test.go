@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The items of a list of one kind, as an API server writes it, do not say what they are: it is the list's version and kind without "List".
-// Where they do say it, that counts.
+// The items of a list of one kind, as an API server writes it, have no apiVersion and kind: they are the list's version, and its kind
+// without "List". Where they do say it, that counts.
 func TestItemsOfATypedList(t *testing.T) {
 	const list = `{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": [
   {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}},

@@ -205,7 +205,7 @@ func TestDumpedPodStaysWhatItWas(t *testing.T) {
 	}
 }
 
-// A ControllerRevision is what a StatefulSet or a DaemonSet was before; nothing of it may be lost.
+// A ControllerRevision holds an earlier version of a StatefulSet or a DaemonSet; no part of it may be lost.
 func TestControllerRevisionKeepsItsData(t *testing.T) {
 	const data = `{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"image":"nginx","name":"c"}]}}}}`
 	revision := object[*appsv1.ControllerRevision](t, `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "db-1"}, "revision": 3, "data": `+data+`}`)

@@ -11,16 +11,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxQuantity is how many characters of a quantity are read.
+// maxQuantity is the maximum number of characters of a quantity.
 const maxQuantity = 50
 
-// astronomic finds exponents with which resource.ParseQuantity computes powers of ten for minutes or years. Those that it can
-// do it cuts down to 2⁶³-1, with which the scheduler's thousandths overflow.
+// astronomic matches exponents for which resource.ParseQuantity would compute powers of ten for minutes or years. Where it can compute
+// them, it cuts them to 2⁶³-1, which overflows in the scheduler's thousandths.
 var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
 var errAstronomic = errors.New("is more, or less, than can be counted; give a quantity such as 500m, 2 or 4Gi")
 
-// checkQuantities returns what is wrong with an object in which there is a quantity that would take forever to parse.
+// checkQuantities returns the problems of an object with quantities that would take forever to parse.
 func checkQuantities(t reflect.Type, object []byte) []string {
 	if !mayBeAstronomic(object) {
 		return nil
@@ -28,7 +28,7 @@ func checkQuantities(t reflect.Type, object []byte) []string {
 	if found := locate(t, object); len(found) > 0 {
 		return found
 	}
-	// The decoder parses both values of a field that is there twice, of which locate has seen the second.
+	// The decoder parses both values of a duplicate field, but locate has seen only the second.
 	strict, err := kjson.UnmarshalStrict(object, new(any))
 	if err != nil {
 		return []string{err.Error()}
@@ -36,10 +36,10 @@ func checkQuantities(t reflect.Type, object []byte) []string {
 	return strictProblems(t, strict)
 }
 
-// checkQuantity refuses a quantity, as it stands in JSON, that would take forever to parse.
+// checkQuantity returns an error for a JSON quantity that would take forever to parse.
 func checkQuantity(value []byte) error {
 	var text string
-	if json.Unmarshal(value, &text) == nil { // without quotes and escape sequences
+	if json.Unmarshal(value, &text) == nil { // removes quotes and escape sequences
 		value = []byte(text)
 	}
 	if len(value) > maxQuantity || astronomic.Match(value) {
@@ -50,9 +50,9 @@ func checkQuantity(value []byte) error {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// mayBeAstronomic reports whether a string or number somewhere in the JSON ends in a large exponent or has very many digits, or
-// may do so behind an escape sequence. It takes a hundredth of the time that decoding takes: of three digits in a row, one is at every
-// third place.
+// mayBeAstronomic reports whether a string or number in the JSON ends in a large exponent, has very many digits, or may do so after an
+// escape sequence. It takes a hundredth of the time of decoding, because it looks only at every third character: one of three digits in a
+// row is there.
 func mayBeAstronomic(object []byte) bool {
 	for i := 2; i < len(object); i += 3 {
 		if !isDigit(object[i]) {

@@ -17,35 +17,35 @@ import (
 // Stdin is the path that stands for the standard input.
 const Stdin = "-"
 
-// extensions are those of the files that are read from a folder.
+// extensions lists the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// Read reads files, folders, patterns and the standard input ("-") in the order given; what is read twice counts once. A folder
-// is read with all its folders, in the order of the names; only *.yaml, *.yml and *.json are, and nothing whose name begins
-// with a dot. A file that is named must hold an object; those of a folder or a pattern may be empty, but not all of them. The
-// error has one line for each problem.
+// Read reads files, folders, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. Read descends
+// into the subfolders of a folder, in the order of the names. There it reads only *.yaml, *.yml and *.json, and skips names that begin with
+// a dot. A named file must hold an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for
+// each problem.
 func Read(stdin io.Reader, paths ...string) (*Set, error) {
 	return ReadFS(nil, stdin, paths...)
 }
 
-// ReadFS is Read on a file system other than the machine's own; nil is the machine's own.
+// ReadFS is Read on another file system than the machine's; nil is the machine's.
 func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	return ReadWithin(context.Background(), nil, fsys, stdin, paths...)
 }
 
-// TooManyError says that there are more objects of a kind than are read.
+// TooManyError means that there are too many objects of a kind.
 type TooManyError struct {
 	Kind string
 	Most int
 }
 
-// Error names the kind, and how many are read.
+// Error names the kind and its maximum.
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("more than %d objects of kind %s", e.Most, e.Kind)
 }
 
-// ReadWithin is ReadFS until the context ends, whose cause is then the error, and until there are more objects of a kind than the most that
-// is given for it: then the error is a TooManyError.
+// ReadWithin is ReadFS with limits. If the context ends, ReadWithin stops and returns the context's cause. If there are more objects of a
+// kind than its entry in most, it stops and returns a TooManyError.
 func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	tree := tree{fsys}
 	c := newCollection(ctx, most)
@@ -82,7 +82,7 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 	return c.result()
 }
 
-// decodeFile adds what one file holds and returns the number of its documents.
+// decodeFile adds the content of one file and returns the number of its documents.
 func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
 	if f := t.openAgain(file); f != nil {
 		defer f.Close()
@@ -115,7 +115,7 @@ func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
 	return c.decodeWhole(file, data)
 }
 
-// openAgain opens a file that can be opened again, and is not too large; nil if it is none.
+// openAgain opens a file if it can be opened a second time and is not too large. Otherwise it returns nil.
 func (t tree) openAgain(file string) fs.File {
 	if file == Stdin {
 		return nil
@@ -130,12 +130,12 @@ func (t tree) openAgain(file string) fs.File {
 	return f
 }
 
-// Files returns the files that Read would read of a file, a folder or a pattern, in their order, whatever they hold.
+// Files returns the files that Read would read for a file, a folder or a pattern, in order, regardless of their content.
 func Files(fsys fs.FS, path string) ([]string, error) {
 	return tree{fsys}.filesAt(path)
 }
 
-// filesAt returns the files that a path stands for.
+// filesAt returns the files of a path.
 func (t tree) filesAt(path string) ([]string, error) {
 	if path == Stdin {
 		return []string{path}, nil
@@ -181,7 +181,7 @@ func (t tree) filesIn(folder string) ([]string, error) {
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
 		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
-			if info, err := t.stat(path); err == nil && !info.IsDir() { // through a link
+			if info, err := t.stat(path); err == nil && !info.IsDir() { // stat follows a link
 				if err := Regular(path, info); err != nil {
 					return err
 				}
@@ -199,7 +199,7 @@ func (t tree) filesIn(folder string) ([]string, error) {
 	return files, nil
 }
 
-// Regular refuses what a folder or a pattern brings that is no regular file: a pipe into which nobody writes would be waited for, and
+// Regular returns an error for a file of a folder or a pattern that is not a regular file: reading a pipe without a writer would block, and
 // a device need not end.
 func Regular(path string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
@@ -222,7 +222,7 @@ func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	return data, nil
 }
 
-// start opens a file, and returns its size; 0 of one that is no regular file.
+// start opens a file and returns its size, which is 0 if it is not a regular file.
 func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, err error) {
 	if file == Stdin {
 		return io.NopCloser(stdin), 0, nil
@@ -239,7 +239,7 @@ func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, e
 	return f, int(min(info.Size(), maxJSON+1)), nil
 }
 
-// unread says why a file could not be read.
+// unread returns the error for a file that could not be read.
 func unread(file string, err error) error {
 	if errors.Is(err, errTooLarge) {
 		return tooLarge(file)
@@ -249,8 +249,8 @@ func unread(file string, err error) error {
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads all that there is, about as many bytes as the size says, unless that is more than a file may have that begins
-// so: then it reads no more than its beginning, or than what it may have.
+// readAll reads the whole input; size is its approximate size. The beginning of the input determines the maximum size. If the input is
+// larger, readAll reads no more than the beginning or the maximum.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	beginning := bufio.NewReader(in)
 	first, err := beginning.Peek(beginning.Size())
@@ -265,7 +265,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 		limit = min(limit, maxYAML)
 	}
 	var data bytes.Buffer
-	data.Grow(size + bytes.MinRead) // with it to spare, the buffer does not grow again at the end
+	data.Grow(size + bytes.MinRead) // with spare room, so that the buffer does not grow at the end
 	if _, err := data.ReadFrom(io.LimitReader(beginning, int64(limit)+1)); err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// reason is what the operating system says, without the path that stands before it anyway.
+// reason returns the operating system's error without the path, which precedes it anyway.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -284,8 +284,8 @@ func reason(err error) error {
 	return err
 }
 
-// ReadFile returns the content of one file that is not too large, of a file system; nil is the machine's own. The standard input
-// is a file, too, if one is given.
+// ReadFile returns the content of one file of a file system, if the file is not too large; nil is the machine's file system. If stdin is
+// not nil, "-" is a file, too.
 func ReadFile(fsys fs.FS, stdin io.Reader, file string) ([]byte, error) {
 	if stdin == nil && file == Stdin {
 		return nil, errors.New("- is the standard input, which is not read here; name a file")
@@ -293,7 +293,7 @@ func ReadFile(fsys fs.FS, stdin io.Reader, file string) ([]byte, error) {
 	return tree{fsys}.read(stdin, file)
 }
 
-// tree is a file system; without one, the machine's own, which has absolute paths and paths that go up.
+// tree is a file system. Without fsys it is the machine's, where paths may be absolute or contain "..".
 type tree struct{ fsys fs.FS }
 
 func (t tree) stat(path string) (fs.FileInfo, error) {

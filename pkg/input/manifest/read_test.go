@@ -89,7 +89,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// The files are holes, of which the beginning is read; reading all of them would take seconds.
+// The files are sparse, and only their beginnings are read; reading all of them would take seconds.
 func TestLargeFilesAreNotRead(t *testing.T) {
 	const tooLarge = ": too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"
 	for _, test := range []struct {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// siblings lets the pods of one owner, which a dump repeats from pod to pod, share what is equal in them. It is safe for concurrent use;
-// objects that have been read are never changed.
+// siblings lets the pods of one owner share their equal parts, which a dump repeats in each pod. It is safe for concurrent use, because
+// objects are never changed after they were read.
 type siblings struct{ eldest sync.Map } // the first pod seen, by the UID of its owner
 
 // share lets the pod share with its sibling.
@@ -23,7 +23,7 @@ func (s *siblings) share(pod *v1.Pod) {
 	}
 }
 
-// share replaces the parts of a value that are equal in another one by those.
+// share replaces the parts of one value that are equal to parts of the other by the other's parts.
 func share(from, to reflect.Value) {
 	if !to.CanSet() {
 		return
@@ -44,7 +44,7 @@ func share(from, to reflect.Value) {
 		}
 	case reflect.Slice:
 		if to.Len() > 0 && reflect.DeepEqual(from.Interface(), to.Interface()) {
-			to.Set(from.Slice3(0, from.Len(), from.Len())) // whoever appends gets a list of his own
+			to.Set(from.Slice3(0, from.Len(), from.Len())) // an append to it copies the list
 			return
 		}
 		for i := range min(from.Len(), to.Len()) {

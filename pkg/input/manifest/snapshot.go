@@ -26,10 +26,10 @@ type snapshot struct {
 	Namespaces      []*v1.Namespace               `json:"namespaces"`
 }
 
-// WriteSnapshot writes the state as JSON that kube-scheduler-simulator imports and Decode reads. The format has no place for
-// workloads, services, budgets and CSINodes. UIDs and resource versions are left out, since the import refuses them, and so are
-// owners, since a pod whose owner is missing would be collected as garbage. schedulerConfig is a KubeSchedulerConfiguration,
-// JSON or YAML, or nil. The order is that of the state.
+// WriteSnapshot writes the state as JSON that kube-scheduler-simulator imports and Decode reads. The format has no place for workloads,
+// services, budgets and CSINodes. It leaves out UIDs and resource versions, which the import refuses, and owners, since the garbage
+// collector would delete a pod with a missing owner. schedulerConfig is a KubeSchedulerConfiguration, JSON or YAML, or nil. Objects are in
+// the order of the state.
 func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) error {
 	s := snapshot{
 		Pods:            portable(state.Pods),
@@ -61,7 +61,7 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 	return encoder.Encode(s)
 }
 
-// WritePods writes the state's pods as a YAML document each, as portable as in a snapshot.
+// WritePods writes each pod of the state as a YAML document, without the same fields as in a snapshot.
 func WritePods(w io.Writer, state *cluster.State) error {
 	for _, pod := range portable(state.Pods) {
 		pod.APIVersion, pod.Kind = "v1", "Pod"
@@ -79,7 +79,7 @@ func WritePods(w io.Writer, state *cluster.State) error {
 	return nil
 }
 
-// portable copies the objects without what only one API server gives a meaning to.
+// portable returns copies of the objects without the fields that have a meaning only in one API server.
 func portable[T cluster.Object](objs []T) []T {
 	list := make([]T, 0, len(objs))
 	for _, obj := range objs {

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxYAML is how many bytes of YAML a file may have, and how many a document may have once its aliases are expanded. JSON is
-// parsed many times faster, and the dump of a large cluster is some hundred megabytes of it.
+// maxYAML is the maximum number of bytes of a YAML file, and of a document after its aliases are expanded. JSON is parsed many times
+// faster, and the dump of a large cluster has some hundred megabytes of it.
 const (
 	maxYAML = 64 << 20
 	maxJSON = 1 << 30
@@ -27,7 +27,7 @@ const (
 // document is one document of a file.
 type document struct {
 	text   []byte // as written
-	json   []byte // the same as JSON
+	json   []byte // the document as JSON
 	source Source
 }
 
@@ -55,7 +55,7 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
-// Head returns the apiVersion and the kind of the first document; "" for what cannot be read.
+// Head returns the apiVersion and the kind of the first document, or "" if it does not parse.
 func Head(data []byte) (apiVersion, kind string) {
 	for _, c := range chunks(withoutMarks(data)) {
 		documents, problems := c.documents()
@@ -90,10 +90,10 @@ func checkBytes(file string, data []byte) error {
 	return nil
 }
 
-// byteOrderMark may stand at the beginning of a file in UTF-8.
+// byteOrderMark is an optional mark at the beginning of a UTF-8 file.
 const byteOrderMark = "\ufeff"
 
-// withoutMarks drops the byte order mark at the beginning of the file and, where files were put together, of further lines.
+// withoutMarks removes the byte order marks at the beginning of the file and, if it was concatenated from several files, of later lines.
 func withoutMarks(data []byte) []byte {
 	mark := []byte(byteOrderMark)
 	data = bytes.TrimPrefix(data, mark)
@@ -103,7 +103,7 @@ func withoutMarks(data []byte) []byte {
 	return bytes.ReplaceAll(data, append([]byte("\n"), mark...), []byte("\n"))
 }
 
-// maxSize is how many bytes a file may have that begins so.
+// maxSize returns the maximum size of a file with this beginning.
 func maxSize(beginning []byte) int {
 	if isJSON(bytes.TrimPrefix(beginning, []byte(byteOrderMark))) {
 		return maxJSON
@@ -126,7 +126,7 @@ func isJSON(text []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
-// IsJSON reports whether the text is JSON throughout: objects, one after the other.
+// IsJSON reports whether the whole text is JSON: objects, one after the other.
 func IsJSON(text []byte) bool {
 	if !isJSON(text) {
 		return false
@@ -147,11 +147,11 @@ func tooLarge(file string) error {
 // chunk is the text between two document markers.
 type chunk struct {
 	text []byte
-	line int // on which it begins, from 1
+	line int // the first line of the chunk, from 1
 }
 
-// chunks cuts at the lines that begin with the markers "---" and "...". YAML allows neither at the beginning of a line inside a
-// document. What follows "---" on its line belongs to the next document.
+// chunks splits the text at the lines that begin with the markers "---" and "...". YAML allows neither at the beginning of a line inside a
+// document. The rest of a line after "---" belongs to the next document.
 func chunks(data []byte) []chunk {
 	var list []chunk
 	begin, beginLine, line := 0, 1, 1
@@ -176,8 +176,8 @@ func marker(line []byte) bool {
 	return len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0
 }
 
-// documents returns what is in the chunk: nothing, one YAML document, or JSON values one after the other. Problems say on
-// which line they are, if they know.
+// documents returns the documents in the chunk: none, one YAML document, or JSON values one after the other. Problems have their line if it
+// is known.
 func (c chunk) documents() (documents []document, problems []string) {
 	text := c.text
 	if blank(text) {
@@ -199,7 +199,7 @@ func (c chunk) documents() (documents []document, problems []string) {
 	case len(problems) == 0:
 		return []document{{text, converted, Source{Line: c.line + leadingLines(text)}}}, nil
 	case strings.Contains(problems[0], "invalid map key"):
-		// Braces around something are a mapping whose key is a mapping, which YAML allows and JSON does not.
+		// Double braces are a mapping with a mapping as its key, which YAML allows and JSON does not.
 		return nil, []string{fmt.Sprintf("line %d: not valid YAML, but perhaps a template; render it first, as helm template does", c.line+leadingLines(text))}
 	case jsonProblem != "":
 		return nil, []string{jsonProblem}
@@ -220,7 +220,7 @@ func blank(text []byte) bool {
 	return true
 }
 
-// leadingLines counts the lines before the first that has content.
+// leadingLines counts the lines before the first one with content.
 func leadingLines(text []byte) int {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -263,7 +263,7 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 	}
 	converted, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && bytes.Contains(text, []byte("<<")) {
-		// Strictly read, a key that overrides one from a merge ("<<") counts as set twice.
+		// The strict parser also reports a key that overrides one from a merge ("<<") as set twice.
 		if err = setTwice(text); err == nil {
 			converted, err = yaml.YAMLToJSON(text)
 		}
@@ -274,8 +274,8 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 	return converted, nil
 }
 
-// setTwice finds the keys that a mapping itself has more than once, each once, whatever it merges. The next version of the parser knows the difference,
-// too, but compares each key with each.
+// setTwice returns an error for keys that a mapping itself has more than once. It ignores merged keys. The next version of the parser makes
+// this distinction, too, but takes quadratic time.
 func setTwice(text []byte) error {
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
@@ -306,7 +306,8 @@ func setTwice(text []byte) error {
 	return nil
 }
 
-// notJSON finds what YAML has and JSON has not, of which the conversion does not say where it stands; nil if there is nothing.
+// notJSON returns an error, with its line, for values that YAML has and JSON has not, or nil if there are none. The conversion's own error
+// has no line.
 func notJSON(text []byte) error {
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil {
@@ -330,14 +331,13 @@ func notJSON(text []byte) error {
 	return find(&document)
 }
 
-// checkAliases refuses a document that grows beyond all bounds when its aliases are expanded, before they are. The parser
-// that expands them bounds the number of values that come from aliases but not their length: a thousand aliases of a string of
-// one megabyte pass.
+// checkAliases returns an error for a document that would become too large when its aliases are expanded. The parser that expands them
+// bounds the number of values from aliases but not their length: a thousand aliases of a one-megabyte string pass.
 func checkAliases(text []byte) error {
 	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
 		return nil
 	}
-	var document yamlv3.Node // in which an alias is a pointer
+	var document yamlv3.Node // here an alias is a pointer
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
 		return err
 	}
@@ -347,8 +347,8 @@ func checkAliases(text []byte) error {
 	return nil
 }
 
-// expandedSize estimates the bytes that a document has as JSON, up to more than it may have. The sizes of what has an anchor are
-// kept. An anchor inside itself, which the parser refuses, counts as nothing.
+// expandedSize estimates the size of a document as JSON, and stops when it exceeds the maximum. It caches the sizes of nodes with an
+// anchor. An anchor inside itself, which the parser refuses, counts as 0.
 func expandedSize(node *yamlv3.Node, known map[*yamlv3.Node]int) int {
 	if node.Kind == yamlv3.AliasNode {
 		return expandedSize(node.Alias, known)
@@ -371,7 +371,7 @@ func expandedSize(node *yamlv3.Node, known map[*yamlv3.Node]int) int {
 
 var yamlLine = regexp.MustCompile(`^\s*(?:yaml: )?(?:line (\d+): )?`)
 
-// yamlProblems puts the parser's message into one line for each problem, with the line of the file rather than of the document.
+// yamlProblems splits the parser's message into one line for each problem, with the line in the file rather than in the document.
 func yamlProblems(err error, line int) []string {
 	messages := []string{err.Error()}
 	var several2 *yamlv2.TypeError
@@ -385,7 +385,7 @@ func yamlProblems(err error, line int) []string {
 	problems := make([]string, 0, len(messages))
 	for _, message := range messages {
 		match := yamlLine.FindStringSubmatch(message)
-		at := line // what has no line concerns the document as a whole, or its first line
+		at := line // a problem without a line concerns the whole document, or its first line
 		if n, err := strconv.Atoi(match[1]); err == nil {
 			at += n - 1
 		}

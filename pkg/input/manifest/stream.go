@@ -16,9 +16,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// decodeList decodes a file that is one List in JSON, as kubectl writes the dump of a cluster, item by item as they are read, so that its
-// text is never held as a whole. It reports whether it is one. A List with anything wrong in it that does not concern one item is none
-// either: whoever reads it as a whole knows what to say.
+// decodeList decodes a file that is a single List in JSON, as kubectl writes a dump. It decodes item by item while it reads, so that the
+// whole text is never in memory. It reports whether the file is such a List. It also returns false for a List with a problem outside of its
+// items: decoding the whole file then gives a better error.
 func (c *collection) decodeList(file string, in io.Reader) bool {
 	l := list{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
 	if !l.read(in, l.decodeItems) {
@@ -32,7 +32,7 @@ func (c *collection) decodeList(file string, in io.Reader) bool {
 	return true
 }
 
-// ListHead returns the apiVersion and the kind of a file that is one List in JSON; "" for any other. Nothing of its items is kept.
+// ListHead returns the apiVersion and the kind of a file that is a single List in JSON, and "" for any other file. It stores no items.
 func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 	f := tree{fsys}.openAgain(file)
 	if f == nil {
@@ -54,11 +54,11 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 	return l.header.APIVersion, l.header.Kind
 }
 
-// list is a List under way.
+// list is a List while it is read.
 type list struct {
 	in      *collection
-	item                               // without its members
-	fields  map[string]json.RawMessage // the same, as read so far
+	item                               // the List without its members
+	fields  map[string]json.RawMessage // its fields read so far
 	members []*member
 }
 
@@ -68,10 +68,10 @@ type member struct {
 	outcomes []outcome
 }
 
-// begin skips what stands before the object.
+// begin skips everything before the object.
 func (l *list) begin(text *bufio.Reader) bool {
 	if mark, _ := text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = text.Discard(len(mark)) // which is there
+		_, _ = text.Discard(len(mark)) // cannot fail: the mark was peeked
 	}
 	for {
 		switch next, err := text.ReadByte(); {
@@ -85,13 +85,13 @@ func (l *list) begin(text *bufio.Reader) bool {
 	}
 }
 
-// read reads the file, and reports whether it is a List. The items are read by the function.
+// read reads the file, and reports whether it is a List. It calls the function to read the items.
 func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	text := bufio.NewReader(in)
 	if !l.begin(text) {
 		return false
 	}
-	decoder := jsontext.NewDecoder(text, jsontext.AllowDuplicateNames(true)) // of which whoever decodes an object complains
+	decoder := jsontext.NewDecoder(text, jsontext.AllowDuplicateNames(true)) // decoding the object reports them
 	_, _ = decoder.ReadToken()                                               // the brace
 	var readAs header                                                        // the items
 	for decoder.PeekKind() != jsontext.KindEndObject {
@@ -131,8 +131,8 @@ func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	return l.isList() && l.header.Kind == readAs.Kind && l.header.APIVersion == readAs.APIVersion
 }
 
-// isList reads the header, and reports whether it is that of a List. kubectl writes the kind after the items: until then it is taken for
-// the general List of API version v1 that kubectl makes.
+// isList reads the header, and reports whether it is a List's. kubectl writes the kind after the items; until then, isList assumes
+// kubectl's general List of API version v1.
 func (l *list) isList() bool {
 	fields := map[string]json.RawMessage{"apiVersion": json.RawMessage(`"v1"`), "kind": json.RawMessage(`"List"`)}
 	maps.Copy(fields, l.fields)
@@ -142,7 +142,7 @@ func (l *list) isList() bool {
 	return err == nil && l.readHeader() && strings.HasSuffix(l.header.Kind, "List")
 }
 
-// decodeItems reads the items while all cores decode them.
+// decodeItems reads the items, and decodes them on all cores at the same time.
 func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	read := make(chan *member)
 	var decoding sync.WaitGroup
@@ -171,7 +171,7 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	return true
 }
 
-// decode makes the member's objects, and drops its text.
+// decode decodes the member's objects, and drops its text.
 func (m *member) decode(family *siblings) {
 	if o, ok := m.item.decodeUnread(); ok {
 		m.outcomes = []outcome{o}

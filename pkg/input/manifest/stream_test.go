@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// How a file is read changes nothing of what is read of it.
+// The way in which a file is read does not affect the result.
 func TestListAsItIsRead(t *testing.T) {
 	const a, b = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
 	for _, test := range []struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Unmarshal decodes a file of exactly one document, YAML or JSON, into a struct that is no Kubernetes object. It is as strict as
-// Decode, and its errors are as Decode's: one line each, with the field, and a proposal where a field is unknown.
+// Unmarshal decodes a file of exactly one document, YAML or JSON, into a struct that is not a Kubernetes object. It is as strict as Decode.
+// Its errors are like those of Decode: one line each, with the field, and a suggestion for an unknown field.
 func Unmarshal(file string, data []byte, into any) error {
 	document, err := Document(file, data)
 	if err != nil {
@@ -39,7 +39,7 @@ func Unmarshal(file string, data []byte, into any) error {
 	return nil
 }
 
-// Document returns the object that is the one document of a file, YAML or JSON, as JSON.
+// Document returns the only document of a file, YAML or JSON, as JSON. It must be an object.
 func Document(file string, data []byte) ([]byte, error) {
 	document, err := ToJSON(file, data)
 	if err != nil {
@@ -55,7 +55,7 @@ func Document(file string, data []byte) ([]byte, error) {
 	}
 }
 
-// ToJSON returns the one document of a file, YAML or JSON, as JSON; null if nothing is in it.
+// ToJSON returns the only document of a file, YAML or JSON, as JSON, and null if the file is empty.
 func ToJSON(file string, data []byte) ([]byte, error) {
 	documents, errs := split(file, data)
 	switch {
@@ -69,8 +69,8 @@ func ToJSON(file string, data []byte) ([]byte, error) {
 	return documents[0].json, nil
 }
 
-// DecodeResource decodes a custom resource into a struct of its shape. A field that the struct does not have is a warning, since an API
-// server prunes what a CustomResourceDefinition does not know; a value of the wrong type is an error, a line for each.
+// DecodeResource decodes a custom resource into a struct with its fields. An unknown field is a warning, since an API server prunes fields
+// that a CustomResourceDefinition does not have. A value of the wrong type is an error, with one line for each.
 func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	t := reflect.TypeOf(into)
 	strict, err := kjson.UnmarshalStrict(data, into)
@@ -87,7 +87,8 @@ func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// Fits returns which values of a patch that is of the shape of the object, JSON, the object cannot take, a line for each.
+// Fits returns an error, with one line for each, for the values of a patch that have the wrong type for the object. The patch is JSON in
+// the shape of the object.
 func Fits(patch []byte, obj any) error {
 	var errs []error
 	for _, problem := range locate(reflect.TypeOf(obj), patch) {
@@ -96,7 +97,7 @@ func Fits(patch []byte, obj any) error {
 	return join(errs)
 }
 
-// Encode returns the object as JSON, with its apiVersion and kind, so that Decode reads it back.
+// Encode returns the object as JSON with its apiVersion and kind, so that Decode can read it.
 func Encode(obj cluster.Object) ([]byte, error) {
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
 	if err != nil {

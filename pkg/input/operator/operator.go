@@ -4,7 +4,7 @@
 //	manifest.Ignored ─ Operator.Expand ─▶ Expansion          (the objects as the operator writes them, and the origins of their rules)
 //	                 ─ Expand ──────────▶ []manifest.Object  (defaulted and validated by the API server's code, annotated)
 //
-// What an operator's documentation leaves open is an assumption, and reported as one.
+// Values that an operator's documentation leaves open are assumptions, and reported as such.
 package operator
 
 import (
@@ -31,7 +31,7 @@ type Operator struct {
 	Kinds []schema.GroupKind
 	// Misspelt maps wrong API groups in the operator's documentation to the right ones.
 	Misspelt map[string]string
-	// Install creates what exists without any resource: the workloads of the operator's own chart. Nil creates nothing.
+	// Install creates the objects that exist without any resource: the workloads of the operator's own chart. Nil creates nothing.
 	Install func() (*Expansion, error)
 	// Expand creates the objects of one resource. All contains all resources that were read, for references. The error lists everything
 	// that keeps the operator, or the API server before it, from creating them, one line each, without the resource's name.
@@ -63,16 +63,16 @@ func Name(i manifest.Ignored) string {
 // Expansion is what an operator creates for one resource.
 type Expansion struct {
 	Objects []Made
-	// Warnings describe, in a sentence each, what has no effect in the resource, or another effect than it seems.
+	// Warnings has a sentence for each part of the resource that has no effect, or another effect than expected.
 	Warnings []string
-	// Assumptions describe, in a sentence each, what is not published and was assumed.
+	// Assumptions has a sentence for each assumption about a value that is not published.
 	Assumptions []string
 }
 
 // Made is an object as the operator writes it, without what the API server adds.
 type Made struct {
 	cluster.Object
-	// Origins say where the rules of its pods come from.
+	// Origins lists where the rules of its pods come from.
 	Origins []Origin
 }
 
@@ -80,14 +80,14 @@ type Made struct {
 type Origin struct {
 	// Field is the path in the pod's spec: affinity.podAntiAffinity, nodeSelector.
 	Field string
-	// Level is who set the field, such as "operator default", "role servers" or "role group default".
+	// Level is the level that set the field, such as "operator default", "role servers" or "role group default".
 	Level string
 }
 
 // Dropped is the prefix of the level of a default rule that another setting removed: dropped by chart values.
 const Dropped = "dropped by "
 
-// OriginAnnotation is the prefix of the annotation on a workload that says which level set a field of its pods' spec:
+// OriginAnnotation is the prefix of the annotations on a workload for the levels that set fields of its pods' spec:
 // origin.faultline.dev/affinity.podAntiAffinity: operator default.
 const OriginAnnotation = "origin.faultline.dev/"
 
@@ -218,7 +218,7 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 	return errors.Join(problems...)
 }
 
-// create has the API server's code default and validate the object. Errors name the resource that it comes from.
+// create lets the API server's code default and validate the object. Errors name the resource that it comes from.
 func (m *Made) create(r *Resource) (manifest.Object, error) {
 	obj := m.annotated()
 	obj.SetAnnotations(with(obj.GetAnnotations(), OwnerAnnotation, r.String()))

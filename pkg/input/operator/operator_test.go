@@ -173,7 +173,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// The output contains what the operator wrote and no more, and is read back to the same pods.
+// The output contains exactly the operator's fields, and reading it gives the same pods.
 func TestWrite(t *testing.T) {
 	result, err := expandText(t, `{apiVersion: shop.example.com/v1, kind: Shop, metadata: {name: corner}, spec: {image: "shop:1"}}`)
 	if err != nil {

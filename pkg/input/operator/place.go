@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Check has the API server's code validate an object that an operator would create from a part of a resource. Errors refer to that part: a
-// field below from is reported below to, such as spec.affinity.podAntiAffinity below spec.targeting[*].pod_anti_affinity.
+// Check lets the API server's code validate an object that an operator would create from a part of a resource. Errors refer to that part:
+// they report a field below from as below to, such as spec.affinity.podAntiAffinity as spec.targeting[*].pod_anti_affinity.
 func Check(obj cluster.Object, from, to string) error {
 	data, err := manifest.Encode(obj)
 	if err != nil {

@@ -103,12 +103,12 @@ func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// written returns the object as in a file: without what the API server adds to every object, and without empty fields. Its JSON is edited
-// on the way.
+// written returns the object as in a file: without the fields that the API server adds to every object, and without empty fields. It
+// applies edit to the object's JSON.
 func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, error) {
 	obj = obj.DeepCopyObject().(cluster.Object)
 	if obj.GetResourceVersion() == "" {
-		obj.SetUID("") // it was made up
+		obj.SetUID("") // Faultline generated it
 	}
 	data, err := manifest.Encode(obj)
 	if err != nil {
@@ -123,7 +123,7 @@ func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, erro
 	return clean(fields).(map[string]any), nil
 }
 
-// saysNothing are fields that Go writes even if they are empty.
+// saysNothing lists fields that Go writes even if they are empty.
 var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
 
 // clean removes these fields everywhere, and gives numbers their types.

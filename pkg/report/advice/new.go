@@ -105,8 +105,8 @@ func (r *Report) best() *Candidate {
 			return c
 		}
 		better, worse := c.Against(&now.Candidate)
-		lost := slices.ContainsFunc(worse, func(in string) bool { return !strings.HasPrefix(in, "skew ") })
-		if c == now || len(better) > 0 && !lost {
+		loses := slices.ContainsFunc(worse, func(in string) bool { return !strings.HasPrefix(in, "skew ") })
+		if c == now || len(better) > 0 && !loses {
 			return c
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/words"
@@ -18,8 +19,8 @@ type writer struct {
 	report *Report
 }
 
-func (t *writer) everything() {
-	r := t.report
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	t.Linef(doc.Bold, "%s", r.Advice)
 	t.Linef(doc.Plain, "%s", r.about())
 	t.Space()
@@ -44,6 +45,7 @@ func (t *writer) everything() {
 	}
 	t.Space()
 	t.Header()
+	return &t.Doc
 }
 
 // about says what was tried.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -109,7 +110,7 @@ func (t *writer) stranded(shown []failed) {
 		if f.recovery == nil {
 			continue
 		}
-		for _, pods := range report.Group(f.recovery.Stranded, report.StrandedPod.Why) {
+		for _, pods := range report.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
 			lines := t.refusal(pods)
 			key := strings.Join(lines, "\n")
 			i, seen := position[key]
@@ -130,14 +131,14 @@ func (t *writer) stranded(shown []failed) {
 }
 
 // refusal is what waits, and kube-scheduler's message, which all of the pods share; with all that there is once more by plugin.
-func (t *writer) refusal(pods []report.StrandedPod) []string {
-	workloads := report.Group(pods, report.StrandedPod.WorkloadOf)
-	of := func(group []report.StrandedPod) string {
+func (t *writer) refusal(pods []placement.StrandedPod) []string {
+	workloads := report.Group(pods, placement.StrandedPod.Owner)
+	of := func(group []placement.StrandedPod) string {
 		return t.qualified(group[0].Namespace, cmp.Or(group[0].Workload, group[0].Name))
 	}
 	who := words.Count(len(pods), "pod") + " of " + of(workloads[0])
 	if len(workloads) > 1 {
-		who = words.Count(len(pods), "pod") + ": " + t.someFate(report.Each(workloads, func(group []report.StrandedPod) string {
+		who = words.Count(len(pods), "pod") + ": " + t.someFate(report.Each(workloads, func(group []placement.StrandedPod) string {
 			return fmt.Sprintf("%d of %s", len(group), of(group))
 		}))
 	}
@@ -147,7 +148,7 @@ func (t *writer) refusal(pods []report.StrandedPod) []string {
 			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(pods), func(p report.StrandedPod) bool { return !p.Waiting })); n > 0 {
+	if n := len(slices.DeleteFunc(slices.Clone(pods), func(p placement.StrandedPod) bool { return !p.Waiting })); n > 0 {
 		get := words.Pick(n, "gets a node", "get a node")
 		if pods[0].Node != "" {
 			get = words.Pick(n, "starts", "start")

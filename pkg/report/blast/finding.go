@@ -6,6 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -41,9 +42,9 @@ func (s *Step) findings(level int) []expect.Finding {
 			})
 		}
 		if recovery := l.Recovery(f); recovery != nil {
-			for _, pods := range report.Group(recovery.Stranded, report.StrandedPod.WorkloadOf) {
+			for _, pods := range report.Group(recovery.Stranded, placement.StrandedPod.Owner) {
 				failure.Stranded = append(failure.Stranded, expect.Pods{
-					Workload: pods[0].WorkloadOf(), Messages: report.Each(pods, report.StrandedPod.Why),
+					Workload: pods[0].Owner(), Messages: report.Each(pods, placement.StrandedPod.Why),
 				})
 			}
 		}

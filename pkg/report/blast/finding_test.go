@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -25,15 +27,15 @@ func zones() *Report {
 		return l
 	}
 	solo := Loss{Kind: "Deployment", Namespace: "shop", Name: "solo", Replicas: 1, Even: 1}
-	stranded := report.StrandedPod{Namespace: "shop", Name: "web-x", Workload: "deployment/web", Message: "0/3 nodes are available: 3 Insufficient cpu."}
+	stranded := placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-x", Workload: "deployment/web"}, Wait: placement.Wait{Message: "0/3 nodes are available: 3 Insufficient cpu."}}
 	failure := func(domain string, pods int, losses ...Loss) Failure {
 		return Failure{Domains: []string{domain}, Nodes: []string{"node-" + domain}, Pods: pods, CPU: 1. / 3, Memory: 1. / 3, Workloads: losses}
 	}
 	a, b, c := failure("a", 4, take(solo, 1), take(db, 2), take(web, 1)), failure("b", 3, take(web, 2), take(db, 1)), failure("c", 3, take(db, 2), take(web, 1))
-	a.Recovery = &Recovery{Lost: 4, Recovered: []report.RecoveredPod{{Namespace: "shop", Name: "solo-2", Workload: "deployment/solo", Node: "node-b"}},
+	a.Recovery = &Recovery{Lost: 4, Recovered: []placement.RecoveredPod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "solo-2", Workload: "deployment/solo"}, Node: "node-b"}},
 		NotReplaced: []UnreplacedPod{{Namespace: "data", Name: "db-0", Why: "it may still run"}, {Namespace: "data", Name: "db-1", Why: "it may still run"}}, After: Radius{Share: 1}}
 	b.BrokenBudgets = []string{"shop/web"}
-	b.Recovery = &Recovery{Lost: 3, Stranded: []report.StrandedPod{stranded, stranded}, After: Radius{Share: 0.5}}
+	b.Recovery = &Recovery{Lost: 3, Stranded: []placement.StrandedPod{stranded, stranded}, After: Radius{Share: 0.5}}
 	c.LikeDomains = []string{"b"}
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "zones", Ties: "upstream", Cluster: report.Cluster{Nodes: 3}},

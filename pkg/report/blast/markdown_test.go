@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -16,7 +18,7 @@ func hostileBlast() *Report {
 		TopologyKey: h, Domains: 1, Radius: radius, Failures: []Failure{{
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
 			Workloads: []Loss{{Kind: h, Namespace: h, Name: h, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
-			Recovery: &Recovery{After: radius, Stranded: []report.StrandedPod{{Namespace: h, Name: h, Workload: h, Message: h}},
+			Recovery: &Recovery{After: radius, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Wait: placement.Wait{Message: h}}},
 				NotReplaced: []UnreplacedPod{{Namespace: h, Name: h, Why: h}}},
 		}},
 	}}}}}

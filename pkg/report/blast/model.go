@@ -2,6 +2,7 @@
 package blast
 
 import (
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -168,9 +169,9 @@ type Recovery struct {
 	// Preempted is the number of victims among them.
 	Preempted int `json:"preempted,omitempty"`
 	// Recovered are the replacements that got a node.
-	Recovered []report.RecoveredPod `json:"recovered,omitempty"`
+	Recovered []placement.RecoveredPod `json:"recovered,omitempty"`
 	// Stranded are the replacements that stay Pending: without a node, or on one to which their volume cannot be attached.
-	Stranded []report.StrandedPod `json:"stranded,omitempty"`
+	Stranded []placement.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
 	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced. They live and die with their node, so text

@@ -140,10 +140,10 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	r := &Recovery{Lost: recovery.Lost, Preempted: recovery.Preempted, After: newRadius(recovery.After), AfterReplicated: newRadius(recovery.AfterReplicated)}
 	owner := recovery.State.Owners()
 	for _, placed := range recovery.Recovered {
-		r.Recovered = append(r.Recovered, report.NewRecovered(placed, owner))
+		r.Recovered = append(r.Recovered, placed.Recovered(owner(placed.Pod)))
 	}
 	for _, pending := range recovery.Stranded {
-		stranded := report.NewStranded(pending, owner)
+		stranded := pending.Stranded(owner(pending.Pod))
 		stranded.Waiting = slices.Contains(recovery.Waiting, pending.Pod.UID)
 		r.Stranded = append(r.Stranded, stranded)
 	}
@@ -173,7 +173,7 @@ const ofDaemonSet = "pod of a DaemonSet: every node has its own"
 // refusal is why the API server refuses other pods of the lost pod's workload, without their names; "" if it does not.
 func refusal(lost *v1.Pod, state *cluster.State) string {
 	of := state.Owners()(lost)
-	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Of == of })
+	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Ref == of })
 	if i < 0 {
 		return ""
 	}

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -80,7 +82,7 @@ func many(n int) *Report {
 		level.Failures = append(level.Failures, f)
 	}
 	level.Failures[0].LikeDomains = nil
-	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []report.StrandedPod{{Namespace: "default", Name: "new", Workload: "deployment/app-0", Message: "no room"}}}
+	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "new", Workload: "deployment/app-0"}, Wait: placement.Wait{Message: "no room"}}}}
 	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 2, Replicas: 2, Domains: []string{"node-0000"}}
 	level.Replicated = level.Radius
 	return &Report{

@@ -6,48 +6,44 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
 
-func refused(name, message string) *placement.Pending {
-	return &placement.Pending{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, Message: message}
-}
-
-// answers are of every kind: what fits and what binds, nothing more, not even what there is, and the end of the search.
-func answers() []capacity.Answer {
+// mixes are of every kind: what fits and what binds, nothing more, not even what there is, and the end of the search.
+func mixes() []capacity.Mix {
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	db := cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}
-	return []capacity.Answer{
+	return []capacity.Mix{
 		{
-			Of: []capacity.Share{{Workload: web, Proportion: 1}}, Now: []int{3},
-			Fit: capacity.Limit{More: 2, Stranded: 1, Refused: refused("web-6", "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint(s)."), Probes: 5,
-				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 2}, {Kind: "taint", What: "taint", Nodes: 1}},
-				Uneven:   []capacity.Uneven{{Fits: 5, DoesNot: 4}}},
-			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 1, Domain: "a", Stranded: 2, Refused: refused("web-5", "no room"), Unreplaced: 1,
-				Bindings: []capacity.Binding{{Kind: "cpu", What: "cpu", Nodes: 1}}}},
+			Name: "deployment/web", Workloads: []capacity.Share{{Ref: web, Proportion: 1, Now: 3}},
+			Fit: capacity.Limit{More: 2, Stranded: 1, Pod: "default/web-6", Message: "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint(s).", Probes: 5,
+				Binds:  []capacity.Binding{{Kind: "cpu", What: "cpu", Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 2}, {Kind: "taint", What: "taint", Nodes: 1}},
+				Uneven: []capacity.Uneven{{Fits: 5, DoesNot: 4}}},
+			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 1, Domain: "a", Stranded: 2, Pod: "default/web-5", Message: "no room", Unreplaced: 1,
+				Binds: []capacity.Binding{{Kind: "cpu", What: "cpu", Nodes: 1}}}},
 			Headroom: []capacity.Headroom{
-				{Resource: v1.ResourceCPU, Allocatable: 12000, Requested: 4500, Free: 7500, Used: 5000, TooSmall: 1500, OtherShort: 750, Refused: 250},
+				{Resource: v1.ResourceCPU, Allocatable: 12, Requested: 4.5, Free: 7.5, Used: 5, TooSmall: 1.5, OtherShort: 0.75, Refused: 0.25},
 				{Resource: v1.ResourceMemory, Allocatable: 24 << 30, Requested: 8 << 30, Free: 16 << 30, Used: 3 << 29, TooSmall: 0, OtherShort: 14 << 30, Refused: 1 << 29},
 			},
 		},
-		{Of: []capacity.Share{{Workload: db, Proportion: 1}}, Now: []int{5}, Fit: capacity.Limit{Short: true, Words: "a pod of it is lost."}, Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, Short: true}}},
-		{Of: []capacity.Share{{Workload: web, Proportion: 2}, {Workload: db, Proportion: 1}}, Now: []int{3, 5}, Fit: capacity.Limit{Capped: true, More: 1000}, Survive: []capacity.Limit{{Level: "rack"}}},
+		{Name: "statefulset/db", Workloads: []capacity.Share{{Ref: db, Proportion: 1, Now: 5}}, Fit: capacity.Limit{Short: true, Why: "a pod of it is lost."},
+			Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, Short: true}}},
+		{Name: "deployment/web=2,statefulset/db=1", Workloads: []capacity.Share{{Ref: web, Proportion: 2, Now: 3}, {Ref: db, Proportion: 1, Now: 5}},
+			Fit: capacity.Limit{Capped: true, More: 1000}, Survive: []capacity.Limit{{Level: "rack"}}},
 	}
 }
 
 func asked(t *testing.T) *Report {
 	t.Helper()
-	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), answers(), []capacity.Safety{
+	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), mixes(), []capacity.Safety{
 		{Level: v1.LabelTopologyZone, Domains: 3, Lacks: []capacity.Lack{{Group: "worker", Zone: "b", Nodes: 2}, {Group: "worker", Zone: "a", Nodes: 1}},
-			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 3, Still: 1, Refused: refused("web-1", "no room")}, {Domain: "b", Pods: 2, Still: 2, Refused: refused("web-2", "a rule")}, {Domain: "c", Pods: 2, Still: 2, Refused: refused("web-3", "a rule")}}},
-		{Level: "rack", Domains: 2, Unreplaced: 1},
+			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 3, Still: 1, Pod: "default/web-1", Message: "no room"}, {Domain: "b", Pods: 2, Still: 2, Pod: "default/web-2", Message: "a rule"}, {Domain: "c", Pods: 2, Still: 2, Pod: "default/web-3", Message: "a rule"}}},
+		{Level: "rack", Domains: 2, Safe: true, Unreplaced: 1},
 	}, capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
 }
 
@@ -74,7 +70,7 @@ func TestFormats(t *testing.T) {
 
 func TestQuantity(t *testing.T) {
 	for _, c := range []struct {
-		resource string
+		resource v1.ResourceName
 		n        float64
 		want     string
 	}{{"cpu", 0.25, "250m"}, {"cpu", 3.5, "3.5"}, {"cpu", 12, "12"}, {"cpu", 1096.15, "1,096"}, {"pods", 13200, "13,200"}, {"memory", 1.5 * (1 << 30), "1.5Gi"}, {"memory", 1 << 40, "1Ti"}, {"memory", 100, "100"}, {"hugepages-2Mi", 4 << 20, "4Mi"}, {"example.com/gpu", 2, "2"}} {
@@ -87,8 +83,8 @@ func TestQuantity(t *testing.T) {
 // Of four workloads those with the least room come first, and the sentence is on how many have none.
 func TestTightestFirst(t *testing.T) {
 	r := &Report{Mode: "unreachable"}
-	for _, fit := range []Limit{{More: 7}, {More: 100, Capped: true}, {Short: true}, {More: 2}} {
-		r.Mixes = append(r.Mixes, Mix{Name: fmt.Sprintf("deployment/w%d", len(r.Mixes)), Workloads: []Share{{Proportion: 1, Now: 1}}, Fit: fit})
+	for _, fit := range []capacity.Limit{{More: 7}, {More: 100, Capped: true}, {Short: true}, {More: 2}} {
+		r.Mixes = append(r.Mixes, capacity.Mix{Name: fmt.Sprintf("deployment/w%d", len(r.Mixes)), Workloads: []capacity.Share{{Proportion: 1, Now: 1}}, Fit: fit})
 	}
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"No more fit of 1 of 4 workloads: deployment/w2.",
@@ -106,7 +102,7 @@ func TestTightestFirst(t *testing.T) {
 
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
-	limit := Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []Binding{{What: h, Message: h, Nodes: 1}}}
-	r := &Report{Head: report.Head{Scenario: h}, Safety: []Safety{{Level: h, Unsafe: []Unsafe{{Domain: h, Message: h}}, Lacks: []Lack{{Group: h, Zone: h}}}}, Mixes: []Mix{{Name: h, Fit: limit, Survive: []Limit{limit}, Headroom: []Headroom{{Resource: h}}}, {Name: h}}, Largest: []Pod{{By: h, Node: h}}}
+	limit := capacity.Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []capacity.Binding{{What: h, Message: h, Nodes: 1}}}
+	r := &Report{Head: report.Head{Scenario: h}, Safety: []capacity.Safety{{Level: h, Unsafe: []capacity.Unsafe{{Domain: h, Message: h}}, Lacks: []capacity.Lack{{Group: h, Zone: h}}}}, Mixes: []capacity.Mix{{Name: h, Fit: limit, Survive: []capacity.Limit{limit}, Headroom: []capacity.Headroom{{Resource: h}}}, {Name: h}}, Largest: []capacity.Pod{{By: h, Node: h}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

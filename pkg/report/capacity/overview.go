@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -13,30 +14,30 @@ import (
 
 // levels are those of which a domain may fail, of the workload that was looked at the furthest.
 func (r *Report) levels() []string {
-	var most []Limit
+	var most []capacity.Limit
 	for i := range r.Mixes {
 		if len(r.Mixes[i].Survive) > len(most) {
 			most = r.Mixes[i].Survive
 		}
 	}
-	return report.Each(most, func(l Limit) string { return l.Level })
+	return report.Each(most, func(l capacity.Limit) string { return l.Level })
 }
 
 // surviving is the limit while any domain of the level may fail; nil if it was not looked at.
-func (m *Mix) surviving(level string) *Limit {
+func surviving(m *capacity.Mix, level string) *capacity.Limit {
 	if level == "" {
 		return &m.Fit
 	}
-	if i := slices.IndexFunc(m.Survive, func(l Limit) bool { return l.Level == level }); i >= 0 {
+	if i := slices.IndexFunc(m.Survive, func(l capacity.Limit) bool { return l.Level == level }); i >= 0 {
 		return &m.Survive[i]
 	}
 	return nil
 }
 
 // tightest are the workloads, those of which the fewest more fit first, whatever may fail.
-func (r *Report) tightest() []*Mix {
-	sorted := report.Each(r.Mixes, func(m Mix) *Mix { return &m })
-	slices.SortStableFunc(sorted, func(a, b *Mix) int { return cmp.Compare(a.room(), b.room()) })
+func (r *Report) tightest() []*capacity.Mix {
+	sorted := report.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
+	slices.SortStableFunc(sorted, func(a, b *capacity.Mix) int { return cmp.Compare(room(a), room(b)) })
 	return sorted
 }
 
@@ -44,25 +45,25 @@ func (r *Report) tightest() []*Mix {
 const minRows = 3
 
 // scarce are the tightest workloads that a table shows where not all are listed: those of which a limit is known.
-func scarce(tightest []*Mix) []*Mix {
+func scarce(tightest []*capacity.Mix) []*capacity.Mix {
 	known := 0
-	for known < len(tightest) && tightest[known].room() < math.MaxInt {
+	for known < len(tightest) && room(tightest[known]) < math.MaxInt {
 		known++
 	}
 	return tightest[:min(len(tightest), max(known, minRows), doc.MaxDetails)]
 }
 
 // room is the least number of units that fit, whatever may fail.
-func (m *Mix) room() int {
-	least := m.Fit.room()
+func room(m *capacity.Mix) int {
+	least := units(&m.Fit)
 	for i := range m.Survive {
-		least = min(least, m.Survive[i].room())
+		least = min(least, units(&m.Survive[i]))
 	}
 	return least
 }
 
-// room is the number of units, for comparing: -1 if there are too many now, and the largest number if the search ended.
-func (l *Limit) room() int {
+// units is the number of units, for comparing: -1 if there are too many now, and the largest number if the search ended.
+func units(l *capacity.Limit) int {
 	switch {
 	case l.Short:
 		return -1
@@ -74,13 +75,13 @@ func (l *Limit) room() int {
 
 // overview says how many workloads there is no room for, and which is the tightest of the others, while nothing fails and while any domain
 // of each level may.
-func (r *Report) overview(sorted []*Mix) []doc.Cell {
+func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 	var lines []doc.Cell
 	for _, level := range append([]string{""}, r.levels()...) {
 		var none []string
 		rest, least := 0, math.MaxInt
 		for _, m := range sorted {
-			switch l := m.surviving(level); {
+			switch l := surviving(m, level); {
 			case l == nil:
 			case l.More == 0:
 				none = append(none, m.Name)
@@ -102,7 +103,7 @@ func (r *Report) overview(sorted []*Mix) []doc.Cell {
 }
 
 // listed says what the table below is of.
-func (r *Report) listed(sorted []*Mix) []doc.Cell {
+func (r *Report) listed(sorted []*capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{doc.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
 	capped, least := 0, math.MaxInt
 	for _, m := range sorted {

@@ -11,26 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// NewSafety puts what was found of each level into the model.
-func NewSafety(found []capacity.Safety) []Safety {
-	var all []Safety
-	for _, given := range found {
-		s := Safety{Level: given.Level, Domains: given.Domains, Safe: len(given.Unsafe) == 0, Unreplaced: given.Unreplaced}
-		for _, u := range given.Unsafe {
-			unsafe := Unsafe{Domain: u.Domain, Pods: u.Pods, Still: u.Still}
-			unsafe.Pod, unsafe.Message = report.RefusedPod(u.Refused)
-			s.Unsafe = append(s.Unsafe, unsafe)
-		}
-		for _, l := range given.Lacks {
-			s.Lacks = append(s.Lacks, Lack(l))
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// Lines say whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
-func (s *Safety) Lines() []doc.Cell {
+// SafetyLines say whether everything comes back as the cluster is; if not, what it lacks and what each failure leaves behind.
+func SafetyLines(s *capacity.Safety) []doc.Cell {
 	name := doc.DomainOf(s.Level)
 	but := ""
 	if s.Unreplaced > 0 {
@@ -41,12 +23,12 @@ func (s *Safety) Lines() []doc.Cell {
 	}
 	verdict := "Safe now: no."
 	if len(s.Lacks) > 0 {
-		verdict += " The cluster lacks " + words.And(report.Each(s.Lacks, Lack.text)) + "."
+		verdict += " The cluster lacks " + words.And(report.Each(s.Lacks, lack)) + "."
 	}
 	lines := []doc.Cell{doc.Red.Cell(verdict + but)}
-	for _, same := range report.Group(s.Unsafe, func(u Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
+	for _, same := range report.Group(s.Unsafe, func(u capacity.Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
 		u := same[0]
-		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(report.Each(same, func(u Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
+		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(report.Each(same, func(u capacity.Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
 		switch {
 		case u.Still > 0 && u.Still == u.Pods:
 			line += ", which no number of nodes in one zone helps"
@@ -58,8 +40,8 @@ func (s *Safety) Lines() []doc.Cell {
 	return lines
 }
 
-// text is "2 nodes of worker in b".
-func (l Lack) text() string {
+// lack is "2 nodes of worker in b".
+func lack(l capacity.Lack) string {
 	line := words.Count(l.Nodes, "node") + " of " + l.Group
 	if l.Zone != "" {
 		line += " in " + l.Zone

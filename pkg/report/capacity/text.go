@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -23,27 +24,27 @@ type writer struct {
 // maxSentences is for how many workloads the answer is a sentence, rather than a row of a table.
 const maxSentences = 3
 
-func (t *writer) everything(quiet bool) {
-	r := t.report
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	few := len(r.Mixes) <= maxSentences
 	sorted := r.tightest()
 	if few {
-		sorted = report.Each(r.Mixes, func(m Mix) *Mix { return &m })
+		sorted = report.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
 		for _, m := range sorted {
-			t.lines(r.answers(m))
+			t.Lines(r.answers(m)...)
 		}
 	}
 	for i := range r.Safety {
-		t.lines(r.Safety[i].Lines())
+		t.Lines(SafetyLines(&r.Safety[i])...)
 	}
 	if !few {
-		t.lines(r.overview(sorted))
+		t.Lines(r.overview(sorted)...)
 	}
-	if !few && quiet {
-		t.UpTo(len(sorted), "workload", "workloads", func(i int) { t.lines(r.answers(sorted[i])) })
+	if !few && opts.Quiet {
+		t.UpTo(len(sorted), "workload", "workloads", func(i int) { t.Lines(r.answers(sorted[i])...) })
 	}
-	if quiet {
-		return
+	if opts.Quiet {
+		return &t.Doc
 	}
 	if len(sorted) > 1 {
 		shown := sorted
@@ -65,26 +66,21 @@ func (t *writer) everything(quiet bool) {
 		t.Space()
 		t.Linef(doc.Bold, "Largest pods that fit now:")
 		for _, pod := range r.Largest {
-			t.Linef(doc.Plain, "  %s", pod.text())
+			t.Linef(doc.Plain, "  %s", largest(pod))
 		}
 	}
 	t.Space()
 	t.Header()
-}
-
-func (t *writer) lines(cells []doc.Cell) {
-	for _, cell := range cells {
-		t.Line(cell)
-	}
+	return &t.Doc
 }
 
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
-func (r *Report) answers(m *Mix) []doc.Cell {
+func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{r.answer(m)}
 	for i := range m.Survive {
 		lines = append(lines, r.survives(m, &m.Survive[i]))
 	}
-	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
+	for _, l := range append([]capacity.Limit{m.Fit}, m.Survive...) {
 		for _, u := range l.Uneven {
 			lines = append(lines, doc.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
 				whileAny(l.Level, ""), u.Fits, u.DoesNot))
@@ -105,20 +101,20 @@ func whileAny(level, otherwise string) string {
 	return "while any " + doc.DomainOf(level) + " may fail, "
 }
 
-func (r *Report) answer(m *Mix) doc.Cell {
+func (r *Report) answer(m *capacity.Mix) doc.Cell {
 	l := &m.Fit
 	switch {
 	case l.Short:
-		return doc.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, m.nowInAll(), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+		return doc.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, inAll(m, 0), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
 	case l.Capped:
-		return doc.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, m.fit(l.More), m.inAll(l.More))
+		return doc.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, fit(m, l.More), inAll(m, l.More))
 	case l.More == 0:
-		return doc.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, m.inAll(0), r.because(l, "; the next stays Pending: "))
+		return doc.Yellow.Cellf("%s: no more fit (%s in all)%s.", m.Name, inAll(m, 0), r.because(l, "; the next stays Pending: "))
 	}
-	return doc.Green.Cellf("%s: %s (%s in all)%s.", m.Name, m.fit(l.More), m.inAll(l.More), r.because(l, "; the "+words.Ordinal(l.More+1)+" stays Pending: "))
+	return doc.Green.Cellf("%s: %s (%s in all)%s.", m.Name, fit(m, l.More), inAll(m, l.More), r.because(l, "; the "+words.Ordinal(l.More+1)+" stays Pending: "))
 }
 
-func (r *Report) survives(m *Mix, l *Limit) doc.Cell {
+func (r *Report) survives(m *capacity.Mix, l *capacity.Limit) doc.Cell {
 	name := doc.DomainOf(l.Level)
 	loses := func(before string) string {
 		if l.Domain == "" {
@@ -130,28 +126,28 @@ func (r *Report) survives(m *Mix, l *Limit) doc.Cell {
 	case l.Short:
 		return doc.Red.Cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
 	case l.Capped:
-		return doc.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, m.fit(l.More), m.inAll(l.More))
+		return doc.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, fit(m, l.More), inAll(m, l.More))
 	case l.More == 0:
-		return doc.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, m.inAll(0), loses("; with the next, "))
+		return doc.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, inAll(m, 0), loses("; with the next, "))
 	}
-	return doc.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, m.fit(l.More), m.inAll(l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
+	return doc.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, fit(m, l.More), inAll(m, l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
 }
 
 // fit is "14 more replicas fit".
-func (m *Mix) fit(more int) string {
+func fit(m *capacity.Mix, more int) string {
 	unit := "more replica"
-	if m.isMix() {
+	if isMix(m) {
 		unit = "more unit"
 	}
 	return words.Count(more, unit) + words.Pick(more, " fits", " fit")
 }
 
-func (m *Mix) isMix() bool {
-	return len(m.Workloads) > 1 || slices.ContainsFunc(m.Workloads, func(s Share) bool { return s.Proportion > 1 })
+func isMix(m *capacity.Mix) bool {
+	return len(m.Workloads) > 1 || slices.ContainsFunc(m.Workloads, func(s capacity.Share) bool { return s.Proportion > 1 })
 }
 
 // inAll is how many replicas there are with so many units more: "17", or "11 and 6".
-func (m *Mix) inAll(more int) string {
+func inAll(m *capacity.Mix, more int) string {
 	var parts []string
 	for _, share := range m.Workloads {
 		parts = append(parts, fmt.Sprint(share.Now+more*share.Proportion))
@@ -159,10 +155,8 @@ func (m *Mix) inAll(more int) string {
 	return strings.Join(parts, " and ")
 }
 
-func (m *Mix) nowInAll() string { return m.inAll(0) }
-
 // mostly is what binds on the most nodes: "cpu on 98 of 120 nodes, other reasons on 22".
-func (r *Report) mostly(l *Limit) string {
+func (r *Report) mostly(l *capacity.Limit) string {
 	if len(l.Binds) < 2 || l.Binds[0].Nodes == 0 {
 		return r.because(l, "")
 	}
@@ -174,7 +168,7 @@ func (r *Report) mostly(l *Limit) string {
 }
 
 // because is what binds: "cpu on 4 of 5 nodes, taint on 1".
-func (r *Report) because(l *Limit, before string) string {
+func (r *Report) because(l *capacity.Limit, before string) string {
 	var parts []string
 	for _, b := range l.Binds {
 		switch {
@@ -198,10 +192,10 @@ func (r *Report) because(l *Limit, before string) string {
 }
 
 // summary is a row for each workload below the titles, with all that binds or what does on the most nodes.
-func (r *Report) summary(mixes []*Mix, whole bool) [][]doc.Cell {
+func (r *Report) summary(mixes []*capacity.Mix, whole bool) [][]doc.Cell {
 	binds := r.mostly
 	if whole {
-		binds = func(l *Limit) string { return r.because(l, "") }
+		binds = func(l *capacity.Limit) string { return r.because(l, "") }
 	}
 	titles := []string{"WORKLOAD", "NOW", "MORE"}
 	levels := r.levels()
@@ -210,11 +204,11 @@ func (r *Report) summary(mixes []*Mix, whole bool) [][]doc.Cell {
 	}
 	table := [][]doc.Cell{doc.Bold.Row(append(titles, "BINDS")...)}
 	for _, m := range mixes {
-		cells := []doc.Cell{doc.Plain.Cell(m.Name), doc.Plain.Cell(m.inAll(0)), m.Fit.more()}
+		cells := []doc.Cell{doc.Plain.Cell(m.Name), doc.Plain.Cell(inAll(m, 0)), more(&m.Fit)}
 		for _, level := range levels {
 			cell := doc.Plain.Cell("not looked at")
-			if l := m.surviving(level); l != nil {
-				cell = l.more()
+			if l := surviving(m, level); l != nil {
+				cell = more(l)
 			}
 			cells = append(cells, cell)
 		}
@@ -223,7 +217,8 @@ func (r *Report) summary(mixes []*Mix, whole bool) [][]doc.Cell {
 	return table
 }
 
-func (l *Limit) more() doc.Cell {
+// more is the number of units, as a cell of the table.
+func more(l *capacity.Limit) doc.Cell {
 	switch {
 	case l.Short:
 		return doc.Red.Cell("not even now")
@@ -234,23 +229,23 @@ func (l *Limit) more() doc.Cell {
 }
 
 // mix says what refuses the next pod, and what becomes of the free resources.
-func (t *writer) mix(m *Mix) {
+func (t *writer) mix(m *capacity.Mix) {
 	t.Space()
 	t.Linef(doc.Bold, "%s", m.Name)
-	for _, l := range append([]Limit{m.Fit}, m.Survive...) {
+	for _, l := range append([]capacity.Limit{m.Fit}, m.Survive...) {
 		if l.Message != "" {
-			t.Linef(doc.Plain, "  %s: pod %s", l.when(), l.Pod)
+			t.Linef(doc.Plain, "  %s: pod %s", when(&l), l.Pod)
 			t.Linef(doc.Plain, "    %s", doc.Refused(l.Message))
 		}
 	}
 	if len(m.Headroom) > 0 {
 		t.Space()
-		t.Table("  ", m.headroom()...)
+		t.Table("  ", headroom(m)...)
 	}
 }
 
 // when says which try the message is of.
-func (l *Limit) when() string {
+func when(l *capacity.Limit) string {
 	number := fmt.Sprintf("with %d more", l.More+1)
 	if l.Short {
 		number = "as it is"
@@ -262,11 +257,11 @@ func (l *Limit) when() string {
 }
 
 // headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
-func (m *Mix) headroom() [][]doc.Cell {
+func headroom(m *capacity.Mix) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
 	for _, h := range m.Headroom {
-		name := h.Resource
-		if name == string(v1.ResourceCPU) {
+		name := string(h.Resource)
+		if h.Resource == v1.ResourceCPU {
 			name += " (cores)"
 		}
 		cells := []doc.Cell{doc.Plain.Cell(name)}
@@ -279,13 +274,13 @@ func (m *Mix) headroom() [][]doc.Cell {
 }
 
 // quantity is the amount as people write it: 1,096 or 14.5 cores, 250m, 1.5Gi.
-func quantity(name string, n float64) string {
+func quantity(name v1.ResourceName, n float64) string {
 	switch {
-	case name == string(v1.ResourceMemory), name == string(v1.ResourceEphemeralStorage), strings.HasPrefix(name, v1.ResourceHugePagesPrefix):
+	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
 		return binary(n)
-	case name == string(v1.ResourceCPU) && n < 1:
+	case name == v1.ResourceCPU && n < 1:
 		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
-	case name == string(v1.ResourceCPU) && n < 100:
+	case name == v1.ResourceCPU && n < 100:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
 	}
 	return grouped(fmt.Sprintf("%.0f", n))
@@ -311,6 +306,7 @@ func binary(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-func (p Pod) text() string {
-	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, quantity("cpu", p.CPU), binary(float64(p.Memory)), p.Node)
+// largest is "by cpu: 2 cores and 4Gi memory, on node n1".
+func largest(p capacity.Pod) string {
+	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, quantity(v1.ResourceCPU, p.CPU), binary(float64(p.Memory)), p.Node)
 }

@@ -1,16 +1,6 @@
 package compare
 
-import (
-	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/report/format"
-)
+import "github.com/faultline/faultline/pkg/report/format"
 
 // Formats are the ways to write the report.
 var Formats = format.Of[Report]{Doc: document, CSV: figuresCSV, Draw: draw}.Formats()
-
-func document(r *Report, opts report.Options) *doc.Doc {
-	t := writer{Doc: doc.New(r.Head, opts), report: r}
-	t.everything()
-	return &t.Doc
-}

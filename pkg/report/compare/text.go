@@ -13,29 +13,25 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
-type writer struct {
-	doc.Doc
-	report *Report
-}
-
-func (t *writer) everything() {
-	r := t.report
-	t.Linef(doc.Bold, "%s", r.verdict())
-	t.Linef(doc.Plain, "%s", r.about())
-	t.Space()
-	t.Table("", r.table()...)
+// document is who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Linef(doc.Bold, "%s", r.verdict())
+	d.Linef(doc.Plain, "%s", r.about())
+	d.Space()
+	d.Table("", r.table()...)
 	if failures := r.failures(); len(failures) > 1 {
-		t.Space()
-		t.Linef(doc.Bold, "%s", leftBehind)
-		t.Table("", failures...)
+		d.Space()
+		d.Linef(doc.Bold, "%s", leftBehind)
+		d.Table("", failures...)
 	}
 	if descriptions := r.descriptions(); len(descriptions) > 0 {
-		t.Space()
-		t.Sentences("Variants:", descriptions)
+		d.Space()
+		d.Sentences("Variants:", descriptions)
 	}
-	t.Space()
-	t.Header()
+	d.Space()
+	d.Header()
+	return &d
 }
 
 // verdict says which variants are not beaten by another.

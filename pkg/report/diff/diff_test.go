@@ -10,6 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -44,7 +47,7 @@ func edited(t *testing.T) *run.Report {
 	for i := range soft.Pods {
 		soft.Pods[i].Name = strings.Replace(soft.Pods[i].Name, "6df84fc8b8", "other", 1)
 	}
-	soft.Rollouts = []run.Rollout{{Kind: "Deployment", Namespace: "default", Name: "lorem-ipsum-deployment", Desired: 3, Waiting: "a pod waits for a node"}}
+	soft.Rollouts = []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "lorem-ipsum-deployment"}, Desired: 3, Waiting: "a pod waits for a node"}}
 	step("weighted-2").Pods[0].Node, step("weighted-3").Pods[0].Node = "affinity-worker2", "affinity-worker2"
 	r.Steps = append(r.Steps, run.Step{Name: "last"})
 	return r
@@ -206,14 +209,14 @@ func TestPairPods(t *testing.T) {
 
 // What chance may have moved: both nodes were among equals, and no score that was kept says otherwise.
 func TestAmongEquals(t *testing.T) {
-	pod := func(node string, ties int, candidates ...report.Candidate) run.Pod {
-		p := run.Pod{Name: "p", Node: node, Decision: &report.Decision{Feasible: 3, Scored: 3, Ties: ties}}
+	pod := func(node string, ties int, candidates ...placement.Candidate) run.Pod {
+		p := run.Pod{Name: "p", Node: node, Decision: &placement.Decision{Feasible: 3, Scored: 3, Ties: ties}}
 		if candidates != nil {
-			p.Cycle = &report.Cycle{Candidates: candidates}
+			p.Cycle = &placement.Cycle{Candidates: candidates}
 		}
 		return p
 	}
-	equal := []report.Candidate{{Node: "n1", Rank: 1}, {Node: "n2", Rank: 1}, {Node: "n3", Rank: 3}}
+	equal := []placement.Candidate{{Node: "n1", Rank: 1}, {Node: "n2", Rank: 1}, {Node: "n3", Rank: 3}}
 	for name, test := range map[string]struct {
 		old, new run.Pod
 		want     bool
@@ -224,7 +227,7 @@ func TestAmongEquals(t *testing.T) {
 		"no tie now":      {pod("n1", 2), pod("n2", 1), false},
 		"below the best":  {pod("n1", 2, equal...), pod("n3", 2), false},
 		"the other below": {pod("n3", 2), pod("n1", 2, equal...), false},
-		"refused":         {pod("n1", 2), run.Pod{Name: "p", Node: "n2", Decision: &report.Decision{Ties: 2}, Cycle: &report.Cycle{Refusals: []report.Refusal{{Nodes: []string{"n1"}}}}}, false},
+		"refused":         {pod("n1", 2), run.Pod{Name: "p", Node: "n2", Decision: &placement.Decision{Ties: 2}, Cycle: &placement.Cycle{Refusals: []placement.Refusal{{Nodes: []string{"n1"}}}}}, false},
 	} {
 		d := New(&run.Report{Steps: []run.Step{{Pods: []run.Pod{test.old}}}}, &run.Report{Steps: []run.Step{{Pods: []run.Pod{test.new}}}}, "")
 		if got := d.Steps[0].Moved[0].AmongEquals; got != test.want {
@@ -237,7 +240,7 @@ func TestAmongEquals(t *testing.T) {
 func TestDiffSince(t *testing.T) {
 	steps := func(node, plugin string) []run.Step {
 		return []run.Step{
-			{Name: "one", Pods: []run.Pod{{Name: "p", Node: node, Decision: &report.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
+			{Name: "one", Pods: []run.Pod{{Name: "p", Node: node, Decision: &placement.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
 			{Name: "two", Pods: []run.Pod{{Name: "p", Node: node}}},
 			{Name: "three", Pods: []run.Pod{{Name: "p", Node: node}}},
 		}
@@ -269,7 +272,7 @@ func TestDiffVerdict(t *testing.T) {
 	unmet := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w"}}}
 	met := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w", Met: true}}}
 	lost := run.Step{Name: "a", Summary: run.Summary{NotReady: 2}}
-	stuck := run.Step{Name: "a", Rollouts: []run.Rollout{{Kind: "Deployment", Name: "d"}}}
+	stuck := run.Step{Name: "a", Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "d"}}}}
 	for want, test := range map[string]struct {
 		old, new []run.Step
 		kinds    string
@@ -314,7 +317,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 	world := func(lost, stranded int) *blast.Report {
 		f := blast.Failure{Domains: []string{"a"}, Workloads: []blast.Loss{{Kind: "Deployment", Namespace: "default", Name: "d", Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
 		if stranded >= 0 {
-			f.Recovery = &blast.Recovery{Stranded: make([]report.StrandedPod, stranded)}
+			f.Recovery = &blast.Recovery{Stranded: make([]placement.StrandedPod, stranded)}
 		}
 		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
 			TopologyKey: doc.Zone, Domains: 4, Failures: []blast.Failure{f},
@@ -430,7 +433,7 @@ func hostileRun() *run.Report {
 			Pods:         []run.Pod{{Namespace: h, Name: h, Workload: h, Message: h}, {Namespace: h, Name: h + "2", Workload: h, Node: "n", Status: "Running"}},
 			Workloads:    []run.Workload{{Kind: "Deployment", Namespace: h, Name: h, Domains: []run.Distribution{{TopologyKey: h, Counts: []run.Count{{Domain: h, Pods: 1}}}}}},
 			Preempted:    []run.Preemption{{Victim: h, For: h, Node: h}},
-			Rollouts:     []run.Rollout{{Kind: "Deployment", Namespace: h, Name: h, Waiting: h}},
+			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
 			Expectations: []run.Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
 		}},
 	}
@@ -443,7 +446,7 @@ func hostileFailure(lost int) *blast.Report {
 		TopologyKey: h, Domains: 1, Radius: radius, Failures: []blast.Failure{{
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
 			Workloads: []blast.Loss{{Kind: h, Namespace: h, Name: h, Replicas: 4, Lost: lost, QuorumLost: lost > 1, Gone: lost > 3, BrokenBudgets: []string{h}}},
-			Recovery:  &blast.Recovery{After: radius, Stranded: make([]report.StrandedPod, lost)},
+			Recovery:  &blast.Recovery{After: radius, Stranded: make([]placement.StrandedPod, lost)},
 		}},
 	}}}}}
 }

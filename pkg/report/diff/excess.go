@@ -8,6 +8,7 @@ import (
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
@@ -162,8 +163,8 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 
 func strandedOf(r *blast.Recovery) map[cluster.Ref]int {
 	n := map[cluster.Ref]int{}
-	for _, pods := range report.Group(r.Stranded, report.StrandedPod.WorkloadOf) {
-		n[pods[0].WorkloadOf()] = len(pods)
+	for _, pods := range report.Group(r.Stranded, placement.StrandedPod.Owner) {
+		n[pods[0].Owner()] = len(pods)
 	}
 	return n
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
@@ -123,7 +125,7 @@ func TestNewlyStranded(t *testing.T) {
 					f.Workloads = append(f.Workloads, blast.Loss{Kind: "Deployment", Namespace: "default", Name: l.workload, Replicas: 9, Lost: l.lost, Even: 3})
 				}
 				for range l.stranded {
-					f.Recovery.Stranded = append(f.Recovery.Stranded, report.StrandedPod{Namespace: "default", Workload: "deployment/" + l.workload})
+					f.Recovery.Stranded = append(f.Recovery.Stranded, placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "default", Workload: "deployment/" + l.workload}})
 				}
 			}
 			level.Failures = append(level.Failures, f)

@@ -4,6 +4,8 @@ package diff
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -92,8 +94,8 @@ type StepDiff struct {
 	Removed []DiffPod `json:"removed,omitempty"`
 	// NewlyPending are the new report's Pending pods that run in the old one or are not there. NoLongerPending are the old one's
 	// that run in the new one or are no longer there, with their nodes.
-	NewlyPending    []report.StrandedPod `json:"newlyPending,omitempty"`
-	NoLongerPending []DiffPod            `json:"noLongerPending,omitempty"`
+	NewlyPending    []placement.StrandedPod `json:"newlyPending,omitempty"`
+	NoLongerPending []DiffPod               `json:"noLongerPending,omitempty"`
 	// OtherMessage are the pods that are Pending in both, and of which kube-scheduler says something else.
 	OtherMessage []OtherMessage `json:"otherMessage,omitempty"`
 	// Workloads are the workloads whose pods are counted or distributed differently.
@@ -101,8 +103,8 @@ type StepDiff struct {
 	// Bindings are, in a federation, the workloads that Karmada gives to other clusters, in other shares, or to none for another reason.
 	Bindings []BindingDiff `json:"bindings,omitempty"`
 	// NewlyStuck are the rollouts that do not end in the new report alone, NoLongerStuck those in the old one alone.
-	NewlyStuck    []run.Rollout `json:"newlyStuck,omitempty"`
-	NoLongerStuck []run.Rollout `json:"noLongerStuck,omitempty"`
+	NewlyStuck    []controller.Rollout `json:"newlyStuck,omitempty"`
+	NoLongerStuck []controller.Rollout `json:"noLongerStuck,omitempty"`
 	// NewlyUnmet are the expectations that the new report alone does not meet, NoLongerUnmet those of the old one alone.
 	NewlyUnmet    []run.Expectation `json:"newlyUnmet,omitempty"`
 	NoLongerUnmet []run.Expectation `json:"noLongerUnmet,omitempty"`

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -160,7 +162,9 @@ func (d *stepDiff) empty() bool {
 
 // pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
 func (d *stepDiff) pods(before, after []map[podName]*run.Pod) {
-	of := func(p run.Pod) cluster.Ref { return report.WorkloadOf(p.Namespace, p.Workload, p.Name) }
+	of := func(p run.Pod) cluster.Ref {
+		return cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()
+	}
 	old := map[cluster.Ref][]run.Pod{}
 	for _, group := range report.Group(d.old.Pods, of) {
 		old[of(group[0])] = group
@@ -275,8 +279,8 @@ func newDiffPod(p *run.Pod) DiffPod {
 	return DiffPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Node: p.Node}
 }
 
-func newlyPending(p *run.Pod) report.StrandedPod {
-	return report.StrandedPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Message: p.Message, Reason: p.Reason, Untried: p.Untried, Reasons: p.Reasons}
+func newlyPending(p *run.Pod) placement.StrandedPod {
+	return placement.StrandedPod{PodRef: cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}, Wait: placement.Wait{Message: p.Message, Reason: p.Reason, Untried: p.Untried}, Reasons: p.Reasons}
 }
 
 // newMoved takes the pods as they are, and as they were when they got their nodes.
@@ -380,7 +384,7 @@ func (d *stepDiff) bindings() {
 }
 
 func (d *stepDiff) rollouts() {
-	id := func(r run.Rollout) string { return r.Namespace + "/" + r.Kind + "/" + r.Name }
+	id := func(r controller.Rollout) cluster.Ref { return r.Ref }
 	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
 	for _, i := range added {
 		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -29,7 +31,7 @@ func newWriter(r *Report, opts report.Options) *writer {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(s.Moved, func(p MovedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(s.NewlyPending, func(p report.StrandedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(s.NewlyPending, func(p placement.StrandedPod) bool { return p.Namespace != "default" }) ||
 			slices.ContainsFunc(s.Workloads, func(w WorkloadDiff) bool { return w.Namespace != "default" }) ||
 			slices.ContainsFunc(s.Bindings, func(b BindingDiff) bool { return b.Namespace != "default" })
 	}
@@ -222,15 +224,15 @@ func (t *writer) name(namespace, name string) string {
 	return name
 }
 
-func (t *writer) rollout(r run.Rollout) string {
-	return t.name(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+func (t *writer) rollout(r controller.Rollout) string {
+	return t.name(r.Namespace, r.String())
 }
 
-func (t *writer) newlyPending(pods []report.StrandedPod) {
+func (t *writer) newlyPending(pods []placement.StrandedPod) {
 	if len(pods) > 0 {
 		t.Linef(doc.Red, "Newly Pending %d:", len(pods))
 	}
-	groups := report.Group(pods, report.StrandedPod.SameReason)
+	groups := report.Group(pods, placement.StrandedPod.SameReason)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		name := t.group(groups[i])
 		if len(groups[i]) == 1 {
@@ -245,7 +247,7 @@ func (t *writer) newlyPending(pods []report.StrandedPod) {
 }
 
 // group counts the pods of one workload; a pod without one has its name.
-func (t *writer) group(pods []report.StrandedPod) string {
+func (t *writer) group(pods []placement.StrandedPod) string {
 	first := pods[0]
 	switch {
 	case first.Workload != "":

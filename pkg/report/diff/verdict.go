@@ -50,10 +50,10 @@ func (s *StepDiff) pending() expect.Change {
 	}
 	more := map[cluster.Ref]int{}
 	for _, p := range s.NewlyPending {
-		more[p.WorkloadOf()]++
+		more[p.Owner()]++
 	}
 	for _, p := range s.NoLongerPending {
-		more[report.WorkloadOf(p.Namespace, p.Workload, p.Name)]--
+		more[cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()]--
 	}
 	for _, n := range more {
 		c.Newly += max(0, n)

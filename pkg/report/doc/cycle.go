@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -21,8 +21,8 @@ const (
 // Explained is a pod whose scheduling cycle is shown, by the name that it has on the page. The node is empty where it got none.
 type Explained struct {
 	Name, Node string
-	Decision   *report.Decision
-	Cycle      *report.Cycle
+	Decision   *placement.Decision
+	Cycle      *placement.Cycle
 }
 
 // Cycles writes the scheduling cycles of those pods that have one.
@@ -36,7 +36,7 @@ func (d *Doc) Cycles(pods []Explained) {
 }
 
 // Replacements writes the scheduling cycles of pods that took the place of others.
-func (d *Doc) Replacements(recovered []report.RecoveredPod, stranded []report.StrandedPod, name func(namespace, name string) string) {
+func (d *Doc) Replacements(recovered []placement.RecoveredPod, stranded []placement.StrandedPod, name func(namespace, name string) string) {
 	var pods []Explained
 	for _, pod := range recovered {
 		pods = append(pods, Explained{Name: name(pod.Namespace, pod.Name), Node: pod.Node, Cycle: pod.Cycle})
@@ -48,7 +48,7 @@ func (d *Doc) Replacements(recovered []report.RecoveredPod, stranded []report.St
 }
 
 // OutcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
-func OutcomeOf(node string, d *report.Decision) string {
+func OutcomeOf(node string, d *placement.Decision) string {
 	switch {
 	case node == "":
 		return "got no node"
@@ -63,7 +63,7 @@ func OutcomeOf(node string, d *report.Decision) string {
 }
 
 // Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
-func (d *Doc) Cycle(c *report.Cycle) {
+func (d *Doc) Cycle(c *placement.Cycle) {
 	d.verdicts(c)
 	d.refusals(c)
 	switch {
@@ -77,7 +77,7 @@ func (d *Doc) Cycle(c *report.Cycle) {
 }
 
 // verdicts shows a PreFilter plugin that refused the pod as a whole.
-func (d *Doc) verdicts(c *report.Cycle) {
+func (d *Doc) verdicts(c *placement.Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
 			d.Linef(Red, "  %s refused the pod before looking at any node: %s", verdict.Plugin, verdict.Status)
@@ -85,7 +85,7 @@ func (d *Doc) verdicts(c *report.Cycle) {
 	}
 }
 
-func (d *Doc) refusals(c *report.Cycle) {
+func (d *Doc) refusals(c *placement.Cycle) {
 	if len(c.Refusals) == 0 {
 		return
 	}
@@ -103,7 +103,7 @@ func (d *Doc) refusals(c *report.Cycle) {
 
 // scores writes the table: a row for each node, a column for each plugin whose scores differ. Scores that are equal on all nodes
 // decide nothing, and share one line below.
-func (d *Doc) scores(c *report.Cycle) {
+func (d *Doc) scores(c *placement.Cycle) {
 	shown := d.shownOf(c.Candidates)
 	apart, alike := Columns(c.Candidates)
 	head := Bold.Row("NODE", "RANK", "TOTAL")
@@ -160,11 +160,11 @@ func (d *Doc) scores(c *report.Cycle) {
 }
 
 // shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
-func (d *Doc) shownOf(candidates []report.Candidate) []report.Candidate {
+func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
 	if d.All || len(candidates) <= maxCandidates {
 		return candidates
 	}
-	var shown []report.Candidate
+	var shown []placement.Candidate
 	below := false
 	for i, candidate := range candidates {
 		next := candidate.Rank > 1 && !below // the runner-up, or one of its equals
@@ -177,7 +177,7 @@ func (d *Doc) shownOf(candidates []report.Candidate) []report.Candidate {
 }
 
 // origin says how a plugin's weighted score came about: "-100→0", or "-100" where it is not normalised.
-func origin(score report.PluginScore) string {
+func origin(score placement.PluginScore) string {
 	if score.Raw == score.Normalised {
 		return strconv.FormatInt(score.Raw, 10)
 	}
@@ -185,9 +185,9 @@ func origin(score report.PluginScore) string {
 }
 
 // Columns returns the places of the plugins whose scores differ among the nodes, and of those whose do not.
-func Columns(candidates []report.Candidate) (apart, alike []int) {
+func Columns(candidates []placement.Candidate) (apart, alike []int) {
 	for i, first := range candidates[0].Scores {
-		differs := slices.ContainsFunc(candidates, func(c report.Candidate) bool {
+		differs := slices.ContainsFunc(candidates, func(c placement.Candidate) bool {
 			return c.Scores[i].Weighted != first.Weighted || c.Scores[i].Raw != first.Raw
 		})
 		if differs {
@@ -200,9 +200,9 @@ func Columns(candidates []report.Candidate) (apart, alike []int) {
 }
 
 // parts writes what each rule contributed to the raw scores of one plugin, a row for each failure domain of the nodes shown.
-func (d *Doc) parts(candidates []report.Candidate, plugin int) {
+func (d *Doc) parts(candidates []placement.Candidate, plugin int) {
 	type domain struct {
-		report.Part
+		placement.Part
 		nodes []string
 	}
 	var rows []*domain
@@ -248,7 +248,7 @@ func (d *Doc) parts(candidates []report.Candidate, plugin int) {
 }
 
 // sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.
-func sum(p report.Part) string {
+func sum(p placement.Part) string {
 	text := fmt.Sprintf("%s × %s", words.Count(p.Count, "pod"), trimmed(p.Weight))
 	if more := p.Score - float64(p.Count)*p.Weight; more > 0.5 {
 		text += " + " + trimmed(more)

@@ -8,31 +8,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func TestWriteDrain(t *testing.T) {
 	schema := reporttest.Schema(t, "drain-report")
-	pod := func(name string) BlockedPod { return BlockedPod{Namespace: "default", Name: name, Reason: "because"} }
+	pod := func(name string) world.BlockedPod {
+		return world.BlockedPod{PodRef: cluster.PodRef{Namespace: "default", Name: name}, Reason: "because"}
+	}
 	for name, r := range map[string]*Report{
-		"ends": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}, Placed: []report.RecoveredPod{{Namespace: "default", Name: "web-2", Node: "n3"}}},
+		"ends": {Ends: true, Nodes: []world.DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []cluster.PodRef{{Namespace: "default", Name: "web-1"}}, Placed: []placement.RecoveredPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-2"}, Node: "n3"}}},
 			{Node: "n2", Ends: true},
 		}},
-		"pending": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1"}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-2", Message: "no room"}}}},
+		"pending": {Ends: true, Nodes: []world.DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []cluster.PodRef{{Namespace: "shop", Name: "web-1"}}, Pending: []world.PendingPod{{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-2"}, Wait: placement.Wait{Message: "no room"}}}}},
 		}},
-		"blocked": {Nodes: []DrainedNode{{Node: "n1", Blocked: []BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
-		"order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
-			Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}}},
-		"not-created": {Ends: true, Nodes: []DrainedNode{
-			{Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "shop", Name: "web-1", Workload: "deployment/web"}, {Namespace: "shop", Name: "web-2", Workload: "deployment/web"}},
-				Pending:    []PendingPod{{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-3", Workload: "deployment/web", Message: "no room"}}},
-				NotCreated: []report.NotCreated{{Kind: "Deployment", Namespace: "shop", Name: "web", Pods: 1, Message: `Error creating: pods "web-" is forbidden: exceeded quota: q`}}},
+		"blocked": {Nodes: []world.DrainedNode{{Node: "n1", Blocked: []world.BlockedPod{pod("bare")}}, {Node: "n2", Ends: true}}},
+		"order": {Searched: true, Nodes: []world.DrainedNode{{Node: "n1", Refused: []world.BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}},
+			Order: []world.DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []cluster.PodRef{{Namespace: "default", Name: "web-1"}}}}},
+		"not-created": {Ends: true, Nodes: []world.DrainedNode{
+			{Node: "n1", Ends: true, Evicted: []cluster.PodRef{{Namespace: "shop", Name: "web-1", Workload: "deployment/web"}, {Namespace: "shop", Name: "web-2", Workload: "deployment/web"}},
+				Pending:    []world.PendingPod{{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-3", Workload: "deployment/web"}, Wait: placement.Wait{Message: "no room"}}}},
+				NotCreated: []cluster.Refusal{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Pods: 1, Message: `Error creating: pods "web-" is forbidden: exceeded quota: q`}}},
 		}},
 		"several":  several(),
-		"no-order": {Searched: true, Nodes: []DrainedNode{{Node: "n1", Refused: []BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
+		"no-order": {Searched: true, Nodes: []world.DrainedNode{{Node: "n1", Refused: []world.BlockedPod{pod("web-1")}}, {Node: "n2", Ends: true}}},
 	} {
 		r.APIVersion, r.Kind, r.Ties = report.APIVersion, Kind, "upstream"
 		for _, format := range Formats.Names() {
@@ -54,39 +59,39 @@ func TestWriteDrain(t *testing.T) {
 // several is a drain of a node with more pods than are named one by one: 4 of web go, 5 of 2 workloads stay for the same reason, and of
 // the 2 without a node one had none before.
 func several() *Report {
-	n := DrainedNode{Node: "n1", Pending: []PendingPod{
-		{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "giant-1", Workload: "deployment/giant", Message: "too large"}, Before: true},
-		{StrandedPod: report.StrandedPod{Namespace: "shop", Name: "web-4b", Workload: "deployment/web", Message: "no room"}},
+	n := world.DrainedNode{Node: "n1", Pending: []world.PendingPod{
+		{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "giant-1", Workload: "deployment/giant"}, Wait: placement.Wait{Message: "too large"}}, Before: true},
+		{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-4b", Workload: "deployment/web"}, Wait: placement.Wait{Message: "no room"}}},
 	}}
 	for _, name := range []string{"web-1", "web-2", "web-3", "web-4"} {
-		n.Evicted = append(n.Evicted, DrainedPod{Namespace: "shop", Name: name, Workload: "deployment/web"})
+		n.Evicted = append(n.Evicted, cluster.PodRef{Namespace: "shop", Name: name, Workload: "deployment/web"})
 	}
 	for i, node := range []string{"n2", "n3", "n2"} {
-		n.Placed = append(n.Placed, report.RecoveredPod{Namespace: "shop", Name: n.Evicted[i].Name + "b", Workload: "deployment/web", Node: node})
+		n.Placed = append(n.Placed, placement.RecoveredPod{PodRef: cluster.PodRef{Namespace: "shop", Name: n.Evicted[i].Name + "b", Workload: "deployment/web"}, Node: node})
 	}
 	for _, name := range []string{"db-0", "db-1", "db-2"} {
-		n.Refused = append(n.Refused, BlockedPod{Namespace: "shop", Name: name, Workload: "statefulset/db", Reason: "because"})
+		n.Refused = append(n.Refused, world.BlockedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: name, Workload: "statefulset/db"}, Reason: "because"})
 	}
 	for _, name := range []string{"etcd-0", "etcd-1"} {
-		n.Refused = append(n.Refused, BlockedPod{Namespace: "shop", Name: name, Workload: "statefulset/etcd", Reason: "because"})
+		n.Refused = append(n.Refused, world.BlockedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: name, Workload: "statefulset/etcd"}, Reason: "because"})
 	}
-	return &Report{Nodes: []DrainedNode{n}}
+	return &Report{Nodes: []world.DrainedNode{n}}
 }
 
 // aDrain is a drain of two nodes that does not end in the order given, and does in another.
 func aDrain() *Report {
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Searched: true,
-		Nodes: []DrainedNode{
-			{Node: "n1", Refused: []BlockedPod{{Namespace: "default", Name: "web-1", Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}},
-			{Node: "n2", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}},
-				Placed: []report.RecoveredPod{{Namespace: "default", Name: "web-2", Workload: "deployment/web", Node: "n3"}},
-				Pending: []PendingPod{
-					{StrandedPod: report.StrandedPod{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Message: "0/3 nodes are available: 3 node(s) were unschedulable."}},
-					{StrandedPod: report.StrandedPod{Namespace: "default", Name: "giant", Message: "0/3 nodes are available: 3 Insufficient cpu."}, Before: true},
+		Nodes: []world.DrainedNode{
+			{Node: "n1", Refused: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}},
+			{Node: "n2", Ends: true, Evicted: []cluster.PodRef{{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}},
+				Placed: []placement.RecoveredPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-2", Workload: "deployment/web"}, Node: "n3"}},
+				Pending: []world.PendingPod{
+					{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}, Wait: placement.Wait{Message: "0/3 nodes are available: 3 node(s) were unschedulable."}}},
+					{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "default", Name: "giant"}, Wait: placement.Wait{Message: "0/3 nodes are available: 3 Insufficient cpu."}}, Before: true},
 				}},
 		},
-		Order: []DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []DrainedPod{{Namespace: "default", Name: "web-1"}}}},
+		Order: []world.DrainedNode{{Node: "n2", Ends: true}, {Node: "n1", Ends: true, Evicted: []cluster.PodRef{{Namespace: "default", Name: "web-1"}}}},
 	}
 }
 
@@ -96,9 +101,9 @@ func TestDrainMarkdown(t *testing.T) {
 
 func hostileDrain() *Report {
 	const h = reporttest.Hostile
-	node := DrainedNode{Node: h, Evicted: []DrainedPod{{h, h, h}}, Blocked: []BlockedPod{{h, h, h, h}}, Refused: []BlockedPod{{h, h, h, h}},
-		Placed: []report.RecoveredPod{{Namespace: h, Name: h, Workload: h, Node: h}}, Pending: []PendingPod{{StrandedPod: report.StrandedPod{Namespace: h, Name: h, Message: h}}}, NotCreated: []report.NotCreated{{Kind: h, Namespace: h, Name: h, Pods: 1, Message: h}}}
-	return &Report{Head: report.Head{Scenario: h}, Nodes: []DrainedNode{node, node}, Order: []DrainedNode{node}}
+	node := world.DrainedNode{Node: h, Evicted: []cluster.PodRef{{Namespace: h, Name: h, Workload: h}}, Blocked: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Reason: h}}, Refused: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Reason: h}},
+		Placed: []placement.RecoveredPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Node: h}}, Pending: []world.PendingPod{{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: h, Name: h}, Wait: placement.Wait{Message: h}}}}, NotCreated: []cluster.Refusal{{Ref: cluster.Ref{Kind: h, Namespace: h, Name: h}, Pods: 1, Message: h}}}
+	return &Report{Head: report.Head{Scenario: h}, Nodes: []world.DrainedNode{node, node}, Order: []world.DrainedNode{node}}
 }
 
 func TestDrainMarkdownHostile(t *testing.T) {

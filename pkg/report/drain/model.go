@@ -2,7 +2,13 @@
 package drain
 
 import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Kind is the kind of a report on a drain.
@@ -18,42 +24,16 @@ type Report struct {
 	Ends bool `json:"ends"`
 	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl
 	// had been given a --timeout.
-	Nodes []DrainedNode `json:"nodes"`
+	Nodes []world.DrainedNode `json:"nodes"`
 	// Order is what comes of an order in which the drain of every node ends, where the one given is none. It is empty if none
 	// was found.
-	Order []DrainedNode `json:"order,omitempty"`
+	Order []world.DrainedNode `json:"order,omitempty"`
 	// Searched means that another order was searched for. It is not if a node is blocked, since that holds in every order.
 	Searched bool `json:"searched,omitempty"`
 }
 
-// DrainedNode is what comes of draining one node.
-type DrainedNode struct {
-	Node string `json:"node"`
-	// Ends says whether the drain of the node ends.
-	Ends bool `json:"ends"`
-	// Evicted are the pods that leave the node, in order of their eviction.
-	Evicted []DrainedPod `json:"evicted,omitempty"`
-	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
-	Blocked []BlockedPod `json:"blocked,omitempty"`
-	// Refused are the pods that are left when nothing moves any more, with the API server's answer to their eviction.
-	Refused []BlockedPod `json:"refused,omitempty"`
-	// Placed are the pods that get a node meanwhile.
-	Placed []report.RecoveredPod `json:"placed,omitempty"`
-	// Pending are the pods that have no node after it.
-	Pending []PendingPod `json:"pending,omitempty"`
-	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
-	NotCreated []report.NotCreated `json:"notCreated,omitempty"`
-}
-
-// PendingPod is a pod that has no node after the drain.
-type PendingPod struct {
-	report.StrandedPod
-	// Before means that it had none before the drain, either, which is then not the cause.
-	Before bool `json:"before,omitempty"`
-}
-
-// pending are the pods that have no node because of the drain, and those that had none before.
-func (n *DrainedNode) pending() (after, before []report.StrandedPod) {
+// pendingOf are the pods that have no node because of the drain, and those that had none before.
+func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	for _, pod := range n.Pending {
 		if pod.Before {
 			before = append(before, pod.StrandedPod)
@@ -65,7 +45,7 @@ func (n *DrainedNode) pending() (after, before []report.StrandedPod) {
 }
 
 // notCreated is how many pods are refused because of the drain.
-func (n *DrainedNode) notCreated() int {
+func notCreated(n *world.DrainedNode) int {
 	sum := 0
 	for _, r := range n.NotCreated {
 		sum += r.Pods
@@ -73,20 +53,27 @@ func (n *DrainedNode) notCreated() int {
 	return sum
 }
 
-// DrainedPod is a pod that is evicted.
-type DrainedPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
-	Workload string `json:"workload,omitempty"`
+// New is the report on a drain. The order is what comes of another order, or nil. The version is Faultline's own.
+func New(result *simulation.Result, nodes, order []world.DrainedNode, searched bool, version string) *Report {
+	ends := !slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return !n.Ends })
+	return &Report{Head: report.NewHead(result, Kind, version), Ends: ends, Nodes: nodes, Order: order, Searched: searched}
 }
 
-// BlockedPod is a pod that keeps a drain from its end.
-type BlockedPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
-	Workload string `json:"workload,omitempty"`
-	// Reason is kubectl's or the API server's.
-	Reason string `json:"reason"`
+// In is the report on the pods of one namespace.
+func (r *Report) In(namespace string) *Report {
+	in := *r
+	in.Namespace = namespace
+	of := func(nodes []world.DrainedNode) []world.DrainedNode {
+		nodes = slices.Clone(nodes)
+		for i := range nodes {
+			n := &nodes[i]
+			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p cluster.PodRef) bool { return p.Namespace != namespace })
+			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p placement.RecoveredPod) bool { return p.Namespace != namespace })
+			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p world.PendingPod) bool { return p.Namespace != namespace })
+			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r cluster.Refusal) bool { return r.Namespace != namespace })
+		}
+		return nodes
+	}
+	in.Nodes, in.Order = of(r.Nodes), of(r.Order)
+	return &in
 }

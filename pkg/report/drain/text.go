@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // writer renders a report as text: whether the drain ends and what keeps it from its end, then what is evicted and where it goes.
@@ -22,10 +25,10 @@ func newWriter(r *Report, opts report.Options) *writer {
 	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	for _, node := range slices.Concat(r.Nodes, r.Order) {
 		t.namespaced = t.namespaced ||
-			slices.ContainsFunc(node.Evicted, func(p DrainedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(slices.Concat(node.Blocked, node.Refused), func(p BlockedPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(node.Placed, func(p report.RecoveredPod) bool { return p.Namespace != "default" }) ||
-			slices.ContainsFunc(node.NotCreated, func(r report.NotCreated) bool { return r.Namespace != "default" })
+			slices.ContainsFunc(node.Evicted, func(p cluster.PodRef) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(slices.Concat(node.Blocked, node.Refused), func(p world.BlockedPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(node.Placed, func(p placement.RecoveredPod) bool { return p.Namespace != "default" }) ||
+			slices.ContainsFunc(node.NotCreated, func(r cluster.Refusal) bool { return r.Namespace != "default" })
 	}
 	return t
 }
@@ -46,7 +49,7 @@ func (t *writer) everything() {
 		if t.All {
 			t.node(node)
 		}
-		after, before := node.pending()
+		after, before := pendingOf(node)
 		t.Replacements(node.Placed, slices.Concat(after, before), t.pod)
 	}
 	if len(r.Order) > 0 {
@@ -60,12 +63,12 @@ func (t *writer) everything() {
 // verdict is the first line.
 func (t *writer) verdict() doc.Cell {
 	var stuck []string
-	var pending []report.StrandedPod
+	var pending []placement.StrandedPod
 	evicted, refused := 0, 0
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
-		pending, _ = node.pending()
-		refused = node.notCreated()
+		pending, _ = pendingOf(&node)
+		refused = notCreated(&node)
 		if !node.Ends {
 			stuck = append(stuck, "node/"+node.Node)
 		}
@@ -91,16 +94,16 @@ func (t *writer) verdict() doc.Cell {
 
 // attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
 func (t *writer) attention() {
-	var pending, before []report.StrandedPod
-	var refused []report.NotCreated
+	var pending, before []placement.StrandedPod
+	var refused []cluster.Refusal
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		t.blocked(node, "cannot evict", node.Blocked)
 		t.blocked(node, "error when evicting", node.Refused)
-		pending, before = node.pending()
+		pending, before = pendingOf(node)
 		refused = node.NotCreated
 	}
-	reasons := report.Group(refused, report.NotCreated.Reason)
+	reasons := report.Group(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
 		t.Linef(doc.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
 		message := reasons[i][0].Message
@@ -109,7 +112,7 @@ func (t *writer) attention() {
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, report.StrandedPod.Why)
+	groups := report.Group(pending, placement.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
 		first := groups[i][0]
@@ -123,46 +126,40 @@ func (t *writer) attention() {
 }
 
 // blocked says which pods stay on the node, once for each reason.
-func (t *writer) blocked(node *DrainedNode, what string, pods []BlockedPod) {
-	groups := report.Group(pods, func(p BlockedPod) string { return p.Reason })
+func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
+	groups := report.Group(pods, func(p world.BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		pods := report.Each(groups[i], func(p BlockedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} })
+		pods := report.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
 		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
 	})
 }
 
-func named(p report.StrandedPod) DrainedPod { return DrainedPod{p.Namespace, p.Name, p.Workload} }
+func named(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
 
 // who names a few pods, and counts more of them by workload.
-func (t *writer) who(pods []DrainedPod) string {
+func (t *writer) who(pods []cluster.PodRef) string {
 	if len(pods) <= maxNamed || t.All {
-		return strings.Join(report.Each(pods, func(p DrainedPod) string { return t.pod(p.Namespace, p.Name) }), ", ")
+		return strings.Join(report.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
 	}
-	groups := report.Group(pods, DrainedPod.workload)
-	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(report.Each(groups, func(group []DrainedPod) string {
-		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0]))
+	groups := report.Group(pods, cluster.PodRef.Owner)
+	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(report.Each(groups, func(group []cluster.PodRef) string {
+		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0].Owner()))
 	})))
 }
 
 // lacking is "2 pods of deployment/web".
-func (t *writer) lacking(r report.NotCreated) string {
-	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(DrainedPod{r.Namespace, "", r.Of().String()}))
+func (t *writer) lacking(r cluster.Refusal) string {
+	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(r.Ref))
 }
 
 // maxNamed is how many pods are named on a line, and nodes in a cell.
 const maxNamed = 3
 
-// workload is what the pod is counted under: its workload, or the pod itself.
-func (p DrainedPod) workload() [2]string {
-	return [2]string{p.Namespace, cmp.Or(p.Workload, "pod/"+p.Name)}
-}
-
-func (t *writer) owner(p DrainedPod) string {
-	name := p.workload()[1]
+func (t *writer) owner(of cluster.Ref) string {
 	if t.namespaced {
-		return p.Namespace + "/" + name
+		return of.Namespace + "/" + of.String()
 	}
-	return name
+	return of.String()
 }
 
 // workloads is a table of what is evicted, by workload, and where it goes: what is left without a node first, then what loses most pods.
@@ -173,38 +170,39 @@ func (t *writer) workloads() {
 		on                                []string
 	}
 	var rows []*row
-	of := map[[2]string]*row{}
-	at := func(p DrainedPod) *row {
-		r := of[p.workload()]
+	known := map[cluster.Ref]*row{}
+	at := func(of cluster.Ref) *row {
+		of.Kind = strings.ToLower(of.Kind)
+		r := known[of]
 		if r == nil {
-			r = &row{name: t.owner(p)}
-			of[p.workload()] = r
+			r = &row{name: t.owner(of)}
+			known[of] = r
 			rows = append(rows, r)
 		}
 		return r
 	}
-	var pending []report.StrandedPod
-	var refused []report.NotCreated
+	var pending []placement.StrandedPod
+	var refused []cluster.Refusal
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
 		for _, pod := range node.Evicted {
-			at(pod).evicted++
+			at(pod.Owner()).evicted++
 		}
 		for _, pod := range node.Placed {
-			r := at(DrainedPod{pod.Namespace, pod.Name, pod.Workload})
+			r := at(pod.Owner())
 			r.placed++
 			if !slices.Contains(r.on, pod.Node) {
 				r.on = append(r.on, pod.Node)
 			}
 		}
-		pending, _ = node.pending()
+		pending, _ = pendingOf(node)
 		refused = node.NotCreated
 	}
 	for _, pod := range pending {
-		at(named(pod)).pending++
+		at(pod.Owner()).pending++
 	}
 	for _, r := range refused {
-		at(DrainedPod{r.Namespace, "", r.Of().String()}).refused += r.Pods
+		at(r.Ref).refused += r.Pods
 	}
 	if len(rows) == 0 {
 		return
@@ -248,7 +246,7 @@ func (t *writer) otherOrder() doc.Cell {
 	return doc.Plain.Cellf("No order in which it ends was found: at some point no remaining node can be drained.")
 }
 
-func orderOf(nodes []DrainedNode) string {
+func orderOf(nodes []world.DrainedNode) string {
 	var names []string
 	for _, node := range nodes {
 		names = append(names, "node/"+node.Node)
@@ -257,14 +255,14 @@ func orderOf(nodes []DrainedNode) string {
 }
 
 // summaryOfNodes is a row for each node below the titles.
-func summaryOfNodes(nodes []DrainedNode) [][]doc.Cell {
+func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
-	lacking := slices.ContainsFunc(nodes, func(n DrainedNode) bool { return len(n.NotCreated) > 0 })
+	lacking := slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.NotCreated) > 0 })
 	if lacking {
 		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
 	}
 	for _, node := range nodes {
-		pending, _ := node.pending()
+		pending, _ := pendingOf(&node)
 		ends := doc.Green.Cell("yes")
 		if !node.Ends {
 			ends = doc.Red.Cell("no")
@@ -274,7 +272,7 @@ func summaryOfNodes(nodes []DrainedNode) [][]doc.Cell {
 			doc.Number(len(node.Placed), doc.Plain), doc.Number(len(pending), doc.Yellow),
 		}
 		if lacking {
-			cells = append(cells, doc.Number(node.notCreated(), doc.Yellow))
+			cells = append(cells, doc.Number(notCreated(&node), doc.Yellow))
 		}
 		table = append(table, cells)
 	}
@@ -282,7 +280,7 @@ func summaryOfNodes(nodes []DrainedNode) [][]doc.Cell {
 }
 
 // node lists the pods of one node.
-func (t *writer) node(node *DrainedNode) {
+func (t *writer) node(node *world.DrainedNode) {
 	t.Space()
 	if node.Ends {
 		t.Linef(doc.Bold, "node/%s drained", node.Node)

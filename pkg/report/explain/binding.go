@@ -15,26 +15,18 @@ import (
 // that were tried in vain.
 func (r *Report) Decided(step string, d *world.Decision, takings []explain.Taking, tried []string) {
 	b := d.Binding
-	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message}
+	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message, Takings: takings, Tried: tried}
 	if b.Template.Workload {
 		r.Binding.Division = division(b.Placement.ReplicaScheduling)
 	}
 	for _, v := range b.Verdicts() {
-		shown := ClusterVerdict{Cluster: v.Cluster, Filter: v.Filter, Refusal: v.Refusal, Score: v.Score, Room: v.Room, Selected: v.Selected, Replicas: v.Replicas}
+		shown := ClusterVerdict{Verdict: v}
 		for _, share := range d.Shares {
 			if share.Cluster == v.Cluster {
 				shown.Running, shown.Pending = share.Running, share.Pending
 			}
 		}
 		r.Binding.Clusters = append(r.Binding.Clusters, shown)
-	}
-	r.Binding.Tried = tried
-	for _, taking := range takings {
-		shown := Taking{Change: taking.Change}
-		for _, target := range taking.Targets {
-			shown.Clusters = append(shown.Clusters, Target(target))
-		}
-		r.Binding.Takings = append(r.Binding.Takings, shown)
 	}
 }
 
@@ -140,7 +132,7 @@ func (t *writer) takings(b *Binding) {
 }
 
 // targets lists clusters, each with its replicas.
-func targets(clusters []Target) string {
+func targets(clusters []federation.Target) string {
 	var all []string
 	for _, target := range clusters {
 		name := target.Cluster

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -62,24 +63,24 @@ func TestWriteExplain(t *testing.T) {
 
 // What the story says follows from the cycle.
 func TestStory(t *testing.T) {
-	score := func(plugin string, raw, normalised, weight int64, parts ...report.Part) report.PluginScore {
-		return report.PluginScore{Plugin: plugin, Raw: raw, Normalised: normalised, Weight: weight, Weighted: normalised * weight, Parts: parts}
+	score := func(plugin string, raw, normalised, weight int64, parts ...placement.Part) placement.PluginScore {
+		return placement.PluginScore{Plugin: plugin, Raw: raw, Normalised: normalised, Weight: weight, Weighted: normalised * weight, Parts: parts}
 	}
 	for name, c := range map[string]struct {
 		e    Explanation
 		want []string
 	}{
-		"held back": {Explanation{Message: "waiting for scheduling gates: [g]"}, []string{
+		"held back": {Explanation{Wait: placement.Wait{Message: "waiting for scheduling gates: [g]"}}, []string{
 			"The pod was held back before the scheduler looked at any node: waiting for scheduling gates: [g]",
 		}},
-		"alone": {Explanation{Node: "a", Cycle: &report.Cycle{Searched: 1, Candidates: []report.Candidate{{Node: "a", Chosen: true}}}}, []string{
+		"alone": {Explanation{Node: "a", Cycle: &placement.Cycle{Searched: 1, Candidates: []placement.Candidate{{Node: "a", Chosen: true}}}}, []string{
 			"Filter: the scheduler looks at 1 node, and no plugin refuses one.",
 			"A single node is left, a, so there is nothing to score, and the pod goes there.",
 		}},
-		"tie above": {Explanation{Node: "a", Decision: &report.Decision{Scored: 3, Ties: 2, Margin: 20, RunnerUp: "c"}, Cycle: &report.Cycle{Searched: 3, Scored: 3, Candidates: []report.Candidate{
-			{Node: "a", Chosen: true, Rank: 1, Total: 120, Scores: []report.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
-			{Node: "b", Rank: 1, Total: 120, Scores: []report.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
-			{Node: "c", Rank: 3, Total: 100, Scores: []report.PluginScore{score("Fit", 40, 40, 2), score("Taints", 0, 20, 1)}},
+		"tie above": {Explanation{Node: "a", Decision: &placement.Decision{Scored: 3, Ties: 2, Margin: 20, RunnerUp: "c"}, Cycle: &placement.Cycle{Searched: 3, Scored: 3, Candidates: []placement.Candidate{
+			{Node: "a", Chosen: true, Rank: 1, Total: 120, Scores: []placement.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
+			{Node: "b", Rank: 1, Total: 120, Scores: []placement.PluginScore{score("Fit", 50, 50, 2), score("Taints", 0, 20, 1)}},
+			{Node: "c", Rank: 3, Total: 100, Scores: []placement.PluginScore{score("Fit", 40, 40, 2), score("Taints", 0, 20, 1)}},
 		}}}, []string{
 			"Filter: the scheduler looks at 3 nodes, and no plugin refuses one.",
 			"Score: each of 2 plugins gives every one of the 3 nodes points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",

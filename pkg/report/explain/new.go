@@ -49,57 +49,28 @@ func after(result *simulation.Result, step string, name types.NamespacedName) (*
 }
 
 func newExplanation(pod *explain.Pod, asked []string) Explanation {
-	e := Explanation{Step: pod.Step, Workload: report.OwnerName(pod.Owner), Runs: pod.Runs, Tried: pod.Tried, Notes: pod.Notes}
-	var cycle *placement.Cycle
-	var of *v1.Pod
+	e := Explanation{Step: pod.Step, Runs: pod.Runs, Flips: pod.Flips, Effects: pod.Effects, Fixes: pod.Fixes, Tried: pod.Tried, Notes: pod.Notes}
 	if pod.Placed != nil {
-		of, cycle = pod.Placed.Pod, pod.Placed.Cycle
-		e.Node, e.Decision = pod.Placed.Node, report.NewDecision(pod.Placed)
+		e.PodRef, e.Cycle = cluster.NewPodRef(pod.Placed.Pod, pod.Owner), pod.Placed.Cycle
+		e.Node, e.Decision = pod.Placed.Node, &pod.Placed.Decision
 	} else {
-		of, cycle = pod.Pending.Pod, pod.Pending.Cycle
-		e.Message, e.Group = pod.Pending.Message, newGroup(pod.Pending.Group)
-		e.Reason, e.Untried = pod.Pending.ConditionReason(), pod.Pending.Untried
+		e.PodRef, e.Cycle = cluster.NewPodRef(pod.Pending.Pod, pod.Owner), pod.Pending.Cycle
+		e.Wait, e.Group = pod.Pending.Wait(), newGroup(pod.Pending.Group)
 	}
-	e.Namespace, e.Name = of.Namespace, of.Name
-	e.Cycle = report.NewCycle(cycle, e.Node)
 	if pod.Runs != "" && pod.Runs != e.Node {
-		e.Cycle.Present(pod.Runs)
+		e.Cycle = e.Cycle.Presenting(pod.Runs)
 		asked = append([]string{pod.Runs}, asked...)
 	}
 	for _, node := range asked {
-		e.Asked = append(e.Asked, Asked{Node: node, Why: e.whyNot(node, cycle)})
-	}
-	for _, flip := range pod.Flips {
-		e.Flips = append(e.Flips, Flip{
-			Of: string(flip.Of), Subject: flip.Subject, From: flip.From, To: flip.To, Node: flip.Node, Searched: flip.Searched,
-		})
-	}
-	for _, effect := range pod.Effects {
-		told := Effect{
-			Rule: effect.Rule.String(), Path: effect.Rule.Path, Decides: effect.Decides, Moved: newMoves(effect.Moved), Others: newMoves(effect.Others),
-			SameNodes: effect.SameNodes, Pending: effect.Pending, PendingWithout: effect.PendingWithout,
-			Selected: effect.Selected, Pods: effect.Pods,
-		}
-		told.Words = told.text()
-		e.Effects = append(e.Effects, told)
-	}
-	for _, fix := range pod.Fixes {
-		e.Fixes = append(e.Fixes, Fix(fix))
+		e.Asked = append(e.Asked, Asked{Node: node, Why: e.whyNot(node)})
 	}
 	e.Story = e.story()
 	return e
 }
 
-func newMoves(given []explain.Move) []Move {
-	var moves []Move
-	for _, move := range given {
-		moves = append(moves, Move(move))
-	}
-	return moves
-}
-
 // whyNot says in a sentence why the pod is not on the node.
-func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
+func (e *Explanation) whyNot(node string) string {
+	cycle := e.Cycle
 	if cycle == nil {
 		return "no node was looked at"
 	}
@@ -111,7 +82,7 @@ func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
 			return fmt.Sprintf("%s refused it: %s", refusal.Plugin, refusal.Message)
 		}
 	}
-	for _, candidate := range e.Cycle.Candidates {
+	for _, candidate := range cycle.Candidates {
 		if candidate.Node == node {
 			return e.behind(&candidate)
 		}
@@ -126,7 +97,7 @@ func (e *Explanation) whyNot(node string, cycle *placement.Cycle) string {
 }
 
 // behind says by what a feasible node was not chosen.
-func (e *Explanation) behind(other *report.Candidate) string {
+func (e *Explanation) behind(other *placement.Candidate) string {
 	if e.Node == "" {
 		if e.Reason != "" {
 			return "it passed every filter, and a plugin failed later"

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -10,7 +9,7 @@ import (
 func (r *Report) Page() *page.Page {
 	p := &page.Page{Head: r.Head, Verdict: "Why " + r.question(), Outcome: "open", Data: page.Data{Explain: r}}
 	for _, e := range r.Pods {
-		p.Pods = append(p.Pods, page.Pod{Namespace: e.Namespace, Name: e.Name, Step: e.Step, Node: e.Node, Message: report.Why(e.Message, e.Untried)})
+		p.Pods = append(p.Pods, page.Pod{Namespace: e.Namespace, Name: e.Name, Step: e.Step, Node: e.Node, Message: e.Why()})
 	}
 	return p
 }

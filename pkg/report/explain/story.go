@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -103,7 +103,7 @@ func left(n int) string {
 // preference says what one plugin prefers, and by which rules.
 func (e *Explanation) preference(plugin int) string {
 	byScore := slices.Clone(e.Cycle.Candidates)
-	slices.SortStableFunc(byScore, func(a, b report.Candidate) int {
+	slices.SortStableFunc(byScore, func(a, b placement.Candidate) int {
 		return cmp.Compare(b.Scores[plugin].Weighted, a.Scores[plugin].Weighted)
 	})
 	best, worst := byScore[0], byScore[len(byScore)-1]
@@ -128,13 +128,13 @@ func (e *Explanation) preference(plugin int) string {
 }
 
 // reasons says where the rules count differently for two nodes.
-func reasons(best, worst []report.Part) []string {
+func reasons(best, worst []placement.Part) []string {
 	var all []string
 	for _, part := range worst {
 		if part.TopologyKey == "" {
 			continue
 		}
-		i := slices.IndexFunc(best, func(p report.Part) bool { return p.Rule == part.Rule && p.TopologyKey == part.TopologyKey })
+		i := slices.IndexFunc(best, func(p placement.Part) bool { return p.Rule == part.Rule && p.TopologyKey == part.TopologyKey })
 		other := 0
 		if i >= 0 {
 			other = best[i].Count
@@ -192,32 +192,4 @@ func (e *Explanation) help() []string {
 		story = append(story, "The smallest single change that helps, of those tried: "+e.Fixes[0].Change+".")
 	}
 	return story
-}
-
-// text is "decides: without it 2 pods of the workload are elsewhere, and 0 pods are Pending instead of 1".
-func (e Effect) text() string {
-	if e.Selected < e.Pods {
-		return fmt.Sprintf("%s; its selector matches %d of the workload's %s", e.outcome(), e.Selected, words.Count(e.Pods, "pod"))
-	}
-	return e.outcome()
-}
-
-func (e Effect) outcome() string {
-	if !e.Decides {
-		return "is present and decides nothing: without it every pod of the step is where it is now"
-	}
-	if e.SameNodes && len(e.Others) == 0 && e.Pending == e.PendingWithout {
-		return fmt.Sprintf("decides only which pod is where: without it every node has as many of them, and %s changed places", words.Pick(len(e.Moved), "1 pod has", fmt.Sprintf("%d pods have", len(e.Moved))))
-	}
-	var parts []string
-	if len(e.Moved) > 0 {
-		parts = append(parts, fmt.Sprintf("%s of the workload %s elsewhere", words.Count(len(e.Moved), "pod"), words.Pick(len(e.Moved), "is", "are")))
-	}
-	if len(e.Others) > 0 {
-		parts = append(parts, fmt.Sprintf("%s of other workloads %s elsewhere", words.Count(len(e.Others), "pod"), words.Pick(len(e.Others), "is", "are")))
-	}
-	if e.Pending != e.PendingWithout {
-		parts = append(parts, fmt.Sprintf("%s Pending instead of %d", words.Is(e.PendingWithout, "pod"), e.Pending))
-	}
-	return "decides: without it " + words.And(parts)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -16,14 +17,16 @@ type writer struct {
 	shown  string // the workload whose rules were shown last
 }
 
-func (t *writer) everything(narrative bool) {
-	if t.report.Binding != nil {
-		t.binding(t.report.Binding)
+// document is the story alone if opts.Quiet is set.
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
+	if r.Binding != nil {
+		t.binding(r.Binding)
 	}
 	folded := 0
-	for i := range t.report.Pods {
-		e := &t.report.Pods[i]
-		fold := !narrative && t.folds(i)
+	for i := range r.Pods {
+		e := &r.Pods[i]
+		fold := !opts.Quiet && t.folds(i)
 		if !fold || folded == 0 {
 			t.Space()
 		}
@@ -36,7 +39,7 @@ func (t *writer) everything(narrative bool) {
 			outcome = "runs on " + e.Runs + "; placed again, " + outcome
 		}
 		t.Linef(doc.Bold, "%s, step %s: %s", heading, e.Step, outcome)
-		if narrative {
+		if opts.Quiet {
 			for i, sentence := range e.Story {
 				t.Linef(doc.Plain, "%3d. %s", i+1, sentence)
 			}
@@ -51,10 +54,11 @@ func (t *writer) everything(narrative bool) {
 	if folded > 0 {
 		t.Linef(doc.Plain, "Use --all for the scores of %s, too.", words.Pick(folded, "this pod", "these pods"))
 	}
-	if t.report.More > 0 {
+	if r.More > 0 {
 		t.Space()
-		t.More(t.report.More, "pod of the workload", "pods of the workload")
+		t.More(r.More, "pod of the workload", "pods of the workload")
 	}
+	return &t.Doc
 }
 
 // folds reports whether one line is enough of the pod: it runs, and so does the one before it, of the same workload.
@@ -109,13 +113,13 @@ func claimText(c *report.Claim) string {
 }
 
 // flips lists the flip points that there are, and counts what else was tried.
-func (t *writer) flips(flips []Flip) {
+func (t *writer) flips(flips []explain.Flip) {
 	if len(flips) == 0 {
 		return
 	}
 	t.Line(doc.Bold.Cell("  Flip points"), doc.Plain.Cell(", the smallest changes that send it elsewhere, each proved by scheduling it again:"))
 	var rows [][]doc.Cell
-	vain := map[string][]string{}
+	vain := map[explain.Dimension][]string{}
 	for _, flip := range flips {
 		if flip.To == "" {
 			vain[flip.Of] = append(vain[flip.Of], strings.TrimPrefix(strings.TrimPrefix(flip.Subject, "weight of "), "the "))
@@ -128,14 +132,17 @@ func (t *writer) flips(flips []Flip) {
 		rows = append(rows, doc.Plain.Row(flip.Subject, flip.From+" → "+flip.To, to))
 	}
 	t.Table("    ", rows...)
-	for _, of := range []struct{ of, words string }{{"term", "weight of the "}, {"plugin", "weight of "}, {"capacity", ""}} {
+	for _, of := range []struct {
+		of    explain.Dimension
+		words string
+	}{{explain.Term, "weight of the "}, {explain.Plugin, "weight of "}, {explain.Capacity, ""}} {
 		if len(vain[of.of]) > 0 {
 			t.Linef(doc.Plain, "    Searched without success: %s%s", of.words, strings.Join(vain[of.of], " or "))
 		}
 	}
 }
 
-func (t *writer) effects(effects []Effect) {
+func (t *writer) effects(effects []explain.Effect) {
 	if len(effects) == 0 {
 		return
 	}

@@ -13,12 +13,6 @@ import (
 // Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
 var Formats = format.Of[Report]{Doc: document, SARIF: (*Report).sarif}.Formats()
 
-func document(r *Report, opts report.Options) *doc.Doc {
-	t := &writer{Doc: doc.New(r.Head, opts), report: r}
-	t.everything(opts.Quiet)
-	return &t.Doc
-}
-
 var checkFormats = report.Formats[[]lint.Check]{
 	report.Plain("text", func(checks *[]lint.Check) []byte {
 		var p doc.Doc
@@ -29,8 +23,8 @@ var checkFormats = report.Formats[[]lint.Check]{
 		p.Table("", rows...)
 		return text.Render(&p, report.Options{})
 	}),
-	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(NewChecks(*checks)) }),
-	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(NewChecks(*checks)) }),
+	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(checks) }),
+	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(checks) }),
 }
 
 // WriteChecks lists checks: as a table in text, and as they are in a LintReport else.

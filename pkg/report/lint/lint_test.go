@@ -7,28 +7,29 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
-	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
 
 // aLint has findings of every severity, of two objects, and texts from elsewhere.
 func aLint(name string) *Report {
-	finding := func(check, severity, kind, field string) Finding {
-		return Finding{Check: check, Severity: severity, Namespace: "shop", Kind: kind, Name: name, Field: field, Step: "workloads",
-			Source:  &Source{Source: report.Source{File: name + ".yaml", Line: 12}, Document: 2},
-			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Check{ID: check}.Page()}
+	finding := func(check string, severity lint.Severity, kind, field string) lint.Finding {
+		return lint.Finding{Check: check, Severity: severity, Object: lint.Object{Namespace: "shop", Kind: kind, Name: name}, Field: field, Step: "workloads",
+			Source:  &manifest.Source{File: name + ".yaml", Line: 12, Document: 2},
+			Message: "the rule selects app=" + name, Fix: "select app=web", Page: lint.Page(check)}
 	}
-	made := finding("selector-drift", expect.Error, "StatefulSet", "spec.template.spec.affinity")
+	made := finding("selector-drift", lint.Error, "StatefulSet", "spec.template.spec.affinity")
 	made.ExpandedFrom, made.Source = "KafscaleCluster shop/"+name, nil
 	return &Report{
 		Head:    report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Scenario: "shop", Cluster: report.Cluster{Nodes: 3}, Notes: []string{"A note."}},
 		Summary: Summary{Errors: 1, Warnings: 1, Notes: 1},
-		Findings: []Finding{
-			finding("selector-drift", expect.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", "note", "Deployment", "spec.template.spec.affinity"), made,
+		Result: lint.Result{Findings: []lint.Finding{
+			finding("selector-drift", lint.Warning, "Deployment", "spec.template.spec.affinity"), finding("outvoted", lint.Note, "Deployment", "spec.template.spec.affinity"), made,
 		},
-		IgnoredFindings: []Ignored{{finding("rollout-deadlock", expect.Error, "Deployment", "spec.strategy"), "nodes are added by " + name}},
-		Checks:          NewChecks(lint.Checks()),
+			IgnoredFindings: []lint.Ignored{{Finding: finding("rollout-deadlock", lint.Error, "Deployment", "spec.strategy"), Reason: "nodes are added by " + name}},
+			Checks:          lint.Checks(),
+		},
 	}
 }
 
@@ -91,10 +92,10 @@ func TestLintHostile(t *testing.T) {
 }
 
 func TestLintFails(t *testing.T) {
-	of := func(severities ...string) *Report {
+	of := func(severities ...lint.Severity) *Report {
 		r := &Report{}
 		for _, severity := range severities {
-			r.Findings = append(r.Findings, Finding{Severity: severity})
+			r.Findings = append(r.Findings, lint.Finding{Severity: severity})
 		}
 		return r
 	}

@@ -10,19 +10,15 @@ import (
 func (r *Report) sarif() ([]byte, error) {
 	var rules []sarif.Rule
 	for _, c := range r.Checks {
-		rules = append(rules, sarif.Rule{ID: c.ID, Level: c.Severity, Short: c.Title, Page: c.Page})
+		rules = append(rules, sarif.Rule{ID: c.ID, Level: string(c.Severity), Short: c.Title, Page: c.Page})
 	}
 	var results []sarif.Result
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		result := sarif.Result{
-			Rule: f.Check, Level: f.Severity, Message: fmt.Sprintf("%s: %s. Fix: %s.", f.object(), f.Message, f.Fix),
-			Place: f.Step + "/" + f.Namespace + "/" + f.object() + "/" + f.Field,
-		}
-		if f.Source != nil {
-			result.Source = f.Source.InManifest()
-		}
-		results = append(results, result)
+		results = append(results, sarif.Result{
+			Rule: f.Check, Level: string(f.Severity), Message: fmt.Sprintf("%s: %s. Fix: %s.", object(f), f.Message, f.Fix),
+			Place: f.Step + "/" + f.Namespace + "/" + object(f) + "/" + f.Field, Source: f.Source,
+		})
 	}
 	return sarif.Encode(r.Version, rules, results)
 }

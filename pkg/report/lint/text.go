@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -23,14 +21,14 @@ type writer struct {
 // maxListed is how many findings are listed object by object; more are counted check by check.
 const maxListed = 10
 
-// everything writes the verdict, then the findings: a few by object, many by check.
-func (t *writer) everything(quiet bool) {
-	r := t.report
+// document is the verdict, then the findings: a few by object, many by check.
+func document(r *Report, opts report.Options) *doc.Doc {
+	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	t.Line(r.verdict())
 	switch {
-	case quiet:
+	case opts.Quiet:
 		t.Table("", r.counts()...)
-		return
+		return &t.Doc
 	case t.All || len(r.Findings) <= maxListed:
 		t.byObject()
 	default:
@@ -39,7 +37,7 @@ func (t *writer) everything(quiet bool) {
 	t.ignored()
 	if len(r.Findings) > 0 {
 		t.Space()
-		t.Linef(doc.Plain, "Each check has a page: %s", strings.Replace(lint.Check{ID: "CHECK"}.Page(), "CHECK", "README", 1))
+		t.Linef(doc.Plain, "Each check has a page: %s", lint.Page("README"))
 	}
 	t.Space()
 	if r.Scenario != "" {
@@ -48,43 +46,43 @@ func (t *writer) everything(quiet bool) {
 	for _, note := range r.Notes {
 		t.Linef(doc.Plain, "Note: %s", note)
 	}
+	return &t.Doc
 }
 
 // byObject lists every finding below its object, the severest first.
 func (t *writer) byObject() {
-	groups := report.Group(t.report.Findings, func(f Finding) string { return f.header() })
+	groups := report.Group(t.report.Findings, func(f lint.Finding) string { return header(&f) })
 	for _, found := range groups {
 		slices.SortStableFunc(found, bySeverity)
 	}
-	slices.SortStableFunc(groups, func(a, b []Finding) int { return bySeverity(a[0], b[0]) })
+	slices.SortStableFunc(groups, func(a, b []lint.Finding) int { return bySeverity(a[0], b[0]) })
 	for _, found := range groups {
 		t.Space()
-		t.Linef(doc.Bold, "%s", found[0].header())
+		t.Linef(doc.Bold, "%s", header(&found[0]))
 		for i := range found {
 			t.finding(&found[i])
 		}
 	}
 }
 
-func bySeverity(a, b Finding) int { return cmp.Compare(a.severity(), b.severity()) }
-
-// severity is its place among the severities, most severe first.
-func (f *Finding) severity() int { return slices.Index(lint.Severities, lint.Severity(f.Severity)) }
+func bySeverity(a, b lint.Finding) int {
+	return cmp.Compare(slices.Index(lint.Severities, a.Severity), slices.Index(lint.Severities, b.Severity))
+}
 
 // byCheck counts the findings of each check, the severest first, and shows one of them; of notes, the count is enough.
 func (t *writer) byCheck() {
 	groups := t.report.grouped()
 	for i, found := range groups {
 		first := &found[0]
-		note := first.Severity == string(lint.Note)
+		note := first.Severity == lint.Note
 		if !note || i == 0 || groups[i-1][0].Severity != first.Severity {
 			t.Space()
 		}
-		t.Line(severityStyle(first.Severity).Cell(first.Severity), doc.Bold.Cellf(" %s", first.Check), doc.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
+		t.Line(severityStyle(first.Severity).Cell(string(first.Severity)), doc.Bold.Cellf(" %s", first.Check), doc.Plain.Cellf(" (%d): %s", len(found), t.report.title(first.Check)))
 		if note {
 			continue
 		}
-		name := cluster.Qualify(first.Namespace, first.object())
+		name := cluster.Qualify(first.Namespace, object(first))
 		if more := len(found) - 1; more > 0 {
 			name += fmt.Sprintf(" and %d more", more)
 		}
@@ -104,23 +102,27 @@ func (r *Report) counts() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("CHECK", "SEVERITY", "FOUND", "FINDS")}
 	for _, found := range groups {
 		first := &found[0]
-		table = append(table, []doc.Cell{doc.Plain.Cell(first.Check), severityStyle(first.Severity).Cell(first.Severity),
+		table = append(table, []doc.Cell{doc.Plain.Cell(first.Check), severityStyle(first.Severity).Cell(string(first.Severity)),
 			doc.Plain.Cellf("%d", len(found)), doc.Plain.Cell(r.title(first.Check))})
 	}
 	return table
 }
 
 // grouped are the findings of each check and severity, the severest first, then in the order of the checks.
-func (r *Report) grouped() [][]Finding {
-	groups := report.Group(r.Findings, func(f Finding) [2]string { return [2]string{f.Check, f.Severity} })
-	check := func(f Finding) int { return slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == f.Check }) }
-	slices.SortStableFunc(groups, func(a, b []Finding) int { return cmp.Or(bySeverity(a[0], b[0]), cmp.Compare(check(a[0]), check(b[0]))) })
+func (r *Report) grouped() [][]lint.Finding {
+	groups := report.Group(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
+	check := func(f lint.Finding) int {
+		return slices.IndexFunc(r.Checks, func(c lint.Check) bool { return c.ID == f.Check })
+	}
+	slices.SortStableFunc(groups, func(a, b []lint.Finding) int {
+		return cmp.Or(bySeverity(a[0], b[0]), cmp.Compare(check(a[0]), check(b[0])))
+	})
 	return groups
 }
 
 // title says what the check finds.
 func (r *Report) title(check string) string {
-	i := slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == check })
+	i := slices.IndexFunc(r.Checks, func(c lint.Check) bool { return c.ID == check })
 	if i < 0 {
 		return ""
 	}
@@ -147,22 +149,22 @@ func (r *Report) verdict() doc.Cell {
 }
 
 // header names the object of the finding, its file, and where the object comes from.
-func (f *Finding) header() string {
-	header := f.object()
+func header(f *lint.Finding) string {
+	header := object(f)
 	if f.Namespace != "default" {
 		header += " of " + f.Namespace
 	}
 	if f.ExpandedFrom != "" {
 		header += ", expanded from " + f.ExpandedFrom
 	}
-	if place := f.place(); place != "" {
+	if place := place(f); place != "" {
 		header += ", " + place
 	}
 	return header
 }
 
-func (t *writer) finding(f *Finding) {
-	t.Line(doc.Plain.Cellf("  "), severityStyle(f.Severity).Cell(f.Severity), doc.Plain.Cellf(" %s: %s", f.Check, f.Message))
+func (t *writer) finding(f *lint.Finding) {
+	t.Line(doc.Plain.Cellf("  "), severityStyle(f.Severity).Cell(string(f.Severity)), doc.Plain.Cellf(" %s: %s", f.Check, f.Message))
 	t.Linef(doc.Plain, "    at:  %s", f.Field)
 	t.Linef(doc.Plain, "    fix: %s", f.Fix)
 }
@@ -174,10 +176,10 @@ func (t *writer) ignored() {
 	t.Space()
 	t.Linef(doc.Bold, "Ignored")
 	for _, i := range t.report.IgnoredFindings {
-		t.Linef(doc.Plain, "  %s: %s: %s", i.object(), i.Check, i.Reason)
+		t.Linef(doc.Plain, "  %s: %s: %s", object(&i.Finding), i.Check, i.Reason)
 	}
 }
 
-func severityStyle(severity string) doc.Style {
-	return map[string]doc.Style{expect.Error: doc.Red, expect.Warning: doc.Yellow}[severity]
+func severityStyle(severity lint.Severity) doc.Style {
+	return map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow}[severity]
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -38,19 +37,14 @@ func (s *Step) findings() []expect.Finding {
 		}
 		facts.Pending = append(facts.Pending, waiting)
 	}
-	for _, r := range s.Refused {
-		facts.Refused = append(facts.Refused, cluster.Refusal{Of: r.Of(), Pods: r.Pods, Message: r.Message})
-	}
-	for _, r := range s.Rollouts {
-		facts.Stuck = append(facts.Stuck, controller.Rollout{
-			Ref: cluster.Ref{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Updated: r.Updated, Desired: r.Desired, Waiting: r.Waiting,
-		})
-	}
+	facts.Refused, facts.Stuck = s.Refused, s.Rollouts
 	return facts.Findings()
 }
 
 // workload is the pod's, or the pod itself.
-func (p Pod) workload() cluster.Ref { return report.WorkloadOf(p.Namespace, p.Workload, p.Name) }
+func (p Pod) workload() cluster.Ref {
+	return cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()
+}
 
 // workload is nil if the step has none of that name.
 func (s *Step) workload(of cluster.Ref) *Workload {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -34,7 +35,7 @@ func sourced() *Report {
 				wait("web-2", "deployment/web", "no room"), wait("web-3", "deployment/web", "no room"), wait("web-4", "deployment/web", "no zone"),
 				wait("bare", "", ""),
 			},
-			Rollouts: []Rollout{{Kind: "Deployment", Namespace: "shop", Name: "web", Desired: 3, Updated: 1, Old: 2, Ready: 1, Waiting: "pod web-2 is Pending"}},
+			Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Desired: 3, Updated: 1, Old: 2, Ready: 1, Waiting: "pod web-2 is Pending"}},
 			Why:      []string{"deployment/web: no node has room."},
 			Expectations: []Expectation{
 				{Want: "0 pods Pending", Got: "4 pods Pending", Source: &report.Source{File: "scenario.yaml", Line: 12}},

@@ -88,7 +88,7 @@ func (s *Step) reasons(e Expectation) string {
 		lines = append(lines, fmt.Sprintf("%s not scheduled by Karmada: %s", cluster.Qualify(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String()), b.why()))
 	}
 	for _, r := range s.Refused {
-		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Of(), r.Message))
+		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Ref, r.Message))
 	}
 	return junit.CleanLines(lines)
 }

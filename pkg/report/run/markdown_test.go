@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -18,7 +20,7 @@ func hostileReport() *Report {
 			Workloads:    []Workload{{Kind: "Deployment", Namespace: h, Name: h, Domains: []Distribution{{TopologyKey: h, Counts: []Count{{h, 1}}}}}},
 			Preempted:    []Preemption{{Victim: h, For: h, Node: h}},
 			Bindings:     []Binding{{Kind: h, Namespace: h, Name: h, Policy: h, Reason: h, Message: h, Clusters: []Share{{Cluster: h, Assigned: 1, Message: h}}, Leaving: []string{h}}},
-			Rollouts:     []Rollout{{Kind: "Deployment", Namespace: h, Name: h, Waiting: h}},
+			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
 			Expectations: []Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
 		}},
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -62,10 +65,10 @@ type Step struct {
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
 	// Refused are the pods, and other objects, that the API server did not create.
-	Refused []report.NotCreated `json:"refused,omitempty"`
+	Refused []cluster.Refusal `json:"refused,omitempty"`
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
-	Rollouts []Rollout `json:"rollouts,omitempty"`
+	Rollouts []controller.Rollout `json:"rollouts,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
 	// WhyRules are the rules that sentences of Why speak of.
@@ -219,13 +222,13 @@ type Pod struct {
 	// Gates are the pod's scheduling gates while it is Pending.
 	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.
-	Reasons []report.Reason `json:"reasons,omitempty"`
+	Reasons []placement.Reason `json:"reasons,omitempty"`
 	// Decision is how the node was chosen, for a pod that was placed in this step.
-	Decision *report.Decision `json:"decision,omitempty"`
+	Decision *placement.Decision `json:"decision,omitempty"`
 	// Claims are what the pod claims of devices.
 	Claims []report.Claim `json:"claims,omitempty"`
 	// Cycle is what every plugin said of the nodes, for a pod that the scheduler looked at in this step, where that was asked for.
-	Cycle *report.Cycle `json:"cycle,omitempty"`
+	Cycle *placement.Cycle `json:"cycle,omitempty"`
 }
 
 // Preemption is a pod that made room for another.
@@ -234,22 +237,6 @@ type Preemption struct {
 	Victim string `json:"victim"`
 	For    string `json:"for"`
 	Node   string `json:"node"`
-}
-
-// Rollout is a rollout that has not come to its end.
-type Rollout struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	Desired   int    `json:"desired"`
-	// Updated is the number of pods of the new revision, Old of earlier ones, Ready of both.
-	Updated int `json:"updated"`
-	Old     int `json:"old"`
-	Ready   int `json:"ready"`
-	// NotCreated are pods that the controller holds back.
-	NotCreated []string `json:"notCreated,omitempty"`
-	// Waiting says in one sentence which pod waits for what.
-	Waiting string `json:"waiting"`
 }
 
 // Expectation is what a scenario expected, and what it saw.

@@ -56,9 +56,9 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 			pod := &r.Steps[i].Pods[j]
 			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 			if p := placed[name]; p != nil {
-				pod.Cycle = report.NewCycle(p.Cycle, p.Node)
+				pod.Cycle = p.Cycle
 			} else if p := pending[name]; p != nil && pod.Node == "" {
-				pod.Cycle = report.NewCycle(p.Cycle, "")
+				pod.Cycle = p.Cycle
 			}
 		}
 	}
@@ -91,18 +91,14 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	}
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = report.NewNotCreated(step.Refused)
+	s.Refused = step.Refused
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}
 	for _, rollout := range step.Rollouts {
-		if !rollout.Stuck() {
-			continue
+		if rollout.Stuck() {
+			s.Rollouts = append(s.Rollouts, rollout)
 		}
-		s.Rollouts = append(s.Rollouts, Rollout{
-			Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name, Desired: rollout.Desired, Updated: rollout.Updated,
-			Old: rollout.Old, Ready: rollout.Ready, NotCreated: rollout.NotCreated, Waiting: rollout.Waiting,
-		})
 	}
 	for _, e := range judged {
 		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
@@ -247,12 +243,12 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
-		p.Message, p.Nominated = pending.Message, pending.Nominated
-		p.Reason, p.Untried = pending.ConditionReason(), pending.Untried
-		p.Reasons = report.NewReasons(pending.Reasons)
+		w := pending.Wait()
+		p.Message, p.Reason, p.Untried, p.Nominated = w.Message, w.Reason, w.Untried, pending.Nominated
+		p.Reasons = pending.Reasons
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
-		p.Decision = report.NewDecision(placed)
+		p.Decision = &placed.Decision
 	}
 	return p
 }
@@ -269,7 +265,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	wanted := v.step.State.Desired()
 	notCreated := map[cluster.Ref][]string{}
 	for _, rollout := range v.step.Rollouts {
-		notCreated[cluster.Ref{Kind: rollout.Kind, Namespace: rollout.Namespace, Name: rollout.Name}] = rollout.NotCreated
+		notCreated[rollout.Ref] = rollout.NotCreated
 	}
 	var workloads []*Workload
 	index := map[cluster.Ref]*Workload{}

@@ -58,9 +58,9 @@ func ran(t *testing.T) *simulation.Result {
 	step := &r.Steps[0]
 	step.State = &cluster.State{Nodes: nodes, Deployments: []*appsv1.Deployment{web}, ReplicaSets: []*appsv1.ReplicaSet{set}, Pods: pods}
 	step.Placed = []placement.Placement{
-		{Pod: pods[0], Node: "a-1", Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: &placement.NodeScore{Node: "b-1", Scores: []placement.Score{{Plugin: "Fit", Weighted: 60}, {Plugin: "Spread", Weighted: 100}}},
-			Scores: []placement.Score{{Plugin: "Fit", Weighted: 50}, {Plugin: "Spread", Weighted: 150}}, Deciders: []placement.Decider{{Plugin: "Spread"}}},
-		{Pod: pods[2], Node: "a-1", Feasible: 1},
+		{Pod: pods[0], Node: "a-1", Decision: placement.Decision{Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: "b-1",
+			Scores: []placement.Score{{Plugin: "Fit", Weighted: 50, Ahead: -10}, {Plugin: "Spread", Weighted: 150, Ahead: 50}}, Deciders: []string{"Spread"}}},
+		{Pod: pods[2], Node: "a-1", Decision: placement.Decision{Feasible: 1}},
 	}
 	step.Pending = []placement.Pending{{Pod: pods[4], Message: "0/4 nodes are available: 4 Insufficient cpu.", Reasons: []placement.Reason{{Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 4}}}}
 	step.Preempted = []placement.Preemption{{Victim: pod("old", "b-1", ""), For: pods[3], Node: "b-1"}}
@@ -111,8 +111,8 @@ func TestNew(t *testing.T) {
 	if diff := cmp.Diff([]Distribution{{TopologyKey: v1.LabelTopologyZone, Counts: []Count{{"a", 2}, {"b", 1}}, Skew: 1}}, web.Domains); diff != "" {
 		t.Errorf("distribution (-want +got):\n%s", diff)
 	}
-	decision := &report.Decision{Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: "b-1", Deciders: []string{"Spread"},
-		Scores: []report.Score{{Plugin: "Fit", Weighted: 50, Ahead: -10}, {Plugin: "Spread", Weighted: 150, Ahead: 50}}}
+	decision := &placement.Decision{Feasible: 3, Scored: 3, Ties: 1, Margin: 40, RunnerUp: "b-1", Deciders: []string{"Spread"},
+		Scores: []placement.Score{{Plugin: "Fit", Weighted: 50, Ahead: -10}, {Plugin: "Spread", Weighted: 150, Ahead: 50}}}
 	if diff := cmp.Diff(decision, s.Pods[0].Decision); diff != "" {
 		t.Errorf("decision (-want +got):\n%s", diff)
 	}

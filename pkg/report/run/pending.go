@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -16,7 +18,7 @@ func (s *Step) refusals() [][]Pod {
 }
 
 // Why is why the pod has no node.
-func (p Pod) Why() string { return report.Why(p.Message, p.Untried) }
+func (p Pod) Why() string { return placement.Wait{Message: p.Message, Untried: p.Untried}.Why() }
 
 func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
@@ -109,7 +111,7 @@ func (s *stepText) waiting(pods []Pod) string {
 }
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
-func (t *writer) reasons(reasons []report.Reason) {
+func (t *writer) reasons(reasons []placement.Reason) {
 	var table [][]doc.Cell
 	for _, r := range reasons {
 		table = append(table, doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
@@ -137,7 +139,7 @@ func (s *stepText) short(name string) string {
 
 func (t *writer) rollouts(s *stepText) {
 	for _, r := range s.Rollouts {
-		name := s.qualified(r.Namespace, strings.ToLower(r.Kind)+"/"+r.Name)
+		name := s.qualified(r.Namespace, r.String())
 		t.Line(doc.Yellow.Cell("Rollout stuck:"), doc.Plain.Cellf(" %s: %d of %d updated, %d old, %d ready", name, r.Updated, r.Desired, r.Old, r.Ready))
 		if r.Waiting != "" {
 			t.Linef(doc.Plain, "  %s", r.Waiting)
@@ -151,7 +153,7 @@ func (t *writer) rollouts(s *stepText) {
 // notCreated names the pods that controllers hold back without a rollout that says so.
 func (t *writer) notCreated(s *stepText) {
 	for _, w := range s.Workloads {
-		told := slices.ContainsFunc(s.Rollouts, func(r Rollout) bool {
+		told := slices.ContainsFunc(s.Rollouts, func(r controller.Rollout) bool {
 			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
 		})
 		if len(w.NotCreated) > 0 && !told {

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
@@ -99,7 +100,7 @@ func statusStyle(status string) doc.Style {
 }
 
 // decided fills the columns TIES, MARGIN and DECIDED BY.
-func decided(d *report.Decision) []string {
+func decided(d *placement.Decision) []string {
 	switch {
 	case d == nil:
 		return []string{doc.None, doc.None, doc.None}

@@ -10,9 +10,9 @@ import (
 )
 
 // subject is "3 pods of deployment/web", or the object itself.
-func (s *stepText) subject(r report.NotCreated) string {
-	name := s.qualified(r.Namespace, r.Of().String())
-	if (cluster.Refusal{Of: r.Of(), Pods: r.Pods}).OfWorkload() {
+func (s *stepText) subject(r cluster.Refusal) string {
+	name := s.qualified(r.Namespace, r.String())
+	if r.OfWorkload() {
 		return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), name)
 	}
 	return name
@@ -24,7 +24,7 @@ func (t *writer) refused(s *stepText) {
 		return
 	}
 	t.Linef(doc.Yellow, "Refused by the API server:")
-	groups := report.Group(s.Refused, report.NotCreated.Reason)
+	groups := report.Group(s.Refused, cluster.Refusal.Reason)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		message := groups[i][0].Message
 		if len(groups[i]) > 1 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -206,7 +207,7 @@ func (t *writer) quiet() {
 		for _, b := range report.Group(s.notScheduled(), Binding.why) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
 		}
-		for _, r := range report.Group(s.Refused, report.NotCreated.Reason) {
+		for _, r := range report.Group(s.Refused, cluster.Refusal.Reason) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, e := range Unmet(s.Expectations) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -230,7 +232,7 @@ func TestConclusion(t *testing.T) {
 		"empty":     {[]Step{{}, running}, "2 steps: 1 with every pod running, 1 without pods\n"},
 		"pending":   {[]Step{running, waiting(1), waiting(2)}, "3 steps: 1 with every pod running, 1 pod pending in wait, 2 pods pending in wait\n"},
 		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "0 pods: 0 running, 2 pending, 1 not ready; 0 placed in this step\n"},
-		"stuck":     {[]Step{{Name: "new", Rollouts: make([]Rollout, 1)}}, "0 pods: 0 running, 0 pending; 0 placed in this step; 1 rollout stuck\n"},
+		"stuck":     {[]Step{{Name: "new", Rollouts: make([]controller.Rollout, 1)}}, "0 pods: 0 running, 0 pending; 0 placed in this step; 1 rollout stuck\n"},
 		"five":      {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "5 steps: " + strings.Repeat("1 pod pending in wait, ", 4) + "1 pod pending in wait\n"},
 		"many": {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "6 steps: " +
 			strings.Repeat("1 pod pending in wait, ", 5) + "and more in 1 other step\n"},
@@ -307,7 +309,7 @@ func TestNotCreatedOnce(t *testing.T) {
 	of := func(kind, namespace, name string) Workload {
 		return Workload{Kind: kind, Namespace: namespace, Name: name, NotCreated: []string{name + "-1"}}
 	}
-	s := Step{Rollouts: []Rollout{{Kind: "StatefulSet", Namespace: "shop", Name: "db"}},
+	s := Step{Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}}},
 		Workloads: []Workload{of("StatefulSet", "shop", "db"), of("Deployment", "shop", "db"), of("StatefulSet", "other", "db"), of("StatefulSet", "shop", "etcd")}}
 	w := &writer{report: &Report{Steps: []Step{s}}}
 	w.notCreated(w.stepText(0))

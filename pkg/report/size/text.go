@@ -6,11 +6,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
+	reportcapacity "github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
+
+// document is the verdict, then the groups, and what goes wrong with one node fewer.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Lines(r.verdict()...)
+	if opts.Quiet {
+		return &d
+	}
+	d.Space()
+	d.Table("", r.table()...)
+	d.Space()
+	for _, f := range r.Fewer {
+		d.Linef(doc.Bold, "%s", lacking(f))
+		d.Linef(doc.Plain, "  %s", doc.Refused(f.Message))
+	}
+	d.Space()
+	d.Header()
+	return &d
+}
 
 // verdict is the answer, and what is to be known of it.
 func (r *Report) verdict() []doc.Cell {
@@ -21,7 +42,7 @@ func (r *Report) verdict() []doc.Cell {
 	for _, level := range r.Survive {
 		goal += ", also after the loss of any " + doc.DomainOf(level)
 	}
-	if slices.ContainsFunc(r.Aside, func(a Aside) bool { return a.Level != "" }) {
+	if slices.ContainsFunc(r.Aside, func(a capacity.Aside) bool { return a.Level != "" }) {
 		goal += " but for what is set aside"
 	}
 	var lines []doc.Cell
@@ -34,18 +55,18 @@ func (r *Report) verdict() []doc.Cell {
 		lines = append(lines, doc.Green.Cellf("%s will do%s: %s. The scenario has %d.", words.Count(r.Nodes, "node"), r.even(), goal, r.Before))
 	}
 	if r.Uneven != nil {
-		lines = append(lines, doc.Yellow.Cell(r.Uneven.text()))
+		lines = append(lines, doc.Yellow.Cell(cheaper(r.Uneven)))
 	}
 	for i := range r.Safety {
-		lines = append(lines, r.Safety[i].Lines()...)
+		lines = append(lines, reportcapacity.SafetyLines(&r.Safety[i])...)
 	}
-	for _, same := range report.Group(r.Aside, Aside.reason) {
-		lines = append(lines, doc.Yellow.Cell(same[0].text(same)))
+	for _, same := range report.Group(r.Aside, reason) {
+		lines = append(lines, doc.Yellow.Cell(setAside(same)))
 	}
 	if !r.Found {
 		return lines
 	}
-	if !r.Proven && r.Partial == "" {
+	if !r.Proven && r.Head.Partial == "" {
 		lines = append(lines, doc.Yellow.Cellf("After %d clusters the search ended at its bound, and there may be a cheaper one; give more --tries, or fewer groups with --group.", r.Tried))
 	}
 	if r.Unbound > 0 {
@@ -57,7 +78,7 @@ func (r *Report) verdict() []doc.Cell {
 	return lines
 }
 
-// even says what the number is the fewest of.
+// even says that the zones of a group have the same number, if so.
 func (r *Report) even() string {
 	if !r.Even {
 		return ""
@@ -65,8 +86,8 @@ func (r *Report) even() string {
 	return ", as many of a group in each of its zones"
 }
 
-// text says what does where the zones may differ.
-func (u *Uneven) text() string {
+// cheaper says how many nodes suffice if zones may differ.
+func cheaper(u *capacity.Cheaper) string {
 	var where []string
 	for _, g := range u.Groups {
 		for _, z := range g.Zones {
@@ -94,20 +115,18 @@ func (r *Report) aside() int {
 }
 
 // reason is the same for pods of a workload that do not come back for the same reason, whichever domain fails.
-func (a Aside) reason() Aside {
+func reason(a capacity.Aside) capacity.Aside {
 	a.Domain, a.Pod = "", ""
 	return a
 }
 
-// text says which pods are set aside after which failures, and why.
-func (a Aside) text(failures []Aside) string {
+// setAside says which pods are set aside, after which failures, and why. The failures have the same reason.
+func setAside(failures []capacity.Aside) string {
+	a := failures[0]
 	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
 	switch {
 	case a.Level != "":
-		var domains []string
-		for _, f := range failures {
-			domains = append(domains, f.Domain)
-		}
+		domains := report.Each(failures, func(f capacity.Aside) string { return f.Domain })
 		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), doc.DomainOf(a.Level), words.Or(domains))
 	case a.Empty:
 		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"
@@ -122,18 +141,6 @@ func price(p *float64) string {
 		return doc.None
 	}
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
-}
-
-func (r *Report) rest(t *doc.Doc) {
-	t.Space()
-	t.Table("", r.table()...)
-	t.Space()
-	for _, f := range r.Fewer {
-		t.Linef(doc.Bold, "%s", f.text())
-		t.Linef(doc.Plain, "  %s", doc.Refused(f.Message))
-	}
-	t.Space()
-	t.Header()
 }
 
 // table is a row for each group and zone below the titles.
@@ -155,8 +162,8 @@ func (r *Report) table() [][]doc.Cell {
 	return table
 }
 
-// text says what goes wrong, and where.
-func (f Fewer) text() string {
+// lacking says what goes wrong, and where.
+func lacking(f capacity.Fewer) string {
 	var on string
 	switch {
 	case f.Group == "":

@@ -8,33 +8,36 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: which points are not beaten, a table of those, or of all if they are few, and what was swept.
-type writer struct {
-	doc.Doc
-	report *Report
-}
-
 // maxPoints is how many points text lists where nobody asks for all, and maxRows how many a page lists.
 const maxPoints, maxRows = 24, 2000
 
-// everything lists that many points at most.
-func (t *writer) everything(most int) {
-	r := t.report
-	t.Linef(doc.Bold, "%s", r.verdict())
-	t.Linef(doc.Plain, "%s", r.about())
-	t.Space()
-	shown, rest := r.shown(most)
-	t.Add(doc.Table{Rows: r.table(shown), Noun: "point", Nouns: "points"})
-	if rest != "" {
-		t.Linef(doc.Plain, "%s", rest)
+// document is how many points place everything, and a table of the best of them.
+func document(r *Report, opts report.Options) *doc.Doc {
+	most := maxPoints
+	switch {
+	case opts.All:
+		most = len(r.Points)
+	case opts.Page:
+		most = maxRows
 	}
-	t.Space()
-	t.Header()
+	d := doc.New(r.Head, opts)
+	d.Linef(doc.Bold, "%s", r.verdict())
+	d.Linef(doc.Plain, "%s", r.about())
+	d.Space()
+	shown, rest := r.shown(most)
+	d.Add(doc.Table{Rows: r.table(shown), Noun: "point", Nouns: "points"})
+	if rest != "" {
+		d.Linef(doc.Plain, "%s", rest)
+	}
+	d.Space()
+	d.Header()
+	return &d
 }
 
 // verdict says how many points place everything, and which of them are not beaten.

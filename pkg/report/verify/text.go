@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -17,16 +18,17 @@ type writer struct {
 	report *Report
 }
 
-func (t *writer) everything(quiet bool) {
-	for _, line := range t.report.verdict() {
-		t.Line(line)
+func document(r *Report, opts report.Options) *doc.Doc {
+	head := r.Head
+	head.Scenario = "" // a command line
+	t := &writer{Doc: doc.New(head, opts), report: r}
+	t.Lines(r.verdict()...)
+	if opts.Quiet {
+		return &t.Doc
 	}
-	if quiet {
-		return
-	}
-	if len(t.report.Divergences) > 0 {
+	if len(r.Divergences) > 0 {
 		t.Space()
-		rows := t.report.divergences()
+		rows := r.divergences()
 		shown := len(rows) - 1
 		if !t.All {
 			shown = min(shown, doc.MaxDetails)
@@ -36,13 +38,14 @@ func (t *writer) everything(quiet bool) {
 			t.More(len(rows)-1-shown, "divergence", "divergences")
 		}
 		t.Space()
-		for _, line := range t.report.words() {
+		for _, line := range r.words() {
 			t.Linef(doc.Plain, "%s", line)
 		}
 	}
 	t.assumed()
 	t.pending()
 	t.leftOut()
+	return &t.Doc
 }
 
 // verdict is how many choices contradict, are explained, or remain open, what these are worth, and whether that is enough.
@@ -79,8 +82,8 @@ func (r *Report) verdict() []doc.Cell {
 	}
 	lines := []doc.Cell{first, doc.Plain.Cellf("%s.", second)}
 	if r.Interval != nil {
-		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.judged(), "choice"), tenths(r.Agreement),
-			words.Pick(r.judged(), "agrees", "agree"), tenths(r.Interval.Low), tenths(r.Interval.High)))
+		lines = append(lines, doc.Plain.Cellf("Of the %s that can be judged, %s %s (95%% interval %s to %s).", words.Count(r.Judged(), "choice"), tenths(r.Agreement),
+			words.Pick(r.Judged(), "agrees", "agree"), tenths(r.Interval.Low), tenths(r.Interval.High)))
 	}
 	return append(lines, r.classes()...)
 }
@@ -113,15 +116,8 @@ func tenths(percent float64) string {
 func (r *Report) classes() []doc.Cell {
 	var lines []doc.Cell
 	var classes []string
-	number := map[string]int{}
-	for _, d := range r.Divergences {
-		if number[d.Class] == 0 {
-			classes = append(classes, d.Class)
-		}
-		number[d.Class]++
-	}
-	for i, class := range classes {
-		classes[i] = fmt.Sprintf("%s %d", class, number[class])
+	for _, same := range report.Group(r.Divergences, func(d verify.Divergence) verify.Class { return d.Class }) {
+		classes = append(classes, fmt.Sprintf("%s %d", same[0].Class, len(same)))
 	}
 	if len(classes) > 0 {
 		none := "; each may have a cause that the dump does not show"
@@ -139,30 +135,30 @@ func (r *Report) classes() []doc.Cell {
 // divergences is a row for each divergence below the titles: contradictions first, then the rarest classes.
 func (r *Report) divergences() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
-	number := map[string]int{}
+	number := map[verify.Class]int{}
 	for _, d := range r.Divergences {
 		if number[d.Class]++; d.Contradiction && number[d.Class] == 1 {
 			number[d.Class] -= len(r.Divergences)
 		}
 	}
-	rarest := slices.SortedStableFunc(slices.Values(r.Divergences), func(a, b Divergence) int { return cmp.Compare(number[a.Class], number[b.Class]) })
+	rarest := slices.SortedStableFunc(slices.Values(r.Divergences), func(a, b verify.Divergence) int { return cmp.Compare(number[a.Class], number[b.Class]) })
 	for _, d := range rarest {
 		rank, behind, because := "refused", doc.None, d.Refused
 		if d.Rank > 0 {
-			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), d.ahead()
+			rank, behind, because = fmt.Sprint(d.Rank), fmt.Sprint(d.Behind), ahead(d)
 		}
 		style := doc.Plain
 		if d.Contradiction {
 			style = doc.Red
 		}
 		table = append(table, []doc.Cell{doc.Plain.Cell(d.Namespace + "/" + d.Name), doc.Plain.Cell(d.Node), doc.Plain.Cell(doc.OrNone(d.Best)), doc.Plain.Cell(rank), doc.Plain.Cell(behind),
-			style.Cell(d.Class), doc.Plain.Cell(because)})
+			style.Cell(string(d.Class)), doc.Plain.Cell(because)})
 	}
 	return table
 }
 
 // ahead is "PodTopologySpread +68, NodeResourcesFit -1".
-func (d Divergence) ahead() string {
+func ahead(d verify.Divergence) string {
 	parts := make([]string, len(d.Ahead))
 	for i, points := range d.Ahead {
 		parts[i] = fmt.Sprintf("%s %+d", points.Plugin, points.Points)
@@ -173,7 +169,7 @@ func (d Divergence) ahead() string {
 // words say once what was found by each check, with the pods.
 func (r *Report) words() []string {
 	var lines []string
-	for _, same := range report.Group(r.Divergences, func(d Divergence) string { return d.Class + d.Words }) {
+	for _, same := range report.Group(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
 		who := words.Count(len(same), "pod")
 		if len(same) == 1 {
 			who = same[0].Name
@@ -190,14 +186,14 @@ func (t *writer) assumed() {
 	t.Space()
 	t.Linef(doc.Bold, "%s", assumedVerdict)
 	t.UpTo(len(t.report.Assumed), "workload", "workloads", func(i int) {
-		t.Linef(doc.Plain, "  %s", t.report.Assumed[i].text())
+		t.Linef(doc.Plain, "  %s", assumption(t.report.Assumed[i]))
 	})
 }
 
 const assumedVerdict = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
 
-// text is "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
-func (a Assumed) text() string {
+// assumption is "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
+func assumption(a verify.Assumed) string {
 	text := fmt.Sprintf("%s/%s: %s", a.Namespace, a.Workload, words.Count(a.Pods, "pod"))
 	if a.CPU != "" {
 		text += fmt.Sprintf(" with requests of %s CPU and %s memory", a.CPU, a.Memory)
@@ -221,11 +217,11 @@ func (t *writer) pending() {
 	}
 	t.Space()
 	t.Linef(doc.Bold, "%s", t.report.pendingVerdict())
-	alike := report.Group(t.report.Pending, func(p Pending) [3]string { return [3]string{p.text(), p.Recorded, p.Message} })
+	alike := report.Group(t.report.Pending, func(p verify.Pending) [3]string { return [3]string{inReplay(p), p.Recorded, p.Message} })
 	t.UpTo(len(alike), "group of Pending pods", "groups of Pending pods", func(i int) {
 		p := alike[i][0]
-		names := report.Each(alike[i], func(p Pending) string { return p.Namespace + "/" + p.Name })
-		t.Linef(doc.Plain, "  %s: %s", t.Some(names), p.text())
+		names := report.Each(alike[i], func(p verify.Pending) string { return p.Namespace + "/" + p.Name })
+		t.Linef(doc.Plain, "  %s: %s", t.Some(names), inReplay(p))
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
 			t.Linef(doc.Plain, "    dump    %s", p.Recorded)
 			t.Linef(doc.Plain, "    replay  %s", p.Message)
@@ -243,8 +239,8 @@ func (r *Report) pendingVerdict() string {
 	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, words.Count(len(r.Pending), "Pending pod"), words.Pick(len(r.Pending), "is", "are"))
 }
 
-// text says whether the pod is Pending in the replay, and for the same reason.
-func (p Pending) text() string {
+// inReplay says whether the pod is Pending in the replay, and for the same reason.
+func inReplay(p verify.Pending) string {
 	switch {
 	case p.Preempts:
 		return "would go to " + p.Node + ", where others would make room for it"

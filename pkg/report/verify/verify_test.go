@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/faultline/faultline/pkg/ask/verify"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -16,24 +19,26 @@ import (
 func aVerification(name string) *Report {
 	least := 90.0
 	r := &Report{
-		Head:       report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Cluster: report.Cluster{Nodes: 3}, Ignored: []report.Ignored{{APIVersion: "v1", Kind: "Secret", Name: name, Source: name}}},
-		Placements: 52, Only: 2, Choices: 50, Explained: 8, Proved: 6, ByAssumption: 2, NotUsable: 4, Open: 41, Contradictions: 1, Tied: 3, Reordered: 1, Agreement: 88.9, Interval: &Interval{Low: 56.5, High: 98.0}, MinAgreement: &least,
-		With: []string{"events", "audit log"},
-		Assumed: []Assumed{
+		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream", Cluster: report.Cluster{Nodes: 3}, Ignored: []report.Ignored{{APIVersion: "v1", Kind: "Secret", Name: name, Source: name}}},
+		Count: verify.Count{Placements: 52, Only: 2, Choices: 50, Explained: 8, Proved: 6, ByAssumption: 2, NotUsable: 4, Open: 41, Contradictions: 1, Tied: 3, Reordered: 1,
+			Agreement: 88.9, Interval: &verify.Interval{Low: 56.5, High: 98.0}},
+		MinAgreement: &least,
+		With:         []string{"events", "audit log"},
+		Assumed: []verify.Assumed{
 			{Namespace: "shop", Workload: name, Pods: 12, Endless: 3, CPU: "250m", Memory: "1Gi", Until: "2025-03-01T10:00:00Z"},
 			{Namespace: "shop", Workload: "cart", Pods: 1, Endless: 1, CPU: "1", Memory: "1Gi"}, {Namespace: "shop", Workload: "known", Pods: 2, Endless: 2, Until: "2025-03-01T10:00:00Z"},
 		},
-		Pending: []Pending{
-			{Namespace: "shop", Name: name, Message: "m", Recorded: "m"}, {Namespace: "shop", Name: "other", Message: "replay", Recorded: name},
-			{Namespace: "shop", Name: "silent", Message: "m"}, {Namespace: "shop", Name: "fits", Node: name}, {Namespace: "shop", Name: "preempts", Node: "n1", Preempts: true},
+		Pending: []verify.Pending{
+			{PodRef: cluster.PodRef{Namespace: "shop", Name: name}, Message: "m", Recorded: "m"}, {PodRef: cluster.PodRef{Namespace: "shop", Name: "other"}, Message: "replay", Recorded: name},
+			{PodRef: cluster.PodRef{Namespace: "shop", Name: "silent"}, Message: "m"}, {PodRef: cluster.PodRef{Namespace: "shop", Name: "fits"}, Node: name}, {PodRef: cluster.PodRef{Namespace: "shop", Name: "preempts"}, Node: "n1", Preempts: true},
 		},
-		Skipped: []Skipped{{Why: "they are " + name, Count: 1, Pods: []string{"shop/" + name}}},
+		Skipped: []verify.Skipped{{Why: "they are " + name, Count: 1, Pods: []string{"shop/" + name}}},
 	}
 	for i := range 41 {
-		r.Divergences = append(r.Divergences, Divergence{Namespace: "shop", Name: fmt.Sprintf("web-%d", i), At: "2025-03-01T10:00:00Z", Node: name, Best: "n2",
-			Rank: 2, Behind: 67, Ahead: []Points{{"PodTopologySpread", 68}, {"NodeResourcesFit", -1}}, Class: "deleted pods", Words: "others could have been there"})
+		r.Divergences = append(r.Divergences, verify.Divergence{PodRef: cluster.PodRef{Namespace: "shop", Name: fmt.Sprintf("web-%d", i)}, At: "2025-03-01T10:00:00Z", Node: name, Best: "n2",
+			Rank: 2, Behind: 67, Ahead: []verify.Points{{Plugin: "PodTopologySpread", Points: 68}, {Plugin: "NodeResourcesFit", Points: -1}}, Class: "deleted pods", Words: "others could have been there"})
 	}
-	r.Divergences = append(r.Divergences, Divergence{Namespace: "shop", Name: name, Node: "n3", Refused: "NodeResourcesFit: " + name, Contradiction: true, Class: "unexplained", Words: "nothing explains it"})
+	r.Divergences = append(r.Divergences, verify.Divergence{PodRef: cluster.PodRef{Namespace: "shop", Name: name}, Node: "n3", Refused: "NodeResourcesFit: " + name, Contradiction: true, Class: "unexplained", Words: "nothing explains it"})
 	return r
 }
 
@@ -68,7 +73,7 @@ func TestWriteVerify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(r, again); diff != "" {
+		if diff := cmp.Diff(r, again, cmpopts.IgnoreUnexported(verify.Divergence{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}
@@ -95,11 +100,11 @@ func TestVerifyHostile(t *testing.T) {
 func TestVerifyVerdict(t *testing.T) {
 	for want, r := range map[string]*Report{
 		"With its events, 2 contradictions among 842 choices, 820 proved, 14 explained with what is assumed, 6 need more history.": {
-			With: []string{"events"}, Choices: 842, Explained: 834, Proved: 820, ByAssumption: 14, Open: 6, Contradictions: 2},
-		"From the dump alone, 0 contradictions among 1 choice, 1 proved.":                           {Choices: 1, Explained: 1, Proved: 1},
-		"From the dump alone, 0 contradictions among 185 choices, 115 proved, 70 need its history.": {Choices: 185, Explained: 115, Proved: 115, Open: 70},
-		"From the dump alone, 1 contradiction among 2 choices, 0 proved, 1 needs its history.":      {Choices: 2, Open: 1, Contradictions: 1},
-		"From the dump alone, there is nothing to explain: none of 3 pods had a choice.":            {Placements: 3, Only: 3},
+			With: []string{"events"}, Count: verify.Count{Choices: 842, Explained: 834, Proved: 820, ByAssumption: 14, Open: 6, Contradictions: 2}},
+		"From the dump alone, 0 contradictions among 1 choice, 1 proved.":                           {Count: verify.Count{Choices: 1, Explained: 1, Proved: 1}},
+		"From the dump alone, 0 contradictions among 185 choices, 115 proved, 70 need its history.": {Count: verify.Count{Choices: 185, Explained: 115, Proved: 115, Open: 70}},
+		"From the dump alone, 1 contradiction among 2 choices, 0 proved, 1 needs its history.":      {Count: verify.Count{Choices: 2, Open: 1, Contradictions: 1}},
+		"From the dump alone, there is nothing to explain: none of 3 pods had a choice.":            {Count: verify.Count{Placements: 3, Only: 3}},
 	} {
 		if got := r.verdict()[0].Text; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -113,11 +118,11 @@ func TestVerifyMet(t *testing.T) {
 		least              float64
 		want               bool
 	}{{19, 20, 95, true}, {18, 20, 95, false}, {20, 20, 100, true}, {9999, 10000, 100, false}, {0, 1, 0, true}, {0, 0, 95, true}} {
-		if got := (&Report{Explained: c.explained, Contradictions: c.choices - c.explained, Choices: c.choices + 5, Open: 5, MinAgreement: &c.least}).Met(); got != c.want {
+		if got := (&Report{Count: verify.Count{Explained: c.explained, Contradictions: c.choices - c.explained, Choices: c.choices + 5, Open: 5}, MinAgreement: &c.least}).Met(); got != c.want {
 			t.Errorf("%d of %d at %g%%: %t", c.explained, c.choices, c.least, got)
 		}
 	}
-	if !(&Report{Placements: 1}).Met() {
+	if !(&Report{Count: verify.Count{Placements: 1}}).Met() {
 		t.Error("nothing is asked for, and not met")
 	}
 }

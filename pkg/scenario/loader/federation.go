@@ -18,9 +18,6 @@ func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
 	path := field.NewPath("clusters")
 	switch {
 	case file.Clusters == nil:
-		if !file.Federation.IsZero() {
-			l.problems.Add(field.NewPath("federation"), "is for a scenario of several clusters; give clusters in place of cluster")
-		}
 		return l.clusterSources(field.NewPath("cluster"), file.Cluster)
 	case len(file.Clusters) == 0:
 		l.problems.Add(path, "is empty; give the clusters of the federation, or cluster for a single one")

@@ -63,9 +63,19 @@ type Options struct {
 	sched.ConfigOptions
 	// Operators are given to those that expand custom resources, besides what the scenario says.
 	Operators OperatorOptions
+	// Flags take the place of fields of the scenario. Default: none.
+	Flags []Flag
 
 	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
 	grouped []string
+}
+
+// Flag is a flag of a command line that takes the place of a field of the scenario, and is checked as that.
+type Flag struct {
+	// Name is the flag's, and Path the field's: ties, federation.estimate.
+	Name, Path string
+	// Set puts the flag's value into the field.
+	Set func(*scenario.File)
 }
 
 // Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
@@ -183,7 +193,8 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 }
 
 func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
-	s := &scenario.Scenario{Name: scenario.CommandLine, Ties: sched.Ties{Seed: 1}, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	l.overlay(s, &scenario.File{})
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
 	var read readings
@@ -251,7 +262,7 @@ type reader struct {
 func newLoader(file string, opts Options) *reader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &reader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file}, fsys: opts.FS, opts: opts, given: &readings{},
+		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &readings{},
 		named: map[string]bool{}, members: map[string]string{},
 	}
 }
@@ -274,12 +285,10 @@ func (l *reader) within(nodes, devices, pods int) bool {
 }
 
 func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
-	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Failures: file.Failures, Expect: file.Expect}
+	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
-	s.Ties = sched.Ties{Random: file.Ties == "random", Seed: 1}
-	s.RandomArrivals = file.Arrivals == "random"
 	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
 		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
 		s.MaxPods = controller.MaxPods
@@ -287,11 +296,9 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	if s.Limits = l.opts.Limits; s.Limits.Pods > 0 {
 		s.MaxPods = min(s.MaxPods, s.Limits.Pods)
 	}
-	if file.Seed != nil {
-		s.Ties.Seed = *file.Seed
-	}
 	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
 	s.Expects = l.places(file.Expect, "expect")
+	l.overlay(s, file)
 	l.head(file)
 	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.operators(&file.Operators)
@@ -463,14 +470,33 @@ func (l *reader) head(file *scenario.File) {
 	default:
 		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
+	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
+		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+	}
+}
+
+// overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
+func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
+	for _, flag := range l.opts.Flags {
+		flag.Set(file)
+		l.problems.Flags[flag.Path] = flag.Name
+	}
+	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
+	s.RandomArrivals = file.Arrivals == "random"
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
 		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
 	}
-	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
-		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
+		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
+	}
+	if path := field.NewPath("federation"); file.Clusters == nil && !file.Federation.IsZero() {
+		if l.problems.Flags["federation.estimate"] != "" {
+			path = path.Child("estimate")
+		}
+		l.problems.Add(path, "is for a scenario of several clusters; give clusters in place of cluster")
 	}
 }
 

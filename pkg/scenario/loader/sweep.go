@@ -69,7 +69,7 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 	}
 	point := &scenario.Point{Values: values}
 	point.Name = strings.Join(words, ",")
-	p := &scenario.Problems{File: fmt.Sprintf("%s: sweep point %d (%s)", v.problems.File, i+1, point.Name)}
+	p := &scenario.Problems{File: fmt.Sprintf("%s: sweep point %d (%s)", v.problems.File, i+1, point.Name), Flags: v.problems.Flags}
 	var err error
 	point.Change, err = json.Marshal(fill(template, func(name string) (scenario.Scalar, bool) {
 		return values[slices.Index(v.base.Parameters, name)], true

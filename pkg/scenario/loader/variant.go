@@ -44,7 +44,7 @@ func (v *varier) variants(variants []scenario.Variant) {
 		v.stop(err)
 	}
 	for i := 0; i < len(variants) && !v.ended(); i++ {
-		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i)}
+		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i), Flags: v.problems.Flags}
 		v.base.Variants = append(v.base.Variants, *v.vary(p, &variants[i]))
 		v.problems.AddAll(p)
 	}

@@ -1,18 +1,23 @@
 // The address is the state: the scenario, the step and what failed there. A link opens the same again.
 
-import {domainOf, nodesOf, steps} from "../../report/format/page/assets/data.js";
-import {view} from "../../report/format/page/assets/view.js";
+import {domainOf, nodesOf, steps} from "#shared/data.js";
+import {view} from "#shared/view.js";
 import {decode, encode} from "./link.js";
 import {state} from "./state.js";
 
 const PAUSE = 400; // after the last change, in milliseconds
 
-let timer, last = "";
+let timer,
+  last = "";
 
 // linkNow is the link to what is on the page, with its address set to it; it throws where that is too long.
 export async function linkNow() {
   clearTimeout(timer);
-  const fragment = await encode({version: state.version, ...state.input, view: {step: steps[view.step]?.name, failed: view.failed ?? undefined, example: state.example || undefined}});
+  const fragment = await encode({
+    version: state.version,
+    ...state.input,
+    view: {step: steps[view.step]?.name, failed: view.failed ?? undefined, example: state.example || undefined},
+  });
   last = fragment;
   history.replaceState(null, "", fragment);
   return location.href;
@@ -21,10 +26,14 @@ export async function linkNow() {
 // remember sets the address once nothing changes for a moment. A scenario that is too large for a link has none.
 export function remember() {
   clearTimeout(timer);
-  timer = setTimeout(() => linkNow().catch(() => history.replaceState(null, "", location.pathname + location.search)), PAUSE);
+  timer = setTimeout(
+    () => linkNow().catch(() => history.replaceState(null, "", location.pathname + location.search)),
+    PAUSE,
+  );
 }
 
-// recall is what the address holds: {input, example, view, note}, {note} where it cannot be read, undefined where it holds nothing.
+// recall is what the address holds: {input, example, view, note}, {note} where it cannot be read, undefined where it
+// holds nothing.
 export async function recall() {
   last = location.hash;
   const found = await decode(location.hash);
@@ -32,20 +41,33 @@ export async function recall() {
   if (found.error) return {note: `Nothing was opened: ${found.error}.`};
   const {step, failed, example} = found.view;
   return {
-    input: {main: found.main, files: found.files}, example: typeof example === "string" ? example : "",
+    input: {main: found.main, files: found.files},
+    example: typeof example === "string" ? example : "",
     view: {step: typeof step === "string" ? step : undefined, failed: isFailure(failed) ? failed : null},
-    note: found.version === state.version ? "" : `This link was made with Faultline ${found.version}; this is ${state.version}, whose answer may differ.`,
+    note:
+      found.version === state.version
+        ? ""
+        : `This link was made with Faultline ${found.version}; this is ${state.version}, whose answer may differ.`,
   };
 }
 
-const isFailure = (failed) => typeof failed?.key === "string" && Array.isArray(failed.domains) && failed.domains.length > 0 && failed.domains.every((domain) => typeof domain === "string");
+const isFailure = (failed) =>
+  typeof failed?.key === "string" &&
+  Array.isArray(failed.domains) &&
+  failed.domains.length > 0 &&
+  failed.domains.every((domain) => typeof domain === "string");
 
 // follow calls open when the reader changes the address.
-export const follow = (open) => addEventListener("hashchange", () => { if (location.hash !== last) open(); });
+export const follow = (open) =>
+  addEventListener("hashchange", () => {
+    if (location.hash !== last) open();
+  });
 
 // stillThere is what of a failure the step in view can have.
 export function stillThere(failed, step) {
   if (!failed) return null;
-  const domains = failed.domains.filter((domain) => nodesOf[step].some((node) => domainOf(node, failed.key) === domain));
+  const domains = failed.domains.filter((domain) =>
+    nodesOf[step].some((node) => domainOf(node, failed.key) === domain),
+  );
   return domains.length > 0 ? {key: failed.key, domains} : null;
 }

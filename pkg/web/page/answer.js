@@ -1,25 +1,30 @@
 // The answer: it is asked for after each edit, and drawn beside the map. The old one stays until the new one is there.
 
-import {load, marks, steps} from "../../report/format/page/assets/data.js";
-import {fill, h, keepingFocus, many, podKey, say, waiting} from "../../report/format/page/assets/dom.js";
-import {radiusPart} from "../../report/format/page/assets/failure.js";
-import {drawMap} from "../../report/format/page/assets/stage.js";
-import {tabs} from "../../report/format/page/assets/steps.js";
-import {bindingsPart, changed, nodesPart, podsPart, toldOf, workloadsPart} from "../../report/format/page/assets/tables.js";
-import {sayFailed, show, view} from "../../report/format/page/assets/view.js";
-import {sameWait} from "../../report/format/page/assets/waits.js";
-import {count, number} from "../../report/format/page/assets/words.js";
+import {load, marks, steps} from "#shared/data.js";
+import {fill, h, keepingFocus, many, podKey, say, waiting} from "#shared/dom.js";
+import {radiusPart} from "#shared/failure.js";
+import {drawMap} from "#shared/stage.js";
+import {tabs} from "#shared/steps.js";
+import {bindingsPart, changed, nodesPart, podsPart, toldOf, workloadsPart} from "#shared/tables.js";
+import {sayFailed, show, view} from "#shared/view.js";
+import {sameWait} from "#shared/waits.js";
+import {count, number} from "#shared/words.js";
 import {stillThere} from "./address.js";
 import {blastOf, forgetFailures} from "./breaking.js";
 import {changesSince} from "./changes.js";
 import {predictions, restart} from "./predicting.js";
 import {state} from "./state.js";
 
-const PAUSE = 600; // the longest between the last key and the question, in milliseconds; where an answer takes less, it is half of that
+// The longest between the last key and the question, in milliseconds; where an answer takes less, it is half of that.
+const PAUSE = 600;
 
 const at = (id) => document.getElementById(id);
 
-let call, drawn = () => {}, timer, running, took = 0;
+let call,
+  drawn = () => {},
+  timer,
+  running,
+  took = 0;
 
 // answering is called once; drawn is called whenever an answer or its problems are on the page.
 export const answering = (engine, then) => ([call, drawn] = [engine, then]);
@@ -32,7 +37,8 @@ export function askSoon() {
 
 export async function askNow() {
   stopAsking();
-  const mine = running = new AbortController(), began = performance.now();
+  const mine = (running = new AbortController()),
+    began = performance.now();
   document.body.classList.add("waiting");
   try {
     const {report, problems} = await call("run", {input: state.input, record: predictions.on}, mine.signal);
@@ -75,11 +81,14 @@ export function forget() {
 
 // wanted is the step and the failure that the next answer is to be shown with: those of a link.
 let wanted;
-export const want = (of) => { wanted = of; };
+export const want = (of) => {
+  wanted = of;
+};
 
 // present shows the answer, at the step that was in view and with what failed there.
 export function present() {
-  const name = wanted?.step ?? steps[view.step]?.name, failed = wanted ? wanted.failed ?? null : view.failed;
+  const name = wanted?.step ?? steps[view.step]?.name,
+    failed = wanted ? (wanted.failed ?? null) : view.failed;
   wanted = undefined;
   load({report: state.report, blast: blastOf(), live: true});
   const bar = at("stepbar");
@@ -108,9 +117,13 @@ export function represent() {
 }
 
 export function drawStep() {
-  if (steps !== state.report.steps) load({report: state.report, blast: blastOf(), live: true}); // a question had the step as it was before
+  // A question had the step as it was before.
+  if (steps !== state.report.steps) load({report: state.report, blast: blastOf(), live: true});
   const step = steps[view.step];
-  const draw = (id, children) => { at(id).replaceChildren(); fill(at(id), {}, [children]); };
+  const draw = (id, children) => {
+    at(id).replaceChildren();
+    fill(at(id), {}, [children]);
+  };
   at("scores").replaceChildren();
   keepingFocus(drawMap);
   draw("verdict", verdictOf(step));
@@ -122,16 +135,53 @@ export function drawStep() {
 // verdictOf says first how the step went, and then how all of them did.
 function verdictOf(step) {
   const {pods, running, pending = 0, notCreated = 0, notReady = 0} = step.summary;
-  const expected = step.expectations ?? [], missed = expected.filter((one) => !one.met).length;
-  const all = steps.flatMap((one) => one.expectations ?? []), met = all.filter((one) => one.met).length;
-  const words = pods === 0 ? "No pods." : pending === 0 && notCreated === 0 && notReady === 0 ? pods === 1 ? "The one pod runs." : `All ${number(pods)} pods run.`
-    : [`${number(running)} of ${count(pods, "pod")} ${running === 1 ? "runs" : "run"}`, pending > 0 && `${number(pending)} Pending`, notCreated > 0 && `${number(notCreated)} refused`, notReady > 0 && `${number(notReady)} on lost nodes`]
-      .filter(Boolean).join(", ") + ".";
+  const expected = step.expectations ?? [],
+    missed = expected.filter((one) => !one.met).length;
+  const all = steps.flatMap((one) => one.expectations ?? []),
+    met = all.filter((one) => one.met).length;
+  const words =
+    pods === 0
+      ? "No pods."
+      : pending === 0 && notCreated === 0 && notReady === 0
+        ? pods === 1
+          ? "The one pod runs."
+          : `All ${number(pods)} pods run.`
+        : [
+            `${number(running)} of ${count(pods, "pod")} ${running === 1 ? "runs" : "run"}`,
+            pending > 0 && `${number(pending)} Pending`,
+            notCreated > 0 && `${number(notCreated)} refused`,
+            notReady > 0 && `${number(notReady)} on lost nodes`,
+          ]
+            .filter(Boolean)
+            .join(", ") + ".";
   const outcome = missed > 0 ? "failed" : expected.length > 0 ? "met" : pending > 0 ? "waits" : "open";
-  return h("div", {class: "verdict " + outcome},
-    h("p", {}, outcome === "failed" ? h("span", {class: "sign", "aria-hidden": "true"}, "✕ ") : outcome === "met" && h("span", {class: "sign", "aria-hidden": "true"}, "✓ "), h("b", {}, words),
-      expected.length > 0 && h("span", {}, missed > 0 ? ` ${missed} of ${count(expected.length, "expectation")} not met.` : ` ${expected.length === 1 ? "As" : "All"} expected.`)),
-    h("p", {class: "hint"}, steps.length > 1 && `Step ${view.step + 1} of ${steps.length}: `, h("b", {}, step.name), all.length > expected.length && ` · ${number(met)} of ${number(all.length)} expectations met in all steps`));
+  return h(
+    "div",
+    {class: "verdict " + outcome},
+    h(
+      "p",
+      {},
+      outcome === "failed"
+        ? h("span", {class: "sign", "aria-hidden": "true"}, "✕ ")
+        : outcome === "met" && h("span", {class: "sign", "aria-hidden": "true"}, "✓ "),
+      h("b", {}, words),
+      expected.length > 0 &&
+        h(
+          "span",
+          {},
+          missed > 0
+            ? ` ${missed} of ${count(expected.length, "expectation")} not met.`
+            : ` ${expected.length === 1 ? "As" : "All"} expected.`,
+        ),
+    ),
+    h(
+      "p",
+      {class: "hint"},
+      steps.length > 1 && `Step ${view.step + 1} of ${steps.length}: `,
+      h("b", {}, step.name),
+      all.length > expected.length && ` · ${number(met)} of ${number(all.length)} expectations met in all steps`,
+    ),
+  );
 }
 
 // sinceOf is how the step differs from what it was in the answer before.
@@ -139,23 +189,57 @@ function sinceOf(step) {
   const since = changesSince(state.before, state.report, step.name);
   if (!since) return null;
   if (since.changes.length === 0) return h("p", {class: "hint"}, "Nothing moved since your last change.");
-  for (const chip of at("map").querySelectorAll("[data-pod]")) chip.classList.toggle("fresh", since.placed.has(chip.dataset.pod));
+  for (const chip of at("map").querySelectorAll("[data-pod]"))
+    chip.classList.toggle("fresh", since.placed.has(chip.getAttribute("data-pod")));
   return changed("Since your last change", since.changes);
 }
 
-// pendingOf are the pods that wait for a node, by what is said of them, and startingOf those that have one and have not started.
-const pendingOf = (step) => waitingOf("Pending", (step.pods ?? []).filter((pod) => !pod.node));
-const startingOf = (step) => waitingOf("Not started", (step.pods ?? []).filter((pod) => pod.waits));
+// pendingOf are the pods that wait for a node, by what is said of them, and startingOf those that have one and have not
+// started.
+const pendingOf = (step) =>
+  waitingOf(
+    "Pending",
+    (step.pods ?? []).filter((pod) => !pod.node),
+  );
+const startingOf = (step) =>
+  waitingOf(
+    "Not started",
+    (step.pods ?? []).filter((pod) => pod.waits),
+  );
 
 function waitingOf(title, all) {
   const groups = Map.groupBy(all, (pod) => JSON.stringify([pod.namespace, pod.workload, sameWait(pod)]));
   if (groups.size === 0) return null;
   const list = h("ul", {});
-  return h("div", {class: "words warn"}, h("h4", {}, title), many(list, [...groups.values()], 5, (some) => list.append(...some.map((pods) => h("li", {},
-    h("p", {}, pods.slice(0, 3).map((pod) => h("button", {type: "button", class: "link", "data-pod": podKey(pod), title: "Explain"}, pod.name)).flatMap((button, i) => i > 0 ? [", ", button] : [button]),
-      pods.length > 3 && ` and ${number(pods.length - 3)} more`),
-    waiting(pods[0]))))));
+  return h(
+    "div",
+    {class: "words warn"},
+    h("h4", {}, title),
+    many(list, [...groups.values()], 5, (some) =>
+      list.append(
+        ...some.map((pods) =>
+          h(
+            "li",
+            {},
+            h(
+              "p",
+              {},
+              pods
+                .slice(0, 3)
+                .map((pod) =>
+                  h("button", {type: "button", class: "link", "data-pod": podKey(pod), title: "Explain"}, pod.name),
+                )
+                .flatMap((button, i) => (i > 0 ? [", ", button] : [button])),
+              pods.length > 3 && ` and ${number(pods.length - 3)} more`,
+            ),
+            waiting(pods[0]),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // announce tells a screen reader how the step went.
-export const announce = () => say([...at("verdict").querySelectorAll("p")].map((line) => line.textContent.replace(/^[✓✕] /, "")).join(" "));
+export const announce = () =>
+  say([...at("verdict").querySelectorAll("p")].map((line) => line.textContent.replace(/^[✓✕] /, "")).join(" "));

@@ -1,14 +1,17 @@
 // Break it: what fails on the map is put to the engine, which says what comes back.
 
-import {nodesOf, steps} from "../../report/format/page/assets/data.js";
-import {failureOf} from "../../report/format/page/assets/losses.js";
-import {drawMap} from "../../report/format/page/assets/stage.js";
-import {view} from "../../report/format/page/assets/view.js";
+import {nodesOf, steps} from "#shared/data.js";
+import {failureOf} from "#shared/losses.js";
+import {drawMap} from "#shared/stage.js";
+import {view} from "#shared/view.js";
 import {state} from "./state.js";
 
-const NODES = 40, PODS = 400; // of a larger step only the failures that are clicked on are looked at
+const NODES = 40,
+  PODS = 400; // of a larger step only the failures that are clicked on are looked at
 
-let call, found = () => {}, running;
+let call,
+  found = () => {},
+  running;
 const looked = new Map(); // by step's name: all its failures
 const asked = []; // failures that were looked at alone
 let common; // what all of them have in common
@@ -26,16 +29,21 @@ export function forgetFailures() {
 // blastOf is what is known of failures, as a report on them has it.
 export const blastOf = () => common && {...common, simultaneous: 1, steps: [...looked.values()], asked: [...asked]};
 
-// lookAt asks for what is not known of the step in view: the failure that was chosen, and in a small cluster all others.
+// lookAt asks for what is not known of the step in view: the failure that was chosen, and in a small cluster all
+// others.
 export async function lookAt() {
   running?.abort();
-  const mine = running = new AbortController(), step = steps[view.step], report = state.report;
+  const mine = (running = new AbortController()),
+    step = steps[view.step],
+    report = state.report;
   if (!step || !report || report.steps.indexOf(step) < 0) return;
   view.refused = undefined;
   const ask = (more) => call("fail", {input: state.input, step: step.name, ...more}, mine.signal);
   try {
-    if (view.failed && !failureOf(step, view.failed.key, view.failed.domains)?.recovery && !likeAnother(step)) await one(step, ask);
-    if (!looked.has(step.name) && nodesOf[view.step].length <= NODES && (step.pods ?? []).length <= PODS) await all(step, ask);
+    if (view.failed && !failureOf(step, view.failed.key, view.failed.domains)?.recovery && !likeAnother(step))
+      await one(step, ask);
+    if (!looked.has(step.name) && nodesOf[view.step].length <= NODES && (step.pods ?? []).length <= PODS)
+      await all(step, ask);
   } catch (error) {
     if (error.name === "AbortError" || running !== mine) return;
     view.refused = error.message;

@@ -5,11 +5,17 @@ import {complete, hover, knownIn} from "./complete.js";
 import {shipped} from "./shipped.js";
 
 const schema = JSON.parse(readFileSync(new URL("../../../docs/scenario.schema.json", import.meta.url), "utf8"));
-const known = {files: ["web.yaml", "apps"], targets: ["deployment/web", "statefulset/db"], keys: ["topology.kubernetes.io/zone", "rack"], nodes: ["a-worker-1"]};
+const known = {
+  files: ["web.yaml", "apps"],
+  targets: ["deployment/web", "statefulset/db"],
+  keys: ["topology.kubernetes.io/zone", "rack"],
+  nodes: ["a-worker-1"],
+};
 
 // at completes where the text has ‸, and gives the labels.
 const at = (marked) => {
-  const offset = marked.indexOf("‸"), text = marked.replace("‸", "");
+  const offset = marked.indexOf("‸"),
+    text = marked.replace("‸", "");
   const found = complete(text, offset, schema, known);
   return found && {from: offset - found.from, labels: found.options.map(({label}) => label)};
 };
@@ -20,7 +26,7 @@ const has = (marked, want, not = []) => {
 };
 
 const STEP = ["name", "description", "apply", "scale", "cordon", "expect"];
-for (const [name, text, want, not] of [
+for (const [name, text, want, not] of /** @type {[string, string, string[], string[]?][]} */ ([
   ["an empty text", "‸", ["apiVersion", "kind", "cluster", "steps"], ["apply"]],
   ["further keys", "kind: Scenario\n‸\nsteps:\n- name: a\n", ["cluster", "metadata"], ["kind", "steps", "name"]],
   ["a key of a step", "steps:\n- name: a\n  ‸", STEP.slice(1), ["name", "steps"]],
@@ -28,13 +34,33 @@ for (const [name, text, want, not] of [
   ["a key after an indented dash", "steps:\n  - name: a\n    fresh: true\n  - na‸", ["name"], ["apply"]],
   ["a key in the middle of a word", "steps:\n- name: a\n  exp‸", ["expect"], ["apply"]],
   ["a nested key", "steps:\n- name: a\n  expect:\n    ‸\n- name: b\n", ["pending", "domains"], ["name"]],
-  ["a key in a nested list", "steps:\n- name: a\n  expect:\n    domains:\n    - topologyKey: rack\n      ‸", ["min", "max", "exactly"], ["topologyKey", "pending"]],
+  [
+    "a key in a nested list",
+    "steps:\n- name: a\n  expect:\n    domains:\n    - topologyKey: rack\n      ‸",
+    ["min", "max", "exactly"],
+    ["topologyKey", "pending"],
+  ],
   ["a key in braces", "steps:\n- {name: a, ‸}\n", ["apply", "scale"], ["name"]],
-  ["a key in braces that do not end", "steps:\n- name: a\n  expect: {pending: 0, domains: [{topologyKey: rack, m‸\n- name: b\n", ["min", "max"], ["topologyKey"]],
-  ["a key before others in braces", "cluster:\n- synthetic: {‸ zones: [{count: 3}], nodeGroups: []}\n", ["regions", "levels"], ["zones", "nodeGroups"]],
+  [
+    "a key in braces that do not end",
+    "steps:\n- name: a\n  expect: {pending: 0, domains: [{topologyKey: rack, m‸\n- name: b\n",
+    ["min", "max"],
+    ["topologyKey"],
+  ],
+  [
+    "a key before others in braces",
+    "cluster:\n- synthetic: {‸ zones: [{count: 3}], nodeGroups: []}\n",
+    ["regions", "levels"],
+    ["zones", "nodeGroups"],
+  ],
   ["a key in braces over lines", "steps:\n- {name: a,\n   expect: {‸\n", ["pending"], ["name"]],
   ["after brackets that do not end", "cluster: [\nsteps:\n- name: a\n  ‸", ["apply"], ["name"]],
-  ["after braces that do not end", "steps:\n- name: a\n  expect: {pending: 0, domains: [\n- name: b\n  ‸", ["apply"], ["name", "pending"]],
+  [
+    "after braces that do not end",
+    "steps:\n- name: a\n  expect: {pending: 0, domains: [\n- name: b\n  ‸",
+    ["apply"],
+    ["name", "pending"],
+  ],
   ["an enum", "steps:\n- name: a\n  fail: {mode: ‸}\n", ["unreachable", "out-of-service", "deleted"]],
   ["an enum in a block", "ties: r‸\nsteps: []\n", ["random"], ["name"]],
   ["a boolean", "steps:\n- fresh: ‸", ["true", "false"]],
@@ -49,12 +75,20 @@ for (const [name, text, want, not] of [
   ["a level", "failures:\n  levels: [‸]\n", ["zone", "rack"]],
   ["a node", "steps:\n- name: a\n  cordon: {names: [‸]}\n", ["a-worker-1"]],
   ["a rule", "variants:\n- name: a\n  rules: [{rule: ‸}]\n", ["none", "soft", "hard", "spread"]],
-]) test(`completes ${name}`, () => has(text, want, not));
+]))
+  test(`completes ${name}`, () => has(text, want, not));
 
 for (const [name, text] of [
-  ["a comment", "# k‸\nkind: Scenario\n"], ["a comment after a value", "kind: Scenario # ‸"], ["a block scalar", "description: |\n  k‸\n"], ["a block scalar in a list", "steps:\n- description: >-\n    ‸\n"],
-  ["an object that is written out", "workloads:\n- objects:\n  - kind: ‸\n"], ["a text that goes on", "steps:\n- name: a\n    ‸\n"], ["a number", "seed: ‸"], ["a dash alone", "steps:\n-‸"],
-]) test(`completes nothing in ${name}`, () => assert.equal(at(text), undefined));
+  ["a comment", "# k‸\nkind: Scenario\n"],
+  ["a comment after a value", "kind: Scenario # ‸"],
+  ["a block scalar", "description: |\n  k‸\n"],
+  ["a block scalar in a list", "steps:\n- description: >-\n    ‸\n"],
+  ["an object that is written out", "workloads:\n- objects:\n  - kind: ‸\n"],
+  ["a text that goes on", "steps:\n- name: a\n    ‸\n"],
+  ["a number", "seed: ‸"],
+  ["a dash alone", "steps:\n-‸"],
+])
+  test(`completes nothing in ${name}`, () => assert.equal(at(text), undefined));
 
 test("replaces what is typed, and writes what is missing", () => {
   const found = complete("steps:\n- na", 11, schema);
@@ -63,7 +97,7 @@ test("replaces what is typed, and writes what is missing", () => {
   assert.deepEqual(option, {label: "name", detail: "text, required", apply: "name: "});
   assert.match(info, /^Name is the step's name/);
   assert.equal(complete("steps:\n- na: x", 11, schema).options[0].apply, "name");
-  assert.equal(complete("steps:\n- {fail: {mode: \"un", 26, schema).from, 24);
+  assert.equal(complete('steps:\n- {fail: {mode: "un', 26, schema).from, 24);
 });
 
 test("hover describes the key", () => {
@@ -78,13 +112,18 @@ test("hover describes the key", () => {
 });
 
 test("every key of the shipped scenarios has a description, and is offered where it stands", () => {
+  const described = "name|apply|expect|pending|synthetic|zones|nodeGroups|files|steps|fail|cordon|description|metadata";
   let seen = 0;
   for (const {name, input} of shipped()) {
     const text = input.files[input.main];
-    for (const found of text.matchAll(/^( *(?:- )*)(name|apply|expect|pending|synthetic|zones|nodeGroups|files|steps|fail|cordon|description|metadata): ?/gm)) {
+    for (const found of text.matchAll(new RegExp(`^( *(?:- )*)(${described}): ?`, "gm"))) {
       const offset = found.index + found[1].length + found[2].length;
       if (!hover(text, offset, schema)) {
-        assert.match(text.slice(0, offset), /objects:|patch:|valuesInline:|description: *[|>]/, `${name}: ${found[0]} at ${offset}`);
+        assert.match(
+          text.slice(0, offset),
+          /objects:|patch:|valuesInline:|description: *[|>]/,
+          `${name}: ${found[0]} at ${offset}`,
+        );
         continue;
       }
       seen++;
@@ -96,9 +135,14 @@ test("every key of the shipped scenarios has a description, and is offered where
 });
 
 test("no text, however broken, ends in an error", () => {
-  const {input} = shipped().find(({name}) => name === "kind-walkthrough"), text = input.files[input.main];
+  const {input} = shipped().find(({name}) => name === "kind-walkthrough"),
+    text = input.files[input.main];
   for (let offset = 0; offset < text.length; offset += 3) {
-    for (const broken of [text.slice(0, offset), text.slice(0, offset) + "{" + text.slice(offset), text.slice(0, offset) + "}]'\"" + text.slice(offset)]) {
+    for (const broken of [
+      text.slice(0, offset),
+      text.slice(0, offset) + "{" + text.slice(offset),
+      text.slice(0, offset) + "}]'\"" + text.slice(offset),
+    ]) {
       complete(broken, offset, schema, known);
       hover(broken, offset, schema);
     }
@@ -108,5 +152,11 @@ test("no text, however broken, ends in an error", () => {
 test("what a scenario can name", () => {
   const {input} = shipped().find(({name}) => name === "ci");
   const found = knownIn(input, [{name: "n1", topology: {rack: "r"}}]);
-  assert.deepEqual(found, {files: ["batch.yaml", "pull-request/web.yaml", "rendered/web.yaml", "pull-request", "rendered"], targets: ["deployment/batch", "deployment/web"].toSorted(), keys: ["rack"], nodes: ["n1"], steps: ["deploy"]});
+  assert.deepEqual(found, {
+    files: ["batch.yaml", "pull-request/web.yaml", "rendered/web.yaml", "pull-request", "rendered"],
+    targets: ["deployment/batch", "deployment/web"].toSorted(),
+    keys: ["rack"],
+    nodes: ["n1"],
+    steps: ["deploy"],
+  });
 });

@@ -1,7 +1,8 @@
 // The engine that answers: a server, or a worker with the engine in it.
 //
 //   connect({progress}) → call
-//   call(method, request, signal) → response    throws Refused where the engine does not answer, and AbortError where nobody waits any more
+//   call(method, request, signal) → response
+//       throws Refused where the engine does not answer, and AbortError where nobody waits any more
 
 const PATIENCE = 1000; // how long a worker may take to stop what nobody waits for, in milliseconds
 
@@ -15,7 +16,7 @@ export class Refused extends Error {
 const canceled = () => new DOMException("nobody waits any more", "AbortError");
 
 export function connect({progress}) {
-  const kind = document.querySelector('meta[name="engine"]').content;
+  const kind = document.querySelector('meta[name="engine"]').getAttribute("content");
   const ask = kind === "worker" ? askWorker(progress) : askServer;
   return async (method, request, signal) => {
     const response = await ask(method, request, signal);
@@ -28,7 +29,12 @@ export function connect({progress}) {
 async function askServer(method, request, signal) {
   let answer;
   try {
-    answer = await fetch("api/" + method, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request), signal});
+    answer = await fetch("api/" + method, {
+      method: "POST",
+      headers: {"Content-Type": "application/json"},
+      body: JSON.stringify(request),
+      signal,
+    });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused({kind: "internal", message: "the server does not answer; is simulate serve still running?"});
@@ -36,8 +42,8 @@ async function askServer(method, request, signal) {
   return answer.json();
 }
 
-// askWorker keeps one worker, and starts another where one goes on with what nobody waits for. It is asked one thing at a time: what is asked
-// meanwhile waits here, where it can still be taken back.
+// askWorker keeps one worker, and starts another where one goes on with what nobody waits for. It is asked one thing at
+// a time: what is asked meanwhile waits here, where it can still be taken back.
 function askWorker(progress) {
   let worker, module, ready, asked;
   const waiting = [];
@@ -46,7 +52,7 @@ function askWorker(progress) {
     worker = new Worker("worker.js");
     worker.onmessage = ({data}) => {
       if (data.progress) return progress(data.progress);
-      if (data.module) return module = data.module;
+      if (data.module) return (module = data.module);
       if (data.broken) return fail(data.broken);
       if (data.ready) progress({});
       else asked.answer(JSON.parse(data.response));
@@ -83,12 +89,13 @@ function askWorker(progress) {
       start();
     }, PATIENCE);
   };
-  return (method, request, signal) => new Promise((answer) => {
-    if (signal?.aborted) return answer({error: {kind: "canceled"}});
-    const one = {method, request, answer};
-    signal?.addEventListener("abort", () => giveUp(one), {once: true});
-    waiting.push(one);
-    if (!worker) start();
-    else if (ready && !asked) next();
-  });
+  return (method, request, signal) =>
+    new Promise((answer) => {
+      if (signal?.aborted) return answer({error: {kind: "canceled"}});
+      const one = {method, request, answer};
+      signal?.addEventListener("abort", () => giveUp(one), {once: true});
+      waiting.push(one);
+      if (!worker) start();
+      else if (ready && !asked) next();
+    });
 }

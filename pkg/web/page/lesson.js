@@ -2,13 +2,13 @@
 //
 //   lesson(text, report?) → {title, intro, steps}
 //       title is the scenario's name; intro its description as blocks
-//       steps: [{name, text, why, ticks}]     text are the blocks of the step's description, why those from the paragraph on that begins
-//       with **Why:**, which is not to be seen before a prediction; ticks are the step's expectations as the report has them:
-//       [{want, got, met, why, line}], none before there is a report
+//       steps: [{name, text, why, ticks}], where text are the blocks of the step's description, why those from the
+//       paragraph on that begins with **Why:**, which is not to be seen before a prediction; ticks are the step's
+//       expectations as the report has them: [{want, got, met, why, line}], none before there is a report
 //   blocks(markdown) → [block]
 //
-// A block is {tag: "p", children} or {tag: "ul" | "ol", children: [{tag: "li", children}]}, and children are texts and {tag: "code" | "strong",
-// children}. Nothing else is read as markup, so that no text of a scenario ever becomes HTML.
+// A block is {tag: "p", children} or {tag: "ul" | "ol", children: [{tag: "li", children}]}, and children are texts and
+// {tag: "code" | "strong", children}. Nothing else is read as markup, so that no text of a scenario ever becomes HTML.
 
 import {documents, plain} from "./yamltext.js";
 
@@ -16,22 +16,35 @@ export function lesson(text, report) {
   const scenario = plainOf(text);
   const answers = new Map((report?.steps ?? []).map((step) => [step.name, step.expectations ?? []]));
   const steps = (Array.isArray(scenario.steps) ? scenario.steps : []).filter((step) => step?.name);
-  const names = [...(answers.has("workloads") && !steps.some(({name}) => name === "workloads") ? [{name: "workloads"}] : []), ...steps];
+  const names = [
+    ...(answers.has("workloads") && !steps.some(({name}) => name === "workloads") ? [{name: "workloads"}] : []),
+    ...steps,
+  ];
   return {
-    title: String(scenario.metadata?.name ?? ""), intro: blocks(scenario.description),
+    title: String(scenario.metadata?.name ?? ""),
+    intro: blocks(scenario.description),
     steps: names.map(({name, description}) => {
-      const all = blocks(description), from = all.findIndex(isWhy), at = from < 0 ? all.length : from;
-      return {name: String(name), text: all.slice(0, at), why: all.slice(at), ticks: (answers.get(name) ?? []).map(tick)};
+      const all = blocks(description),
+        from = all.findIndex(isWhy),
+        at = from < 0 ? all.length : from;
+      return {
+        name: String(name),
+        text: all.slice(0, at),
+        why: all.slice(at),
+        ticks: (answers.get(name) ?? []).map(tick),
+      };
     }),
   };
 }
 
 const tick = ({want, got, met, why = "", source}) => ({want, got, met, why, line: source?.line ?? 0});
 
-const isWhy = ({tag, children: [first]}) => tag === "p" && first?.tag === "strong" && /^why:/i.test(first.children[0] ?? "");
+const isWhy = ({tag, children: [first]}) =>
+  tag === "p" && first?.tag === "strong" && /^why:/i.test(first.children[0] ?? "");
 
 function plainOf(text) {
-  const document = documents(text)[0], scenario = document && plain(document);
+  const document = documents(text)[0],
+    scenario = document && plain(document);
   return typeof scenario === "object" && scenario !== null ? scenario : {};
 }
 
@@ -44,7 +57,7 @@ export function blocks(markdown) {
       open = open?.tag === "p" ? undefined : open && {...open, ended: true};
     } else if (marker) {
       const tag = /\d/.test(marker) ? "ol" : "ul";
-      if (open?.tag !== tag) found.push(open = {tag, items: []});
+      if (open?.tag !== tag) found.push((open = {tag, items: []}));
       else open = found.at(-1);
       open.items.push(item);
     } else if (open?.items && !open.ended) {
@@ -52,18 +65,23 @@ export function blocks(markdown) {
     } else if (open?.tag === "p") {
       open.text += " " + line.trim();
     } else {
-      found.push(open = {tag: "p", text: line.trim()});
+      found.push((open = {tag: "p", text: line.trim()}));
     }
   }
-  return found.map(({tag, text, items}) => ({tag, children: items ? items.map((item) => ({tag: "li", children: inline(item)})) : inline(text)}));
+  return found.map(({tag, text, items}) => ({
+    tag,
+    children: items ? items.map((item) => ({tag: "li", children: inline(item)})) : inline(text),
+  }));
 }
 
 // inline reads `code` and **bold**; what is not closed is text.
 function inline(text) {
   const children = [];
   for (const part of text.split(/(`[^`]+`|\*\*(?:[^*`]|`[^`]+`|\*(?!\*))+\*\*)/)) {
-    if (part.length > 2 && part.startsWith("`") && part.endsWith("`")) children.push({tag: "code", children: [part.slice(1, -1)]});
-    else if (part.length > 4 && part.startsWith("**") && part.endsWith("**")) children.push({tag: "strong", children: inline(part.slice(2, -2))});
+    if (part.length > 2 && part.startsWith("`") && part.endsWith("`"))
+      children.push({tag: "code", children: [part.slice(1, -1)]});
+    else if (part.length > 4 && part.startsWith("**") && part.endsWith("**"))
+      children.push({tag: "strong", children: inline(part.slice(2, -2))});
     else if (part) children.push(part);
   }
   return children;

@@ -1,18 +1,19 @@
-// The levers of a scenario: what can be pulled instead of typed. Each is read from the text and writes the text, so that the two never
-// disagree. An input is {main, files: {path: text}}; nothing of it is changed in place.
+// The levers of a scenario: what can be pulled instead of typed. Each is read from the text and writes the text, so
+// that the two never disagree. An input is {main, files: {path: text}}; nothing of it is changed in place.
 //
 //   read(input, step, nodes?) → {levers, without}
-//       step is the name of the step that is looked at; nodes are those of the report, [{name, topology}], for the topology keys there
-//       are, and for the nodes that can be cordoned.
+//       step is the name of the step that is looked at; nodes are those of the report, [{name, topology}], for the
+//       topology keys there are, and for the nodes that can be cordoned.
 //       levers: [{id, label, kind, value, of, …}]
 //         kind "number" has min and max; kind "choice" has options: [value]; kind "toggle" is true or false
 //         of is one of {workload: "deployment/web", namespace}, {zone}, {cluster}, {node}
 //       without: [{of, reason}], what has no lever and why, in words
-//   write(input, step, id, value, nodes?) → input      with one file changed, or the same input where the value is the same;
-//                                                      throws an Error in words where that cannot be written
+//   write(input, step, id, value, nodes?) → input
+//       with one file changed, or the same input where the value is the same; throws an Error in words where that
+//       cannot be written
 //
-// The ids: replicas, rule, key, weight and maxSurge, each with the workload and, of several terms, the term: "key default/deployment/web 1";
-// "nodes…" for numbers of nodes; "cordon NODE".
+// The ids: replicas, rule, key, weight and maxSurge, each with the workload and, of several terms, the term: "key
+// default/deployment/web 1"; "nodes…" for numbers of nodes; "cordon NODE".
 
 import {nodeNumbers} from "./nodes.js";
 import {keepApart, keptApart, ruleOf, selectorOf} from "./rules.js";
@@ -31,7 +32,11 @@ export function read(input, step, nodes = []) {
 // tried tells whether a lever can be written where one change may be several: only trying says.
 function tried(input, lever) {
   if (!documents(input.files[lever.file]).some((document) => document.aliases)) return true;
-  const other = {number: lever.value < lever.max ? lever.value + 1 : lever.value - 1, choice: lever.options?.find((option) => option !== lever.value), toggle: !lever.value}[lever.kind];
+  const other = {
+    number: lever.value < lever.max ? lever.value + 1 : lever.value - 1,
+    choice: lever.options?.find((option) => option !== lever.value),
+    toggle: !lever.value,
+  }[lever.kind];
   try {
     return Boolean(written(input, lever, other));
   } catch {
@@ -41,7 +46,9 @@ function tried(input, lever) {
 
 export function write(input, step, id, value, nodes = []) {
   const {levers} = all(input, step, nodes);
-  const lever = levers.find((one) => one.id === id) ?? (id.startsWith("cordon ") && cordonOf(input, step, {name: id.slice("cordon ".length)}));
+  const lever =
+    levers.find((one) => one.id === id) ??
+    (id.startsWith("cordon ") && cordonOf(input, step, {name: id.slice("cordon ".length)}));
   if (!lever?.edits) throw new Error(`there is no lever ${id} in step ${step}`);
   if (value === lever.value) return input;
   if (!fits(lever, value)) throw new Error(`${lever.label}: ${value} is not possible`);
@@ -56,8 +63,10 @@ function written(input, lever, value) {
 
 function fits(lever, value) {
   switch (lever.kind) {
-    case "number": return Number.isInteger(value) && value >= lever.min && value <= lever.max;
-    case "choice": return lever.options.includes(value);
+    case "number":
+      return Number.isInteger(value) && value >= lever.min && value <= lever.max;
+    case "choice":
+      return lever.options.includes(value);
   }
   return typeof value === "boolean";
 }
@@ -67,83 +76,180 @@ function all(input, step, nodes) {
   if (problem) return {levers: [], without: [{of: input.main, reason: problem}]};
   const {workloads, problems} = workloadsAt(input, step);
   const {numbers, problems: unread} = nodeNumbers(input);
-  const levers = [], without = [...problems, ...unread.filter(({of}) => !problems.some((other) => other.of === of))];
+  const levers = [],
+    without = [...problems, ...unread.filter(({of}) => !problems.some((other) => other.of === of))];
   const keys = [...new Set(nodes.flatMap((node) => Object.keys(node.topology ?? {})))];
   for (const workload of workloads) ofWorkload(input, workload, keys.length > 0 ? keys : KEYS, levers, without);
   for (const number of numbers) levers.push({kind: "number", ...number});
-  if (stepAt(scenario, step) < 0) without.push({of: "cordons", reason: "a cordon is a step before another: choose a step"});
-  else if (nodes.length > NODES) without.push({of: "cordons", reason: `there are more than ${NODES} nodes: choose one on the map`});
+  if (stepAt(scenario, step) < 0)
+    without.push({of: "cordons", reason: "a cordon is a step before another: choose a step"});
+  else if (nodes.length > NODES)
+    without.push({of: "cordons", reason: `there are more than ${NODES} nodes: choose one on the map`});
   for (const node of stepAt(scenario, step) < 0 || nodes.length > NODES ? [] : nodes) {
     const lever = cordonOf(input, step, node);
-    if (lever.edits) levers.push(lever);
+    if ("edits" in lever) levers.push(lever);
     else without.push(lever);
   }
   const can = levers.filter((lever) => tried(input, lever));
-  for (const lever of levers) if (!can.includes(lever)) without.push({of: lever.of.workload ?? lever.file, reason: `${lever.label} stands in an anchor of ${lever.file}, so that one change would be several: change it there`});
+  for (const lever of levers)
+    if (!can.includes(lever))
+      without.push({
+        of: lever.of.workload ?? lever.file,
+        reason:
+          `${lever.label} stands in an anchor of ${lever.file}, so that one change would be several: change ` +
+          "it there",
+      });
   return {levers: can, without};
 }
 
 function ofWorkload(input, workload, keys, levers, without) {
   const {kind, namespace, name, object} = workload;
-  const title = `${kind.toLowerCase()}/${name}`, of = {workload: title, namespace};
+  const title = `${kind.toLowerCase()}/${name}`,
+    of = {workload: title, namespace};
   const add = (what, label, nth, lever, place) => {
     if (place.reason) without.push({of: `${what} of ${title}`, reason: place.reason});
     else levers.push({id: `${what} ${namespace}/${title}${nth}`, label, of, file: place.file, ...lever});
   };
   const put = (place) => (value) => [{op: "put", n: place.n, path: place.path, value}];
   if (!["Job", "DaemonSet"].includes(kind)) {
-    const place = setter(workload, ["spec", "replicas"]), value = place.value ?? 1;
-    add("replicas", "Replicas", "", {kind: "number", value, min: 0, max: Math.max(100, 2 * value), edits: put(place)}, place);
+    const place = setter(workload, ["spec", "replicas"]),
+      value = place.value ?? 1;
+    add(
+      "replicas",
+      "Replicas",
+      "",
+      {kind: "number", value, min: 0, max: Math.max(100, 2 * value), edits: put(place)},
+      place,
+    );
   }
   if (kind !== "DaemonSet") ofRules(input, workload, keys, add);
   if (kind === "Deployment" && object.spec?.strategy?.type !== "Recreate") {
     const place = setter(workload, ["spec", "strategy", "rollingUpdate", "maxSurge"]);
-    const none = /^0%?$/.test(setter(workload, ["spec", "strategy", "rollingUpdate", "maxUnavailable"]).value ?? ""); // both 0 would be refused
-    const value = place.value ?? "25%", options = [...(none ? [] : [0]), 1, 2, 3, "25%", "50%", "100%"];
-    add("maxSurge", "maxSurge", "", {kind: "choice", value, options: options.includes(value) ? options : [value, ...options], edits: put(place)}, place);
+    // Both 0 would be refused.
+    const none = /^0%?$/.test(setter(workload, ["spec", "strategy", "rollingUpdate", "maxUnavailable"]).value ?? "");
+    const value = place.value ?? "25%",
+      options = [...(none ? [] : [0]), 1, 2, 3, "25%", "50%", "100%"];
+    add(
+      "maxSurge",
+      "maxSurge",
+      "",
+      {kind: "choice", value, options: options.includes(value) ? options : [value, ...options], edits: put(place)},
+      place,
+    );
   }
 }
 
 // ofRules adds the rule, and the topology key and the weight of each of its terms.
 function ofRules(input, workload, keys, add) {
-  const changed = (later) => ["affinity", "topologySpreadConstraints"].map((field) => setter({...workload, later}, ["spec", "template", "spec", field])).find((one) => one.reason);
-  const place = changed(workload.later) ?? workload, everywhere = changed(patchesOf(input, workload)) ?? place; // which other rules would not fit
-  const terms = keptApart(workload), value = ruleOf(terms);
+  const changed = (later) =>
+    ["affinity", "topologySpreadConstraints"]
+      .map((field) => setter({...workload, later}, ["spec", "template", "spec", field]))
+      .find((one) => one.reason);
+  const place = changed(workload.later) ?? workload,
+    everywhere = changed(patchesOf(input, workload)) ?? place; // which other rules would not fit
+  const terms = keptApart(workload),
+    value = ruleOf(terms);
   const inObject = ({path, ...edit}) => ({n: workload.n, ...edit, path: [...workload.path, ...path]});
   if (!selectorOf(workload)) return add("rule", "Rule", "", {}, {reason: "its pods have no labels"});
-  add("rule", "Rule", "", {kind: "choice", value, options: value === "several" ? [value, ...RULES] : RULES, edits: (rule) => keepApart(workload, rule).map(inObject)}, everywhere);
+  add(
+    "rule",
+    "Rule",
+    "",
+    {
+      kind: "choice",
+      value,
+      options: value === "several" ? [value, ...RULES] : RULES,
+      edits: (rule) => keepApart(workload, rule).map(inObject),
+    },
+    everywhere,
+  );
   if (place.reason) return;
   terms.forEach((term, i) => {
     const nth = terms.length > 1 ? ` ${i + 1}` : "";
     const taken = terms.filter((other) => other !== term && other.rule === term.rule).map((other) => other.topologyKey);
-    const options = [...new Set([term.topologyKey, ...keys])].filter((key) => key === term.topologyKey || !taken.includes(key));
-    const choice = {kind: "choice", value: term.topologyKey, options: keys.includes(term.topologyKey) ? options.sort((a, b) => keys.indexOf(a) - keys.indexOf(b)) : options};
-    add("key", `Topology key${nth}`, nth, {...choice, edits: (key) => [inObject({op: "put", path: [...term.path, "topologyKey"], value: key})]}, everywhere);
+    const options = [...new Set([term.topologyKey, ...keys])].filter(
+      (key) => key === term.topologyKey || !taken.includes(key),
+    );
+    const choice = {
+      kind: "choice",
+      value: term.topologyKey,
+      options: keys.includes(term.topologyKey) ? options.sort((a, b) => keys.indexOf(a) - keys.indexOf(b)) : options,
+    };
+    add(
+      "key",
+      `Topology key${nth}`,
+      nth,
+      {...choice, edits: (key) => [inObject({op: "put", path: [...term.path, "topologyKey"], value: key})]},
+      everywhere,
+    );
     if (term.rule !== "soft") return;
-    add("weight", `Weight${nth}`, nth, {kind: "number", value: term.weight, min: 1, max: 100, edits: (weight) => [inObject({op: "put", path: [...term.path.slice(0, -1), "weight"], value: weight})]}, place);
+    add(
+      "weight",
+      `Weight${nth}`,
+      nth,
+      {
+        kind: "number",
+        value: term.weight,
+        min: 1,
+        max: 100,
+        edits: (weight) => [inObject({op: "put", path: [...term.path.slice(0, -1), "weight"], value: weight})],
+      },
+      place,
+    );
   });
 }
 
-// cordonOf is the lever that cordons the node before the step; without edits, but with a reason, where a step does so that is not only about
-// nodes by name.
+// cordonOf is the lever that cordons the node before the step; without edits, but with a reason, where a step does so
+// that is not only about nodes by name.
 function cordonOf(input, step, node) {
   const {scenario} = scenarioOf(input);
-  const at = stepAt(scenario, step), steps = listOf(scenario.steps);
-  const selects = (action) => action && (listOf(action.names).includes(node.name) ||
-    typeof action.selector === "string" && action.selector.split(",").every((one) => {
-      const [key, value] = one.split(/==?/);
-      return value !== undefined && node.topology?.[key.trim()] === value.trim();
-    }));
-  const last = steps.slice(0, at).findLastIndex((one) => selects(one?.cordon) || selects(one?.uncordon) || selects(one?.drain));
+  const at = stepAt(scenario, step),
+    steps = listOf(scenario.steps);
+  const selects = (action) =>
+    action &&
+    (listOf(action.names).includes(node.name) ||
+      (typeof action.selector === "string" &&
+        action.selector.split(",").every((one) => {
+          const [key, value] = one.split(/==?/);
+          return value !== undefined && node.topology?.[key.trim()] === value.trim();
+        })));
+  const last = steps
+    .slice(0, at)
+    .findLastIndex((one) => selects(one?.cordon) || selects(one?.uncordon) || selects(one?.drain));
   const value = last >= 0 && !selects(steps[last].uncordon);
-  const names = listOf(steps[last]?.cordon?.names), lever = {id: `cordon ${node.name}`, label: `${node.name} cordoned`, kind: "toggle", value, of: {node: node.name}, file: input.main};
-  if (value && !names.includes(node.name)) return {of: node.name, reason: `step ${steps[last].name} ${steps[last].drain ? "drains" : "cordons"} it: change it there`};
+  const names = listOf(steps[last]?.cordon?.names),
+    lever = {
+      id: `cordon ${node.name}`,
+      label: `${node.name} cordoned`,
+      kind: "toggle",
+      value,
+      of: {node: node.name},
+      file: input.main,
+    };
+  if (value && !names.includes(node.name))
+    return {
+      of: node.name,
+      reason: `step ${steps[last].name} ${steps[last].drain ? "drains" : "cordons"} it: change it there`,
+    };
   if (value) {
-    const path = ["steps", last], alone = names.length === 1 && !steps[last].cordon.selector;
+    const path = ["steps", last],
+      alone = names.length === 1 && !steps[last].cordon.selector;
     const own = Object.keys(steps[last]).every((key) => key === "name" || key === "cordon");
-    return {...lever, edits: () => [{op: "remove", n: 0, path: !alone ? [...path, "cordon", "names", names.indexOf(node.name)] : own ? path : [...path, "cordon"]}]};
+    return {
+      ...lever,
+      edits: () => [
+        {
+          op: "remove",
+          n: 0,
+          path: !alone ? [...path, "cordon", "names", names.indexOf(node.name)] : own ? path : [...path, "cordon"],
+        },
+      ],
+    };
   }
   let name = `cordon-${node.name}`;
   for (let n = 2; steps.some((one) => one?.name === name); n++) name = `cordon-${node.name}-${n}`;
-  return {...lever, edits: () => [{op: "insert", n: 0, path: ["steps", at], value: {name, cordon: {names: [node.name]}}}]};
+  return {
+    ...lever,
+    edits: () => [{op: "insert", n: 0, path: ["steps", at], value: {name, cordon: {names: [node.name]}}}],
+  };
 }

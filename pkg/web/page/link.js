@@ -1,8 +1,9 @@
 // A link holds the state of the page in its fragment: #v=VERSION&s=BASE64URL(deflate-raw(JSON of {main, files, view})).
 //
-//   encode({version, main, files, view}) → Promise<fragment>      beginning with #; throws an Error in words where it would be too large
-//   decode(fragment) → Promise<{version, main, files, view} | {error}>     the same again, or in words why not; undefined where the
-//                                                                 fragment holds no state at all
+//   encode({version, main, files, view}) → Promise<fragment>
+//       beginning with #; throws an Error in words where it would be too large
+//   decode(fragment) → Promise<{version, main, files, view} | {error}>
+//       the same again, or in words why not; undefined where the fragment holds no state at all
 //   LARGEST = 2 MB is how much a state may be, unpacked
 
 export const LARGEST = 2_000_000;
@@ -16,17 +17,27 @@ export async function encode({version, main, files, view = {}}) {
   return `#v=${encodeURIComponent(version)}&s=${toBase64(bytes)}`;
 }
 
-const tooLarge = (size) => new Error(`the scenario has ${megabytes(size)}, and a link holds ${megabytes(LARGEST)} at most: pass on its files instead`);
+const tooLarge = (size) =>
+  new Error(
+    `the scenario has ${megabytes(size)}, and a link holds ${megabytes(LARGEST)} at most: pass on its files instead`,
+  );
 
 export async function decode(fragment) {
-  const given = new Map(fragment.replace(/^#/, "").split("&").map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
+  const given = new Map(
+    fragment
+      .replace(/^#/, "")
+      .split("&")
+      .map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]),
+  );
   if (!given.has("s")) return undefined;
-  if (given.get("s").length > 2 * LARGEST) return {error: `this link is too large: ${megabytes(LARGEST)} at most are read`};
+  if (given.get("s").length > 2 * LARGEST)
+    return {error: `this link is too large: ${megabytes(LARGEST)} at most are read`};
   try {
     const {bytes, more} = await through(new DecompressionStream("deflate-raw"), fromBase64(given.get("s")), LARGEST);
     if (more) return {error: `this link holds more than ${megabytes(LARGEST)}, which is not read`};
     const {main, files, view = {}} = JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(bytes));
-    const texts = isMap(files) && Object.values(files).every((text) => typeof text === "string") && Object.hasOwn(files, main);
+    const texts =
+      isMap(files) && Object.values(files).every((text) => typeof text === "string") && Object.hasOwn(files, main);
     if (!texts || !isMap(view)) return {error: "this link holds no scenario"};
     return {version: decodeURIComponent(given.get("v") ?? ""), main, files, view};
   } catch {

@@ -3,16 +3,27 @@ import test from "node:test";
 import {LARGEST, decode, encode} from "./link.js";
 import {shipped} from "./shipped.js";
 
-const state = (text) => ({version: "v0.4.0+x", main: "scenario.yaml", files: {"scenario.yaml": text, "../a/ö.yaml": ""}, view: {step: "zone & 1=a", failed: ["a"]}});
+const state = (text) => ({
+  version: "v0.4.0+x",
+  main: "scenario.yaml",
+  files: {"scenario.yaml": text, "../a/ö.yaml": ""},
+  view: {step: "zone & 1=a", failed: ["a"]},
+});
 
 // random is text that does not compress.
 function random(length) {
-  let seed = 1, text = "";
-  while (text.length < length) text += String.fromCharCode(32 + (seed = seed * 48271 % 2147483647) % 94);
+  let seed = 1,
+    text = "";
+  while (text.length < length) text += String.fromCharCode(32 + ((seed = (seed * 48271) % 2147483647) % 94));
   return text;
 }
 
-for (const [name, text] of [["nothing", ""], ["Unicode", "description: 日本語 – ü 👩‍🚀 \u0000 \u2028 \"#&=%\n"], ["1 MB", "a: b\n".repeat(200_000)], ["1 MB that does not compress", random(1_000_000)]]) {
+for (const [name, text] of [
+  ["nothing", ""],
+  ["Unicode", 'description: 日本語 – ü 👩‍🚀 \u0000 \u2028 "#&=%\n'],
+  ["1 MB", "a: b\n".repeat(200_000)],
+  ["1 MB that does not compress", random(1_000_000)],
+]) {
   test(`a link gives back ${name}`, async () => {
     const link = await encode(state(text));
     assert.match(link, /^#v=v0\.4\.0%2Bx&s=[\w-]+$/);
@@ -22,7 +33,12 @@ for (const [name, text] of [["nothing", ""], ["Unicode", "description: 日本語
 }
 
 test("a link to every shipped scenario gives it back", async () => {
-  for (const {name, input} of shipped()) assert.deepEqual(await decode(await encode({version: "v", ...input, view: {}})), {version: "v", ...input, view: {}}, name);
+  for (const {name, input} of shipped())
+    assert.deepEqual(
+      await decode(await encode({version: "v", ...input, view: {}})),
+      {version: "v", ...input, view: {}},
+      name,
+    );
 });
 
 test("what is too large is refused", async () => {
@@ -35,11 +51,32 @@ test("what is too large is refused", async () => {
 
 test("what is damaged is refused", async () => {
   const link = await encode(state("apiVersion: faultline/v1alpha1\n".repeat(20)));
-  const packed = async (text) => "#v=1&s=" + Buffer.from(await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer()).toString("base64url");
-  for (const wrong of [link.slice(0, -4), link.slice(0, 30) + "!" + link.slice(31), "#s=", "#v=%&s=" + link.split("s=")[1], "#s=a", "#v=1&s=AAAA", await packed("{"), await packed(Buffer.from([0xff]))]) {
+  const packed = async (text) =>
+    "#v=1&s=" +
+    Buffer.from(
+      await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"))).arrayBuffer(),
+    ).toString("base64url");
+  for (const wrong of [
+    link.slice(0, -4),
+    link.slice(0, 30) + "!" + link.slice(31),
+    "#s=",
+    "#v=%&s=" + link.split("s=")[1],
+    "#s=a",
+    "#v=1&s=AAAA",
+    await packed("{"),
+    await packed(Buffer.from([0xff])),
+  ]) {
     assert.match((await decode(wrong)).error ?? "", /damaged/, wrong);
   }
-  for (const wrong of ["null", "{}", "[]", '{"main": "a", "files": {"a": 1}}', '{"main": "b", "files": {"a": ""}}', '{"main": "toString", "files": {}}', '{"main": "a", "files": {"a": ""}, "view": 1}']) {
+  for (const wrong of [
+    "null",
+    "{}",
+    "[]",
+    '{"main": "a", "files": {"a": 1}}',
+    '{"main": "b", "files": {"a": ""}}',
+    '{"main": "toString", "files": {}}',
+    '{"main": "a", "files": {"a": ""}, "view": 1}',
+  ]) {
     assert.match((await decode(await packed(wrong))).error ?? "", /no scenario|damaged/, wrong);
   }
   assert.equal(await decode(""), undefined);

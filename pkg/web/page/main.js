@@ -1,12 +1,12 @@
 // The playground: a scenario as text, what the real scheduler does with it as a map, and the answer beside it.
 
-import {load, nodesOf} from "../../report/format/page/assets/data.js";
-import {fill, h, say} from "../../report/format/page/assets/dom.js";
-import {searchField} from "../../report/format/page/assets/search.js";
-import {drawMap} from "../../report/format/page/assets/stage.js";
-import {themeButton} from "../../report/format/page/assets/theme.js";
-import {restore, surround, view} from "../../report/format/page/assets/view.js";
-import {count} from "../../report/format/page/assets/words.js";
+import {load, nodesOf} from "#shared/data.js";
+import {fill, h, say} from "#shared/dom.js";
+import {searchField} from "#shared/search.js";
+import {drawMap} from "#shared/stage.js";
+import {themeButton} from "#shared/theme.js";
+import {restore, surround, view} from "#shared/view.js";
+import {count} from "#shared/words.js";
 import {follow, linkNow, recall, remember} from "./address.js";
 import {announce, answering, askNow, askSoon, drawStep, forget, represent, stopAsking, want} from "./answer.js";
 import {breaking, lookAt} from "./breaking.js";
@@ -31,22 +31,37 @@ const notice = (words) => {
 
 let loading = false; // the notice says how much of the engine is here
 
-const call = connect({progress: ({loaded, all}) => {
-  if (loaded || loading) notice(loaded ? `Loading the engine, which is the real kube-scheduler: ${megabytes(loaded)}${all ? ` of ${megabytes(all)}` : ""} MB` + (loaded === all ? "; starting it …" : "") : "");
-  loading = Boolean(loaded);
-  at("notice").style.setProperty("--share", all ? loaded / all : 0);
-}});
+const call = connect({
+  progress: ({loaded, all}) => {
+    if (loaded || loading)
+      notice(
+        loaded
+          ? "Loading the engine, which is the real kube-scheduler: " +
+              `${megabytes(loaded)}${all ? ` of ${megabytes(all)}` : ""} MB` +
+              (loaded === all ? "; starting it …" : "")
+          : "",
+      );
+    loading = Boolean(loaded);
+    at("notice").style.setProperty("--share", String(all ? loaded / all : 0));
+  },
+});
 
 const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
-const editor = makeEditor({parent: at("editor"), ...helpOf(), changed: (file, text) => edited({...state.input, files: {...state.input.files, [file]: text}})});
+const editor = makeEditor({
+  parent: at("editor"),
+  ...helpOf(),
+  changed: (file, text) => edited({...state.input, files: {...state.input.files, [file]: text}}),
+});
 
 // helpOf completes and describes the scenario's own file, from its schema.
 function helpOf() {
   const known = () => knownIn(state.input, nodesOf[view.step]);
   return {
-    complete: (file, text, offset) => file === state.input.main && state.schema ? complete(text, offset, state.schema, known()) : undefined,
-    hover: (file, text, offset) => file === state.input.main && state.schema ? hover(text, offset, state.schema) : undefined,
+    complete: (file, text, offset) =>
+      file === state.input.main && state.schema ? complete(text, offset, state.schema, known()) : undefined,
+    hover: (file, text, offset) =>
+      file === state.input.main && state.schema ? hover(text, offset, state.schema) : undefined,
   };
 }
 
@@ -91,7 +106,10 @@ function bar() {
   at("lesson").hidden = !reading;
   at("editor").hidden = reading || isLarge();
   at("large").hidden = reading || !isLarge();
-  at("large").textContent = isLarge() ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. It is used as it is.` : "";
+  at("large").textContent = isLarge()
+    ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. ` +
+      "It is used as it is."
+    : "";
   filesBar({...files, lesson: (reading || textOf()) && read}, reading);
   if (reading) drawLesson(predict);
 }
@@ -101,7 +119,8 @@ function read() {
   bar();
 }
 
-// predict asks before each answer, or does not any more; the answers then have, or need not have, the scheduler's cycles.
+// predict asks before each answer, or does not any more; the answers then have, or need not have, the scheduler's
+// cycles.
 function predict(on) {
   predictions.on = on;
   if (on) read();
@@ -116,7 +135,7 @@ function begin(input, example, wanted) {
   if (!state.examples.some((one) => one.name === example)) example = "";
   Object.assign(state, {input, example, file: input.main, problems: []});
   files.open(input.main);
-  at("example").value = example;
+  /** @type {HTMLSelectElement} */ (at("example")).value = example;
   const isLesson = state.examples.some((one) => one.name === example && one.lesson);
   forgetPredictions();
   predictions.on = isLesson && !wanted;
@@ -141,25 +160,51 @@ function afterAnswer() {
   list.replaceChildren();
   if (state.problems.length === 0) return announce();
   const [first] = state.problems;
-  fill(list, {}, [h("b", {}, count(state.problems.length, "problem")), ": ", state.problems.slice(0, 4).map((problem) => h("button", {type: "button", class: "link", click: () => {
-    files.open(problem.file);
-    editor.goTo(problem.line);
-  }}, `${problem.file}${problem.line > 0 ? `:${problem.line}` : ""}: ${problem.message}`)), state.problems.length > 4 && ` and ${state.problems.length - 4} more`]);
+  fill(list, {}, [
+    h("b", {}, count(state.problems.length, "problem")),
+    ": ",
+    state.problems.slice(0, 4).map((problem) =>
+      h(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          click: () => {
+            files.open(problem.file);
+            editor.goTo(problem.line);
+          },
+        },
+        `${problem.file}${problem.line > 0 ? `:${problem.line}` : ""}: ${problem.message}`,
+      ),
+    ),
+    state.problems.length > 4 && ` and ${state.problems.length - 4} more`,
+  ]);
   editor.reveal();
   say(`${count(state.problems.length, "problem")}. ${first.file}, line ${first.line}: ${first.message}`);
 }
 
 function chooser() {
-  const option = (example) => h("option", {value: example.name, title: example.description}, example.title || example.name);
-  const lessons = state.examples.filter((example) => example.lesson), others = state.examples.filter((example) => !example.lesson);
-  return h("select", {id: "example", "aria-label": "Examples and lessons", change: (event) => open(event.target.value).catch((error) => notice(error.message))},
+  const option = (example) =>
+    h("option", {value: example.name, title: example.description}, example.title || example.name);
+  const lessons = state.examples.filter((example) => example.lesson),
+    others = state.examples.filter((example) => !example.lesson);
+  return h(
+    "select",
+    {
+      id: "example",
+      "aria-label": "Examples and lessons",
+      change: (event) => open(event.target.value).catch((error) => notice(error.message)),
+    },
     h("option", {value: "", hidden: true}, "A scenario of your own"),
-    lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)), h("optgroup", {label: "Examples"}, others.map(option)));
+    lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)),
+    h("optgroup", {label: "Examples"}, others.map(option)),
+  );
 }
 
 function keys(event) {
   const within = event.composedPath()[0];
-  if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]")) return;
+  if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]"))
+    return;
   if (event.key === "Escape" && (view.failed || view.found)) restore();
   if (event.key === "/") {
     event.preventDefault();
@@ -169,23 +214,40 @@ function keys(event) {
 
 async function start() {
   const loaded = await call("load", {});
-  Object.assign(state, {version: loaded.version, scheduler: loaded.scheduler, schema: loaded.schema, examples: loaded.examples});
+  Object.assign(state, {
+    version: loaded.version,
+    scheduler: loaded.scheduler,
+    schema: loaded.schema,
+    examples: loaded.examples,
+  });
   load({live: true});
   fill(at("choose"), {}, [chooser()]);
   fill(at("tools"), {}, [searchField(), shareMenu(linkNow), themeButton()]);
-  fill(document.querySelector("footer"), {}, [h("p", {}, `Placed by the plugins of kube-scheduler ${loaded.scheduler}, in memory, by Faultline ${loaded.version}. Nothing leaves this page.`)]);
-  surround({picked: pick, drawMap, drawStep: () => {
-    document.body.classList.toggle("predicting", isAsked());
-    if (isAsked()) drawQuestion();
-    else drawStep();
-    if (reading) drawLesson(predict);
-  }, chosen: () => {
-    document.body.classList.toggle("chosen", Boolean(view.failed || view.found));
-    if (isAsked()) return;
-    levers();
-    remember();
-    lookAt();
-  }});
+  fill(document.querySelector("footer"), {}, [
+    h(
+      "p",
+      {},
+      `Placed by the plugins of kube-scheduler ${loaded.scheduler}, in memory, by Faultline ${loaded.version}. ` +
+        "Nothing leaves this page.",
+    ),
+  ]);
+  surround({
+    picked: pick,
+    drawMap,
+    drawStep: () => {
+      document.body.classList.toggle("predicting", isAsked());
+      if (isAsked()) drawQuestion();
+      else drawStep();
+      if (reading) drawLesson(predict);
+    },
+    chosen: () => {
+      document.body.classList.toggle("chosen", Boolean(view.failed || view.found));
+      if (isAsked()) return;
+      levers();
+      remember();
+      lookAt();
+    },
+  });
   answering(call, afterAnswer);
   breaking(call, represent);
   explaining(call);

@@ -2,7 +2,9 @@
 
 // pictureOf is the element as it looks, in twice its size.
 export async function pictureOf(element) {
-  const {width, height} = element.getBoundingClientRect(), margin = 16, scale = 2;
+  const {width, height} = element.getBoundingClientRect(),
+    margin = 16,
+    scale = 2;
   const copy = element.cloneNode(true);
   const canvases = [...element.querySelectorAll("canvas")];
   copy.querySelectorAll("canvas").forEach((canvas, i) => {
@@ -12,20 +14,26 @@ export async function pictureOf(element) {
     image.height = canvases[i].clientHeight;
     canvas.replaceWith(image);
   });
-  const wide = Math.ceil(width + 2 * margin), high = Math.ceil(Math.max(height, element.scrollHeight) + 2 * margin);
+  const wide = Math.ceil(width + 2 * margin),
+    high = Math.ceil(Math.max(height, element.scrollHeight) + 2 * margin);
   const theme = getComputedStyle(document.body);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("width", wide * scale);
-  svg.setAttribute("height", high * scale);
+  svg.setAttribute("width", String(wide * scale));
+  svg.setAttribute("height", String(high * scale));
   svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
   const holder = document.createElementNS("http://www.w3.org/2000/svg", "foreignObject");
   holder.setAttribute("width", "100%");
   holder.setAttribute("height", "100%");
   const page = document.createElement("div");
   const style = document.createElement("style");
-  style.textContent = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).map((rule) => rule.cssText.replace(/:root/g, ".picture").replace(/^body\b/, ".picture")).join("\n")
-    + `.picture { color-scheme: ${dark() ? "dark" : "light"}; font: ${theme.font}; margin: 0; padding: ${margin}px; max-width: none; width: ${wide}px; height: ${high}px; overflow: hidden; display: block; }`
-    + ".picture #map { overflow: visible; height: auto; max-height: none; }";
+  style.textContent =
+    [...document.styleSheets]
+      .flatMap((sheet) => [...sheet.cssRules])
+      .map((rule) => rule.cssText.replace(/:root/g, ".picture").replace(/^body\b/, ".picture"))
+      .join("\n") +
+    `.picture { color-scheme: ${dark() ? "dark" : "light"}; font: ${theme.font}; margin: 0; padding: ${margin}px; ` +
+    `max-width: none; width: ${wide}px; height: ${high}px; overflow: hidden; display: block; }` +
+    ".picture #map { overflow: visible; height: auto; max-height: none; }";
   page.className = "picture";
   page.append(style, copy);
   holder.append(page);
@@ -43,4 +51,6 @@ export async function pictureOf(element) {
   return new Promise((take) => canvas.toBlob(take, "image/png"));
 }
 
-const dark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const dark = () =>
+  (document.documentElement.dataset.theme ??
+    (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";

@@ -1,10 +1,14 @@
-// The rules that keep the pods of a workload apart from each other, as pkg/cluster/rule has them: anti-affinity and spread constraints
-// whose selectors match the pods themselves. A rule set here is the one that simulate compare --rules tries.
+// The rules that keep the pods of a workload apart from each other, as pkg/cluster/rule has them: anti-affinity and
+// spread constraints whose selectors match the pods themselves. A rule set here is the one that simulate compare
+// --rules tries.
 //
-//   keptApart(workload) → [{rule: "soft" | "hard" | "spread", path, topologyKey, weight?}]   path is the term's place in the object
+//   keptApart(workload) → [{rule: "soft" | "hard" | "spread", path, topologyKey, weight?}]
+//       path is the term's place in the object
 //   ruleOf(terms) → "none" | "soft" | "hard" | "spread" | "several"
-//   keepApart(workload, rule) → [{op: "put" | "insert" | "remove", path, value?}]            edits of the object, to be made in order
-//   selectorOf(workload) → label selector | undefined                                        what the rules of its pods select
+//   keepApart(workload, rule) → [{op: "put" | "insert" | "remove", path, value?}]
+//       edits of the object, to be made in order
+//   selectorOf(workload) → label selector | undefined
+//       what the rules of its pods select
 
 import {get} from "./yamltext.js";
 
@@ -19,32 +23,58 @@ const LISTS = {
 
 export function keptApart(workload) {
   const own = get(workload.object, ["spec", "template", "metadata", "labels"]) ?? {};
-  return Object.entries(LISTS).flatMap(([rule, list]) => termsOf(workload, list).map((item, i) => {
-    const path = [...list, i, ...(rule === "soft" ? ["podAffinityTerm"] : [])], term = rule === "soft" ? item?.podAffinityTerm : item;
-    const elsewhere = rule !== "spread" && term?.namespaces?.length > 0 && !term.namespaces.includes(workload.namespace);
-    return !elsewhere && matches(term?.labelSelector, own) && {rule, path, topologyKey: term.topologyKey, ...(rule === "soft" ? {weight: item.weight} : {})};
-  })).filter(Boolean);
+  return Object.entries(LISTS)
+    .flatMap(([rule, list]) =>
+      termsOf(workload, list).map((item, i) => {
+        const path = [...list, i, ...(rule === "soft" ? ["podAffinityTerm"] : [])],
+          term = rule === "soft" ? item?.podAffinityTerm : item;
+        const elsewhere =
+          rule !== "spread" && term?.namespaces?.length > 0 && !term.namespaces.includes(workload.namespace);
+        return (
+          !elsewhere &&
+          matches(term?.labelSelector, own) && {
+            rule,
+            path,
+            topologyKey: term.topologyKey,
+            ...(rule === "soft" ? {weight: item.weight} : {}),
+          }
+        );
+      }),
+    )
+    .filter(Boolean);
 }
 
 export function ruleOf(terms) {
   const rules = new Set(terms.map((term) => term.rule));
-  return rules.size > 1 ? "several" : [...rules][0] ?? "none";
+  return rules.size > 1 ? "several" : ([...rules][0] ?? "none");
 }
 
 export function keepApart(workload, rule) {
-  const own = keptApart(workload), selector = selectorOf(workload), edits = [];
+  const own = keptApart(workload),
+    selector = selectorOf(workload),
+    edits = [];
   const over = new Map();
   for (const {topologyKey, weight} of own) if (!over.has(topologyKey)) over.set(topologyKey, weight ?? 100);
   if (over.size === 0) over.set(HOSTNAME, 100);
-  const made = rule === "none" ? [] : [...over].map(([topologyKey, weight]) => termOf(rule, topologyKey, weight, selector));
+  const made =
+    rule === "none" ? [] : [...over].map(([topologyKey, weight]) => termOf(rule, topologyKey, weight, selector));
   const there = made.length > 0 ? termsOf(workload, LISTS[rule]) : [];
-  if (there.length > 0) made.forEach((value, i) => edits.push({op: "insert", path: [...LISTS[rule], there.length + i], value}));
+  if (there.length > 0)
+    made.forEach((value, i) => edits.push({op: "insert", path: [...LISTS[rule], there.length + i], value}));
   else if (made.length > 0) edits.push({op: "put", path: LISTS[rule], value: made});
-  const left = new Map(Object.entries(LISTS).map(([name, list]) => [name, termsOf(workload, list).length + (name === rule ? made.length : 0)]));
+  const left = new Map(
+    Object.entries(LISTS).map(([name, list]) => [
+      name,
+      termsOf(workload, list).length + (name === rule ? made.length : 0),
+    ]),
+  );
   for (const term of own.toReversed()) {
     left.set(term.rule, left.get(term.rule) - 1);
     const path = LISTS[term.rule];
-    edits.push({op: "remove", path: left.get(term.rule) > 0 ? term.path.slice(0, path.length + 1) : pruned(workload, path, left)});
+    edits.push({
+      op: "remove",
+      path: left.get(term.rule) > 0 ? term.path.slice(0, path.length + 1) : pruned(workload, path, left),
+    });
   }
   return edits;
 }
@@ -66,7 +96,7 @@ export function selectorOf({kind, object}) {
   const labels = get(object, ["spec", "template", "metadata", "labels"]);
   if (kind === "Job") return labels && {matchLabels: labels};
   if (kind !== "ReplicationController") return object.spec?.selector;
-  return object.spec?.selector ?? labels ? {matchLabels: object.spec.selector ?? labels} : undefined;
+  return (object.spec?.selector ?? labels) ? {matchLabels: object.spec.selector ?? labels} : undefined;
 }
 
 const termsOf = (workload, list) => {
@@ -77,8 +107,16 @@ const termsOf = (workload, list) => {
 // matches tells whether a label selector selects labels: none selects nothing, an empty one all.
 function matches(selector, labels) {
   if (!selector) return false;
-  return Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value) &&
-    (selector.matchExpressions ?? []).every(({key, operator, values = []}) => ({
-      In: values.includes(labels[key]), NotIn: !values.includes(labels[key]), Exists: key in labels, DoesNotExist: !(key in labels),
-    })[operator]);
+  return (
+    Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value) &&
+    (selector.matchExpressions ?? []).every(
+      ({key, operator, values = []}) =>
+        ({
+          In: values.includes(labels[key]),
+          NotIn: !values.includes(labels[key]),
+          Exists: key in labels,
+          DoesNotExist: !(key in labels),
+        })[operator],
+    )
+  );
 }

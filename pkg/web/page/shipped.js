@@ -7,11 +7,18 @@ import {fileURLToPath} from "node:url";
 const root = join(dirname(fileURLToPath(import.meta.url)), "../../../scenarios");
 
 export function shipped() {
-  const all = readdirSync(root, {recursive: true}).map((path) => path.split(sep).join("/")).filter((path) => /\.(yaml|yml|json)$/.test(path)).sort();
+  const all = readdirSync(root, {recursive: true})
+    .map((path) => path.split(sep).join("/"))
+    .filter((path) => /\.(yaml|yml|json)$/.test(path))
+    .sort();
   const isScenario = (path) => /^kind: Scenario$/m.test(textOf(path));
   return all.filter(isScenario).map((path) => {
-    const within = all.filter((other) => other.split("/")[0] === path.split("/")[0] && (other === path || !isScenario(other)));
-    const files = Object.fromEntries(within.map((other) => [relative(dirname(path), other).split(sep).join("/"), textOf(other)]));
+    const within = all.filter(
+      (other) => other.split("/")[0] === path.split("/")[0] && (other === path || !isScenario(other)),
+    );
+    const files = Object.fromEntries(
+      within.map((other) => [relative(dirname(path), other).split(sep).join("/"), textOf(other)]),
+    );
     return {name: path.replace(/\/scenario\.yaml$/, ""), input: {main: path.slice(path.lastIndexOf("/") + 1), files}};
   });
 }

@@ -1,9 +1,9 @@
 // The strip of levers above the map: each one writes the text, and is read from it.
 
-import {nodesOf, qualified, steps} from "../../report/format/page/assets/data.js";
-import {fill, h} from "../../report/format/page/assets/dom.js";
-import {view} from "../../report/format/page/assets/view.js";
-import {noun} from "../../report/format/page/assets/words.js";
+import {nodesOf, qualified, steps} from "#shared/data.js";
+import {fill, h} from "#shared/dom.js";
+import {view} from "#shared/view.js";
+import {noun} from "#shared/words.js";
 import {read, write} from "./levers.js";
 import {state} from "./state.js";
 
@@ -16,12 +16,15 @@ let chosen; // workload, as namespace/kind/name
 const titleOf = (key) => qualified(key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1));
 
 // short is a value as the strip has room for it: a topology key by its noun.
-const short = (value) => typeof value === "string" && value.includes("/") ? noun(value) : String(value);
+const short = (value) => (typeof value === "string" && value.includes("/") ? noun(value) : String(value));
 
-// drawLevers draws the strip; changed is called with the input that a lever wrote, and predict where the reader wants to.
+// drawLevers draws the strip; changed is called with the input that a lever wrote, and predict where the reader wants
+// to.
 export function drawLevers(changed, predict) {
-  const strip = document.getElementById("levers"), focused = document.activeElement?.dataset?.lever;
-  const step = steps[view.step]?.name ?? "", nodes = nodesOf[view.step] ?? [];
+  const strip = document.getElementById("levers"),
+    focused = document.activeElement?.getAttribute("data-lever");
+  const step = steps[view.step]?.name ?? "",
+    nodes = nodesOf[view.step] ?? [];
   const {levers, without} = read(state.input, step, nodes);
   const pull = (lever, value) => {
     try {
@@ -30,38 +33,150 @@ export function drawLevers(changed, predict) {
       document.getElementById("lever-problem").textContent = error.message;
     }
   };
-  const ofWorkloads = Map.groupBy(levers.filter((lever) => lever.of.workload), (lever) => `${lever.of.namespace ?? "default"}/${lever.of.workload}`);
+  const ofWorkloads = Map.groupBy(
+    levers.filter((lever) => lever.of.workload),
+    (lever) => `${lever.of.namespace ?? "default"}/${lever.of.workload}`,
+  );
   if (!ofWorkloads.has(chosen)) chosen = ofWorkloads.keys().next().value;
-  const ofNodes = levers.filter((lever) => !lever.of.workload), open = strip.querySelector("details")?.open;
+  const ofNodes = levers.filter((lever) => !lever.of.workload),
+    open = strip.querySelector("details")?.open;
   strip.replaceChildren();
   fill(strip, {}, [
-    [...ofWorkloads].filter(([key]) => key === chosen || ofWorkloads.size <= AT_ONCE).map(([key, some]) => h("div", {class: "levers", role: "group", "aria-label": titleOf(key)},
-      ofWorkloads.size <= AT_ONCE ? h("b", {title: titleOf(key)}, titleOf(key)) : h("select", {"aria-label": "Workload", "data-lever": "workload", change: (event) => {
-        chosen = event.target.value;
-        drawLevers(changed, predict);
-      }}, [...ofWorkloads.keys()].map((one) => h("option", {value: one, selected: one === chosen}, titleOf(one)))), some.map((lever) => control(lever, pull)))),
-    ofNodes.length > 0 && h("details", {class: "levers", open: open ?? ofNodes.length <= 3}, h("summary", {}, "Nodes and cordons"), h("div", {class: "toggles"}, ofNodes.map((lever) => control(lever, pull)))),
-    levers.length === 0 && h("p", {class: "hint"}, without.length > 0 ? `No levers for ${without[0].of}: ${without[0].reason}.` : "No levers: the scenario has no workload yet."),
-    predict && nodes.length <= GUESSABLE && h("button", {type: "button", class: "button", title: "Say where the pods of this step go before you see it", click: predict}, "Predict"),
+    [...ofWorkloads]
+      .filter(([key]) => key === chosen || ofWorkloads.size <= AT_ONCE)
+      .map(([key, some]) =>
+        h(
+          "div",
+          {class: "levers", role: "group", "aria-label": titleOf(key)},
+          ofWorkloads.size <= AT_ONCE
+            ? h("b", {title: titleOf(key)}, titleOf(key))
+            : h(
+                "select",
+                {
+                  "aria-label": "Workload",
+                  "data-lever": "workload",
+                  change: (event) => {
+                    chosen = event.target.value;
+                    drawLevers(changed, predict);
+                  },
+                },
+                [...ofWorkloads.keys()].map((one) => h("option", {value: one, selected: one === chosen}, titleOf(one))),
+              ),
+          some.map((lever) => control(lever, pull)),
+        ),
+      ),
+    ofNodes.length > 0 &&
+      h(
+        "details",
+        {class: "levers", open: open ?? ofNodes.length <= 3},
+        h("summary", {}, "Nodes and cordons"),
+        h(
+          "div",
+          {class: "toggles"},
+          ofNodes.map((lever) => control(lever, pull)),
+        ),
+      ),
+    levers.length === 0 &&
+      h(
+        "p",
+        {class: "hint"},
+        without.length > 0
+          ? `No levers for ${without[0].of}: ${without[0].reason}.`
+          : "No levers: the scenario has no workload yet.",
+      ),
+    predict &&
+      nodes.length <= GUESSABLE &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "button",
+          title: "Say where the pods of this step go before you see it",
+          click: predict,
+        },
+        "Predict",
+      ),
     h("p", {id: "lever-problem", class: "bad", role: "status"}),
   ]);
-  if (focused) strip.querySelector(`[data-lever="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+  /** @type {HTMLElement} */
+  const again = focused && strip.querySelector(`[data-lever="${CSS.escape(focused)}"]`);
+  again?.focus({preventScroll: true});
 }
 
 function control(lever, pull) {
   const id = "lever-" + lever.id.replace(/\W+/g, "-");
   const label = h("label", {for: id, title: lever.label}, lever.label);
   if (lever.kind === "toggle") {
-    return h("span", {class: "lever toggle"}, h("input", {type: "checkbox", id, "data-lever": lever.id, checked: lever.value, change: (event) => pull(lever, event.target.checked)}), label);
+    return h(
+      "span",
+      {class: "lever toggle"},
+      h("input", {
+        type: "checkbox",
+        id,
+        "data-lever": lever.id,
+        checked: lever.value,
+        change: (event) => pull(lever, event.target.checked),
+      }),
+      label,
+    );
   }
   if (lever.kind === "choice") {
-    const options = [...lever.options.includes(lever.value) ? [] : [lever.value], ...lever.options];
-    return h("span", {class: "lever"}, label, h("select", {id, "data-lever": lever.id, change: (event) => pull(lever, options[event.target.selectedIndex])},
-      options.map((option) => h("option", {value: option, title: option, selected: option === lever.value}, short(option)))));
+    const options = [...(lever.options.includes(lever.value) ? [] : [lever.value]), ...lever.options];
+    return h(
+      "span",
+      {class: "lever"},
+      label,
+      h(
+        "select",
+        {id, "data-lever": lever.id, change: (event) => pull(lever, options[event.target.selectedIndex])},
+        options.map((option) =>
+          h("option", {value: option, title: option, selected: option === lever.value}, short(option)),
+        ),
+      ),
+    );
   }
   const to = (value) => pull(lever, Math.max(lever.min, Math.min(lever.max, value)));
-  return h("span", {class: "lever"}, label, h("span", {class: "stepper"},
-    h("button", {type: "button", tabindex: "-1", "aria-label": `one less: ${lever.label}`, disabled: lever.value <= lever.min, click: () => to(lever.value - 1)}, "−"),
-    h("input", {type: "number", id, "data-lever": lever.id, value: lever.value, style: {"--digits": String(lever.value).length}, min: lever.min, max: lever.max, change: (event) => { if (event.target.value !== "") to(Math.round(Number(event.target.value))); }}),
-    h("button", {type: "button", tabindex: "-1", "aria-label": `one more: ${lever.label}`, disabled: lever.value >= lever.max, click: () => to(lever.value + 1)}, "+")));
+  return h(
+    "span",
+    {class: "lever"},
+    label,
+    h(
+      "span",
+      {class: "stepper"},
+      h(
+        "button",
+        {
+          type: "button",
+          tabindex: "-1",
+          "aria-label": `one less: ${lever.label}`,
+          disabled: lever.value <= lever.min,
+          click: () => to(lever.value - 1),
+        },
+        "−",
+      ),
+      h("input", {
+        type: "number",
+        id,
+        "data-lever": lever.id,
+        value: lever.value,
+        style: {"--digits": String(lever.value).length},
+        min: lever.min,
+        max: lever.max,
+        change: (event) => {
+          if (event.target.value !== "") to(Math.round(Number(event.target.value)));
+        },
+      }),
+      h(
+        "button",
+        {
+          type: "button",
+          tabindex: "-1",
+          "aria-label": `one more: ${lever.label}`,
+          disabled: lever.value >= lever.max,
+          click: () => to(lever.value + 1),
+        },
+        "+",
+      ),
+    ),
+  );
 }

@@ -1,25 +1,28 @@
-// The worker that holds the engine: WebAssembly made of cmd/engine, with Go's own wasm_exec.js beside it. While it answers it hears nothing:
-// the page asks it one thing at a time, and ends it where nobody waits for the answer.
+// The worker that holds the engine: WebAssembly made of cmd/engine, with Go's own wasm_exec.js beside it. While it
+// answers it hears nothing: the page asks it one thing at a time, and ends it where nobody waits for the answer.
 
-self.onmessage = async ({data}) => {
+/** @type {any} the scope with what wasm_exec.js and the engine put there */
+const scope = self;
+
+scope.onmessage = async ({data}) => {
   if ("start" in data) return start(data.start);
-  self.postMessage({response: await self.faultline.answer(data.method, data.request)});
+  scope.postMessage({response: await scope.faultline.answer(data.method, data.request)});
 };
 
 // start runs the module, or loads it first. A compiled one goes to the page, so that another worker starts at once.
 async function start(module) {
   try {
-    importScripts("wasm_exec.js");
-    const go = new self.Go();
+    scope.importScripts("wasm_exec.js");
+    const go = new scope.Go();
     if (!module) {
       module = await WebAssembly.compileStreaming(await unpacked(await fetch("engine.wasm.gz")));
-      self.postMessage({module});
+      scope.postMessage({module});
     }
-    self.faultlineReady = () => self.postMessage({ready: true});
+    scope.faultlineReady = () => scope.postMessage({ready: true});
     await go.run(await WebAssembly.instantiate(module, go.importObject));
-    self.postMessage({broken: "the engine has ended"});
+    scope.postMessage({broken: "the engine has ended"});
   } catch (error) {
-    self.postMessage({broken: `the engine cannot start: ${error.message}`});
+    scope.postMessage({broken: `the engine cannot start: ${error.message}`});
   }
 }
 
@@ -33,7 +36,7 @@ async function unpacked(response) {
   let loaded = 0;
   const count = (chunk, out) => {
     loaded += chunk.byteLength;
-    self.postMessage({progress: {loaded, all}});
+    scope.postMessage({progress: {loaded, all}});
     out.enqueue(chunk);
   };
   const bytes = new ReadableStream({
@@ -47,5 +50,7 @@ async function unpacked(response) {
       else count(value, out);
     },
   });
-  return new Response(packed ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes, {headers: {"Content-Type": "application/wasm"}});
+  return new Response(packed ? bytes.pipeThrough(new DecompressionStream("gzip")) : bytes, {
+    headers: {"Content-Type": "application/wasm"},
+  });
 }

@@ -15,23 +15,51 @@ spec:
         image: 'web:1'
 `;
 
+/** @type {[string, string, (text: string) => string, string][]} */
 const cases = [
   ["a number", web, (t) => put(t, 0, ["spec", "replicas"], 5), web.replace("replicas: 3", "replicas: 5")],
-  ["a new field, before what is there", web, (t) => put(t, 0, ["spec", "strategy", "rollingUpdate", "maxSurge"], "25%"),
-    web.replace("  # How many", "  strategy: {rollingUpdate: {maxSurge: 25%}}\n  # How many")],
-  ["a new list", web, (t) => put(t, 0, ["spec", "template", "spec", "constraints"], [{maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", labelSelector: {matchLabels: {app: "yes"}}}]),
-    web.replace("      # What runs", `      constraints:
+  [
+    "a new field, before what is there",
+    web,
+    (t) => put(t, 0, ["spec", "strategy", "rollingUpdate", "maxSurge"], "25%"),
+    web.replace("  # How many", "  strategy: {rollingUpdate: {maxSurge: 25%}}\n  # How many"),
+  ],
+  [
+    "a new list",
+    web,
+    (t) =>
+      put(
+        t,
+        0,
+        ["spec", "template", "spec", "constraints"],
+        [{maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", labelSelector: {matchLabels: {app: "yes"}}}],
+      ),
+    web.replace(
+      "      # What runs",
+      `      constraints:
       - maxSkew: 1
         topologyKey: topology.kubernetes.io/zone
         labelSelector: {matchLabels: {app: "yes"}}
-      # What runs`)],
+      # What runs`,
+    ),
+  ],
   ["a field in braces", "a: { b: 1 }\n", (t) => put(t, 0, ["a", "c"], [1, {d: 2}]), "a: { c: [1, {d: 2}], b: 1 }\n"],
   ["a field in empty braces", "a: {}\n", (t) => put(t, 0, ["a", "c", "d"], 1), "a: {c: {d: 1}}\n"],
   ["a field without a value", "a:\nb: 1\n", (t) => put(t, 0, ["a"], {c: 1}), "a: {c: 1}\nb: 1\n"],
   ["the second document", "a: 1\n---\na: 1\n", (t) => put(t, 1, ["a"], 2), "a: 1\n---\na: 2\n"],
   ["a field after a dash", "- a: 1\n  b: 2\n", (t) => put(t, 0, [0, "c"], 3), "- c: 3\n  a: 1\n  b: 2\n"],
-  ["an item at the end", "a:\n- b: 1 # one\n# the end\n", (t) => insert(t, 0, ["a", 1], {b: 2, c: [3]}), "a:\n- b: 1 # one\n- b: 2\n  c: [3]\n# the end\n"],
-  ["an item before another and its comment", "a:\n  # one\n  - b: 1\n", (t) => insert(t, 0, ["a", 0], {b: 0}), "a:\n  - b: 0\n  # one\n  - b: 1\n"],
+  [
+    "an item at the end",
+    "a:\n- b: 1 # one\n# the end\n",
+    (t) => insert(t, 0, ["a", 1], {b: 2, c: [3]}),
+    "a:\n- b: 1 # one\n- b: 2\n  c: [3]\n# the end\n",
+  ],
+  [
+    "an item before another and its comment",
+    "a:\n  # one\n  - b: 1\n",
+    (t) => insert(t, 0, ["a", 0], {b: 0}),
+    "a:\n  - b: 0\n  # one\n  - b: 1\n",
+  ],
   ["an item in brackets", "a: [1, 3]\n", (t) => insert(t, 0, ["a", 1], 2), "a: [1, 2, 3]\n"],
   ["the last item in brackets", "a: [1, 3]\n", (t) => insert(t, 0, ["a", 2], 4), "a: [1, 3, 4]\n"],
   ["a text without an end of line", "a:\n- 1", (t) => insert(t, 0, ["a", 1], 2), "a:\n- 1\n- 2"],
@@ -62,12 +90,24 @@ test("an edit that would change more is refused", () => {
 });
 
 test("what is nested without end is not parsed", () => {
-  for (const text of ["[".repeat(900_000), "{".repeat(900_000), '{"}":'.repeat(100_000), "? ".repeat(400_000), "a: |\n  [\nb: " + "[".repeat(65)]) {
+  for (const text of [
+    "[".repeat(900_000),
+    "{".repeat(900_000),
+    '{"}":'.repeat(100_000),
+    "? ".repeat(400_000),
+    "a: |\n  [\nb: " + "[".repeat(65),
+  ]) {
     assert.match(documents(text)[0].problem, /too deep/);
     assert.equal(plain(documents(text)[0]), null);
     assert.throws(() => put(text, 0, ["a"], 1));
   }
-  for (const text of ["a: " + "[".repeat(64) + "]".repeat(64), "a: [1]\n".repeat(65), "a: |\n" + "  [\n".repeat(65), 'a: "' + "[".repeat(65) + '"', "a: why? ".repeat(1) + "[ ? ".repeat(65)]) {
+  for (const text of [
+    "a: " + "[".repeat(64) + "]".repeat(64),
+    "a: [1]\n".repeat(65),
+    "a: |\n" + "  [\n".repeat(65),
+    'a: "' + "[".repeat(65) + '"',
+    "a: why? ".repeat(1) + "[ ? ".repeat(65),
+  ]) {
     assert.equal(documents(text)[0].problem, "", text.slice(0, 20));
   }
 });

@@ -62,7 +62,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 					share.Message = cmp.Or(share.Message, count.Message)
 				}
 				for _, r := range member.State.Refused {
-					if refused == "" && r.Of == cluster.RefTo(obj) {
+					if refused == "" && r.Ref == cluster.RefTo(obj) {
 						refused = r.Message
 					}
 				}

@@ -368,7 +368,7 @@ func TestRefusedInMembers(t *testing.T) {
 	hash := regexp.MustCompile(`web-[0-9a-f]+-`)
 	var got []string
 	for _, r := range step.State.Refused {
-		got = append(got, fmt.Sprintf("%d of %s: %s", r.Pods, r.Of, hash.ReplaceAllString(r.Message, "web-NAME-")))
+		got = append(got, fmt.Sprintf("%d of %s: %s", r.Pods, r.Ref, hash.ReplaceAllString(r.Message, "web-NAME-")))
 	}
 	if diff := cmp.Diff([]string{"2 of deployment/web: " + quotaSays + ", in cluster m1", "1 of pod/m2/bare: " + classSays + ", in cluster m2"}, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

@@ -19,12 +19,7 @@ func take(to *world.Record, m *cluster.Member, did *world.Record) {
 	}
 	to.Pending = slices.DeleteFunc(to.Pending, func(p placement.Pending) bool { return p.Pod.Labels[cluster.MemberLabel] == m.Name })
 	for _, p := range did.Placed {
-		p.Pod, p.Node = m.Pod(p.Pod), joined(p.Node)
-		if p.RunnerUp != nil {
-			other := *p.RunnerUp
-			other.Node = joined(other.Node)
-			p.RunnerUp = &other
-		}
+		p.Pod, p.Node, p.RunnerUp = m.Pod(p.Pod), joined(p.Node), joined(p.RunnerUp)
 		p.Cycle = inMember(p.Cycle, joined)
 		to.Placed = append(to.Placed, p)
 	}

@@ -1,6 +1,8 @@
-// Package flink expands the FlinkDeployments of Apache Flink's Kubernetes operator: a Deployment of JobManagers, and one that stands for the
-// TaskManagers. In native mode those are pods that the JobManager makes anew when one is gone, by no template that could be read.
-// https://github.com/apache/flink-kubernetes-operator at 6e9caeb4: FlinkConfigBuilder.java, ResourceConfigUtils.java, StandaloneKubernetesUtils.java.
+// Package flink expands the FlinkDeployments of Apache Flink's Kubernetes operator: a Deployment of JobManagers, and a Deployment of
+// TaskManagers. In native mode the real TaskManagers are pods that the JobManager creates and replaces without a template that could be
+// read.
+// https://github.com/apache/flink-kubernetes-operator at 6e9caeb4: FlinkConfigBuilder.java, ResourceConfigUtils.java,
+// StandaloneKubernetesUtils.java.
 package flink
 
 import (
@@ -22,7 +24,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Kind is that of the resources.
+// Kind is the kind of the resources.
 var Kind = schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
 
 const mainContainer = "flink-main-container"
@@ -55,7 +57,7 @@ func (s *spec) expand(r *operator.Resource) (*operator.Expansion, error) {
 		name, component string
 		role            *role
 		replicas        int32
-		memory          string // what Flink's own configuration file says
+		memory          string // the default in Flink's own configuration file
 		cpu             float64
 	}{
 		{r.Name, "jobmanager", &s.JobManager, s.jobManagers(), "1600m", 1},
@@ -93,7 +95,7 @@ func (s *spec) labels(component, name string) map[string]string {
 	return map[string]string{"app": name, "component": component, "type": "flink-" + mode + "-kubernetes"}
 }
 
-// template is that of the role's pods: what both roles have, what this role has over it, and the main container.
+// template returns the template of the role's pods: the common template, overridden by the role's template, with the main container.
 func (s *spec) template(r *role, component, name string, requests v1.ResourceList) (*v1.PodTemplateSpec, error) {
 	both, own := orEmpty(s.PodTemplate), orEmpty(r.PodTemplate)
 	for _, given := range [][]byte{both, own} {
@@ -139,7 +141,8 @@ func orEmpty(data json.RawMessage) []byte {
 	return data
 }
 
-// requests are those of the main container, and its limits: of the resource, of Flink's configuration, or of what it is without either.
+// requests returns the requests, which are also the limits, of the main container: from the resource, else from Flink's configuration, else
+// the default.
 func (s *spec) requests(r *role, component, memory string, cpu float64) (v1.ResourceList, []string, error) {
 	var assumed []string
 	text := r.memory()

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// spec is the part of a FlinkDeployment that decides how many pods there are, and where they go. Others are many, and left out.
+// spec is the part of a FlinkDeployment that decides how many pods there are, and where they go. It leaves out the many other fields.
 type spec struct {
 	Image              string                     `json:"image"`
 	Mode               string                     `json:"mode"`
@@ -27,7 +27,7 @@ type spec struct {
 	} `json:"job"`
 }
 
-// role is the JobManager or the TaskManager. Resources came after Resource, and win over it.
+// role is the JobManager or the TaskManager. Resources is newer than Resource, and takes precedence.
 type role struct {
 	Replicas *int32 `json:"replicas"`
 	Resource struct {
@@ -38,7 +38,7 @@ type role struct {
 	PodTemplate json.RawMessage         `json:"podTemplate"`
 }
 
-// mostReplicas keeps sums within their type.
+// mostReplicas prevents overflow of sums.
 const mostReplicas = 1_000_000_000
 
 func (s *spec) parallelism() *int32 {
@@ -67,7 +67,7 @@ func read(data []byte) (*spec, error) {
 	return s, nil
 }
 
-// config is a value of flinkConfiguration, a text or a number.
+// config returns a value of flinkConfiguration, which is a string or a number.
 func (s *spec) config(key string) string {
 	return strings.Trim(string(s.FlinkConfiguration[key]), `"`)
 }
@@ -86,7 +86,7 @@ func (s *spec) jobManagers() int32 {
 	return 1
 }
 
-// taskManagers are as many as their replicas say, or as the job needs for its parallelism.
+// taskManagers returns the number of TaskManagers: their replicas, or the number that the job needs for its parallelism.
 func (s *spec) taskManagers() int32 {
 	switch {
 	case s.TaskManager.Replicas != nil:
@@ -122,11 +122,11 @@ func (r *role) cpu() (*resource.Quantity, error) {
 	return &q, err
 }
 
-// flinkMemory is how Flink writes memory: in powers of 1024, whatever the letter's case.
+// flinkMemory matches Flink's notation for memory. Units are powers of 1024, in upper or lower case.
 // https://github.com/apache/flink/blob/release-2.0/flink-core-api/src/main/java/org/apache/flink/configuration/MemorySize.java
 var flinkMemory = regexp.MustCompile(`^([0-9]+)\s*(|b|bytes|k|kb|kibibytes|m|mb|mebibytes|g|gb|gibibytes|t|tb|tebibytes)$`)
 
-// parseMemory reads memory as Flink writes it or, if it is not so, as Kubernetes does.
+// parseMemory parses memory in Flink's notation or, if that fails, in Kubernetes'.
 func parseMemory(text string) (*resource.Quantity, error) {
 	if parts := flinkMemory.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text))); parts != nil {
 		n, err := strconv.ParseInt(parts[1], 10, 64)
@@ -147,8 +147,9 @@ func parseMemory(text string) (*resource.Quantity, error) {
 	return &q, nil
 }
 
-// Replicas is what Karmada takes for the replicas of a FlinkDeployment, and for the requests of each: all JobManagers and TaskManagers, and the
-// larger amounts of the two. It reads the field resource alone, and memory as Kubernetes writes it, to which 2048m is 3 bytes.
+// Replicas returns the replicas of a FlinkDeployment and the requests of each as Karmada computes them: the sum of JobManagers and
+// TaskManagers, and the maximum of their requests. Karmada reads only the field resource, and memory in Kubernetes' notation, in which
+// 2048m is 3 bytes.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/thirdparty/resourcecustomizations/flink.apache.org/v1beta1/FlinkDeployment/customizations.yaml
 func Replicas(data []byte) (int32, v1.ResourceList, error) {
 	s, err := read(data)

@@ -84,7 +84,7 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
 }
 
-// shapes creates those of the rule's objects that the resource calls for.
+// shapes creates the rule's objects for the resource. A shape may not apply to it.
 func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
 	expansion := &operator.Expansion{}
 	var problems []error

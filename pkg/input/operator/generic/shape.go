@@ -113,7 +113,7 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 	}
 	kept := func(place string) bool { return strings.HasSuffix(place, "+") }
 	places := slices.Sorted(maps.Keys(s.Fields))
-	slices.SortStableFunc(places, func(a, b string) int { // what is merged comes after what it is merged into
+	slices.SortStableFunc(places, func(a, b string) int { // merged places come after the places that they are merged into
 		switch {
 		case kept(a) == kept(b):
 			return 0

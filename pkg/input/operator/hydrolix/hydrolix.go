@@ -1,5 +1,5 @@
-// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. What its documentation says is code here. What it
-// leaves open, such as replicas, labels and weights, is in profile.yaml, and is reported as assumed.
+// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. The code follows its documentation. Values that the
+// documentation leaves open, such as replicas, labels and weights, are in profile.yaml, and are reported as assumed.
 package hydrolix
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Options configure the operator.
 type Options struct {
-	// Profile contains what is not published. Default: the shipped profile.
+	// Profile has the values that are not published. Default: the shipped profile.
 	Profile *Profile
 }
 
@@ -75,7 +75,7 @@ func expand(resource *operator.Resource, all []*operator.Resource, profile *Prof
 	return result, nil
 }
 
-// first reports whether the resource is the first of its kind. Objects that exist only once come with it.
+// first reports whether the resource is the first of its kind. The expansion of the first one has the objects that exist only once.
 func first(resource *operator.Resource, all []*operator.Resource) bool {
 	at := slices.IndexFunc(all, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
 	return at < 0 || all[at] == resource

@@ -219,7 +219,7 @@ func TestVolumesAndScheduler(t *testing.T) {
 	}
 }
 
-// What is not published is reported as assumed; what the user's own profile says is not.
+// Unpublished values are reported as assumed; values of the user's own profile are not.
 func TestAssumptions(t *testing.T) {
 	assumed := func(opts Options, spec string) []string {
 		result, err := run(t, opts, head, spec)
@@ -315,7 +315,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The shipped profile agrees with what is published, and its sentence about the kinds that are not is true.
+// The shipped profile agrees with the documentation, and its sentence about the unpublished kinds is true.
 func TestShippedProfile(t *testing.T) {
 	profile, err := Shipped()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Profile is what the documentation of Hydrolix leaves open: numbers, sizes, kinds and labels. See profile.yaml.
+// Profile has the values that the documentation of Hydrolix leaves open: numbers, sizes, kinds and labels. See profile.yaml.
 type Profile struct {
 	// Label is the key of the label with the name of a pod's component or pool.
 	Label string `json:"label"`

@@ -15,21 +15,21 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// clusterResource contains the fields of a HydrolixCluster that decide which pods there are and where they go. There is no published
-// schema; the fields are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on,
-// https://docs.hydrolix.io/docs/custom-profiles and https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/
-// (targeting-k8s-resources, override-pod-priority-classes, scheduler-descheduler/scheduler).
+// clusterResource contains the fields of a HydrolixCluster that decide which pods exist and where they go. No schema is published; the
+// fields are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on, https://docs.hydrolix.io/docs/custom-profiles and
+// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/ (targeting-k8s-resources, override-pod-priority-classes,
+// scheduler-descheduler/scheduler).
 type clusterResource struct {
 	Spec spec `json:"spec"`
 }
 
 type spec struct {
 	ScaleProfile string `json:"scale_profile"`
-	// ScaleOff leaves no component, and ScaleMin only those that the API and the UI need. ScaleMinimal is its older name.
+	// ScaleOff removes all components. ScaleMin keeps only the components that the API and the UI need; ScaleMinimal is its older name.
 	ScaleOff     bool `json:"scale_off"`
 	ScaleMin     bool `json:"scale_min"`
 	ScaleMinimal bool `json:"scale_minimal"`
-	// Scale is by component, except for the key profile, whose custom profiles are in profiles, by name and component.
+	// Scale maps components to scales, except for the key profile: profiles holds its custom profiles, by name and component.
 	Scale           map[string]scale  `json:"scale"`
 	Pools           []pool            `json:"pools"`
 	Targeting       map[string]rules  `json:"targeting"`
@@ -39,7 +39,7 @@ type spec struct {
 	profiles map[string]map[string]scale
 }
 
-// scale is the number and size of a component's pods; missing fields come from the scale profile.
+// scale holds the number and size of a component's pods. Missing fields come from the scale profile.
 type scale struct {
 	Replicas      *count             `json:"replicas"`
 	CPU           *resource.Quantity `json:"cpu"`
@@ -57,7 +57,7 @@ type pool struct {
 	Replicas     *count `json:"replicas"`
 }
 
-// priorityClasses are class names by component.
+// priorityClasses maps components to class names.
 type priorityClasses struct {
 	Deployments map[string]string `json:"deployments"`
 	StatefulSet map[string]string `json:"statefulset"`
@@ -101,7 +101,7 @@ func (s *size) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// read decodes the resource. Of its many other fields, it only warns about those that look like misspellings of these.
+// read decodes the resource. It ignores the many other fields, but warns about fields that look like misspellings of these.
 func read(r *operator.Resource) (*spec, []string, error) {
 	var whole struct {
 		Spec map[string]json.RawMessage `json:"spec"`
@@ -171,7 +171,7 @@ func read(r *operator.Resource) (*spec, []string, error) {
 func nulls(targeting json.RawMessage) []string {
 	var selectors map[string]map[string]json.RawMessage
 	if json.Unmarshal(targeting, &selectors) != nil {
-		return nil // there are none
+		return nil // no targeting
 	}
 	var warnings []string
 	for _, selector := range slices.Sorted(maps.Keys(selectors)) {

@@ -17,7 +17,7 @@ import (
 // everything selects all components and pools.
 const everything = "*"
 
-// rules are the rules in spec.targeting for the pods of a selector. Nil means not given; empty opts out of the levels below. See
+// rules holds the rules in spec.targeting for the pods of a selector. Nil means not given; empty opts out of the levels below. See
 // https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
 type rules struct {
 	NodeSelector              *map[string]string             `json:"node_selector"`
@@ -34,7 +34,7 @@ type key struct {
 	name, field string
 	// put writes the field into the pod's spec, and reports whether it is given.
 	put func(*rules, *v1.PodSpec) bool
-	// doubt says why the key's name is an assumption; "" if it is documented.
+	// doubt is why the key's name is an assumption; "" if the name is documented.
 	doubt string
 }
 
@@ -128,7 +128,7 @@ func defaultRule(service string, replicas, weight int32, labels map[string]strin
 
 const keycloak = "keycloak"
 
-// preferred are the components with a preferred rule.
+// preferred lists the components with a preferred rule.
 var preferred = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
 
 // checkTargeting has the API server's code validate each fragment separately, so that each problem is reported once, at its path.
@@ -147,7 +147,7 @@ func checkTargeting(targeting map[string]rules) error {
 	return errors.Join(problems...)
 }
 
-// targetingNotes returns what may surprise a reader of spec.targeting, and which of its keys are undocumented.
+// targetingNotes returns warnings about surprising effects of spec.targeting, and the keys in it that are undocumented.
 func targetingNotes(s *spec, profile *Profile) (warnings, assumptions []string) {
 	names := profile.names()
 	for i := range s.Pools {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// components are the components that a resource asks for, with the profile.
+// components holds a resource's settings for its components, and the profile.
 type components struct {
 	spec    *spec
 	profile *Profile
@@ -39,7 +39,7 @@ type workload struct {
 	replicasAssumed, sizeAssumed, classAssumed bool
 }
 
-// minimal are the components that scale_min keeps. See
+// minimal lists the components that scale_min keeps. See
 // https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
 var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
 
@@ -103,7 +103,7 @@ func (c *components) assume(format string, args ...any) {
 	c.result.Assumptions = append(c.result.Assumptions, fmt.Sprintf(format, args...))
 }
 
-// scaleNotes warns about what has no effect in spec.scale and spec.priority_classes, and notes what scaling down was taken to mean.
+// scaleNotes warns about entries without an effect in spec.scale and spec.priority_classes, and notes the assumed meaning of scaling down.
 func (c *components) scaleNotes() {
 	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
 		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
@@ -229,7 +229,7 @@ func container(name string, cpu, memory, storage resource.Quantity) v1.Container
 	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
 }
 
-// schedulerNote warns about what a scheduler with another name requires.
+// schedulerNote warns about the requirements of a scheduler with another name.
 func (c *components) schedulerNote(w *workload) {
 	if c.spec.Scheduler == nil || !c.spec.Scheduler.Enabled {
 		c.warn("the pods of %s ask for the scheduler %s, which is deployed only with spec.scheduler.enabled: true", w.name, w.scheduler)

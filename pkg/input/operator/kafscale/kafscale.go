@@ -6,7 +6,7 @@
 //	                ─ install ▶ operator, console, proxy, mcp   (chart.go)
 //
 // It follows https://github.com/KafScale/platform at commit 7aa2a11: deploy/helm/kafscale, api/v1alpha1 and pkg/operator. It includes
-// everything that decides where pods go; environment, probes and commands are left out, as are Services whose selectors match pods that are
+// everything that decides where pods go. It leaves out environment, probes and commands, and Services whose selectors match pods that are
 // spread anyway.
 package kafscale
 

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// installed returns what the chart installs, by name.
+// installed returns the objects that the chart installs, by name.
 func installed(t *testing.T, opts Options, values ...string) (map[string]*appsv1.Deployment, []string) {
 	t.Helper()
 	result, err := operator.Install([]operator.Operator{New(with(opts, values...))})
@@ -37,7 +37,7 @@ func with(opts Options, values ...string) Options {
 	return opts
 }
 
-// expanded returns what the operator creates for the cluster, by kind and name.
+// expanded returns the objects that the operator creates for the cluster, by kind and name.
 func expanded(t *testing.T, opts Options, text string) (map[string]manifest.Object, []string) {
 	t.Helper()
 	result, err := tryExpand(t, opts, text)

@@ -14,8 +14,8 @@ const (
 	kind    = "KafscaleCluster"
 )
 
-// crd is a KafscaleCluster as defined by its CRD, deploy/helm/kafscale/crds/kafscaleclusters.yaml; any stands for what does not matter to
-// pods. The CRD has no field that says where pods go.
+// crd is a KafscaleCluster as defined by its CRD, deploy/helm/kafscale/crds/kafscaleclusters.yaml. Fields that do not affect pods have the
+// type any. The CRD has no field for the placement of pods.
 type crd struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -64,7 +64,7 @@ type crd struct {
 	Status any `json:"status"`
 }
 
-// kafscale is what a resource asks for.
+// kafscale holds the settings of a resource.
 type kafscale struct {
 	name, namespace string
 	brokers         int32
@@ -72,7 +72,7 @@ type kafscale struct {
 	lfsProxies      int32 // 0 if disabled
 }
 
-// read returns what the resource asks for, and warnings about what the API server prunes. The error has one line per problem.
+// read returns the settings of the resource, and warnings about fields that the API server prunes. The error has one line per problem.
 func read(r *operator.Resource) (*kafscale, []string, error) {
 	if _, given, _ := strings.Cut(r.APIVersion, "/"); given != version {
 		return nil, nil, fmt.Errorf("apiVersion: unknown version %s of %s: use %s/%s", given, kind, group, version)

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// values are the chart's values that decide where pods go; see deploy/helm/kafscale/values.yaml.
+// values holds the chart's values that decide where pods go; see deploy/helm/kafscale/values.yaml.
 type values struct {
 	NameOverride     string    `json:"nameOverride"`
 	FullnameOverride string    `json:"fullnameOverride"`
@@ -56,7 +56,7 @@ func (i *image) String() string {
 	return i.Repository + ":" + appVersion
 }
 
-// operation are the values of the operator: those of its own workload, and those for what it creates.
+// operation holds the values of the operator, for its own workload and for the objects that it creates.
 type operation struct {
 	component         `json:",inline"`
 	BrokerImage       image    `json:"brokerImage"`
@@ -67,7 +67,7 @@ type operation struct {
 	EtcdStorageMemory bool     `json:"etcdStorageMemory"`
 }
 
-// replicasOfEtcd is 3 for anything but a number of at least 1, as in etcdReplicas of pkg/operator/etcd_resources.go.
+// replicasOfEtcd returns the given number if it is at least 1, and 3 otherwise, as in etcdReplicas of pkg/operator/etcd_resources.go.
 func (o *operation) replicasOfEtcd() int32 {
 	n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(o.EtcdReplicas)), 10, 32)
 	if err != nil || n < 1 {
@@ -95,7 +95,7 @@ proxy: {replicaCount: 2, image: {repository: ghcr.io/kafscale/kafscale-proxy}}
 mcp: {replicaCount: 1, image: {repository: ghcr.io/kafscale/kafscale-mcp}, namespace: {name: kafscale-mcp}}
 `
 
-// pod matches values that end up unchanged in a pod, where an unknown field cannot be a value of another revision of the chart.
+// pod matches values that end up unchanged in a pod. There an unknown field cannot be a value of another revision of the chart.
 var pod = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
 
 // dropped matches values that would decide where pods go, but that no template of the chart reads at that place.

@@ -59,8 +59,8 @@ var (
 // nearWeight is the weight of every affinity to another product.
 const nearWeight = 50
 
-// near selects pods of another product's clusters. The operators take the name of the discovery ConfigMap for the name of the cluster, and
-// their own namespace for the cluster's. If either is wrong, the term selects no pod, and only this warns about it.
+// near selects pods of another product's clusters. The operators assume that the cluster has the name of the discovery ConfigMap and is in
+// their own namespace. If either is wrong, the term selects no pod, and only this function warns about it.
 func near(t target, names func(c *cluster) []string) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 		var terms []v1.WeightedPodAffinityTerm
@@ -115,7 +115,7 @@ func (c *cluster) defaults(r *role) affinity {
 	return a
 }
 
-// level is an affinity and who set it.
+// level is an affinity and the name of the level that set it.
 type level struct {
 	name     string
 	affinity affinity

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// platform are the StorageClasses of the platform's own secret-operator and listener-operator, whose volumes are available on every node.
+// platform lists the StorageClasses of the platform's own secret-operator and listener-operator. Their volumes are available on every node.
 var platform = []string{"secrets.stackable.tech", "listeners.stackable.tech"}
 
 // complete completes the parts of a pod that podOverrides name but that are not created here, because they do not affect where the pod

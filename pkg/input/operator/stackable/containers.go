@@ -82,7 +82,7 @@ func passwordFileUpdater(c *cluster) []requests {
 // containers returns the product's own container, and those beside it that request resources.
 func (g *group) containers() []v1.Container {
 	own := g.role.requests
-	for _, l := range []*Level{g.roleLevel, g.level} { // the later wins
+	for _, l := range []*Level{g.roleLevel, g.level} { // later levels win
 		r := &l.Config.Resources
 		own.cpu = given(r.CPU.Min, own.cpu)
 		own.cpuLimit = given(r.CPU.Max, own.cpuLimit)

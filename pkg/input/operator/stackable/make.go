@@ -71,7 +71,7 @@ func (g *group) make() {
 			Replicas: &replicas, Selector: selector, Template: template,
 		}}, Origins: origins})
 	case daemonSet:
-		// OPA's, the only one: rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf.
+		// Only OPA has a DaemonSet: rust/operator-binary/src/controller/build/resource/daemonset/mod.rs of opa-operator at d877bbf.
 		surge, unavailable := intstr.FromInt32(1), intstr.FromInt32(0)
 		add(operator.Made{Object: &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template,
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{
@@ -94,7 +94,7 @@ func (g *group) make() {
 	}
 }
 
-// workloadName is <cluster>-<role>-<role group>, cut at 52 characters.
+// workloadName returns <cluster>-<role>-<role group>, cut to 52 characters.
 func (g *group) workloadName() string {
 	name := g.resource.Name
 	if g.role.key != "job" { // spark-submit's Job is named after the application

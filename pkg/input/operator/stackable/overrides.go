@@ -16,14 +16,14 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// converter knows for every list in a pod whether it is atomic or a map by some key.
+// converter knows which lists in a pod are atomic, and which are maps by some key.
 var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
 // override merges podOverrides into the finished template, as the operators do last of all with DeepMerge of k8s-openapi
 // (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API,
 // like server-side apply: structs field by field, labels key by key, containers by name; affinity terms, tolerations and the node selector
-// as a whole. The one difference: of two topology spread constraints with the same key and different whenUnsatisfiable, DeepMerge keeps the
-// later, and this keeps both. It returns the origins of the pod's placement, with those that the overrides changed.
+// as a whole. There is one difference: if two topology spread constraints have the same key and different whenUnsatisfiable, DeepMerge
+// keeps the later one, and override keeps both. It returns the origins of the pod's placement, with those that the overrides changed.
 func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
@@ -66,7 +66,7 @@ func addOrigin(origins []operator.Origin, field, level string) []operator.Origin
 	return append(origins, operator.Origin{Field: field, Level: level})
 }
 
-// placementFields are the fields of a pod's spec that decide where it goes.
+// placementFields lists the fields of a pod's spec that decide where it goes.
 var placementFields = []string{
 	"affinity.podAffinity", "affinity.podAntiAffinity", "affinity.nodeAffinity", "nodeSelector",
 	"tolerations", "topologySpreadConstraints", "priorityClassName", "schedulerName", "nodeName",

@@ -52,7 +52,7 @@ type requests struct{ name, cpu, cpuLimit, memory string }
 // volume is a claim template: its field under config.resources.storage, its name, and its default size.
 type volume struct{ field, claim, capacity string }
 
-// workload is what a role group becomes.
+// workload is the kind of workload that a role group becomes.
 type workload int
 
 const (
@@ -67,7 +67,7 @@ const (
 
 func (p *product) groupKind() schema.GroupKind { return schema.GroupKind{Group: p.group, Kind: p.kind} }
 
-// cluster20 keeps a cluster's pods together, role70 keeps a role's pods apart. Most defaults are one of them or both.
+// cluster20 keeps a cluster's pods together; role70 keeps a role's pods apart. Most defaults are one of the two or both.
 var (
 	cluster20 = sameCluster(20)
 	role70    = sameRole(70)
@@ -78,7 +78,7 @@ var (
 
 var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
 
-// products lists what is known of each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
+// products lists the known facts about each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
 // (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the operators' order.
 var products = []product{
 	{
@@ -211,7 +211,7 @@ var products = []product{
 		fields: []string{
 			"version", "mode", "mainClass", "mainApplicationFile", "args", "deps", "env", "sparkConf", "s3connection", "logFileDirectory",
 			"vectorAggregatorConfigMapName", "volumes", "clusterConfig",
-			"image", // which holds the job, and is copied from before Spark starts
+			"image", // holds the job, which is copied from it before Spark starts
 		},
 		assumes: []string{"the pods that Spark itself makes have the labels and the names that the operator gives to its own"},
 		roles: []role{
@@ -224,7 +224,8 @@ var products = []product{
 		},
 	},
 	{
-		// The pods' name was changed, but not the one that the default anti-affinity selects: spark-k8s-operator f415bad, #573.
+		// The name in the pods' labels was changed, but not the name that the default anti-affinity selects: spark-k8s-operator f415bad,
+		// #573.
 		group: "spark.stackable.tech", kind: "SparkHistoryServer", versions: []string{"v1alpha1"}, app: "spark-history", affinityApp: "spark-k8s",
 		controller: "history", fields: []string{"logFileDirectory", "sparkConf", "vectorAggregatorConfigMapName"},
 		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: apart}},

@@ -66,7 +66,7 @@ type budget struct {
 	MaxUnavailable *int32 `json:"maxUnavailable"`
 }
 
-// Level contains the settings of a role or a role group. Those that do not affect where pods go are raw.
+// Level contains the settings of a role or a role group. Settings that do not affect where pods go are raw JSON.
 type Level struct {
 	Config               config            `json:"config"`
 	PodOverrides         json.RawMessage   `json:"podOverrides"`
@@ -105,7 +105,7 @@ type config struct {
 	RetryOnFailureCount     json.RawMessage `json:"retryOnFailureCount"`
 }
 
-// affinity has four fields, each taken as a whole from one level. Nil means missing or null, which are the same.
+// affinity has four fields. Each is taken as a whole from one level. Nil means missing or null.
 type affinity struct {
 	PodAffinity     *v1.PodAffinity     `json:"podAffinity"`
 	PodAntiAffinity *v1.PodAntiAffinity `json:"podAntiAffinity"`

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// asked returns the containers of a workload's pods, init containers first, and what they request.
+// asked returns the containers of a workload's pods, init containers first, with their requests.
 func asked(spec v1.PodSpec) []string {
 	var found []string
 	for _, c := range append(append([]v1.Container(nil), spec.InitContainers...), spec.Containers...) {

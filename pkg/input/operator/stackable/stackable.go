@@ -1,6 +1,6 @@
-// Package stackable expands the resources of the Stackable Data Platform into what the operators of its twelve products create, one role
-// group at a time. products.go is the table of products, roles and defaults; everything else is the same for all, since the operators share
-// one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
+// Package stackable expands the resources of the Stackable Data Platform into the objects that the operators of its twelve products create,
+// one role group at a time. products.go is the table of products, roles and defaults. All other code is common to the products, since the
+// operators share one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
 //
 //	resource ─ read ─▶ cluster ─ for each role and role group: resolve, make, override ─▶ operator.Expansion
 package stackable
@@ -62,7 +62,7 @@ func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*oper
 	}
 	c := &cluster{product: p, resource: r, all: all, opts: opts, expansion: &operator.Expansion{}}
 	if len(p.roles) == 0 {
-		return c.expansion, nil // others refer to it
+		return c.expansion, nil // other resources refer to it
 	}
 	roles := c.read()
 	for i := range p.roles {
@@ -142,7 +142,7 @@ func (c *cluster) others(group, kind string) []*operator.Resource {
 	})
 }
 
-// fields decodes another resource; its own expansion reports what is wrong with it.
+// fields decodes another resource. That resource's own expansion reports its errors.
 func fields(r *operator.Resource) map[string]any {
 	var object map[string]any
 	if json.Unmarshal(r.JSON, &object) != nil {

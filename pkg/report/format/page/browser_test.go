@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -157,10 +158,11 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 
 // What a pod waits for is said in the words of the text report, wherever the page speaks of it.
 func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
-	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 4, Pending: 3}, Pods: []run.Pod{
+	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 5, Pending: 4}, Pods: []run.Pod{
 		{Namespace: "default", Name: "gang", Status: "Pending", Untried: "1 of 2 pods of its gang are there"},
 		{Namespace: "default", Name: "other", Status: "Pending", Untried: `left to the scheduler "other"`},
 		{Namespace: "default", Name: "broken", Status: "Pending", Message: "running Filter: no such key", Reason: v1.PodReasonSchedulerError},
+		{Namespace: "default", Name: "gated", Status: v1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates", Gates: []string{"example.com/quota", "b"}},
 		{Namespace: "default", Name: "db", Status: "NotReady", Node: "b", Waits: "waits for its volume, attached to a", Message: `Multi-Attach error for volume "v"`},
 	}}}}
 	b := browsertest.Start(t)
@@ -168,6 +170,7 @@ func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 	pending := []string{
 		"Not tried: 1 of 2 pods of its gang are there (no event and no condition says so)", `Left to the scheduler "other"`,
 		"running Filter: no such key", "SchedulerError: a plugin failed, and the scheduler tries the pod again and again",
+		"Scheduling is blocked due to non-empty scheduling gates", "Gates: example.com/quota, b",
 	}
 	b.Has(".part-pending", pending...)
 	b.Has("#map .tray", pending...)
@@ -267,8 +270,8 @@ func wide() *run.Report {
 			} else {
 				node := &r.Nodes[(125*w+i)%nodes]
 				pod.Node, pod.Topology = node.Name, map[string]string{v1.LabelTopologyZone: node.Topology[v1.LabelTopologyZone]}
-				pod.Decision = &report.Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
-					Scores: []report.Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
+				pod.Decision = &placement.Decision{Feasible: 500 - i%7, Scored: 500 - i%7, Ties: 1 + i%5, Margin: int64(i % 11), RunnerUp: r.Nodes[(125*w+i+1)%nodes].Name, Deciders: []string{"PodTopologySpread"},
+					Scores: []placement.Score{{Plugin: "NodeResourcesFit", Weighted: int64(90 + i%10), Ahead: 0}, {Plugin: "PodTopologySpread", Weighted: 200, Ahead: int64(i % 11)}}}
 			}
 			s.Pods = append(s.Pods, pod)
 		}

@@ -145,11 +145,11 @@ func (m markup) pods(pods []Pod) {
 	m.add("</tbody></table>\n")
 }
 
-// pageStyle and pageScript are what every page holds; pkg/web/build.mjs bundles the script from the modules beside the style.
+// pageStyle and pageScript are what every page holds; pkg/web/build.mjs bundles them from pkg/web/report and pkg/web/shared.
 var (
-	//go:embed assets/page.css
+	//go:embed bundle/page.css
 	pageStyle string
-	//go:embed bundle.js
+	//go:embed bundle/page.js
 	pageScript string
 )
 

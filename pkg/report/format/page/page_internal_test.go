@@ -2,12 +2,9 @@ package page
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,32 +20,6 @@ func TestHTMLScript(t *testing.T) {
 		if strings.Contains(strings.ReplaceAll(pageScript, "http://www.w3.org/2000/svg", ""), forbidden) {
 			t.Errorf("the script has %s", forbidden)
 		}
-	}
-}
-
-// The bundle is what its sources give: its first line holds their hash, which pkg/web/build.mjs wrote.
-func TestHTMLScriptIsBuilt(t *testing.T) {
-	files := []string{"pkg/web/build.mjs", "pkg/web/package-lock.json"}
-	modules, err := fs.Glob(os.DirFS("../../../.."), "pkg/report/format/page/assets/*.js")
-	if err != nil || len(modules) == 0 {
-		t.Fatalf("%v, no modules", err)
-	}
-	for _, module := range modules {
-		if !strings.HasSuffix(module, ".test.js") {
-			files = append(files, module)
-		}
-	}
-	slices.Sort(files)
-	sums := sha256.New()
-	for _, file := range files {
-		data, err := os.ReadFile("../../../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(data), file)
-	}
-	if want := fmt.Sprintf("/* sources sha256:%x */\n", sums.Sum(nil)); !strings.HasPrefix(pageScript, want) {
-		t.Errorf("bundle.js begins with %.85q, and its sources are %q: run make generate", pageScript, want)
 	}
 }
 

@@ -1,0 +1,68 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// interruption is the cause of a context that a signal has ended.
+type interruption struct{ signal os.Signal }
+
+func (i *interruption) Error() string { return "interrupted" }
+
+// Is makes it a context.Canceled, which is all that the packages below know of it.
+func (i *interruption) Is(target error) bool { return target == context.Canceled }
+
+// status is the exit code by which a shell knows the signal: 128 and its number.
+func (i *interruption) status() int {
+	if i.signal == syscall.SIGTERM {
+		return 128 + int(syscall.SIGTERM)
+	}
+	return 128 + int(syscall.SIGINT)
+}
+
+// UntilInterrupted returns a context that the first SIGINT or SIGTERM ends. A second one ends the process at once, as without this.
+func UntilInterrupted() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case received := <-signals:
+			signal.Stop(signals)
+			cancel(&interruption{received})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// Interrupted reports whether the error is that the context was ended, not that of a question.
+func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
+
+// UnlessInterrupted calls a function that knows no context, such as one that waits for standard input. If the context ends first, the
+// function is left behind.
+func UnlessInterrupted[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := f()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,52 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// draft is the new content of a file, which replaces the old one as a whole when it is kept, so that nobody, not even after a crash, sees
+// half of it. What is not a regular file, or is in a folder where no file can be created, is written in place; its draft is in memory.
+type draft struct {
+	io.Writer
+	file string
+	mode os.FileMode
+	next *os.File // beside the file; nil if the draft is in memory
+	held bytes.Buffer
+}
+
+func newDraft(file string) *draft {
+	d := &draft{file: file, mode: 0o644}
+	d.Writer = &d.held
+	switch info, err := os.Lstat(file); {
+	case err == nil && !info.Mode().IsRegular():
+		return d
+	case err == nil:
+		d.mode = info.Mode().Perm()
+	}
+	if next, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*"); err == nil {
+		d.next, d.Writer = next, next
+	}
+	return d
+}
+
+func (d *draft) keep() error {
+	if d.next == nil {
+		return os.WriteFile(d.file, d.held.Bytes(), d.mode)
+	}
+	if err := errors.Join(d.next.Chmod(d.mode), d.next.Sync(), d.next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(d.next.Name(), d.file)
+}
+
+// discard leaves nothing of a draft that was not kept.
+func (d *draft) discard() {
+	if d.next != nil {
+		_ = d.next.Close()
+		_ = os.Remove(d.next.Name())
+	}
+}

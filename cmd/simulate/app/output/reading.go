@@ -1,0 +1,43 @@
+package output
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Reading is the machine's own file system, and shows how much of each file has been read.
+type Reading struct{ Bar *Progress }
+
+func (r Reading) Open(name string) (fs.File, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &readingFile{File: file, bar: r.Bar, what: "reading " + filepath.Base(name), size: info.Size()}, nil
+}
+
+func (Reading) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+func (Reading) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (Reading) Glob(pattern string) ([]string, error)      { return filepath.Glob(pattern) }
+
+type readingFile struct {
+	*os.File
+	bar        *Progress
+	what       string
+	done, size int64
+}
+
+func (f *readingFile) Read(data []byte) (int, error) {
+	n, err := f.File.Read(data)
+	f.done += int64(n)
+	f.bar.update("MB", f.what, megabytes(f.done), megabytes(max(f.size, f.done)))
+	return n, err
+}
+
+func megabytes(bytes int64) int { return int((bytes + 999_999) / 1_000_000) }

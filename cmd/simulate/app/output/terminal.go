@@ -1,0 +1,31 @@
+package output
+
+import (
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/term"
+)
+
+// defaultWidth is how many characters a line of text has where there is no terminal.
+const defaultWidth = 100
+
+// width is how many characters a line of text may have: COLUMNS, the terminal's, or the default.
+func width(out io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	if file, ok := out.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return defaultWidth
+}
+
+// isTerminal reports whether the writer is a terminal.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,240 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// In the tests named after upstream, one sync of upstream's own controller says what one sync here must do, in some thousands of worlds made
+// by chance, always the same ones.
+
+var worlds = flag.Uint("worlds", 500, "how many worlds to compare with upstream")
+
+// upstream is one of upstream's controllers, and what it asks of the API server.
+type upstream struct {
+	t       *testing.T
+	client  *fake.Clientset
+	clock   *clocktesting.FakeClock
+	owner   runtime.Object // whose sync it is
+	actions *outcome
+	mu      sync.Mutex
+}
+
+// outcome is what a sync does.
+type outcome struct {
+	// Created, deleted and changed are names, or what stands for the name of a new pod. Changed are objects that are adopted, released or
+	// lose a finalizer.
+	Created, Deleted, Changed []string
+	// Status is JSON of what the sync leaves in the objects that it writes.
+	Status map[string]string
+}
+
+func (o *outcome) sorted() *outcome {
+	for _, names := range [][]string{o.Created, o.Deleted, o.Changed} {
+		slices.Sort(names)
+	}
+	o.Changed = slices.Compact(o.Changed)
+	return o
+}
+
+// newUpstream returns a client that agrees to everything.
+func newUpstream(t *testing.T) *upstream {
+	u := &upstream{t: t, client: &fake.Clientset{}, clock: clocktesting.NewFakeClock(cluster.Epoch.Time)}
+	u.client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		switch action := action.(type) {
+		case clienttesting.CreateActionImpl:
+			if pod, is := action.Object.(*v1.Pod); is {
+				u.actions.Created = append(u.actions.Created, newPod(pod))
+			} else {
+				u.actions.Created = append(u.actions.Created, written(action.Object))
+			}
+			return true, action.Object, nil
+		case clienttesting.GetActionImpl:
+			return true, u.owner, nil
+		case clienttesting.UpdateActionImpl:
+			u.actions.Status[action.Object.(metav1.Object).GetName()] = written(action.Object)
+			return true, action.Object, nil
+		case clienttesting.DeleteActionImpl:
+			u.actions.Deleted = append(u.actions.Deleted, action.Name)
+			return true, nil, nil
+		case clienttesting.PatchActionImpl:
+			u.actions.Changed = append(u.actions.Changed, action.Name)
+			if action.GetResource().Resource == "replicasets" {
+				return true, &appsv1.ReplicaSet{}, nil
+			}
+			return true, &v1.Pod{}, nil
+		}
+		return false, nil, nil
+	})
+	return u
+}
+
+// field returns a field of upstream's controller that it does not export, for its own tests alone.
+func field[T any](controller any, name string) *T {
+	return (*T)(reflect.ValueOf(controller).Elem().FieldByName(name).Addr().UnsafePointer())
+}
+
+// sync runs one sync of upstream's controller.
+func (u *upstream) sync(controller any, object cluster.Object) *outcome {
+	u.t.Helper()
+	u.owner, u.actions = object, &outcome{Status: map[string]string{}}
+	handler := *field[func(context.Context, string) error](controller, "syncHandler")
+	if err := handler(context.Background(), object.GetNamespace()+"/"+object.GetName()); err != nil {
+		u.t.Fatal(err)
+	}
+	return u.actions.sorted()
+}
+
+// give makes these the only objects in a store from which upstream's controllers read.
+func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T) {
+	var all []any
+	for _, object := range objects {
+		all = append(all, object)
+	}
+	if err := informer.GetIndexer().Replace(all, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newPod is what tells a new pod from others of its owner.
+func newPod(pod *v1.Pod) string {
+	return fmt.Sprint(pod.GenerateName, pod.Spec.Hostname, pod.Annotations, pod.Finalizers, pod.OwnerReferences[0].Name)
+}
+
+// written is what a sync leaves in an object: its size, annotations and status. The times of a Deployment's conditions are left out, since
+// upstream takes them from the machine's clock.
+func written(object runtime.Object) string {
+	var parts []any
+	switch object := object.(type) {
+	case *batchv1.Job:
+		status := *object.Status.DeepCopy()
+		if status.UncountedTerminatedPods != nil && len(status.UncountedTerminatedPods.Succeeded)+len(status.UncountedTerminatedPods.Failed) == 0 {
+			status.UncountedTerminatedPods = nil
+		}
+		for i := range status.Conditions {
+			if condition := &status.Conditions[i]; condition.Reason == batchv1.JobReasonPodFailurePolicy {
+				condition.Message = "" // names any of the pods that fail the Job, in upstream the first of a map
+			}
+		}
+		parts = []any{status}
+	case *appsv1.ReplicaSet:
+		status := object.Status
+		status.TerminatingReplicas = nil // which is left out here
+		parts = []any{object.Name, object.Labels, object.Annotations, object.Spec.Replicas, object.Spec.MinReadySeconds, status}
+	case *appsv1.Deployment:
+		status := *object.Status.DeepCopy()
+		status.TerminatingReplicas = nil
+		for i := range status.Conditions {
+			status.Conditions[i].LastUpdateTime, status.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}
+		}
+		parts = []any{object.Annotations, status}
+	}
+	var text bytes.Buffer
+	for _, part := range parts {
+		data, err := json.Marshal(part)
+		if err != nil {
+			panic(err)
+		}
+		text.Write(data)
+	}
+	return text.String()
+}
+
+// outcomeOf is what a pass has done.
+func outcomeOf(p *pass) *outcome {
+	o := &outcome{Status: map[string]string{}}
+	known := map[string]cluster.Object{}
+	for _, obj := range p.Objects() {
+		known[string(obj.GetUID())] = obj
+	}
+	changes := func(obj cluster.Object) bool {
+		was := known[string(obj.GetUID())]
+		return len(was.GetFinalizers()) != len(obj.GetFinalizers()) || len(was.GetOwnerReferences()) != len(obj.GetOwnerReferences())
+	}
+	for _, obj := range p.changed {
+		pod, isPod := obj.(*v1.Pod)
+		switch {
+		case known[string(obj.GetUID())] == nil && isPod:
+			o.Created = append(o.Created, newPod(pod))
+		case known[string(obj.GetUID())] == nil:
+			o.Created = append(o.Created, written(obj))
+			delete(o.Status, obj.GetName())
+		case changes(obj):
+			o.Changed = append(o.Changed, obj.GetName())
+		default:
+			o.Status[obj.GetName()] = written(obj)
+		}
+	}
+	for _, pod := range p.ending {
+		o.Deleted = append(o.Deleted, pod.Name)
+		if changes(pod) {
+			o.Changed = append(o.Changed, pod.Name)
+		}
+	}
+	for _, obj := range p.deleted { // what had only waited for its finalizer
+		o.Changed = append(o.Changed, obj.GetName())
+	}
+	return o.sorted()
+}
+
+// unchanged leaves out what a sync has written without changing it.
+func (o *outcome) unchanged(was cluster.Object) *outcome {
+	if o.Status[was.GetName()] == written(was) {
+		delete(o.Status, was.GetName())
+	}
+	return o
+}
+
+// newPass is the pass of controllers that remember nothing.
+func newPass(s *cluster.State) *pass {
+	c := &Controllers{}
+	return &pass{Controllers: c, State: s, created: s.Created, owned: c.ownership(s)}
+}
+
+// describe shows a world in which the two differ.
+func describe(owners []cluster.Object, pods []*v1.Pod) string {
+	var text strings.Builder
+	for _, obj := range append(owners, objects(pods)...) {
+		data, err := json.Marshal(obj)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&text, "%s\n", data)
+	}
+	return text.String()
+}
+
+func objects[T cluster.Object](all []T) []cluster.Object {
+	var objs []cluster.Object
+	for _, obj := range all {
+		objs = append(objs, obj)
+	}
+	return objs
+}
+
+func ago(s *cluster.State, seconds int) metav1.Time {
+	return metav1.NewTime(s.Now.Add(-time.Duration(seconds) * time.Second))
+}

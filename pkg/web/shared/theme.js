@@ -1,0 +1,29 @@
+// Light and dark.
+
+import {redrawCells} from "./cells.js";
+import {h} from "./dom.js";
+
+export function themeButton() {
+  const dark = () =>
+    (document.documentElement.dataset.theme ??
+      (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const button = h("button", {
+    type: "button",
+    id: "theme",
+    click: () => {
+      document.documentElement.dataset.theme = dark() ? "light" : "dark";
+      label();
+      redrawCells();
+    },
+  });
+  const label = () => {
+    button.setAttribute("aria-pressed", String(dark()));
+    button.textContent = dark() ? "☀ Light" : "☾ Dark";
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    label();
+    redrawCells();
+  });
+  label();
+  return button;
+}
