@@ -29,6 +29,26 @@ func (m *Mutations) Of(owner Ref) *Mutation {
 	return m.Namespaces[owner.Namespace]
 }
 
+// PodOf returns a pod as the object creates it: its template with the change that the cluster makes. A pod is returned as it is. The pod has no
+// spec if the object creates none.
+func (s *State) PodOf(obj Object) *v1.Pod {
+	if pod, is := obj.(*v1.Pod); is {
+		return pod
+	}
+	pod := &v1.Pod{}
+	pod.Namespace = obj.GetNamespace()
+	template, _ := Template(obj)
+	if template == nil {
+		return pod
+	}
+	pod.Labels, pod.Annotations, pod.Spec = template.Labels, template.Annotations, template.Spec
+	if change := s.Mutations.Of(RefTo(obj)); change != nil {
+		pod.Spec.InitContainers, pod.Spec.Containers = slices.Clone(pod.Spec.InitContainers), slices.Clone(pod.Spec.Containers)
+		change.Apply(pod)
+	}
+	return pod
+}
+
 // Mutation is a change to a new pod. It has only what a scheduler, a controller or kubectl drain looks at.
 type Mutation struct {
 	// Labels, NodeSelector, Tolerations, TopologySpreadConstraints, Volumes and ResourceClaims are added.
