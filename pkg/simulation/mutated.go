@@ -9,15 +9,17 @@ import (
 
 // noteMutations adds what the state's clusters do to new pods, which a step may be the first to show.
 func (r *Result) noteMutations(state *cluster.State) {
-	add := func(prefix, note string) {
-		if note != "" && !slices.Contains(r.Notes, prefix+note) {
-			r.Notes = append(slices.Clip(r.Notes), prefix+note)
+	add := func(prefix string, notes []string) {
+		for _, note := range notes {
+			if !slices.Contains(r.Notes, prefix+note) {
+				r.Notes = append(slices.Clip(r.Notes), prefix+note)
+			}
 		}
 	}
-	add("", admission.Mutated(state.Mutations))
+	add("", admission.Mutated(state))
 	if state.Federation != nil {
 		for _, member := range state.Federation.Members {
-			add("Cluster "+member.Name+": ", admission.Mutated(member.State.Mutations))
+			add("Cluster "+member.Name+": ", admission.Mutated(member.State))
 		}
 	}
 }

@@ -238,9 +238,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step.Placed = world.StillThere(step.Placed, state)
 	step.after = r.Mark()
 	result.Steps = append(result.Steps, step)
-	if state.Mutations != before.Mutations || state.Federation != nil {
-		result.noteMutations(state)
-	}
+	result.noteMutations(state)
 	return state, nil
 }
 

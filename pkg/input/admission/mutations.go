@@ -126,36 +126,59 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	return templates
 }
 
-// Mutated says in a sentence what new pods get that their templates lack, the change to the most workloads first; "" if that is nothing.
-func Mutated(m *cluster.Mutations) string {
-	if m == nil {
-		return ""
+// Mutated says what new pods of the state's workloads get that their templates lack: like the running pods of the workload, or like all others
+// of its namespace if it has none.
+func Mutated(s *cluster.State) []string {
+	if s.Mutations == nil {
+		return nil
 	}
-	workloads := map[string][]cluster.Ref{}
-	for _, of := range slices.SortedFunc(maps.Keys(m.Workloads), cluster.Ref.Compare) {
-		for _, what := range described(m.Workloads[of]) {
-			workloads[what] = append(workloads[what], of)
+	observed, inherited := gains{}, gains{}
+	for _, of := range slices.SortedFunc(maps.Keys(s.Mutations.Workloads), cluster.Ref.Compare) {
+		observed.add(of, s.Mutations.Workloads[of])
+	}
+	for _, obj := range s.Objects() {
+		of := cluster.RefTo(obj)
+		_, has := s.Mutations.Workloads[of]
+		if spec, _ := cluster.PodSpec(obj); spec == nil || has || metav1.GetControllerOfNoCopy(obj) != nil || cluster.Dumped(obj) && of.Kind == "Pod" {
+			continue
 		}
+		inherited.add(of, s.Mutations.Namespaces[of.Namespace])
 	}
-	if len(workloads) == 0 {
-		return ""
+	var notes []string
+	if len(observed) > 0 {
+		notes = append(notes, "Like the running pods, and unlike their templates, new "+observed.words()+". --as-template leaves this out.")
 	}
-	all := slices.SortedFunc(maps.Keys(workloads), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(workloads[b]), len(workloads[a])), cmp.Compare(a, b))
-	})
+	if len(inherited) > 0 {
+		notes = append(notes, "Like all other pods of the namespace, "+inherited.words()+". --as-template leaves this out.")
+	}
+	return notes
+}
+
+// gains are the workloads whose pods get something, by its description.
+type gains map[string][]cluster.Ref
+
+func (g gains) add(of cluster.Ref, m *cluster.Mutation) {
+	for _, what := range described(m) {
+		g[what] = append(g[what], of)
+	}
+}
+
+// words lists what the most workloads get first: "pods of 31 workloads get a container proxy of 100m cpu; pods of deployment/web get tolerations".
+func (g gains) words() string {
+	all := slices.SortedFunc(maps.Keys(g), func(a, b string) int { return cmp.Or(cmp.Compare(len(g[b]), len(g[a])), cmp.Compare(a, b)) })
 	var parts []string
 	for i, what := range all {
 		if i == maxMutations {
-			parts = append(parts, fmt.Sprintf("%s more", words.Count(len(all)-i, "change")))
+			parts = append(parts, words.Count(len(all)-i, "more change"))
 			break
 		}
-		of := workloads[what][0].Qualified()
-		if n := len(workloads[what]); n > 1 {
+		of := g[what][0].Qualified()
+		if n := len(g[what]); n > 1 {
 			of = words.Count(n, "workload")
 		}
 		parts = append(parts, fmt.Sprintf("pods of %s get %s", of, what))
 	}
-	return "Like the running pods, and unlike their templates, new " + strings.Join(parts, "; ") + ". --as-template leaves this out."
+	return strings.Join(parts, "; ")
 }
 
 // maxMutations is how many changes a note names.
@@ -191,11 +214,7 @@ func requested(requests v1.ResourceList) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		quantity := requests[name]
-		short := string(name)
-		if name == v1.ResourceCPU {
-			short = "CPU"
-		}
-		all = append(all, quantity.String()+" "+short)
+		all = append(all, quantity.String()+" "+string(name))
 	}
 	if len(all) == 0 {
 		return " without requests"
