@@ -1,25 +1,22 @@
 package simulation
 
 import (
-	"slices"
-
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// noteMutations adds what the state's clusters do to new pods, which a step may be the first to show.
-func (r *Result) noteMutations(state *cluster.State) {
-	add := func(prefix string, notes []string) {
-		for _, note := range notes {
-			if !slices.Contains(r.Notes, prefix+note) {
-				r.Notes = append(slices.Clip(r.Notes), prefix+note)
+// Mutated says what new pods get in the end that their templates lack; see admission.Mutated.
+func (r *Result) Mutated() []string {
+	state := r.Initial
+	if n := len(r.Steps); n > 0 {
+		state = r.Steps[n-1].State
+	}
+	notes := admission.Mutated(state)
+	if state.Federation != nil {
+		for _, member := range state.Federation.Members {
+			for _, note := range admission.Mutated(member.State) {
+				notes = append(notes, "Cluster "+member.Name+": "+note)
 			}
 		}
 	}
-	add("", admission.Mutated(state))
-	if state.Federation != nil {
-		for _, member := range state.Federation.Members {
-			add("Cluster "+member.Name+": ", admission.Mutated(member.State))
-		}
-	}
+	return notes
 }

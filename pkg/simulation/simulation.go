@@ -174,9 +174,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		notes = append(notes, "Workloads that are applied together arrive in an order that is drawn from the seed.")
 	}
 	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
-	result := &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}
-	result.noteMutations(state)
-	return result, state, nil
+	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}, state, nil
 }
 
 // proceed takes over the first steps of a result.
@@ -238,7 +236,6 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	step.Placed = world.StillThere(step.Placed, state)
 	step.after = r.Mark()
 	result.Steps = append(result.Steps, step)
-	result.noteMutations(state)
 	return state, nil
 }
 
