@@ -45,6 +45,9 @@ type File struct {
 	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
 	// refused, since each takes memory and time. Default: 150000.
 	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
+	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running pod
+	// has and its template lacks, such as a container that a webhook injected. Default: false.
+	AsTemplate bool `json:"asTemplate,omitempty"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order. Default: clusters are given.
 	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
 	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.

@@ -42,7 +42,7 @@ func (s *Scenario) Empty() *cluster.State {
 	if latest := cluster.Latest(objects); now.Before(&latest) {
 		now = latest
 	}
-	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate}
 }
 
 // admitted is what the API server made of the objects of a cluster in an empty state.

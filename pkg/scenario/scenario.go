@@ -35,7 +35,9 @@ type Scenario struct {
 	Named []string
 	// Dump means that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
 	Dump, Strict bool
-	Ties         sched.Ties
+	// AsTemplate means that new pods are as their templates say, whatever the running ones of a dump look like.
+	AsTemplate bool
+	Ties       sched.Ties
 	// RandomArrivals means that workloads applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.

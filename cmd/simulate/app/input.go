@@ -66,6 +66,9 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 		func(f *scenario.File) { f.Ties = i.ties })
 	i.choice(cmd, "arrivals", "arrivals", &i.arrivals, []string{"listed", "random"}, "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)",
 		func(f *scenario.File) { f.Arrivals = i.arrivals })
+	var asTemplate bool
+	flags.BoolVar(&asTemplate, "as-template", false, "make new pods as their templates say, without what webhooks added to the running pods of a dump")
+	i.overlays("as-template", "asTemplate", func(f *scenario.File) { f.AsTemplate = asTemplate })
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	i.overlays("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
 	if i.federated {

@@ -19,15 +19,6 @@ import (
 // scalable are the kinds with replicas.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// podOf returns a pod of the object's template.
-func podOf(obj cluster.Object) *v1.Pod {
-	pod := &v1.Pod{}
-	if spec, _ := cluster.PodSpec(obj); spec != nil {
-		pod.Spec = *spec
-	}
-	return pod
-}
-
 // Workloads returns the workloads of the state that have replicas, in its order: Deployments, ReplicaSets that nothing controls, and
 // StatefulSets.
 func Workloads(state *cluster.State) []cluster.Ref {
