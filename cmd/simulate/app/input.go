@@ -38,6 +38,7 @@ type input struct {
 	overlay   []loader.Flag // those of the flags that take the place of fields of the scenario
 	ties      string
 	arrivals  string
+	storage   string
 	estimate  string
 	seed      uint64
 }
@@ -66,6 +67,8 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 		func(f *scenario.File) { f.Ties = i.ties })
 	i.choice(cmd, "arrivals", "arrivals", &i.arrivals, []string{"listed", "random"}, "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)",
 		func(f *scenario.File) { f.Arrivals = i.arrivals })
+	i.choice(cmd, "storage", "storage", &i.storage, []string{scenario.StorageAssumed, scenario.StorageNone}, "`WHETHER` StorageClasses that claims name are made up where the input has none: assumed or none\n(default assumed where all nodes are made up, or what the scenario says)",
+		func(f *scenario.File) { f.Storage = i.storage })
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	i.overlays("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
 	if i.federated {

@@ -52,6 +52,8 @@ func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	}
 	if nodes.KindName != "" {
 		l.kindStorage(s)
+	} else {
+		l.makeStorage(s, true)
 	}
 	if !asked {
 		l.notes = append(l.notes, nodes.Assumed)
