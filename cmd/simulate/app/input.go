@@ -139,7 +139,7 @@ func (i *input) load(cmd *cobra.Command, s streams, bar *output.Progress, args [
 	if loaded.Federated() && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
-	i.changes.patches, i.changes.restart = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0]
+	i.changes.patches, i.changes.restart, i.changes.triggers = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0], i.namespace.of(i.changes.triggers...)
 	if loaded, err = i.changes.apply(cmd, loaded); err != nil {
 		return nil, err
 	}
