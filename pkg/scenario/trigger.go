@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
@@ -47,4 +49,14 @@ func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
 		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Target{Target: ref.String(), Namespace: ref.Namespace}})
 	}
 	return s
+}
+
+// Running returns the scenario with further steps at its end, after which a run of each of the CronJobs is under way: its pods run on.
+func (s *Scenario) Running(cronJobs ...cluster.Ref) *Scenario {
+	runsOn := runtime.RawExtension{Raw: []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"annotations":{"` + cluster.CompletesAfterAnnotation + `":null}}}}}}}`)}
+	for _, ref := range cronJobs {
+		target := Target{Target: ref.String(), Namespace: ref.Namespace}
+		s = s.Then(Step{Name: "patch " + ref.Qualified(), Patch: &Patch{Target: target, Type: "merge", Patch: runsOn}})
+	}
+	return s.Triggered(cronJobs...)
 }

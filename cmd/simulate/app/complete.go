@@ -28,7 +28,7 @@ func completeFlags(cmd *cobra.Command) {
 		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": namespacesOf,
 		"node":     func(s *scenario.Scenario) []string { return namesOf(s, "", "Node") },
 		"workload": workloadsOf, "quorum": workloadsOf, "restart": workloadsOf,
-		"trigger": cronJobsOf,
+		"trigger": cronJobsOf, "with-cronjobs": cronJobsOf,
 		"variant": func(s *scenario.Scenario) (names []string) {
 			for _, v := range s.Variants {
 				names = append(names, v.Name)
