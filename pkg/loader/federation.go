@@ -60,9 +60,8 @@ func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 			l.notes = append(l.notes, "cluster "+c.Name+": "+note)
 		}
 	}
-	if (&readings{cluster: sources}).kind() {
-		l.kinds = append(l.kinds, c.Name)
-	}
+	read := &readings{cluster: sources}
+	l.ofKind[c.Name], l.madeUp[c.Name] = read.kind(), read.madeUp()
 	return scenario.NewMember(c.Karmada(), alone.Cluster)
 }
 
@@ -88,11 +87,9 @@ func (l *reader) ofControlPlane(path *field.Path, resource manifest.Ignored) boo
 	return true
 }
 
-// kindStorageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage.
-func (l *reader) kindStorageOfMembers(s *scenario.Scenario) {
-	if len(l.kinds) == 0 {
-		return
-	}
+// storageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage, and
+// those that are made up the classes that it names.
+func (l *reader) storageOfMembers(s *scenario.Scenario) {
 	alone := *s
 	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)
 	for i := range alone.Steps {
@@ -100,14 +97,15 @@ func (l *reader) kindStorageOfMembers(s *scenario.Scenario) {
 	}
 	templates := alone.Objects()
 	with := func(m scenario.Member) scenario.Member {
-		if !slices.Contains(l.kinds, m.Name) {
+		objects := slices.Concat(m.Objects, templates)
+		classes := l.assumedClasses(objects, l.madeUp[m.Name])
+		if l.ofKind[m.Name] {
+			classes = l.kindClass(objects)
+		}
+		if len(classes) == 0 {
 			return m
 		}
-		class := l.kindClass(slices.Concat(m.Objects, templates))
-		if class == nil {
-			return m
-		}
-		return scenario.NewMember(m.Cluster, append(slices.Clip(m.Objects), class))
+		return scenario.NewMember(m.Cluster, slices.Concat(m.Objects, classes))
 	}
 	for i := range s.Members {
 		s.Members[i] = with(s.Members[i])

@@ -54,13 +54,12 @@ func TestKindStorage(t *testing.T) {
 		want  []string
 		notes int
 	}{
-		"claims":                       {input: kindConfig + database, want: []string{"standard"}, notes: 1},
-		"no claims":                    {input: kindConfig + pause},
-		"another default":              {input: kindConfig + database + class("fast", "true"), want: []string{"fast"}},
-		"another of the name":          {input: kindConfig + database + class("standard", "false"), want: []string{"standard"}},
-		"another that is no default":   {input: kindConfig + database + class("slow", "false"), want: []string{"slow", "standard"}, notes: 1},
-		"nodes as kind makes them":     {input: database, nodes: workers, want: []string{"standard"}, notes: 1},
-		"nodes that are not from kind": {input: database, nodes: &Nodes{Spec: workers.Spec, Flags: []string{"--nodes"}}},
+		"claims":                     {input: kindConfig + database, want: []string{"standard"}, notes: 1},
+		"no claims":                  {input: kindConfig + pause},
+		"another default":            {input: kindConfig + database + class("fast", "true"), want: []string{"fast"}},
+		"another of the name":        {input: kindConfig + database + class("standard", "false"), want: []string{"standard"}},
+		"another that is no default": {input: kindConfig + database + class("slow", "false"), want: []string{"slow", "standard"}, notes: 1},
+		"nodes as kind makes them":   {input: database, nodes: workers, want: []string{"standard"}, notes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := FromFiles(strings.NewReader(c.input), nil, []string{"-"}, Options{Nodes: c.nodes})
@@ -79,6 +78,7 @@ func TestKindStorageOfVariants(t *testing.T) {
 	fsys := fstest.MapFS{"kind.yaml": {Data: []byte(kindConfig)}, "db.yaml": {Data: []byte(database)}, FileName: {Data: []byte(`
 apiVersion: faultline/v1alpha1
 kind: Scenario
+storage: none
 cluster: [{synthetic: {nodeGroups: [{count: 2}]}}]
 workloads: [{files: [db.yaml]}]
 variants:

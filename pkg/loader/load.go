@@ -252,18 +252,20 @@ type reader struct {
 	notes      []string // of what operators make
 	levelKeys  []string
 	classes    []*resourcev1.DeviceClass // of synthetic devices
+	storage    string                    // of the file, or of a flag
 	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
 
 	federation *scenario.Federation // nil of a single cluster
 	members    map[string]string    // where clusters stand, by name
-	kinds      []string             // of them those that are kind clusters
+	ofKind     map[string]bool      // whether they are kind clusters
+	madeUp     map[string]bool      // whether all their nodes are synthetic
 }
 
 func newLoader(file string, opts Options) *reader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &reader{
 		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &readings{},
-		named: map[string]bool{}, members: map[string]string{},
+		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
 }
 
@@ -489,6 +491,9 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
 		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+	}
+	if l.storage = file.Storage; !slices.Contains([]string{"", scenario.StorageAssumed, scenario.StorageNone}, file.Storage) {
+		l.problems.Add(field.NewPath("storage"), "%q is neither assumed nor none", file.Storage)
 	}
 	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
 		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")

@@ -24,13 +24,13 @@ type Nodes struct {
 }
 
 // makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
-// pod has a node: no others can stand in for the nodes of a dump.
+// pod has a node: no others can stand in for the nodes of a dump. A pod of a cluster that is given alone is placed anew.
 func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {
 		return
 	}
-	asked := len(nodes.Flags) > 0
+	asked, lone := len(nodes.Flags) > 0, lonePod(s.Objects())
 	bound := func(obj cluster.Object) bool {
 		pod, is := obj.(*v1.Pod)
 		return is && pod.Spec.NodeName != ""
@@ -40,7 +40,7 @@ func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 		l.problems.Add(nil, "%s: the input has nodes of its own, %s; leave out these nodes, or %s", strings.Join(nodes.Flags, ", "),
 			words.Few(namesOf(given)), words.And(nodes.Flags))
 		return
-	case !asked && (len(given) > 0 || clusterGiven || slices.ContainsFunc(s.Objects(), bound)):
+	case !asked && (len(given) > 0 || clusterGiven || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
 		return
 	}
 	made, err := nodes.build()
@@ -50,12 +50,18 @@ func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	for _, node := range made {
 		s.Cluster = append(s.Cluster, node)
 	}
-	if nodes.KindName != "" {
-		l.kindStorage(s)
-	}
 	if !asked {
 		l.notes = append(l.notes, nodes.Assumed)
 	}
+	if nodes.KindName != "" {
+		l.kindStorage(s)
+	} else {
+		l.makeStorage(s, true)
+	}
+	if lone != nil {
+		l.placeAnew(s, lone)
+	}
+	l.noteLacking(s, made)
 }
 
 func (n *Nodes) build() ([]*v1.Node, error) {

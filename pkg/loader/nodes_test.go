@@ -12,6 +12,10 @@ import (
 // Nodes are made up where the objects have none: those that are asked for in any case, the assumed ones where they can be meant.
 func TestNodes(t *testing.T) {
 	two := 2
+	onMissing := func(version string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, uid: u" + version + ", resourceVersion: '" + version +
+			"'}, spec: {nodeName: n9, containers: [{name: c, image: registry.example.com/c:1}]}, status: {phase: Running}}\n"
+	}
 	for name, c := range map[string]struct {
 		cluster, files, flags []string
 		stdin, kind           string
@@ -28,6 +32,9 @@ func TestNodes(t *testing.T) {
 		"a cluster without nodes": {cluster: []string{"testdata/files/web.yaml"},
 			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},
 		"a cluster without nodes, asked": {cluster: []string{"testdata/files/web.yaml"}, flags: []string{"--nodes"}, want: []string{"node-1", "node-2"}},
+		"a pod of a cluster":             {files: []string{"-"}, stdin: onMissing("1"), want: []string{"node-1", "node-2"}, notes: 2},
+		"several pods of a cluster": {files: []string{"-"}, stdin: onMissing("1") + "---\n" + strings.Replace(onMissing("2"), "name: p,", "name: q,", 1),
+			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},
 		"a pod on a node that is missing": {files: []string{"-"},
 			stdin:   "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: n9, containers: [{name: c, image: registry.example.com/c:1}]}}",
 			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},

@@ -25,6 +25,7 @@ type reading struct {
 	resources []manifest.Ignored
 	patch     *scenario.Patch
 	kind      bool // whether it is a kind cluster
+	madeUp    bool // whether it is synthetic nodes
 }
 
 // readings are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
@@ -48,6 +49,14 @@ func (r *readings) holds(target scenario.Target) bool {
 // kind reports whether some of the nodes are those of a kind cluster.
 func (r *readings) kind() bool {
 	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read reading) bool { return read.kind })
+}
+
+// madeUp reports whether all nodes are synthetic.
+func (r *readings) madeUp() bool {
+	isNode := func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is }
+	all := slices.Concat(r.cluster, r.workloads, r.steps)
+	return slices.ContainsFunc(all, func(read reading) bool { return read.madeUp }) &&
+		!slices.ContainsFunc(all, func(read reading) bool { return !read.madeUp && slices.ContainsFunc(read.objects, isNode) })
 }
 
 // isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
@@ -128,11 +137,13 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 		}
 	}
 	if l.federation != nil {
-		l.kindStorageOfMembers(s)
+		l.storageOfMembers(s)
+		return
 	}
 	if read.kind() {
 		l.kindStorage(s)
 	}
+	l.makeStorage(s, read.madeUp())
 }
 
 func (e *expander) knows(resource manifest.Ignored) bool {

@@ -72,7 +72,7 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 	case len(source.Files) > 0:
 		return l.read(path.Child("files"), source.Files)
 	case source.Synthetic != nil:
-		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic)}
+		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic), madeUp: true}
 	}
 	var found reading
 	for i := 0; i < len(source.Objects) && !l.ended(); i++ {

@@ -53,7 +53,7 @@ func (v *varier) variants(variants []scenario.Variant) {
 // vary derives the scenario of a variant whose fields are right by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// What was read of the scenario stays as it is.
-	l := &reader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read}
+	l := &reader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
 	if len(change.Cluster) > 0 && v.federation != nil {
@@ -87,6 +87,7 @@ func (v *varier) cluster(l *reader, s *scenario.Scenario, sources []scenario.Sou
 	if (&readings{cluster: other.read}).kind() {
 		l.kindStorage(s)
 	}
+	l.makeStorage(s, (&readings{cluster: other.read}).madeUp())
 	l.dump(s)
 	return other.read
 }

@@ -17,6 +17,12 @@ const (
 	Kind       = "Scenario"
 )
 
+// StorageAssumed and StorageNone are what a scenario says of its storage.
+const (
+	StorageAssumed = "assumed"
+	StorageNone    = "none"
+)
+
 // The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the
 // field means, what is legal, and what holds if it is left out.
 
@@ -39,6 +45,9 @@ type File struct {
 	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
 	// the seed. Objects that make no pods come before them. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
+	// Storage says whether StorageClasses are made up that claims name, and a default one, where the scenario has none: assumed, or none.
+	// Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise none.
+	Storage string `json:"storage,omitempty" jsonschema:"enum=assumed,enum=none"`
 	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
 	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
 	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`
