@@ -159,7 +159,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	return lines
 }
 
-// notReplaced says of which lost pods nobody makes others, and why, without the pods of DaemonSets.
+// notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
 	names, order := map[string][]string{}, []string(nil)
 	seen := map[[2]string]bool{}
@@ -168,7 +168,7 @@ func (t *writer) notReplaced(shown []failed) {
 			continue
 		}
 		for _, pod := range f.recovery.NotReplaced {
-			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.Why == ofDaemonSet || seen[key] {
+			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.ofNode() || seen[key] {
 				continue
 			} else {
 				seen[key] = true

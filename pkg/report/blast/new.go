@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -48,7 +49,7 @@ func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter 
 
 func newStep(blasted Blasted, from *scenario.Scenario) Step {
 	step := blasted.Step
-	s := Step{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
+	s := Step{Name: step.Name, Action: step.Action, Workloads: blasted.Analysis.Workloads, Risk: blasted.Risk}
 	for _, pod := range step.State.Pods {
 		switch {
 		case !cluster.Active(pod):
@@ -149,10 +150,20 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	}
 	why := unreplaced(recovery.State)
 	for _, pod := range recovery.NotReplaced {
-		if by := metav1.GetControllerOfNoCopy(pod); by != nil && by.Kind == "DaemonSet" {
+		switch by := metav1.GetControllerOfNoCopy(pod); {
+		case by != nil && by.Kind == "DaemonSet":
 			r.OfDaemonSets++
+		case by != nil && by.Kind == "Node":
+			r.OfNodes++
 		}
-		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: why(pod)})
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{cluster.NewPodRef(pod, owner(pod)), why(pod)})
+	}
+	for _, o := range recovery.Outages {
+		outage := Outage{Namespace: o.Workload.Namespace, Workload: o.Workload.String(), Replicas: o.Replicas}
+		if o.Ends {
+			outage.Seconds = ptr.To(o.After.Seconds())
+		}
+		r.Outages = append(r.Outages, outage)
 	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
@@ -169,6 +180,9 @@ func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owner
 
 // ofDaemonSet is why nobody replaces a pod of a DaemonSet.
 const ofDaemonSet = "pod of a DaemonSet: every node has its own"
+
+// ofNode is why nobody replaces a static pod.
+const ofNode = "static pod: it belongs to its node"
 
 // refusal is why the API server refuses other pods of the lost pod's workload, without their names; "" if it does not.
 func refusal(lost *v1.Pod, state *cluster.State) string {
@@ -236,7 +250,7 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 	case by == nil:
 		return "bare pod: no controller makes another"
 	case by.Kind == "Node":
-		return "static pod: it belongs to its node"
+		return ofNode
 	case by.Kind == "DaemonSet":
 		return ofDaemonSet
 	case by.Kind == "StatefulSet" && ending:
