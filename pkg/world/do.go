@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -97,13 +98,15 @@ func inTurn[T any](ctx context.Context, c *Cluster, state *cluster.State, to *Re
 
 // find returns the target object.
 func find(state *cluster.State, target scenario.Target) (cluster.Object, error) {
+	namespace := cmp.Or(target.Namespace, v1.NamespaceDefault)
+	for _, owner := range state.UnknownOwners {
+		if of := cluster.RefTo(owner); of.Namespace == namespace && of.String() == target.Target {
+			return owner, nil
+		}
+	}
 	kind, name, err := scenario.ParseTarget(target.Target)
 	if err != nil {
 		return nil, err
-	}
-	namespace := target.Namespace
-	if namespace == "" {
-		namespace = v1.NamespaceDefault
 	}
 	for _, obj := range state.Objects() {
 		if cluster.KindOf(obj) == kind && obj.GetName() == name && (obj.GetNamespace() == "" || obj.GetNamespace() == namespace) {

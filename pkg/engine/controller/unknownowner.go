@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -24,14 +25,15 @@ func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
 		p.names.follow(p.Pods)
 		for _, template := range wantedPods(o) {
 			wanted[template.Name] = true
+			if p.names.taken[types.NamespacedName{Namespace: o.Namespace, Name: template.Name}] {
+				continue
+			}
 			pod, err := p.prototype(&template, o, o.GroupVersionKind())
 			if err != nil {
 				return p.refuse(o, 1, err)
 			}
 			pod.Name, pod.GenerateName = template.Name, template.GenerateName
-			if !p.names.taken[cluster.NameOf(pod)] {
-				lacking = append(lacking, pod)
-			}
+			lacking = append(lacking, pod)
 		}
 		for _, pod := range p.owned.of(o.UID) {
 			if cluster.Active(pod) && !wanted[pod.Name] {

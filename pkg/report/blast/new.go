@@ -3,9 +3,11 @@ package blast
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -183,8 +185,8 @@ func refusal(lost *v1.Pod, state *cluster.State) string {
 // unreplaced returns a function that says why nobody makes another pod for a lost one.
 func unreplaced(state *cluster.State) func(*v1.Pod) string {
 	if state.Federation == nil {
-		stopped := node.Disruptions(state)
-		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped) }
+		stopped, present := node.Disruptions(state), sync.OnceValue(func() map[types.UID]bool { return controllersOf(state) })
+		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped, present) }
 	}
 	in := map[string]func(*v1.Pod) string{}
 	for _, m := range state.Federation.Members {
@@ -225,9 +227,24 @@ func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) st
 	return "its " + workload.Kind + " wants no other"
 }
 
+// runsOnce reports whether the pod does not start again.
+func runsOnce(pod *v1.Pod) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
+}
+
+// controllersOf returns the UIDs of all objects but pods.
+func controllersOf(state *cluster.State) map[types.UID]bool {
+	others, present := *state, map[types.UID]bool{}
+	others.Pods = nil
+	for _, obj := range others.Objects() {
+		present[obj.GetUID()] = true
+	}
+	return present
+}
+
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption, present func() map[types.UID]bool) string {
 	by := metav1.GetControllerOfNoCopy(pod)
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	stays := i >= 0 && cluster.Active(state.Pods[i])
@@ -239,8 +256,12 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return "static pod: it belongs to its node"
 	case by.Kind == "DaemonSet":
 		return ofDaemonSet
+	case !stays && !present()[by.UID] && runsOnce(pod):
+		return "it runs once, and its controller, " + by.Kind + " " + by.Name + ", is not part of the input: its work is lost"
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case !stays && !present()[by.UID]:
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	case !stays && refusal(pod, state) != "":
 		return "the API server refuses another: " + refusal(pod, state)
 	case ending:
@@ -249,8 +270,6 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"
-	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == by.UID }):
-		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	}
 	if by.Kind == "StatefulSet" {
 		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"

@@ -253,6 +253,7 @@ type reader struct {
 	levelKeys  []string
 	classes    []*resourcev1.DeviceClass // of synthetic devices
 	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+	ownersGone bool                      // nobody replaces pods whose controllers are not known
 
 	federation *scenario.Federation // nil of a single cluster
 	members    map[string]string    // where clusters stand, by name
@@ -355,6 +356,7 @@ func (l *reader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
+	l.addOwners(s)
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
@@ -488,6 +490,9 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
 		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+	}
+	if l.ownersGone = file.UnknownOwners == "gone"; !slices.Contains([]string{"", "replace", "gone"}, file.UnknownOwners) {
+		l.problems.Add(field.NewPath("unknownOwners"), "%q is neither replace nor gone", file.UnknownOwners)
 	}
 	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
 		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
