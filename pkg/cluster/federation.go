@@ -64,6 +64,8 @@ type Control struct {
 	Clusters  []*federation.Cluster
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
+	// Stored has the objects of users as Karmada's API server admitted them. Members get copies of the templates as users wrote them.
+	Stored *State
 	// Templates lists the resources of users, in order of arrival.
 	Templates []*ResourceTemplate
 	// Bindings has a binding for each template that a policy has claimed, in the same order.

@@ -2,12 +2,20 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
 )
+
+// LabelOfController reports whether controllers give pods the label.
+func LabelOfController(key string) bool {
+	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
+		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
+}
 
 // MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API server does when
 // a pod is created, because the scheduler only looks at the selectors. It copies whatever the pod shares with other pods before it changes

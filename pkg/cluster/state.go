@@ -108,6 +108,11 @@ type State struct {
 	// Attachments are the volumes that can be attached to one node at a time, and the nodes that have them.
 	Attachments []Attachment
 
+	// Mutations lists the changes that the cluster makes to new pods besides the API server's own plugins; nil if nothing shows any.
+	Mutations *Mutations
+	// AsTemplate means that new pods are as their templates say, whatever the running pods show.
+	AsTemplate bool
+
 	// Federation holds the clusters that a state of several clusters shows; nil for a single cluster.
 	Federation *Federation
 

@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	reportcompare "github.com/faultline/faultline/pkg/report/compare"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/variant"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // CompareRequest asks what other rules would come to.

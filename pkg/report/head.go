@@ -4,6 +4,8 @@
 package report
 
 import (
+	"slices"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -104,7 +106,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 		Ties:        "upstream",
 		Seed:        s.Ties.Seed,
 		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
-		Notes:       result.Notes,
+		Notes:       slices.Concat(result.Notes, result.Mutated()),
 		Partial:     result.Partial,
 	}
 	if s.Ties.Random {

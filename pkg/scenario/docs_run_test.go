@@ -11,8 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -23,12 +23,12 @@ func TestDocsExamplesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := fstest.MapFS{}
-	entries, err := os.ReadDir("loader/testdata/docs")
+	entries, err := os.ReadDir("../loader/testdata/docs")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		data, err := os.ReadFile("loader/testdata/docs/" + entry.Name())
+		data, err := os.ReadFile("../loader/testdata/docs/" + entry.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestDocsExamples(t *testing.T) {
 func docsFolder(t *testing.T, example string) fstest.MapFS {
 	t.Helper()
 	folder := fstest.MapFS{loader.FileName: {Data: []byte(example)}}
-	files, err := filepath.Glob("loader/testdata/docs/*")
+	files, err := filepath.Glob("../loader/testdata/docs/*")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}

@@ -17,6 +17,12 @@ const (
 	Kind       = "Scenario"
 )
 
+// StorageAssumed and StorageNone are what a scenario says of its storage.
+const (
+	StorageAssumed = "assumed"
+	StorageNone    = "none"
+)
+
 // The comments of the types below are the descriptions in docs/scenario.schema.json and docs/scenario.md. Each says what the
 // field means, what is legal, and what holds if it is left out.
 
@@ -42,12 +48,18 @@ type File struct {
 	// UnknownOwners says what becomes of pods of a dump whose controllers the input lacks, such as StrimziPodSets or, in a dump of nodes and
 	// pods, ReplicaSets: replace, they come back with the spec that they have; or gone, nobody replaces them. Default: replace.
 	UnknownOwners string `json:"unknownOwners,omitempty" jsonschema:"enum=replace,enum=gone"`
+	// Storage says whether StorageClasses are made up that claims name, and a default one, where the scenario has none: assumed, or none.
+	// Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise none.
+	Storage string `json:"storage,omitempty" jsonschema:"enum=assumed,enum=none"`
 	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
 	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
 	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`
 	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
 	// refused, since each takes memory and time. Default: 150000.
 	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
+	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running pod
+	// has and its template lacks, such as a container that a webhook injected. Default: false.
+	AsTemplate bool `json:"asTemplate,omitempty"`
 	// Cluster lists the sources of the nodes and of whatever else is there at the start, at least one, in order. Default: clusters are given.
 	Cluster []Source `json:"cluster,omitempty" jsonschema:"minItems=1"`
 	// Clusters are the members of a federation under Karmada, in place of cluster. Default: a single cluster.

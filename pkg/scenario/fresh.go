@@ -46,5 +46,30 @@ func (s *Scenario) Empty() *cluster.State {
 	if latest := cluster.Latest(objects); now.Before(&latest) {
 		now = latest
 	}
-	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate}
+}
+
+// admitted is what the API server made of the objects of a cluster in an empty state.
+type admitted struct {
+	cluster []cluster.Object
+	empty   *cluster.State
+	state   *cluster.State
+	notes   []string
+}
+
+// Admit lets the API server admit the cluster, unless KeepAdmitted has kept what it made of the same objects.
+func (s *Scenario) Admit() (*cluster.State, []string, error) {
+	empty := s.Empty()
+	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds &&
+		slices.Equal(kept.cluster, s.Cluster) {
+		return kept.state, slices.Clone(kept.notes), nil
+	}
+	return admission.Admit(empty, s.Cluster...)
+}
+
+// KeepAdmitted admits the cluster once: for the check of the scenario, for its runs, and for scenarios derived from it that have the same.
+func (s *Scenario) KeepAdmitted() {
+	if state, notes, err := s.Admit(); err == nil {
+		s.admitted = &admitted{cluster: s.Cluster, empty: s.Empty(), state: state, notes: notes}
+	}
 }

@@ -68,3 +68,26 @@ func LabelHint(key, what string, sets []labels.Set) string {
 	}
 	return fmt.Sprintf("the values of %s are %s", key, enumerate("", slices.Sorted(maps.Keys(values))))
 }
+
+// NoMatchError says why a selector of nodes or pods matches nothing.
+type NoMatchError struct{ Why string }
+
+func (e *NoMatchError) Error() string { return e.Why }
+
+// Matching says why a selector matches none of these labels of nodes, or of pods; nil if it matches some.
+func Matching(text, what string, sets []labels.Set) error {
+	selector, err := ParseSelector(text)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(sets, func(set labels.Set) bool { return selector.Matches(set) }) {
+		return nil
+	}
+	requirements, _ := selector.Requirements()
+	for _, requirement := range requirements {
+		if !slices.ContainsFunc(sets, func(set labels.Set) bool { return requirement.Matches(set) }) {
+			return &NoMatchError{fmt.Sprintf("%q matches no %s; %s", text, what, LabelHint(requirement.Key(), what, sets))}
+		}
+	}
+	return &NoMatchError{fmt.Sprintf("%q matches no %s; each requirement matches some, but no %s matches all", text, what, what)}
+}

@@ -91,6 +91,9 @@ var patchOperations = []string{"add", "remove", "replace", "move", "copy", "test
 
 // bytes returns an object as it is after the patch, JSON both. A strategic patch takes the object's type from obj.
 func (p *Patch) bytes(before []byte, obj cluster.Object) ([]byte, error) {
+	if err := p.Misshapen(); err != nil {
+		return nil, err
+	}
 	if p.Type == "json" {
 		operations, err := jsonpatch.DecodePatch(p.Patch.Raw)
 		if err != nil {

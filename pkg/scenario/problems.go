@@ -19,10 +19,18 @@ type Problems struct {
 	all   []error
 	// unread are the fields that could not be read. That such a field is empty is no further problem.
 	unread map[string]bool
+	// reported are the places of which something was to be reported.
+	reported map[string]bool
 }
 
 // Add reports a problem at a place; nil is the file as a whole.
 func (p *Problems) Add(path *field.Path, format string, args ...any) {
+	if path != nil {
+		if p.reported == nil {
+			p.reported = map[string]bool{}
+		}
+		p.reported[path.String()] = true
+	}
 	if path != nil && p.unread[path.String()] {
 		return
 	}
@@ -36,6 +44,9 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	}
 	p.AddErrors(errors.New(manifest.Problem(where + ": " + fmt.Sprintf(format, args...))))
 }
+
+// Reported says whether anything was wrong at exactly this place.
+func (p *Problems) Reported(path *field.Path) bool { return p.reported[path.String()] }
 
 // AddLines reports each line of an error as a problem at a place.
 func (p *Problems) AddLines(path *field.Path, err error) {

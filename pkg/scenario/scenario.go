@@ -1,10 +1,9 @@
 // Package scenario holds scenarios as plain data: the file as it is written, and the scenario that comes of it, in which every file is
-// read, every object is defaulted and validated, and every name that a step mentions is known. The packages below it make one of the
-// other:
+// read, every object is defaulted and validated, and every name that a step mentions is known. Other packages make one of the other:
 //
 //	bytes ─ manifest.Unmarshal ─▶ File              each field by itself: the Validate functions here
 //	      ─ load ───────────────▶ Scenario          files, dumps, operators, the scheduler's configuration
-//	      ─ check ──────────────▶ each step in its turn, without a scheduler
+//	      ─ check ──────────────▶ each step in its turn, done where nothing acts
 //	      ─ variant ────────────▶ other Scenarios   edits, variants, the points of a sweep
 package scenario
 
@@ -36,7 +35,9 @@ type Scenario struct {
 	Named []string
 	// Dump means that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
 	Dump, Strict bool
-	Ties         sched.Ties
+	// AsTemplate means that new pods are as their templates say, whatever the running ones of a dump look like.
+	AsTemplate bool
+	Ties       sched.Ties
 	// RandomArrivals means that workloads applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
@@ -71,6 +72,8 @@ type Scenario struct {
 	Karmada    Karmada
 	// LevelKeys are the label keys of the synthetic clusters' further levels, such as rack.
 	LevelKeys []string
+
+	admitted *admitted
 }
 
 // LoadedStep is a step with the objects of its files.

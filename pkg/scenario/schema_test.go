@@ -106,7 +106,7 @@ func validate(t *testing.T, schema *validator.Schema, text string) error {
 func TestSchemaAccepts(t *testing.T) {
 	schema := compileSchema(t)
 	var files []string
-	for _, pattern := range []string{"loader/testdata/ok/*.yaml", "../../scenarios/*/scenario.yaml"} {
+	for _, pattern := range []string{"../loader/testdata/ok/*.yaml", "../../scenarios/*/scenario.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)

@@ -2,13 +2,16 @@ package scenario
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // kinds are the kinds that a target can name, by every name that kubectl knows them by.
@@ -61,6 +64,25 @@ func (t *Target) Ref() (cluster.Ref, error) {
 		ref.Namespace = cmp.Or(t.Namespace, v1.NamespaceDefault)
 	}
 	return ref, nil
+}
+
+// Of is the object that the target names, which is of one of the kinds, or of any if none is given.
+func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
+	if t.Target == "" {
+		return cluster.Ref{}, errors.New("is missing; give kind/name, such as deployment/web")
+	}
+	ref, err := t.Ref()
+	if err == nil && len(kinds) > 0 && !slices.Contains(kinds, ref.Kind) {
+		err = fmt.Errorf("%q is a %s; name a %s", t.Target, ref.Kind, words.Or(kinds))
+	}
+	return ref, err
+}
+
+// validateTarget finds what is wrong with the name of an object that is of one of the kinds.
+func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
+	if _, err := target.Of(kinds...); err != nil {
+		p.Add(path.Child("target"), "%s", err)
+	}
 }
 
 // ParseWorkload splits kind/name or namespace/kind/name. Of kind/name the namespace is empty, and can be any.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/federation"
-	"github.com/faultline/faultline/pkg/words"
 )
 
 // ValidateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
@@ -58,7 +58,7 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 	}
 	if step.Scale != nil {
 		path := path.Child("scale")
-		validateTarget(p, path, step.Scale.Target, scalable...)
+		validateTarget(p, path, step.Scale.Target, Scalable...)
 		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
 	}
 	if step.Delete != nil {
@@ -101,36 +101,22 @@ func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(T
 		p.Add(path.Child("type"), "%q is not a patch type; use strategic, merge or json", patch.Type)
 		return
 	}
-	switch {
-	case len(patch.Patch.Raw) == 0:
-		p.Add(path.Child("patch"), "is missing; give the part of the object that changes")
-	case patch.HasItsForm():
-	case patch.Type == "json":
-		p.Add(path.Child("patch"), "is not a list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
-	default:
-		p.Add(path.Child("patch"), "is not an object; give the part of the object that changes, or type: json for a list of operations")
+	if err := patch.Misshapen(); err != nil {
+		p.Add(path.Child("patch"), "%s", err)
 	}
 }
 
-// HasItsForm reports whether the patch is a list if the type is json, and an object otherwise.
-func (p *Patch) HasItsForm() bool {
-	opening := "{"
-	if p.Type == "json" {
-		opening = "["
+// Misshapen says why the patch is not a list if the type is json, or not an object otherwise.
+func (p *Patch) Misshapen() error {
+	switch of := string(p.Patch.Raw); {
+	case of == "":
+		return errors.New("is missing; give the part of the object that changes")
+	case p.Type == "json" && !strings.HasPrefix(of, "["):
+		return errors.New("is not a list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
+	case p.Type != "json" && !strings.HasPrefix(of, "{"):
+		return errors.New("is not an object; give the part of the object that changes, or type: json for a list of operations")
 	}
-	return strings.HasPrefix(string(p.Patch.Raw), opening)
-}
-
-func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
-	kind, _, err := ParseTarget(target.Target)
-	switch {
-	case target.Target == "":
-		p.Add(path.Child("target"), "is missing; give kind/name, such as deployment/web")
-	case err != nil:
-		p.Add(path.Child("target"), "%s", err)
-	case len(kinds) > 0 && !slices.Contains(kinds, kind):
-		p.Add(path.Child("target"), "%q is a %s; name a %s", target.Target, kind, words.Or(kinds))
-	}
+	return nil
 }
 
 // validateDelete leaves out targets that are resources.

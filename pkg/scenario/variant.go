@@ -97,7 +97,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
 		path := path.Child("replicas").Key(target)
-		validateWorkload(p, path, target, scalable...)
+		validateWorkload(p, path, target, Scalable...)
 		validateNotNegative(p, path, int(v.Replicas[target]))
 	}
 	for i := range v.Rules {
@@ -110,7 +110,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 
 // The kinds of workloads that are scaled, whose pods can be kept apart, and that have rollouts.
 var (
-	scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
+	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
 	Rolled   = []string{"Deployment", "StatefulSet", "DaemonSet"}
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // Nodes come in the order in which they are named, or by name. One that was deleted and is back is there once, however often.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // Worlds of devices, small enough to be worked out by hand: each file says why its pods get what the last lines list.

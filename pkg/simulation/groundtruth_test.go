@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // recorded is a case in testdata/groundtruth: what a real control plane v1.37.1 did, step by step.

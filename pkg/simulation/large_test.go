@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // A recorded case of 300 nodes and 3,000 pods under ten rules. The recorded runs differ from each other by one or two pods per zone; so may

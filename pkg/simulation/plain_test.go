@@ -10,8 +10,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // What the scheduler keeps of its plugins' answers changes nothing in any step of a recorded case, a scenario or a generated world.

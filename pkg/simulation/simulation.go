@@ -72,7 +72,10 @@ type StepError struct {
 	Err  error
 }
 
-func (e *StepError) Error() string { return fmt.Sprintf("step %q: %s", e.Step, e.Err) }
+func (e *StepError) Error() string {
+	where := fmt.Sprintf("step %q: ", e.Step)
+	return where + strings.ReplaceAll(e.Err.Error(), "\n", "\n"+where)
+}
 
 func (e *StepError) Unwrap() error { return e.Err }
 

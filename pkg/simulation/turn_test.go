@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // zones has two zones of two equal nodes, and four pods with a maximum skew of one. A zone without its nodes still counts, so the two pods

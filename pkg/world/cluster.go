@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -36,8 +37,12 @@ type Cluster struct {
 
 var _ World = (*Cluster)(nil)
 
-// NewCluster builds a scheduler with the configuration, and the controllers.
+// NewCluster builds a scheduler with the configuration, and the controllers. Without a configuration nothing acts in the cluster: steps can be
+// done, and nothing comes of them.
 func NewCluster(config *sched.Config, ties sched.Ties) (*Cluster, error) {
+	if config == nil {
+		return &Cluster{}, nil
+	}
 	engine, err := sched.NewEngine(config, ties)
 	if err != nil {
 		return nil, err
@@ -52,9 +57,6 @@ func (c *Cluster) Config() *sched.Config { return c.config }
 
 // Cycles counts the scheduler's cycles.
 func (c *Cluster) Cycles() sched.Cycles { return c.engine.Cycles() }
-
-// Lost are the nodes whose objects failures have deleted.
-func (c *Cluster) Lost() []*v1.Node { return c.lost }
 
 // Close releases the scheduler.
 func (c *Cluster) Close() { c.engine.Close() }
@@ -116,7 +118,21 @@ func (c *Cluster) Resume(m Mark) error {
 
 // Start returns the cluster as the API server admits it.
 func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
-	return admission.Admit(s.Empty(), s.Cluster...)
+	state, notes, err := s.Admit()
+	if err != nil {
+		return s.Empty().With(s.Cluster...), nil, &Problem{field.NewPath("cluster"), err}
+	}
+	if c.engine == nil {
+		state = Unattended(state)
+	}
+	return state, notes, nil
+}
+
+// Unattended returns the state of a cluster without kubelets, in which pods are gone once they are deleted.
+func Unattended(state *cluster.State) *cluster.State {
+	next := *state
+	next.TerminationSeconds = 0
+	return &next
 }
 
 // Renew returns the state without what was refused to users.
@@ -145,8 +161,11 @@ func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *
 const MaxRounds = 10000
 
 // Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
-// is added to the to.
+// is added to the record.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	if c.engine == nil {
+		return state, nil
+	}
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		next, err := c.round(ctx, state, to)
 		if err != nil {
@@ -170,6 +189,9 @@ func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) 
 // round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
 // moved.
 func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	if c.engine == nil {
+		return state, nil
+	}
 	next, err := c.reconcile(state)
 	if err != nil {
 		return nil, err

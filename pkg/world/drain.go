@@ -2,12 +2,14 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -226,9 +228,10 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 
 // drain carries out a drain step: kubectl drain --ignore-daemonsets. What keeps it from finishing is noted.
 func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
-	names, err := SelectNodes(state, drain.Nodes)
-	if err != nil {
-		return nil, "", err
+	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
+	if c.engine == nil { // controllers decide which pods are there by then, and how many of them the budgets let go
+		cordoned, err := node.Cordon(state, names...)
+		return cordoned, "drain " + List(names), errors.Join(problem, err)
 	}
 	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
 	state, all, err := c.Drain(ctx, state, names, options, to)
@@ -243,5 +246,5 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenar
 			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Namespace, b.Name, b.Reason))
 		}
 	}
-	return state, "drain " + List(names), nil
+	return state, "drain " + List(names), problem
 }

@@ -11,8 +11,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -137,5 +138,24 @@ func TestDrainStep(t *testing.T) {
 		if !strings.HasSuffix(note, " stays: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 2 currently") {
 			t.Errorf("%s", note)
 		}
+	}
+}
+
+// Where nothing acts, a drain only cordons, and a node that is not there is a problem of its field.
+func TestDrainWhereNothingActs(t *testing.T) {
+	state := settled(t, drainNodes, drainWorkloads(1)).Steps[0].State
+	w, err := world.NewCluster(nil, sched.Ties{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := &scenario.LoadedStep{Step: scenario.Step{Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"b", "gone"}}}}}
+	next, _, err := w.Do(t.Context(), state, step, &world.Record{})
+	var fields []string
+	for _, p := range world.Problems(err) {
+		fields = append(fields, p.Field.String())
+	}
+	want := []any{true, len(state.Pods), []string{"drain.names[1]"}}
+	if diff := cmp.Diff(want, []any{next.Node("b").Spec.Unschedulable, len(next.Pods), fields}); diff != "" {
+		t.Errorf("cordoned, pods, problems (-want +got):\n%s", diff)
 	}
 }

@@ -3,13 +3,14 @@ package world
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -18,33 +19,63 @@ import (
 // Edit is the change of one object that a patch, a scale or a rollout makes.
 type Edit struct {
 	Target scenario.Target
+	// Field is where the step says what it changes: the target stands beside it, and can be of these kinds, or of any if none is given.
+	Field *field.Path
+	Kinds []string
 	// Action describes the change, as a kubectl command.
 	Action string
 	// Do returns a changed copy of the target.
 	Do func(cluster.Object) (cluster.Object, error)
 }
 
-// EditOf returns the change that the step makes to one object; nil if it makes none.
-func EditOf(step *scenario.LoadedStep, now metav1.Time) *Edit {
-	switch {
-	case step.Patch != nil:
+// EditsOf returns the changes that the step makes to one object each: none or one, since a step takes one action.
+func EditsOf(step *scenario.LoadedStep, now metav1.Time) []Edit {
+	var edits []Edit
+	if patch := step.Patch; patch != nil {
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, step.Patch.Patch.Raw) // it has been decoded, so it is valid JSON
-		return &Edit{step.Patch.Target, fmt.Sprintf("patch %s -p '%s'", step.Patch.Target.Argument(), compact.String()), step.Patched}
-	case step.Scale != nil:
+		_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
+		action := fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
+		edits = append(edits, Edit{patch.Target, field.NewPath("patch", "patch"), nil, action, step.Patched})
+	}
+	if step.Scale != nil {
 		replicas := step.Scale.Replicas
 		action := fmt.Sprintf("scale %s --replicas=%d", step.Scale.Target.Argument(), replicas)
-		return &Edit{step.Scale.Target, action, copied(func(obj cluster.Object) error {
-			if of := cluster.ReplicasOf(obj); of != nil {
-				*of = &replicas
-			}
+		edits = append(edits, Edit{step.Scale.Target, field.NewPath("scale", "replicas"), scenario.Scalable, action, copied(func(obj cluster.Object) error {
+			*cluster.ReplicasOf(obj) = &replicas
 			return nil
-		})}
-	case step.Rollout != nil:
-		change, action := rolledOut(step.Rollout, now)
-		return &Edit{step.Rollout.Target, action, copied(change)}
+		})})
 	}
-	return nil
+	if step.Rollout != nil {
+		change, action := rolledOut(step.Rollout, now)
+		edits = append(edits, Edit{step.Rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, copied(change)})
+	}
+	return edits
+}
+
+// TargetField is where the step names the target.
+func (e *Edit) TargetField() *field.Path { return e.Field.Root().Child("target") }
+
+// Edited returns the object as it is after the change; see Do.
+func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
+	changed, err := e.Do(obj)
+	if err != nil && !errors.As(err, new(*Problem)) {
+		err = &Problem{e.Field, err}
+	}
+	return changed, err
+}
+
+// edit changes an object.
+func (c *Cluster) edit(state *cluster.State, edit *Edit, to *Record) (*cluster.State, string, error) {
+	obj, err := find(state, edit.TargetField(), edit.Target, edit.Kinds...)
+	if err != nil {
+		return state, "", err
+	}
+	changed, err := edit.Edited(obj)
+	if err != nil {
+		return state, "", err
+	}
+	next, err := c.admit(state, edit.Field, to, changed)
+	return next, edit.Action, err
 }
 
 // copied has the function change a copy.
@@ -63,8 +94,7 @@ func rolledOut(rollout *scenario.Rollout, now metav1.Time) (change func(cluster.
 			action += " " + container + "=" + rollout.Images[container]
 		}
 		return func(obj cluster.Object) error {
-			template, _ := cluster.Template(obj)
-			return setImages(&template.Spec, rollout.Images)
+			return setImages(obj, rollout.Images)
 		}, action
 	}
 	return func(obj cluster.Object) error {
@@ -79,18 +109,26 @@ func rolledOut(rollout *scenario.Rollout, now metav1.Time) (change func(cluster.
 	}, "rollout restart " + rollout.Target.Argument()
 }
 
-func setImages(spec *v1.PodSpec, images map[string]string) error {
+// setImages gives containers of the object's pods other images.
+func setImages(obj cluster.Object, images map[string]string) error {
+	template, _ := cluster.Template(obj)
 	left := maps.Clone(images)
-	for _, containers := range [][]v1.Container{spec.Containers, spec.InitContainers} {
+	var there []string
+	for _, containers := range [][]v1.Container{template.Spec.InitContainers, template.Spec.Containers} {
 		for i := range containers {
-			if image, given := left[containers[i].Name]; given {
+			there = append(there, containers[i].Name)
+			if image, given := images[containers[i].Name]; given {
 				containers[i].Image = image
 				delete(left, containers[i].Name)
 			}
 		}
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("there is no container %s", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		problems = append(problems, &Problem{
+			field.NewPath("rollout", "images").Key(name),
+			fmt.Errorf("%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, scenario.Choices(name, there)),
+		})
 	}
-	return nil
+	return errors.Join(problems...)
 }

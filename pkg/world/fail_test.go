@@ -28,15 +28,15 @@ func TestLostNodesAreForgotten(t *testing.T) {
 		if _, err := c.Fail(state, mode, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Lost()) != want {
-			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.Lost()), want)
+		if len(c.lost) != want {
+			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.lost), want)
 		}
 		mark := c.Mark()
-		if c.Reset(); len(c.Lost()) != 0 {
-			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.Lost()))
+		if c.Reset(); len(c.lost) != 0 {
+			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.lost))
 		}
-		if err := c.Resume(mark); err != nil || len(c.Lost()) != want {
-			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.Lost()), want, err)
+		if err := c.Resume(mark); err != nil || len(c.lost) != want {
+			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.lost), want, err)
 		}
 	}
 }

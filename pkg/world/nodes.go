@@ -2,38 +2,55 @@ package world
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// onNodes applies do to the selected nodes.
-func (c *Cluster) onNodes(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
-	names, err := SelectNodes(state, nodes.Nodes)
-	if err != nil {
-		return nil, "", err
-	}
-	next, err := inTurn(ctx, c, state, to, nodes.Together, names, do)
-	return next, verb + " " + List(names), err
-}
-
 // SelectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
-// selector.
-func SelectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
+// selector. The error is the problem, below the path, of what selects no node.
+func SelectNodes(state *cluster.State, path *field.Path, nodes scenario.Nodes) ([]string, error) {
+	var problems []error
+	wrong := func(path *field.Path, err error) { problems = append(problems, &Problem{path, err}) }
+	known := make([]string, len(state.Nodes))
+	for i, node := range state.Nodes {
+		known[i] = node.Name
+	}
+	there := sets.New(known...)
+	for i, name := range nodes.Names {
+		if !there.Has(name) {
+			wrong(path.Child("names").Index(i), &Missing{Ref: cluster.Ref{Kind: "Node", Name: name}, Among: known})
+		}
+	}
+	if len(nodes.Clusters) > 0 && state.Federation == nil {
+		wrong(path.Child("clusters"), &scenario.NoMatchError{Why: "is for a federation; give names or a selector"})
+	} else {
+		for i, name := range nodes.Clusters {
+			if state.Federation.Member(name) == nil {
+				wrong(path.Child("clusters").Index(i), NoCluster(state.Federation, name))
+			}
+		}
+	}
+	if nodes.Selector != "" {
+		if err := scenario.Matching(nodes.Selector, "node", scenario.NodeLabels(state.Nodes)); err != nil {
+			wrong(path.Child("selector"), err)
+		}
+	}
 	var names []string
 	for _, node := range nodes.Select(state.Nodes) {
 		names = append(names, node.Name)
 	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(nodes.Names, " ")+" "+nodes.Selector))
+	if len(names)+len(problems) == 0 {
+		wrong(path, fmt.Errorf("no node is selected by %s", strings.TrimSpace(strings.Join(slices.Concat(nodes.Names, nodes.Clusters), " ")+" "+nodes.Selector)))
 	}
 	named := func(name string) int {
 		if i := slices.Index(nodes.Names, name); i >= 0 {
@@ -42,32 +59,16 @@ func SelectNodes(state *cluster.State, nodes scenario.Nodes) ([]string, error) {
 		return len(nodes.Names)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(named(a), named(b)), cmp.Compare(a, b)) })
-	return names, nil
+	return names, errors.Join(problems...)
 }
 
-// selectPods returns the selected pods in the order in which the API server lists them.
-func selectPods(state *cluster.State, namespace string, pods *scenario.Pods) ([]*v1.Pod, error) {
-	selector, err := labels.Parse(pods.Selector)
-	if err != nil {
-		return nil, err
+// NoCluster says that no member has the name by then.
+func NoCluster(fed *cluster.Federation, name string) error {
+	var among []string
+	for _, m := range fed.Members {
+		among = append(among, m.Name)
 	}
-	var on []string
-	if pods.Nodes != nil {
-		if on, err = SelectNodes(state, *pods.Nodes); err != nil {
-			return nil, err
-		}
-	}
-	var selected []*v1.Pod
-	for _, pod := range state.Pods {
-		if (namespace == "" || pod.Namespace == namespace) && selector.Matches(labels.Set(pod.Labels)) &&
-			(pods.Nodes == nil || slices.Contains(on, pod.Spec.NodeName)) {
-			selected = append(selected, pod)
-		}
-	}
-	slices.SortFunc(selected, func(a, b *v1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return selected, nil
+	return &Missing{Ref: cluster.Ref{Kind: federation.KindCluster, Name: name}, Among: among}
 }
 
 // List names a few nodes, or counts many.

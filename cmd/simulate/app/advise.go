@@ -131,6 +131,7 @@ func (i *input) again(cmd *cobra.Command, scenarios []string) string {
 	add("--cluster", i.cluster...)
 	add("-f", i.files...)
 	words = append(words, i.nodes.again(cmd)...)
+	add("--storage", i.storage)
 	add("--scheduler-config", i.opts.SchedulerConfig)
 	add("--feature-gates", i.opts.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -20,7 +21,7 @@ import (
 
 func newCapacity(s streams) *cobra.Command {
 	var in input
-	var workloads, mixes []string
+	var workloads, mixes, cronJobs []string
 	var survive survival
 	var step string
 	var upTo int
@@ -39,6 +40,7 @@ Pods that no controller replaces after a failure, such as those of StatefulSets 
 counts them. HorizontalPodAutoscalers are ignored.`,
 		Example: `  simulate capacity scenario.yaml
   simulate capacity deploy/web scenario.yaml --survive zone
+  simulate capacity scenario.yaml --with-cronjobs all
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		RunE: question[capacity.Report]{
@@ -48,7 +50,18 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, c.usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
 				targets, files := targetsAmong(c.args)
-				result, err := runBase(c, files, step)
+				loaded, err := c.load(files)
+				if err != nil {
+					return nil, err
+				}
+				if step != "" {
+					loaded = loaded.Until(step)
+				}
+				loaded, running, err := withCronJobs(c, loaded, cronJobs)
+				if err != nil {
+					return nil, err
+				}
+				result, err := simulation.Run(c.Context(), askcapacity.Base(loaded, ""), simulation.Options{Progress: c.bar.Counts("pods")})
 				if err != nil {
 					return nil, err
 				}
@@ -78,7 +91,9 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				if stopped != nil && !exit.Interrupted(stopped) {
 					return nil, stopped
 				}
-				return capacity.New(result, answers, safety, opts, version), stopped
+				found := capacity.New(result, answers, safety, opts, version)
+				found.CronJobs = askcapacity.CronJobs(state, running)
+				return found, stopped
 			},
 		}.run(s),
 	}
@@ -87,6 +102,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	in.namespace.register(cmd, true)
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
+	registerWithCronJobs(cmd, &cronJobs)
 	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
@@ -118,13 +134,18 @@ func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads
 	return append(named, single...), grown, problem
 }
 
-// runBase runs the scenario up to the step, followed by one that does nothing.
-func runBase(c *call, args []string, step string) (*simulation.Result, error) {
-	loaded, err := c.load(args)
+// registerWithCronJobs adds --with-cronjobs, for the commands that find room.
+func registerWithCronJobs(cmd *cobra.Command, names *[]string) {
+	cmd.Flags().StringArrayVar(names, "with-cronjobs", nil, "count a run of this `CRONJOB` as under way, as at its hour; all is each (repeatable)")
+}
+
+// withCronJobs returns the scenario with a run of each of the CronJobs under way, and these.
+func withCronJobs(c *call, s *scenario.Scenario, names []string) (*scenario.Scenario, []cluster.Ref, error) {
+	found, err := s.CronJobs("--with-cronjobs", c.in.namespace.of(names...))
 	if err != nil {
-		return nil, err
+		return nil, nil, c.usage("%s", err)
 	}
-	return simulation.Run(c.Context(), askcapacity.Base(loaded, step), simulation.Options{Progress: c.bar.Counts("pods")})
+	return s.Running(found...), found, nil
 }
 
 // stepsOf returns the names of the steps of a run.

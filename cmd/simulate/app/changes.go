@@ -13,18 +13,20 @@ import (
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/variant"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // changes are the flags that change a scenario before it runs. The commands in an advice use them.
 type changes struct {
-	patches []string
-	restart string
+	patches  []string
+	restart  string
+	triggers []string
 }
 
 func (i *input) registerChanges(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run as if this JSON merge patch had always been applied to the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
+	cmd.Flags().StringArrayVar(&i.changes.triggers, "trigger", nil, "add a last step that runs this `CRONJOB` once, as kubectl create job --from does; all runs each (repeatable)")
 	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "add a last step that restarts this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, as kubectl rollout restart does")
 }
 
@@ -37,6 +39,12 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 		if restarted, err = s.Workload(c.restart, scenario.Rolled...); err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("--restart %w", err))
 		}
+	}
+	triggered, unknown := s.CronJobs("--trigger", c.triggers)
+	if unknown != nil {
+		wrong = errors.Join(wrong, unknown)
+	} else if len(c.triggers) > 0 && s.Federated() {
+		wrong = errors.Join(wrong, errors.New("--trigger: a federation does not run a CronJob at once; give a scenario of one cluster"))
 	}
 	if wrong != nil {
 		return nil, exit.Usage(cmd, "%s", wrong)
@@ -51,7 +59,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 	if c.restart != "" {
 		s = s.Then(advice.Restart(restarted))
 	}
-	return s, nil
+	return s.Triggered(triggered...), nil
 }
 
 // variant returns the variant that the patches make of the scenario.

@@ -28,6 +28,7 @@ func completeFlags(cmd *cobra.Command) {
 		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": namespacesOf,
 		"node":     func(s *scenario.Scenario) []string { return namesOf(s, "", "Node") },
 		"workload": workloadsOf, "quorum": workloadsOf, "restart": workloadsOf,
+		"trigger": cronJobsOf, "with-cronjobs": cronJobsOf,
 		"variant": func(s *scenario.Scenario) (names []string) {
 			for _, v := range s.Variants {
 				names = append(names, v.Name)
@@ -201,6 +202,14 @@ func workloadsOf(s *scenario.Scenario) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
 		return ref.Qualified(), slices.Contains(scenario.Replicated, ref.Kind)
+	})
+}
+
+// cronJobsOf returns the CronJobs as flags take them.
+func cronJobsOf(s *scenario.Scenario) []string {
+	return ofObjects(s, func(obj cluster.Object) (string, bool) {
+		ref := cluster.RefTo(obj)
+		return ref.Qualified(), ref.Kind == "CronJob"
 	})
 }
 

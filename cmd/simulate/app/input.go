@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 	"github.com/faultline/faultline/scenarios"
 )
 
@@ -39,6 +39,7 @@ type input struct {
 	ties          string
 	arrivals      string
 	unknownOwners string
+	storage       string
 	estimate      string
 	seed          uint64
 }
@@ -69,6 +70,11 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 		func(f *scenario.File) { f.Arrivals = i.arrivals })
 	i.choice(cmd, "unknown-owners", "unknownOwners", &i.unknownOwners, []string{"replace", "gone"}, "`WHAT` becomes of pods whose controllers the input lacks: replace (they come back) or gone\n(default replace, or what the scenario says)",
 		func(f *scenario.File) { f.UnknownOwners = i.unknownOwners })
+	var asTemplate bool
+	flags.BoolVar(&asTemplate, "as-template", false, "make new pods as their templates say, without what webhooks added to the running pods of a dump")
+	i.overlays("as-template", "asTemplate", func(f *scenario.File) { f.AsTemplate = asTemplate })
+	i.choice(cmd, "storage", "storage", &i.storage, []string{scenario.StorageAssumed, scenario.StorageNone}, "`WHETHER` StorageClasses that claims name are made up where the input has none: assumed or none\n(default assumed where all nodes are made up, or what the scenario says)",
+		func(f *scenario.File) { f.Storage = i.storage })
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
 	i.overlays("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
 	if i.federated {
@@ -139,7 +145,7 @@ func (i *input) load(cmd *cobra.Command, s streams, bar *output.Progress, args [
 	if loaded.Federated() && !i.federated {
 		return nil, notFederated(cmd.CommandPath(), loaded)
 	}
-	i.changes.patches, i.changes.restart = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0]
+	i.changes.patches, i.changes.restart, i.changes.triggers = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0], i.namespace.of(i.changes.triggers...)
 	if loaded, err = i.changes.apply(cmd, loaded); err != nil {
 		return nil, err
 	}

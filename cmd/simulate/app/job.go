@@ -15,8 +15,8 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/ask/job"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // jobFlags are the flags that make a sweep a Job. The sweep's name, files and options are filled in later.

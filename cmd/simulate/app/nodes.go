@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -19,6 +20,7 @@ import (
 type nodes struct {
 	total, zones, regions int
 	cpu, memory, kindName string
+	resources             []string
 }
 
 // assumedNodes are those of manifests that come without any.
@@ -31,11 +33,12 @@ func (n *nodes) register(cmd *cobra.Command) {
 	flags.IntVar(&n.regions, "regions", 0, "put these nodes into this `NUMBER` of regions (default nodes without a region)")
 	flags.StringVar(&n.cpu, "cpu", assumedNodes.cpu, "give each of these nodes this many `CORES`")
 	flags.StringVar(&n.memory, "memory", assumedNodes.memory, "give each of these nodes this `AMOUNT` of memory")
+	flags.StringArrayVar(&n.resources, "resource", nil, "give each of these nodes a further resource, as `NAME=AMOUNT`, such as nvidia.com/gpu=8 (repeatable)")
 	flags.StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
 }
 
 // nodesFlags are the names of these flags.
-var nodesFlags = []string{"nodes", "zones", "regions", "cpu", "memory", "kind-name"}
+var nodesFlags = []string{"nodes", "zones", "regions", "cpu", "memory", "resource", "kind-name"}
 
 // asked returns those of the flags that are given.
 func (n *nodes) asked(cmd *cobra.Command) []string {
@@ -50,10 +53,19 @@ func (n *nodes) asked(cmd *cobra.Command) []string {
 
 // options describes the nodes, and rejects what cannot be made.
 func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
+	var problems []error
+	resources := map[string]topology.Quantity{}
+	for _, given := range n.resources {
+		name, amount, both := strings.Cut(given, "=")
+		if resources[name] = topology.Quantity(amount); !both {
+			problems = append(problems, fmt.Errorf("--resource %q: give a name and an amount, such as nvidia.com/gpu=8", given))
+			delete(resources, name)
+		}
+	}
 	made := &loader.Nodes{
 		Spec: topology.Spec{
 			Zones:      []topology.Zone{{Count: &n.zones}},
-			NodeGroups: []topology.NodeGroup{{Total: &n.total, CPU: topology.Quantity(n.cpu), Memory: topology.Quantity(n.memory)}},
+			NodeGroups: []topology.NodeGroup{{Total: &n.total, CPU: topology.Quantity(n.cpu), Memory: topology.Quantity(n.memory), Resources: resources}},
 		},
 		KindName: n.kindName,
 		Flags:    n.asked(cmd),
@@ -62,12 +74,14 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 	}
 	flagOf := map[string]string{"nodes.nodeGroups[0].total": "nodes", "nodes.nodeGroups[0].cpu": "cpu", "nodes.nodeGroups[0].memory": "memory",
 		"nodes.zones[0].count": "zones", "nodes.regions[0].count": "regions"}
+	for name := range resources {
+		flagOf[fmt.Sprintf("nodes.nodeGroups[0].resources[%s]", name)] = "resource"
+	}
 	domains := n.zones
 	if cmd.Flags().Changed("regions") {
 		made.Spec.Regions = []topology.Region{{Count: &n.regions}}
 		domains *= n.regions
 	}
-	var problems []error
 	for _, err := range made.Spec.Validate(field.NewPath("nodes")) {
 		problems = append(problems, fmt.Errorf("--%s %v: %s", flagOf[err.Field], err.BadValue, err.Detail))
 	}
@@ -92,8 +106,15 @@ func (n *nodes) again(cmd *cobra.Command) []string {
 	var words []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		for _, name := range nodesFlags {
-			if flag.Name == name {
-				words = append(words, "--"+name, flag.Value.String())
+			if flag.Name != name {
+				continue
+			}
+			values := []string{flag.Value.String()}
+			if several, is := flag.Value.(pflag.SliceValue); is {
+				values = several.GetSlice()
+			}
+			for _, value := range values {
+				words = append(words, "--"+name, value)
 			}
 		}
 	})

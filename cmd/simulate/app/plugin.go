@@ -2,7 +2,7 @@ package app
 
 import (
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // Option adds to the plugins of the scheduler. It has the form of kube-scheduler's own in k8s.io/kubernetes/cmd/kube-scheduler/app, which

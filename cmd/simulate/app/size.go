@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -9,6 +10,8 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -21,6 +24,7 @@ func newSize(s streams) *cobra.Command {
 	var in input
 	var survive survival
 	var step string
+	var cronJobs []string
 	var out output.Flags
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
@@ -49,6 +53,10 @@ those of a dump, are placed again.`,
 			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
 					loaded = loaded.Until(step)
+				}
+				loaded, running, err := withCronJobs(c, loaded, cronJobs)
+				if err != nil {
+					return nil, err
 				}
 				var nodes []*v1.Node
 				for _, obj := range loaded.Cluster {
@@ -79,6 +87,11 @@ those of a dump, are placed again.`,
 						return nil, err
 					}
 				}
+				for _, c := range controller.CronJobs((&cluster.State{}).With(loaded.Objects()...)) {
+					if slices.Contains(running, cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}) {
+						sizing.CronJobs = append(sizing.CronJobs, c)
+					}
+				}
 				return size.New(loaded, nodes, sizing, version), stopped
 			}),
 		}.run(s),
@@ -88,6 +101,7 @@ those of a dump, are placed again.`,
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
+	registerWithCronJobs(cmd, &cronJobs)
 	survive.register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	out.Register(cmd, size.Formats.Names())

@@ -11,7 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 )
 
 // Each of upstream's cases has 500 nodes and pods, and expects something of each step; simulate test scenarios holds them to it.

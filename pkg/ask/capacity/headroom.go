@@ -295,7 +295,7 @@ func (p *prober) request(owner cluster.Ref) amounts {
 	for _, obj := range p.state.Objects() {
 		if cluster.RefTo(obj) == owner {
 			asks = amounts{}
-			asks.add(requests(podOf(obj)), 1)
+			asks.add(requests(p.state.PodOf(obj)), 1)
 		}
 	}
 	return asks

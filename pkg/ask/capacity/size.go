@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -59,6 +60,8 @@ type Sizing struct {
 	Unbound int `json:"unbound,omitempty"`
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
 	Foreign int `json:"foreign,omitempty"`
+	// CronJobs are those of which a run is counted as being under way.
+	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
 	// Aside are the pods that were set aside, since no number of these nodes would place them, or bring them back.
 	Aside []Aside `json:"aside,omitempty"`
 	// Fewer is what goes wrong with one node fewer, for each number that can be lowered.

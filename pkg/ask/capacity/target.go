@@ -20,15 +20,6 @@ import (
 // scalable are the kinds with replicas that a target can name. Unknown owners have them, too.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// podOf returns a pod of the object's template.
-func podOf(obj cluster.Object) *v1.Pod {
-	pod := &v1.Pod{}
-	if spec, _ := cluster.PodSpec(obj); spec != nil {
-		pod.Spec = *spec
-	}
-	return pod
-}
-
 // Workloads returns the workloads of the state that have replicas, in its order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
 // ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
 // are the ones that have replicas.

@@ -51,7 +51,7 @@ func (p *prober) joins() bool {
 func (p *prober) ruled() bool {
 	for _, obj := range p.state.Objects() {
 		if cluster.RefTo(obj) == p.mix[0].Ref {
-			return slices.ContainsFunc(rule.Of(&podOf(obj).Spec), func(r rule.Rule) bool {
+			return slices.ContainsFunc(rule.Of(&p.state.PodOf(obj).Spec), func(r rule.Rule) bool {
 				return r.Hard && slices.Contains([]rule.Kind{rule.AntiAffinity, rule.Affinity, rule.Spread}, r.Kind)
 			})
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/internal/golden"
-	"github.com/faultline/faultline/pkg/scenario/loader"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 

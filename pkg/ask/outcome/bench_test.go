@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 func walkthrough(tb testing.TB) *scenario.Scenario {

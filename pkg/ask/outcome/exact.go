@@ -12,7 +12,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -99,7 +98,7 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 		return nil, err
 	}
 	defer alone.Close()
-	anchor, _, err := admission.Admit(s.Empty(), s.Cluster...)
+	anchor, _, err := s.Admit()
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-var (
-	jobKind     = batchv1.SchemeGroupVersion.WithKind("Job")
-	cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
-)
+var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // job syncs a Job, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go does. Nothing completes in a
@@ -114,27 +111,4 @@ func FinishedJobs(before, now *cluster.State) []string {
 // jobFailure returns the condition that says why the Job has failed, if it has.
 func jobFailure(job *batchv1.Job) *batchv1.JobCondition {
 	return cmp.Or(jobCondition(job.Status.Conditions, batchv1.JobFailed), jobCondition(job.Status.Conditions, batchv1.JobFailureTarget))
-}
-
-// RunCronJob returns the state with one more run of the CronJob, and the Job that is that run. A CronJob runs by itself at no
-// time, since a simulation has no schedule.
-func RunCronJob(s *cluster.State, cronJob *batchv1.CronJob) (*cluster.State, *batchv1.Job, error) {
-	template := cronJob.Spec.JobTemplate.DeepCopy()
-	job := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{
-			// Upstream names a run after its minute since 1970; two runs in one minute need another number.
-			Name:            fmt.Sprintf("%s-%d", cronJob.Name[:min(len(cronJob.Name), 52)], s.Now.Unix()/60+int64(s.Created)),
-			Namespace:       cronJob.Namespace,
-			Labels:          template.Labels,
-			Annotations:     template.Annotations,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cronJob, cronJobKind)},
-		},
-		Spec: template.Spec,
-	}
-	next, _, err := admission.Admit(s, job)
-	if err != nil {
-		return nil, nil, err
-	}
-	i := slices.IndexFunc(next.Jobs, func(j *batchv1.Job) bool { return j.Namespace == job.Namespace && j.Name == job.Name })
-	return next, next.Jobs[i], nil
 }

@@ -79,11 +79,11 @@ type Score struct {
 	Without int `json:"-"`
 }
 
-// Decider returns the score that decided and without which most nodes would have tied. There must be one.
+// Decider returns, of the scores that decided, the one without which most nodes would have tied; none if no score decided.
 func (d *Decision) Decider() Score {
-	most := Score{Without: -1}
+	var most Score
 	for _, score := range d.Scores {
-		if slices.Contains(d.Deciders, score.Plugin) && score.Without > most.Without {
+		if slices.Contains(d.Deciders, score.Plugin) && (most.Plugin == "" || score.Without > most.Without) {
 			most = score
 		}
 	}

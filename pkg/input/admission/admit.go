@@ -51,6 +51,7 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 	with := *s.With(a.accepted()...)
 	with.Created = a.created
 	with.Refused = append(slices.Clip(s.Refused), a.refused...)
+	a.observe(&with)
 	return &with, a.notes, nil
 }
 

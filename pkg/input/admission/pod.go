@@ -31,6 +31,8 @@ type Pods struct {
 	byDefault *schedulingv1.PriorityClass
 	// runtimeClass is nil until a pod needs it.
 	runtimeClass *runtimeclass.RuntimeClass
+	// owner finds the workload whose mutations a pod gets; nil until it is needed.
+	owner func(*v1.Pod) cluster.Ref
 }
 
 // NewPods returns a Pods with the PriorityClasses, RuntimeClasses and LimitRanges of the state.
@@ -52,6 +54,7 @@ func NewPods(s *cluster.State) *Pods {
 // copies everything else before it changes it.
 func (p *Pods) Admit(pod *v1.Pod) error {
 	legacyscheme.Scheme.Default(pod)
+	p.mutate(pod)
 	if err := p.priority(&pod.Spec); err != nil {
 		return fmt.Errorf("pods %q is forbidden: %w", nameOf(pod), err)
 	}
@@ -65,6 +68,17 @@ func (p *Pods) Admit(pod *v1.Pod) error {
 	}
 	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
 	return nil
+}
+
+// mutate makes the changes that webhooks make. They come before the plugins, because an API server calls its plugins again after webhooks.
+func (p *Pods) mutate(pod *v1.Pod) {
+	if p.state.Mutations == nil {
+		return
+	}
+	if p.owner == nil {
+		p.owner = p.state.Owners()
+	}
+	p.state.Mutations.Of(p.owner(pod)).Apply(pod)
 }
 
 // defaultPodLevelResources sets the pod-level resource requests, as PrepareForCreate does in

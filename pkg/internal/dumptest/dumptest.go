@@ -37,6 +37,7 @@ const (
 	OtherBound    = "train-running"         // the same, with one
 	MissingClaim  = "data-ledger-1"         // in namespace data, of a pod that runs
 	Unschedulable = "giant"                 // a Deployment in namespace shop whose pods fit nowhere
+	Sidecar       = "istio-proxy"           // a container of running pods of Deployments in namespace shop that their templates lack
 	NewPodField   = "spec.futurePolicy"     // of the pods of some Deployments
 	NewNodeField  = "status.futureCapacity" // of one node
 )

@@ -129,7 +129,7 @@ func (c *dump) deployments() {
 		case 4:
 			spec.PriorityClassName = "high"
 		}
-		c.deployment("shop", name, replicas, spec, i%5 == 3, i%6 == 0)
+		c.deployment("shop", name, replicas, spec, i%5 == 3, i%6 == 0, admitted[i%8])
 		if replicas > 2 {
 			c.budget("shop", name)
 		}
@@ -140,12 +140,31 @@ func (c *dump) deployments() {
 		c.service("shop", name, kind, "")
 	}
 	giant := template("64", "1Gi")
-	c.deployment("shop", Unschedulable, 2, giant, false, false)
+	c.deployment("shop", Unschedulable, 2, giant, false, false, nil)
 	c.add("autoscaling/v2", "HorizontalPodAutoscaler", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: c.meta("shop", "svc-03", nil), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "svc-03"}, MinReplicas: ptr.To[int32](2), MaxReplicas: 9}})
 }
 
-func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec, apart, newer bool) {
+// admitted is what webhooks do to the pods of some Deployments, by the remainder of their numbers: a mesh injects a sidecar, and the Vertical
+// Pod Autoscaler sets requests.
+var admitted = map[int]func(*v1.PodSpec){
+	5: func(spec *v1.PodSpec) {
+		sidecar := template("100m", "128Mi").Containers[0]
+		sidecar.Name, sidecar.Image, sidecar.Ports = Sidecar, "registry.example.com/proxy:1.26", nil
+		spec.Containers = append(spec.Containers, sidecar)
+		spec.Volumes = append(spec.Volumes, v1.Volume{Name: "proxy-data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+	},
+	6: func(spec *v1.PodSpec) {
+		resources := &spec.Containers[0].Resources
+		resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("375m"), v1.ResourceMemory: resource.MustParse("300Mi")}
+		if resources.Limits != nil {
+			resources.Limits = resources.Requests
+		}
+	},
+}
+
+// deployment runs pods of the spec, after the webhooks have changed it.
+func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec, apart, newer bool, webhooks func(*v1.PodSpec)) {
 	app := map[string]string{"app": name}
 	hash := fmt.Sprintf("%x", 0x5d4f8c7b+len(c.items))
 	hashed := map[string]string{"app": name, "pod-template-hash": hash}
@@ -171,13 +190,17 @@ func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec,
 	c.add("apps/v1", "ReplicaSet", rs)
 	c.oldReplicaSet(d, spec)
 	avoid := map[string]bool{}
+	created := *spec.DeepCopy()
+	if webhooks != nil {
+		webhooks(&created)
+	}
 	for range replicas {
 		node := ""
 		if name != Unschedulable {
-			node = c.somewhere(spec, avoid)
+			node = c.somewhere(created, avoid)
 			avoid[node] = apart
 		}
-		running := *spec.DeepCopy()
+		running := *created.DeepCopy()
 		if running.PriorityClassName != "" {
 			running.Priority = ptr.To[int32](1000)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/scenario/loader"
 )
 
 // storedBlast is what the failures in three steps of the walkthrough take: one in which a pod waits, one whose rule is hard, and one

@@ -17,6 +17,8 @@ type Report struct {
 	Nodes int `json:"nodes"`
 	// Mode is how nodes fail, where failures are to be survived.
 	Mode string `json:"mode,omitempty"`
+	// CronJobs are those of which a run is counted as being under way.
+	CronJobs []capacity.CronJob `json:"cronJobs,omitempty"`
 	// Safety is whether everything comes back as the cluster is, for each level of which a domain may fail.
 	Safety []capacity.Safety `json:"safety,omitempty"`
 	// Mixes are the workloads, each by itself, or the mixes that were asked for.

@@ -21,11 +21,22 @@ type writer struct {
 	report *Report
 }
 
+// CronJobLine says whether there is room for the CronJob at its hour.
+func CronJobLine(c capacity.CronJob) doc.Cell {
+	if c.Running < c.Pods {
+		return doc.Red.Cellf("%s: only %d of them have a node, with what else runs.", c.Runs(), c.Running)
+	}
+	return doc.Green.Cellf("%s, which %s a node and %s counted below.", c.Runs(), words.Pick(c.Pods, "has", "have"), words.Pick(c.Pods, "is", "are"))
+}
+
 // maxSentences is for how many workloads the answer is a sentence, rather than a row of a table.
 const maxSentences = 3
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := &writer{Doc: doc.New(r.Head, opts), report: r}
+	for _, c := range r.CronJobs {
+		t.Lines(CronJobLine(c))
+	}
 	few := len(r.Mixes) <= maxSentences
 	sorted := r.tightest()
 	if few {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -25,6 +27,9 @@ func (t *writer) conclusion() {
 		}
 		for _, trouble := range steps[0].karmada() {
 			line += "; " + trouble
+		}
+		if waiting := steps[0].waitingCronJobs(); len(steps[0].Pods) == 0 && len(waiting) > 0 {
+			line = "Nothing runs now: " + words.Few(report.Each(waiting, controller.CronJob.Runs))
 		}
 		t.Line(doc.Bold.Cell(line))
 		t.verdict()

@@ -56,6 +56,8 @@ type Step struct {
 	Workloads []Workload `json:"workloads,omitempty"`
 	// Pods are all pods after the step, workload by workload, in order of arrival.
 	Pods []Pod `json:"pods,omitempty"`
+	// CronJobs are the CronJobs with the times at which they run, in order of arrival.
+	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
 	// PodGroups are the pod groups with what the scheduler says of them, in order of arrival.
 	PodGroups []PodGroup `json:"podGroups,omitempty"`
 	// Quotas are the ResourceQuotas with what is used of them, in order of arrival.

@@ -54,6 +54,7 @@ func (t *writer) step(i int) {
 	t.notCreated(s)
 	listed := lists(s.Step, t.All)
 	t.why(s, listed)
+	t.cronJobs(i)
 	t.Sentences("Notes:", s.Notes)
 	t.expectations(s)
 	t.Space()
@@ -64,6 +65,7 @@ func (t *writer) step(i int) {
 
 	workloads := rows(s.Workloads)
 	switch {
+	case len(s.Pods) == 0 && len(s.CronJobs) > 0: // which were spoken of
 	case len(s.Pods) == 0:
 		t.Linef(doc.Plain, "No pods.")
 	case listed:

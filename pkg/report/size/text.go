@@ -18,6 +18,9 @@ import (
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Lines(r.verdict()...)
+	for _, c := range r.CronJobs {
+		d.Linef(doc.Plain, "Counted as running: %s.", c.Runs())
+	}
 	if opts.Quiet {
 		return &d
 	}

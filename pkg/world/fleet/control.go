@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/utils/ptr"
 
@@ -175,49 +178,103 @@ func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 }
 
 // template returns the one that the target names.
-func template(c *cluster.Control, target scenario.Target) (*cluster.ResourceTemplate, error) {
-	wanted, err := target.Ref()
+func template(c *cluster.Control, path *field.Path, target scenario.Target, kinds ...string) (*cluster.ResourceTemplate, error) {
+	wanted, err := target.Of(kinds...)
 	if err != nil {
-		return nil, err
+		return nil, &world.Problem{Field: path, Err: err}
 	}
 	for _, t := range c.Templates {
 		if wanted == (cluster.Ref{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("%s is not there at this step", target.Argument())
+	return nil, &world.Problem{Field: path, Err: &world.Missing{Ref: wanted, Argument: target.Argument()}}
 }
 
-// changeTemplate changes a copy of a template in the control plane.
-func changeTemplate(fed *cluster.Federation, edit *world.Edit) (*cluster.Federation, string, error) {
-	t, err := template(fed.Control, edit.Target)
-	if err != nil {
-		return nil, "", err
+// Stored is what Karmada's API server has, with the nodes of the members and with their namespaces and priority classes, which templates may
+// name.
+func Stored(state *cluster.State) *cluster.State {
+	stored := *state.Federation.Control.Stored
+	stored.Nodes = state.Nodes
+	known := map[cluster.Ref]bool{}
+	for _, obj := range stored.Objects() {
+		known[cluster.RefTo(obj)] = true
 	}
-	obj, err := edit.Do(t.Objects[0])
-	if err != nil {
-		return nil, "", err
+	var more []cluster.Object
+	for _, obj := range state.Objects() {
+		if kind := cluster.KindOf(obj); (kind == "Namespace" || kind == "PriorityClass") && !known[cluster.RefTo(obj)] {
+			more = append(more, obj)
+		}
 	}
-	return fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Action, nil
+	return stored.With(more...)
 }
 
-// patchCluster changes a cluster as kubectl patch does.
-func patchCluster(fed *cluster.Federation, name string, patch *scenario.Patch) (*cluster.Federation, error) {
-	was := fed.Control.Cluster(name)
-	if was == nil {
-		return nil, fmt.Errorf("cluster/%s is not there at this step", name)
-	}
-	is, err := patch.ApplyToCluster(was)
+// stored returns the federation whose API server of Karmada has taken the objects, if it does.
+func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, objects ...cluster.Object) (*cluster.Federation, error) {
+	before := Stored(state)
+	next, _, err := admission.Admit(before, objects...)
 	if err != nil {
-		return nil, err
+		next, err = before.With(objects...), &world.Problem{Field: path, Err: err}
 	}
-	return fed.Under(changed(fed.Control, was, is)), nil
+	control := *fed.Control
+	control.Stored = next
+	return fed.Under(&control), err
+}
+
+// apply gives Karmada what is applied. What operators make of custom resources the members must be able to take.
+func apply(state *cluster.State, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
+	path := field.NewPath("apply")
+	var problems []error
+	objects := slices.DeleteFunc(slices.Clone(step.Objects), func(obj cluster.Object) bool {
+		_, is := obj.(*v1.Node)
+		if is {
+			err := fmt.Errorf("%s is not what Karmada propagates; give it under clusters, or let its cluster join", cluster.RefTo(obj).Describe())
+			problems = append(problems, &world.Problem{Field: path, Err: err})
+		}
+		return is
+	})
+	next, err := stored(state, state.Federation.Under(applied(state.Federation.Control, step.Karmada, objects)), path, objects...)
+	problems = append(problems, err)
+	for i := range step.Karmada.Resources {
+		if _, _, err := admission.Admit(next.Control.Stored, step.Karmada.Resources[i].Objects...); err != nil {
+			problems = append(problems, &world.Problem{Field: path, Err: err})
+		}
+	}
+	return next, world.Applied(step), errors.Join(problems...)
+}
+
+// change changes a template in the control plane or, by a patch, a cluster.
+func change(state *cluster.State, edit *world.Edit, patch *scenario.Patch) (*cluster.Federation, string, error) {
+	fed := state.Federation
+	if kind, name, karmada := scenario.ParseKarmada(edit.Target.Target); karmada && kind == federation.KindCluster {
+		was := fed.Control.Cluster(name)
+		if was == nil {
+			return fed, "", &world.Problem{Field: edit.TargetField(), Err: world.NoCluster(fed, name)}
+		}
+		is, err := patch.ApplyToCluster(was)
+		if err != nil {
+			return fed, "", &world.Problem{Field: edit.Field, Err: err}
+		}
+		return fed.Under(changed(fed.Control, was, is)), edit.Action, nil
+	}
+	t, err := template(fed.Control, edit.TargetField(), edit.Target, edit.Kinds...)
+	if err != nil {
+		return fed, "", err
+	}
+	obj, err := edit.Edited(t.Objects[0])
+	if err != nil {
+		return fed, "", err
+	}
+	next, err := stored(state, fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Field, obj)
+	return next, edit.Action, err
 }
 
 // deleteTemplates removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
 // a policy had claimed stays where it is.
-func deleteTemplates(fed *cluster.Federation, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
+func deleteTemplates(ctx context.Context, fed *cluster.Federation, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
 	next := *fed.Control
+	next.Stored = admission.Delete(next.Stored, step.Objects...)
+	var problems []error
 	var deleted []string
 	if len(step.Delete.Files) > 0 {
 		deleted = append(deleted, "-f "+strings.Join(step.Delete.Files, " -f "))
@@ -239,32 +296,40 @@ func deleteTemplates(fed *cluster.Federation, step *scenario.LoadedStep) (*clust
 	for _, o := range step.Karmada.Overrides {
 		next.Overrides = slices.DeleteFunc(slices.Clone(next.Overrides), func(q *federation.Override) bool { return q.String() == o.String() })
 	}
-	for _, name := range step.Delete.Targets {
+	for i := 0; i < len(step.Delete.Targets) && ctx.Err() == nil; i++ {
+		name, path := step.Delete.Targets[i], field.NewPath("delete", "targets").Index(i)
 		deleted = append(deleted, name)
-		if cl, is := strings.CutPrefix(name, "cluster/"); is {
-			if fed = left(fed, &next, cl); fed == nil {
-				return nil, "", fmt.Errorf("%s is not there at this step", name)
+		if kind, cl, karmada := scenario.ParseKarmada(name); karmada && kind == federation.KindCluster {
+			without, err := left(fed, &next, cl)
+			if err != nil {
+				problems = append(problems, &world.Problem{Field: path, Err: err})
+				continue
 			}
+			fed = without
 			continue
 		}
 		if _, _, err := scenario.ParseTarget(name); err != nil {
 			continue // a policy or a custom resource, which is among the step's
 		}
-		t, err := template(&next, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
+		t, err := template(&next, path, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
 		if err != nil {
-			return nil, "", err
+			problems = append(problems, err)
+			continue
 		}
 		drop(t.Key())
+		next.Stored = admission.Delete(next.Stored, t.Objects...)
 	}
-	return fed.Under(bound(&next)), "delete " + strings.Join(deleted, " "), nil
+	return fed.Under(bound(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
 }
 
-// left returns the federation without the cluster, which the control plane loses, too; nil if there is none of that name. The bindings that had
-// it are scheduled again.
-func left(fed *cluster.Federation, c *cluster.Control, name string) *cluster.Federation {
+// left returns the federation without the cluster, which the control plane loses, too. The bindings that had it are scheduled again.
+func left(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
 	cl := c.Cluster(name)
-	if cl == nil {
-		return nil
+	switch {
+	case cl == nil:
+		return nil, world.NoCluster(fed, name)
+	case len(fed.Members) == 1:
+		return nil, fmt.Errorf("cluster %q is the last one by then, and a federation needs one; let another join before, or leave this out", name)
 	}
 	*c = *requeued(c, cl)
 	c.Clusters = slices.DeleteFunc(slices.Clone(c.Clusters), func(other *federation.Cluster) bool { return other == cl })
@@ -274,5 +339,5 @@ func left(fed *cluster.Federation, c *cluster.Control, name string) *cluster.Fed
 	}
 	next := *fed
 	next.Members = slices.DeleteFunc(slices.Clone(fed.Members), func(m cluster.Member) bool { return m.Name == name })
-	return &next
+	return &next, nil
 }

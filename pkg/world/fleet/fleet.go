@@ -5,21 +5,18 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
-	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -35,7 +32,8 @@ type Fleet struct {
 
 var _ world.World = (*Fleet)(nil)
 
-// New returns the world of a federation, in which each member has a scheduler with the configuration.
+// New returns the world of a federation, in which each member has a scheduler with the configuration. Without a configuration nothing acts in
+// it; see world.NewCluster.
 func New(config *sched.Config, ties sched.Ties) *Fleet {
 	return &Fleet{config: config, ties: ties, members: map[string]*world.Cluster{}}
 }
@@ -130,16 +128,14 @@ func (f *Fleet) Resume(mark world.Mark) error {
 
 // Start returns the federation of the scenario's members.
 func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
-	fed := &cluster.Federation{Control: &cluster.Control{Options: optionsOf(&s.Federation)}}
+	fed := &cluster.Federation{Control: &cluster.Control{Options: optionsOf(&s.Federation), Stored: &cluster.State{Now: cluster.Epoch}}}
 	var notes []string
+	var problems []error
 	for i := range s.Members {
-		next, noted, err := join(fed, &s.Members[i], s.TerminationSeconds)
-		if err != nil {
-			return nil, nil, err
-		}
-		fed, notes = next, append(notes, noted...)
+		next, noted, err := f.join(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
+		fed, notes, problems = next, append(notes, noted...), append(problems, err)
 	}
-	return inTime(fed).Join(), notes, nil
+	return inTime(fed).Join(), notes, errors.Join(problems...)
 }
 
 // Renew returns the state without what the members refused to users. Their Pending pods are tried again.
@@ -172,22 +168,6 @@ func optionsOf(f *scenario.Federation) federation.Options {
 	return o
 }
 
-// join adds a member, whose pods take that long to end.
-func join(fed *cluster.Federation, m *scenario.Member, terminationSeconds int64) (*cluster.Federation, []string, error) {
-	alone := scenario.Scenario{Cluster: m.Objects, TerminationSeconds: terminationSeconds}
-	state, notes, err := admission.Admit(alone.Empty(), m.Objects...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("cluster %s: %w", m.Name, err)
-	}
-	for i, note := range notes {
-		notes[i] = fmt.Sprintf("Cluster %s: %s", m.Name, note)
-	}
-	control := *fed.Control
-	control.Clusters = append(slices.Clip(control.Clusters), m.Cluster)
-	next := fed.Under(&control).With(cluster.Member{Name: m.Name, State: state})
-	return next.Under(requeued(next.Control, m.Cluster)), notes, nil
-}
-
 // inTime sets all members' clocks to the latest.
 func inTime(fed *cluster.Federation) *cluster.Federation {
 	var now = fed.Members[0].State.Now
@@ -203,160 +183,6 @@ func inTime(fed *cluster.Federation) *cluster.Federation {
 			m.Settled = settled
 			fed = fed.With(m)
 		}
-	}
-	return fed
-}
-
-// Do carries out a step of a federation.
-func (f *Fleet) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
-	fed, action, err := f.do(ctx, state, step, to)
-	if err != nil {
-		return nil, "", err
-	}
-	if fed.Control != state.Federation.Control {
-		to.Notes = append(to.Notes, unqueued(fed.Control)...)
-	}
-	return fed.Join(), action, nil
-}
-
-func (f *Fleet) do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
-	fed := state.Federation
-	if edit := world.EditOf(step, state.Now); edit != nil {
-		if name, is := strings.CutPrefix(edit.Target.Target, "cluster/"); is {
-			next, err := patchCluster(fed, name, step.Patch)
-			return next, edit.Action, err
-		}
-		return changeTemplate(fed, edit)
-	}
-	switch {
-	case step.Join != nil:
-		next, notes, err := join(fed, step.Karmada.Joined, fed.Members[0].State.TerminationSeconds)
-		if err != nil {
-			return nil, "", err
-		}
-		to.Notes = append(to.Notes, notes...)
-		return inTime(next), "join " + step.Karmada.Joined.Name, nil
-	case step.Apply != nil:
-		return fed.Under(applied(fed.Control, step.Karmada, step.Objects)), world.Applied(step), nil
-	case step.Delete != nil:
-		return deleteTemplates(fed, step)
-	case step.Cordon != nil:
-		return f.onMembers(ctx, state, step.Cordon.Nodes, step, to)
-	case step.Uncordon != nil:
-		return f.onMembers(ctx, state, step.Uncordon.Nodes, step, to)
-	case step.Fail != nil:
-		next, action, err := world.FailStep(f, state, step.Fail)
-		if err != nil {
-			return nil, "", err
-		}
-		return next.Federation, action, nil
-	case step.Restore != nil:
-		next, action, err := f.onMembers(ctx, f.withLost(state), step.Restore.Nodes, step, to)
-		if err != nil {
-			return nil, "", err
-		}
-		return lost(next, fed), action, nil
-	}
-	return fed, "", nil
-}
-
-// onMembers carries out a step on nodes in each member that has some of them.
-func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, nodes scenario.Nodes, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
-	names, err := world.SelectNodes(state, nodes)
-	if err != nil {
-		return nil, "", err
-	}
-	in := byMember(names)
-	fed, verb := state.Federation, ""
-	for _, m := range state.Federation.Members {
-		if len(in[m.Name]) == 0 {
-			continue
-		}
-		member, err := f.acting(&m)
-		if err != nil {
-			return nil, "", err
-		}
-		var did world.Record
-		next, action, err := member.Do(ctx, m.State, on(in[m.Name], step), &did)
-		if err != nil {
-			return nil, "", fmt.Errorf("cluster %s: %w", m.Name, err)
-		}
-		verb, _, _ = strings.Cut(action, " ")
-		take(to, &m, &did)
-		fed = fed.With(m.In(next))
-	}
-	return fed, verb + " " + world.List(names), nil
-}
-
-// on returns the step as one on the nodes of a member.
-func on(nodes []string, step *scenario.LoadedStep) *scenario.LoadedStep {
-	these := func(of *scenario.NodesInTurn) *scenario.NodesInTurn {
-		if of == nil {
-			return nil
-		}
-		return &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: nodes}, Together: of.Together}
-	}
-	return &scenario.LoadedStep{Step: scenario.Step{Cordon: these(step.Cordon), Uncordon: these(step.Uncordon), Restore: these(step.Restore)}}
-}
-
-// byMember are the nodes of each member, by their names there.
-func byMember(names []string) map[string][]string {
-	in := map[string][]string{}
-	for _, joined := range names {
-		member, name := cluster.Apart(joined)
-		in[member] = append(in[member], name)
-	}
-	return in
-}
-
-// withLost shows the nodes, too, whose objects failures have deleted.
-func (f *Fleet) withLost(state *cluster.State) *cluster.State {
-	next := *state
-	for _, name := range slices.Sorted(maps.Keys(f.members)) {
-		for _, lost := range f.members[name].Lost() {
-			next.Nodes = append(slices.Clip(next.Nodes), state.Federation.Node(name, lost))
-		}
-	}
-	return &next
-}
-
-// Fail makes nodes of members fail. A member of which no node is left is lost: its control plane is, too.
-func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
-	in := byMember(names)
-	fed := state.Federation
-	for _, m := range fed.Members {
-		if len(in[m.Name]) == 0 {
-			continue
-		}
-		member, err := f.member(m.Name)
-		if err != nil {
-			return nil, err
-		}
-		failed, err := member.Fail(m.State, mode, in[m.Name]...)
-		if err != nil {
-			return nil, err
-		}
-		fed = fed.With(m.In(failed))
-	}
-	return lost(fed, state.Federation).Join(), nil
-}
-
-// lost marks the members that have changed and of which no node answers, and taints their clusters as Karmada does; and the reverse.
-// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
-func lost(fed, before *cluster.Federation) *cluster.Federation {
-	for _, m := range fed.Members {
-		down := !slices.ContainsFunc(m.State.Nodes, cluster.Answers)
-		if down == m.Lost || m.State == before.Member(m.Name).State {
-			continue
-		}
-		m.Lost = down
-		was := fed.Control.Cluster(m.Name)
-		now := *was
-		now.Spec.Taints = slices.DeleteFunc(slices.Clone(was.Spec.Taints), func(t v1.Taint) bool { return t.Key == federation.TaintNotReady })
-		if down {
-			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoSchedule})
-		}
-		fed = fed.With(m).Under(changed(fed.Control, was, &now))
 	}
 	return fed
 }

@@ -173,6 +173,7 @@ func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 		"Scheduling is blocked due to non-empty scheduling gates", "Gates: example.com/quota, b",
 	}
 	b.Has(".part-pending", pending...)
+	b.Click("#map .tray button.more")
 	b.Has("#map .tray", pending...)
 	for _, part := range []string{".part-pending", "#map"} {
 		if text := browsertest.Evaluate[string](b, fmt.Sprintf("document.querySelector(%q).innerText", part)); strings.Contains(text, "gave no message") {

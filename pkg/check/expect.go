@@ -1,0 +1,103 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// expect reports what is expected of labels, nodes and workloads that are not there. The nodes are all that there can be.
+func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Node) {
+	for i := range expect.Domains {
+		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)
+	}
+	for i := range expect.Nodes {
+		path, on := path.Child("nodes").Index(i), &expect.Nodes[i]
+		w.selectPods(path.Child("selector"), on.Selector)
+		if on.OnlyOn != nil {
+			w.selectNodes(path.Child("onlyOn"), *on.OnlyOn, nodes)
+		}
+		if on.NotOn != nil {
+			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
+		}
+	}
+	for i := range expect.Bindings {
+		w.binding(path.Child("bindings").Index(i), &expect.Bindings[i])
+	}
+	for i := range expect.Failures {
+		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
+	}
+}
+
+// selectNodes reports what selects no node.
+func (w *walk) selectNodes(path *field.Path, on scenario.Nodes, nodes []*v1.Node) {
+	among := *w.state
+	among.Nodes = nodes
+	_, err := world.SelectNodes(&among, path, on)
+	w.report(nil, err)
+}
+
+func (w *walk) domains(path *field.Path, domains *scenario.Domains, nodes []*v1.Node) {
+	w.selectPods(path.Child("selector"), domains.Selector)
+	sets := scenario.NodeLabels(nodes)
+	has := func(value string) bool {
+		return slices.ContainsFunc(sets, func(set labels.Set) bool {
+			return set.Has(domains.TopologyKey) && (value == "" || set.Get(domains.TopologyKey) == value)
+		})
+	}
+	if domains.TopologyKey == "" {
+		return // reported already
+	}
+	if !has("") {
+		w.Add(path.Child("topologyKey"), "%s", scenario.LabelHint(domains.TopologyKey, "node", sets))
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(domains.Exactly)) {
+		if !has(name) {
+			w.Add(path.Child("exactly"), "no node is in the domain %q; %s", name, scenario.LabelHint(domains.TopologyKey, "node", sets))
+		}
+	}
+	if all, _ := topology.Domains(nodes, domains.TopologyKey); domains.Used != nil && *domains.Used > len(all) {
+		w.Add(path.Child("used"), "%d domains cannot have a pod: there are only %d", *domains.Used, len(all))
+	}
+}
+
+// binding reports clusters that never are there.
+func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
+	var names []string
+	for _, m := range w.scenario.AllMembers() {
+		names = append(names, m.Name)
+	}
+	if len(names) == 0 {
+		w.Add(path, "is for a federation; leave it out, or give clusters in place of cluster")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Clusters)) {
+		if !slices.Contains(names, name) {
+			w.Add(path.Child("clusters").Key(name), "is no cluster of the federation; %s", scenario.Choices(name, names))
+		}
+	}
+}
+
+func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes []*v1.Node) {
+	if f.Workload != "" {
+		w.workload(path.Child("workload"), f.Workload, scenario.Replicated...)
+	}
+	if f.Level == "" {
+		return // reported already
+	}
+	all, _ := topology.Domains(nodes, topology.Key(f.Level))
+	switch {
+	case len(all) == 0:
+		w.Add(path.Child("level"), "%s", scenario.LabelHint(f.Level, "node", scenario.NodeLabels(nodes)))
+	case f.Simultaneous != nil && *f.Simultaneous > len(all):
+		w.Add(path.Child("simultaneous"), "%d domains cannot fail together: there are only %d", *f.Simultaneous, len(all))
+	}
+}

@@ -1,0 +1,102 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// names is everything that the scenario holds at some time, by name.
+type names struct {
+	objects map[cluster.Ref]bool
+	applied map[cluster.Ref]bool // of them what the workloads and the steps bring
+	pods    []labels.Set         // the labels of pods and of templates of pods
+}
+
+func newNames(s *scenario.Scenario) *names {
+	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}}
+	for _, obj := range s.Objects() {
+		n.add(obj)
+	}
+	for _, obj := range s.Workloads {
+		n.applied[cluster.RefTo(obj)] = true
+	}
+	for i := range s.Steps {
+		for _, obj := range s.Steps[i].Objects {
+			n.applied[cluster.RefTo(obj)] = true
+		}
+	}
+	return n
+}
+
+// addPods adds the labels of the pods of the target.
+func (n *names) addPods(state *cluster.State, target scenario.Target) {
+	wanted, err := target.Ref()
+	if err != nil {
+		return // which is reported already
+	}
+	for _, obj := range state.Objects() {
+		if cluster.RefTo(obj) == wanted {
+			n.add(obj)
+		}
+	}
+}
+
+func (n *names) add(obj cluster.Object) {
+	n.objects[cluster.RefTo(obj)] = true
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
+		n.pods = append(n.pods, cluster.PodLabels(obj))
+	}
+}
+
+// mayBeMade reports whether a controller of the scenario may make an object of that name. Such names are on the report and are
+// the same in every run, so that a later step can use them.
+func (n *names) mayBeMade(wanted cluster.Ref) bool {
+	for owner := range n.objects {
+		if wanted.Kind != "PersistentVolume" && owner.Namespace != wanted.Namespace {
+			continue
+		}
+		made := false
+		switch wanted.Kind {
+		case "Pod":
+			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob"}, owner.Kind)
+		case "ReplicaSet":
+			made = owner.Kind == "Deployment"
+		case "Job":
+			made = owner.Kind == "CronJob"
+		case "PersistentVolumeClaim":
+			if owner.Kind == "StatefulSet" && strings.Contains(wanted.Name, "-"+owner.Name+"-") {
+				return true
+			}
+		case "PersistentVolume":
+			if strings.HasPrefix(wanted.Name, "pvc-") {
+				return true
+			}
+		}
+		if made && strings.HasPrefix(wanted.Name, owner.Name+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// comesBack reports whether a StatefulSet of the scenario makes a pod of that name again once it is gone.
+func (n *names) comesBack(wanted cluster.Ref) bool {
+	for owner := range n.objects {
+		if wanted.Kind == "Pod" && owner.Kind == "StatefulSet" && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// fromControllers reports whether controllers give pods the label.
+func fromControllers(key string) bool {
+	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
+		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
+}

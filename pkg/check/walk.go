@@ -1,0 +1,265 @@
+// Package check does the steps of a scenario in a world in which nothing acts, to find what would stop it on its way.
+package check
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+	"github.com/faultline/faultline/pkg/world/fleet"
+)
+
+// walk does a scenario step by step where nothing acts, and reports all that cannot be done. It knows what the files bring, and of what
+// controllers make of it only the names.
+type walk struct {
+	*scenario.Problems
+	ctx      context.Context // ends the walk
+	scenario *scenario.Scenario
+	world    world.World // in which nothing acts
+	state    *cluster.State
+	known    *names
+
+	tooMany bool // pods that controllers would make
+	partial bool // some objects could not be read, so that only nodes are known
+}
+
+// newWalk begins a walk before the first step.
+func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, partial bool) *walk {
+	w := &walk{Problems: p, ctx: ctx, scenario: s, known: newNames(s), partial: partial}
+	if s.Federated() {
+		w.world = fleet.New(nil, sched.Ties{})
+	} else {
+		w.world, _ = world.NewCluster(nil, sched.Ties{}) // without a scheduler nothing can be wrong with it
+	}
+	var err error
+	w.state, _, err = w.world.Start(s)
+	w.report(nil, err)
+	return w
+}
+
+// Nodes adds the names and labels of nodes that no node has to the problems, for a scenario of which other objects could not be read: about
+// those it would report what is not wrong. Without any nodes it adds nothing.
+func Nodes(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
+	if w := newWalk(ctx, p, s, true); len(w.state.Nodes) > 0 {
+		w.steps()
+	}
+}
+
+// Check adds what would stop the scenario to the problems; not all of it if the context ends.
+func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
+	w := newWalk(ctx, p, s, false)
+	for i := range s.Members {
+		w.hasNodes(field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i])
+	}
+	if len(w.state.Nodes) == 0 {
+		w.noNodes()
+		return
+	}
+	for _, node := range s.Nodes() {
+		if _, _, err := topology.Price(node); err != nil {
+			w.Add(nil, "%s", err)
+		}
+	}
+	if len(w.known.pods) == 0 {
+		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
+	}
+	if !s.Dump {
+		for _, obj := range s.Objects() {
+			w.schedulerName(obj)
+		}
+	}
+	w.steps()
+}
+
+// steps goes through the steps, and what is asked about the scenario as a whole.
+func (w *walk) steps() {
+	s := w.scenario
+	w.workloads()
+	w.limit(nil)
+	for i := 0; i < len(s.Steps) && !w.ended(); i++ {
+		w.step(s.StepPath(i), &s.Steps[i])
+		w.limit(s.StepPath(i))
+	}
+	w.failures(&s.Failures)
+	if s.Expect != nil {
+		w.expect(field.NewPath("expect"), s.Expect, s.Nodes())
+	}
+}
+
+// ended reports whether nobody waits for what is found any more.
+func (w *walk) ended() bool { return w.ctx.Err() != nil }
+
+// noNodes reports that the scenario has no nodes, and how to give some.
+func (w *walk) noNodes() {
+	where, besides := "the cluster has no nodes", " or synthetic nodes"
+	if w.scenario.File == scenario.CommandLine {
+		where, besides = "there are no nodes", " (--cluster or -f)"
+	}
+	if w.scenario.Dump { // by a command that has no flags for them
+		besides = ""
+	}
+	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
+}
+
+// workloads applies what is there before the first step.
+func (w *walk) workloads() {
+	s := w.scenario
+	if !s.Begins() {
+		return
+	}
+	first := scenario.LoadedStep{Step: scenario.Step{Apply: &scenario.Source{}}, Objects: s.Workloads, Karmada: s.Karmada}
+	var err error
+	w.state, _, err = w.world.Do(w.ctx, w.state, &first, &world.Record{})
+	for _, problem := range world.Problems(err) {
+		problem.Field = field.NewPath("workloads")
+	}
+	w.report(nil, err)
+}
+
+// step does a step, as far as it can be done.
+func (w *walk) step(path *field.Path, step *scenario.LoadedStep) {
+	if step.Fresh && !w.scenario.Federated() {
+		w.state = w.scenario.Fresh(w.state)
+	}
+	if step.Delete != nil && step.Delete.Pods != nil {
+		w.selectPods(path.Child("delete", "pods", "selector"), step.Delete.Pods.Selector)
+	}
+	var err error
+	w.state, _, err = w.world.Do(w.ctx, w.state, step, &world.Record{})
+	w.report(path, err)
+	if step.Patch != nil { // its pods may have other labels
+		w.known.addPods(w.stored(), step.Patch.Target)
+	}
+	if joined := step.Karmada.Joined; joined != nil {
+		w.hasNodes(path.Child("join", "cluster"), joined)
+	}
+	if step.Expect != nil {
+		w.expect(path.Child("expect"), step.Expect, w.world.Nodes(w.state))
+	}
+}
+
+// stored is what users have applied: to the cluster or, in a federation, to Karmada.
+func (w *walk) stored() *cluster.State {
+	if w.scenario.Federated() {
+		return fleet.Stored(w.state)
+	}
+	return w.state
+}
+
+// report adds the problems that an error joins, but for those of fields that are reported already, and for what controllers may have made.
+func (w *walk) report(path *field.Path, err error) {
+	type problem struct {
+		path *field.Path
+		err  error
+	}
+	var found []problem
+	for _, p := range world.Problems(err) {
+		at := path
+		if p.Field != nil {
+			at = path.Child(p.Field.String())
+		}
+		if !w.Reported(at) {
+			found = append(found, problem{at, p.Err})
+		}
+	}
+	for _, p := range found {
+		if w.ended() {
+			return
+		}
+		missing := (*world.Missing)(nil)
+		switch isMissing := errors.As(p.err, &missing); {
+		case isMissing:
+			w.missing(p.path, missing)
+		case w.partial && !errors.As(p.err, new(*scenario.NoMatchError)): // the objects are not all known
+		case errors.Is(p.err, scenario.ErrTestFailed): // it may be a controller that makes it true
+		default:
+			w.AddLines(p.path, p.err)
+		}
+	}
+}
+
+// missing reports a name that nothing has by then, unless a controller may have made it.
+func (w *walk) missing(path *field.Path, missing *world.Missing) {
+	switch wanted := missing.Ref; {
+	case wanted.Kind == federation.KindCluster:
+		if slices.ContainsFunc(w.scenario.AllMembers(), func(m scenario.Member) bool { return m.Name == wanted.Name }) {
+			w.Add(path, "cluster %q does not exist at this step; it joins later, or was deleted before", wanted.Name)
+		} else {
+			w.Add(path, "%s", missing)
+		}
+	case w.partial && wanted.Kind != "Node":
+	case w.scenario.Federated() && missing.Argument != "" && w.known.objects[wanted] && !w.known.applied[wanted]:
+		w.Add(path, "%s is in a member alone; a step of a federation changes what is applied to Karmada", wanted.Describe())
+	case w.known.objects[wanted] && !w.known.comesBack(wanted):
+		w.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted.Describe())
+	case missing.Argument == "": // a node, which nobody else makes
+		w.Add(path, "%s", missing)
+	case !w.known.mayBeMade(wanted):
+		w.scenario.NotFound(w.Problems, path, wanted)
+	}
+}
+
+// limit reports what would make too many pods. What it reports of one step it does not report of the next ones.
+func (w *walk) limit(path *field.Path) {
+	if w.tooMany || w.partial {
+		return
+	}
+	err := w.scenario.CheckPods(w.stored())
+	if limit := (*scenario.LimitError)(nil); errors.As(err, &limit) {
+		w.tooMany = true
+		w.AddErrors(limit)
+	} else if err != nil {
+		w.tooMany = true
+		w.AddLines(path, err)
+	}
+}
+
+// hasNodes reports a cluster of a federation without nodes.
+func (w *walk) hasNodes(path *field.Path, m *scenario.Member) {
+	isNode := func(obj cluster.Object) bool { return cluster.KindOf(obj) == "Node" }
+	if !w.partial && !slices.ContainsFunc(m.Objects, isNode) {
+		w.Add(path, "cluster %q has no nodes, so nothing can be placed there; give Node objects, a kind configuration, a kubectl dump or synthetic nodes", m.Name)
+	}
+}
+
+// selectPods reports a selector that matches no pod, as far as its keys are not labels that controllers give to pods.
+func (w *walk) selectPods(path *field.Path, text string) {
+	selector, err := labels.Parse(text)
+	if err != nil || w.partial {
+		return // reported already, or not known
+	}
+	requirements, _ := selector.Requirements()
+	given := labels.NewSelector()
+	for _, requirement := range requirements {
+		if !fromControllers(requirement.Key()) {
+			given = given.Add(requirement)
+		}
+	}
+	if err := scenario.Matching(given.String(), "pod", w.known.pods); err != nil {
+		w.Add(path, "%s", err)
+	}
+}
+
+// schedulerName reports pods, and templates of pods, that no profile of the scheduler serves. Those that name another scheduler wait for it,
+// but with --strict. Those of manifests that name none are not meant to.
+func (w *walk) schedulerName(obj cluster.Object) {
+	spec, path := cluster.PodSpec(obj)
+	config := w.scenario.Config
+	if spec == nil || config == nil || spec.NodeName != "" || !w.scenario.Strict && (cluster.Dumped(obj) || spec.SchedulerName != v1.DefaultSchedulerName) {
+		return
+	}
+	if !slices.Contains(config.SchedulerNames(), spec.SchedulerName) {
+		w.Add(nil, "%s: %s.schedulerName: the scheduler has no profile %q; %s",
+			cluster.RefTo(obj).Describe(), path, spec.SchedulerName, scenario.Choices(spec.SchedulerName, config.SchedulerNames()))
+	}
+}

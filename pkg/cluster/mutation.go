@@ -1,0 +1,283 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Mutations are the changes that a cluster makes to new pods besides those of the API server's own plugins: webhooks inject containers,
+// autoscalers set requests. A dump does not name them, but its pods show them.
+type Mutations struct {
+	// Workloads has the change to the pods of each workload that has pods, by the pods' outermost owner. It is nil where the pods are as
+	// their template makes them.
+	Workloads map[Ref]*Mutation
+	// Namespaces has what the changes of all workloads of a namespace have in common, which a workload without pods gets.
+	Namespaces map[string]*Mutation
+}
+
+// Of returns the change to new pods of the owner, or nil. A nil Mutations changes nothing.
+func (m *Mutations) Of(owner Ref) *Mutation {
+	if m == nil {
+		return nil
+	}
+	if known, found := m.Workloads[owner]; found {
+		return known
+	}
+	return m.Namespaces[owner.Namespace]
+}
+
+// PodOf returns a pod as the object creates it: its template with the change that the cluster makes. A pod is returned as it is. The pod has no
+// spec if the object creates none.
+func (s *State) PodOf(obj Object) *v1.Pod {
+	if pod, is := obj.(*v1.Pod); is {
+		return pod
+	}
+	pod := &v1.Pod{}
+	pod.Namespace = obj.GetNamespace()
+	template, _ := Template(obj)
+	if template == nil {
+		return pod
+	}
+	pod.Labels, pod.Annotations, pod.Spec = template.Labels, template.Annotations, template.Spec
+	if change := s.Mutations.Of(RefTo(obj)); change != nil {
+		pod.Spec.InitContainers, pod.Spec.Containers = slices.Clone(pod.Spec.InitContainers), slices.Clone(pod.Spec.Containers)
+		change.Apply(pod)
+	}
+	return pod
+}
+
+// Mutation is a change to a new pod. It has only what a scheduler, a controller or kubectl drain looks at.
+type Mutation struct {
+	// Labels, NodeSelector, Tolerations, TopologySpreadConstraints, Volumes and ResourceClaims are added.
+	Labels, NodeSelector      map[string]string
+	Tolerations               []v1.Toleration
+	TopologySpreadConstraints []v1.TopologySpreadConstraint
+	Volumes                   []v1.Volume
+	ResourceClaims            []v1.PodResourceClaim
+	// Containers are added after those of the template. FirstInitContainers go before the init containers of the template, and
+	// LastInitContainers after them: a sidecar counts for the init containers that follow it.
+	Containers, FirstInitContainers, LastInitContainers []v1.Container
+	// Resources replace those of the template's containers and init containers, by name.
+	Resources map[string]v1.ResourceRequirements
+	// PodResources replace those of the pod as a whole, and Affinity replaces the template's, unless nil.
+	PodResources *v1.ResourceRequirements
+	Affinity     *v1.Affinity
+	// PriorityClassName, SchedulerName and RuntimeClassName replace the template's, unless empty.
+	PriorityClassName, SchedulerName, RuntimeClassName string
+}
+
+// Observe returns the change that made the running pod of what the API server makes of its template, or nil if there is none. What the
+// scheduler, the kubelet, the ServiceAccount plugin and the pod's controller have written is no change; the controller is a StatefulSet with
+// these claims if there are any.
+func Observe(template, running *v1.Pod, claims []v1.PersistentVolumeClaim) *Mutation {
+	was, is := &template.Spec, &running.Spec
+	m := &Mutation{
+		Labels:                    without(lacking(template.Labels, running.Labels), func(key, _ string) bool { return LabelOfController(key) }),
+		NodeSelector:              lacking(was.NodeSelector, is.NodeSelector),
+		Tolerations:               beyond(was.Tolerations, is.Tolerations),
+		TopologySpreadConstraints: beyond(was.TopologySpreadConstraints, is.TopologySpreadConstraints),
+		ResourceClaims:            beyond(was.ResourceClaims, is.ResourceClaims),
+	}
+	for _, volume := range is.Volumes {
+		source := &volume.VolumeSource
+		files := source.Secret != nil || source.ConfigMap != nil || source.Projected != nil || source.DownwardAPI != nil // which every node has
+		ofSet := slices.ContainsFunc(claims, func(c v1.PersistentVolumeClaim) bool { return c.Name == volume.Name })
+		if !files && !ofSet && !slices.ContainsFunc(was.Volumes, func(v v1.Volume) bool { return v.Name == volume.Name }) {
+			m.Volumes = append(m.Volumes, volume)
+		}
+	}
+	m.Containers = m.containers(was.Containers, is.Containers)
+	added := m.containers(was.InitContainers, is.InitContainers)
+	first := 0
+	if len(was.InitContainers) > 0 {
+		for first < len(added) && added[first].Name == is.InitContainers[first].Name {
+			first++
+		}
+	}
+	m.FirstInitContainers, m.LastInitContainers = added[:first], added[first:]
+	if is.Resources != nil && !apiequality.Semantic.DeepEqual(was.Resources, is.Resources) {
+		m.PodResources = is.Resources
+	}
+	if is.Affinity != nil && !apiequality.Semantic.DeepEqual(was.Affinity, is.Affinity) {
+		m.Affinity = is.Affinity
+	}
+	if is.PriorityClassName != was.PriorityClassName {
+		m.PriorityClassName = is.PriorityClassName
+	}
+	if is.SchedulerName != was.SchedulerName {
+		m.SchedulerName = is.SchedulerName
+	}
+	if is.RuntimeClassName != nil && (was.RuntimeClassName == nil || *was.RuntimeClassName != *is.RuntimeClassName) {
+		m.RuntimeClassName = *is.RuntimeClassName
+	}
+	if m.empty() {
+		return nil
+	}
+	return m
+}
+
+// containers returns the running containers that the template lacks, and adds the resources of the others that differ.
+func (m *Mutation) containers(was, is []v1.Container) []v1.Container {
+	var added []v1.Container
+	for _, container := range is {
+		i := slices.IndexFunc(was, func(c v1.Container) bool { return c.Name == container.Name })
+		switch {
+		case i < 0:
+			added = append(added, container)
+		case !sameResources(was[i].Resources, container.Resources):
+			if m.Resources == nil {
+				m.Resources = map[string]v1.ResourceRequirements{}
+			}
+			m.Resources[container.Name] = container.Resources
+		}
+	}
+	return added
+}
+
+func sameResources(a, b v1.ResourceRequirements) bool {
+	return apiequality.Semantic.DeepEqual(a.Requests, b.Requests) && apiequality.Semantic.DeepEqual(a.Limits, b.Limits)
+}
+
+func (m *Mutation) empty() bool {
+	return len(m.Labels)+len(m.NodeSelector)+len(m.Tolerations)+len(m.TopologySpreadConstraints)+len(m.Volumes)+len(m.ResourceClaims)+
+		len(m.Containers)+len(m.FirstInitContainers)+len(m.LastInitContainers)+len(m.Resources) == 0 &&
+		m.PodResources == nil && m.Affinity == nil && m.PriorityClassName == "" && m.SchedulerName == "" && m.RuntimeClassName == ""
+}
+
+// Common returns what both changes add to a pod; nil if that is nothing. What replaces something of a template is of its workload alone.
+func (m *Mutation) Common(other *Mutation) *Mutation {
+	if m == nil || other == nil {
+		return nil
+	}
+	shared := &Mutation{
+		Labels:                    sharedItems(m.Labels, other.Labels),
+		NodeSelector:              sharedItems(m.NodeSelector, other.NodeSelector),
+		Tolerations:               sharedBy(m.Tolerations, other.Tolerations, equal),
+		TopologySpreadConstraints: sharedBy(m.TopologySpreadConstraints, other.TopologySpreadConstraints, equal),
+		Volumes:                   sharedBy(m.Volumes, other.Volumes, equal),
+		ResourceClaims:            sharedBy(m.ResourceClaims, other.ResourceClaims, equal),
+		Containers:                sharedBy(m.Containers, other.Containers, sameContainer),
+		FirstInitContainers:       sharedBy(m.FirstInitContainers, other.FirstInitContainers, sameContainer),
+		LastInitContainers:        sharedBy(m.LastInitContainers, other.LastInitContainers, sameContainer),
+	}
+	if shared.empty() {
+		return nil
+	}
+	return shared
+}
+
+// sameContainer ignores what differs from pod to pod, such as the variables of an injected proxy.
+func sameContainer(a, b v1.Container) bool {
+	return a.Name == b.Name && sameResources(a.Resources, b.Resources)
+}
+
+func equal[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
+
+func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
+	var both []T
+	for _, item := range a {
+		if slices.ContainsFunc(b, func(other T) bool { return same(item, other) }) {
+			both = append(both, item)
+		}
+	}
+	return both
+}
+
+func sharedItems(a, b map[string]string) map[string]string {
+	return without(a, func(key, value string) bool { other, found := b[key]; return !found || other != value })
+}
+
+// lacking returns the items that the first map lacks or has with another value.
+func lacking(was, is map[string]string) map[string]string {
+	return without(is, func(key, value string) bool { old, found := was[key]; return found && old == value })
+}
+
+// without returns the items that are not dropped; nil if there are none.
+func without(items map[string]string, drop func(key, value string) bool) map[string]string {
+	kept := maps.Clone(items)
+	maps.DeleteFunc(kept, drop)
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// beyond returns the items that the first list lacks.
+func beyond[T any](was, is []T) []T {
+	var added []T
+	for _, item := range is {
+		if !slices.ContainsFunc(was, func(old T) bool { return equal(old, item) }) {
+			added = append(added, item)
+		}
+	}
+	return added
+}
+
+// Apply changes a new pod in place. Its containers are its own; what else it shares with others is copied first. What the pod has already is
+// not added again.
+func (m *Mutation) Apply(pod *v1.Pod) {
+	if m == nil {
+		return
+	}
+	spec := &pod.Spec
+	pod.Labels = withItems(pod.Labels, m.Labels)
+	spec.NodeSelector = withItems(spec.NodeSelector, m.NodeSelector)
+	spec.Tolerations = slices.Concat(spec.Tolerations, beyond(spec.Tolerations, m.Tolerations))
+	spec.TopologySpreadConstraints = slices.Concat(spec.TopologySpreadConstraints, beyond(spec.TopologySpreadConstraints, m.TopologySpreadConstraints))
+	spec.Volumes = slices.Concat(spec.Volumes, named(m.Volumes, spec.Volumes, func(v v1.Volume) string { return v.Name }))
+	spec.ResourceClaims = slices.Concat(spec.ResourceClaims, named(m.ResourceClaims, spec.ResourceClaims, func(c v1.PodResourceClaim) string { return c.Name }))
+	name := func(c v1.Container) string { return c.Name }
+	first, last := named(m.FirstInitContainers, spec.InitContainers, name), named(m.LastInitContainers, spec.InitContainers, name)
+	spec.InitContainers = slices.Concat(first, spec.InitContainers, last)
+	spec.Containers = slices.Concat(spec.Containers, named(m.Containers, spec.Containers, name))
+	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			if resources, found := m.Resources[containers[i].Name]; found {
+				claims := containers[i].Resources.Claims
+				containers[i].Resources = resources
+				containers[i].Resources.Claims = claims
+			}
+		}
+	}
+	if m.PodResources != nil {
+		spec.Resources = m.PodResources
+	}
+	if m.Affinity != nil {
+		spec.Affinity = m.Affinity
+	}
+	if m.PriorityClassName != "" {
+		spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = m.PriorityClassName, nil, nil
+	}
+	if m.SchedulerName != "" {
+		spec.SchedulerName = m.SchedulerName
+	}
+	if m.RuntimeClassName != "" {
+		spec.RuntimeClassName = &m.RuntimeClassName
+	}
+}
+
+// named returns the items that no other one is named like.
+func named[T any](items, others []T, name func(T) string) []T {
+	var fresh []T
+	for _, item := range items {
+		if !slices.ContainsFunc(others, func(other T) bool { return name(other) == name(item) }) {
+			fresh = append(fresh, item)
+		}
+	}
+	return fresh
+}
+
+func withItems(to, items map[string]string) map[string]string {
+	if len(items) == 0 {
+		return to
+	}
+	with := maps.Clone(to)
+	if with == nil {
+		with = map[string]string{}
+	}
+	maps.Copy(with, items)
+	return with
+}

@@ -1,0 +1,119 @@
+package loader
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// clusters reads the cluster of a scenario, or the clusters of a federation.
+func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
+	path := field.NewPath("clusters")
+	switch {
+	case file.Clusters == nil:
+		return l.clusterSources(field.NewPath("cluster"), file.Cluster)
+	case len(file.Clusters) == 0:
+		l.problems.Add(path, "is empty; give the clusters of the federation, or cluster for a single one")
+		l.incomplete = true
+	case len(file.Cluster) > 0:
+		l.problems.Add(path, "and cluster cannot be given together; give cluster for a single cluster, or clusters for a federation")
+		l.incomplete = true
+	}
+	scenario.ValidateFederation(l.problems, &file.Federation)
+	s.Federation, l.federation = file.Federation, &s.Federation
+	for i := 0; i < len(file.Clusters) && !l.ended(); i++ {
+		s.Members = append(s.Members, l.member(path.Index(i), &file.Clusters[i]))
+	}
+	return nil
+}
+
+// member reads a cluster of a federation.
+func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
+	scenario.ValidateCluster(l.problems, path, c)
+	if at, twice := l.members[c.Name]; twice {
+		l.problems.Add(path.Child("name"), "%q is already the name of %s; give every cluster its own name", c.Name, at)
+	} else {
+		l.members[c.Name] = path.String()
+	}
+	reading := l.reading
+	l.reading, l.classes = "", nil
+	defer func() { l.reading = reading }()
+	sources := l.clusterSources(path.Child("cluster"), c.Cluster)
+	for i, source := range sources {
+		ownZones(c.Name, c.Cluster[i].Synthetic, source.objects)
+		sources[i].resources = slices.DeleteFunc(source.resources, func(resource manifest.Ignored) bool {
+			return l.ofControlPlane(path.Child("cluster").Index(i), resource)
+		})
+	}
+	e := l.expander()
+	e.learn(sources)
+	alone := &scenario.Scenario{Cluster: l.withClasses(e.expand(sources))}
+	if !l.opts.Strict && !l.incomplete {
+		for _, note := range slices.Concat(setAside(alone), noteDevices(alone)) {
+			l.notes = append(l.notes, "cluster "+c.Name+": "+note)
+		}
+	}
+	read := &readings{cluster: sources}
+	l.ofKind[c.Name], l.madeUp[c.Name] = read.kind(), read.madeUp()
+	return scenario.NewMember(c.Karmada(), alone.Cluster)
+}
+
+// ownZones puts the cluster's name before the zones of nodes that are made up, where the file gives zones no names: those of one name in several
+// clusters are one zone, which fails in all of them.
+func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
+	if made == nil || len(made.Regions) > 0 || slices.ContainsFunc(made.Zones, func(z topology.Zone) bool { return z.Name != "" }) {
+		return
+	}
+	for _, obj := range nodes {
+		if zone, found := obj.GetLabels()[v1.LabelTopologyZone]; found {
+			obj.GetLabels()[v1.LabelTopologyZone] = name + "-" + zone
+		}
+	}
+}
+
+// ofControlPlane reports a resource of Karmada among the sources of a member, which does not have it.
+func (l *reader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
+	if !federation.IsKarmada(resource.APIVersion) {
+		return false
+	}
+	l.problems.Add(path, "%s is Karmada's, and no member has it; give it under workloads, or to a step that applies it", describe(resource))
+	return true
+}
+
+// storageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage, and
+// those that are made up the classes that it names.
+func (l *reader) storageOfMembers(s *scenario.Scenario) {
+	alone := *s
+	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)
+	for i := range alone.Steps {
+		alone.Steps[i].Karmada.Joined = nil
+	}
+	templates := alone.Objects()
+	with := func(m scenario.Member) scenario.Member {
+		objects := slices.Concat(m.Objects, templates)
+		classes := l.assumedClasses(objects, l.madeUp[m.Name])
+		if l.ofKind[m.Name] {
+			classes = l.kindClass(objects)
+		}
+		if len(classes) == 0 {
+			return m
+		}
+		return scenario.NewMember(m.Cluster, slices.Concat(m.Objects, classes))
+	}
+	for i := range s.Members {
+		s.Members[i] = with(s.Members[i])
+	}
+	for i := range s.Steps {
+		if joined := s.Steps[i].Karmada.Joined; joined != nil {
+			m := with(*joined)
+			s.Steps[i].Karmada.Joined = &m
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package loader
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/input/operator/flink"
+	"github.com/faultline/faultline/pkg/input/operator/generic"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// notSimulated are the kinds of Karmada that are left out although they could change where workloads go, with what is so instead.
+var notSimulated = map[string]string{
+	"FederatedResourceQuota":                  "clusters are chosen whatever quota there is",
+	"ResourceInterpreterCustomization":        "replicas of custom resources are those of customResources",
+	"ResourceInterpreterWebhookConfiguration": "replicas of custom resources are those of customResources",
+	"WorkloadRebalancer":                      "nothing is scheduled anew",
+	"CronFederatedHPA":                        "replicas stay; a step can scale",
+	"FederatedHPA":                            "replicas stay; a step can scale",
+	"ClusterTaintPolicy":                      "clusters have the taints that the scenario gives them",
+}
+
+// ofKarmada reports whether the resource is one of Karmada's own in a federation.
+func (l *reader) ofKarmada(resource manifest.Ignored) bool {
+	return l.federation != nil && federation.IsKarmada(resource.APIVersion)
+}
+
+// patchesResource reports whether a variant that patches the target patches no object of Kubernetes but a custom resource or, in a federation,
+// something of Karmada's.
+func (l *reader) patchesResource(target scenario.Target) bool {
+	_, _, karmada := scenario.ParseKarmada(target.Target)
+	return l.given.holds(target) || l.federation != nil && karmada
+}
+
+// karmada takes a resource of Karmada's own.
+func (l *reader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
+	switch resource.Kind {
+	case federation.KindPropagationPolicy, federation.KindClusterPolicy:
+		if p := l.policy(resource); p != nil {
+			into.Policies = append(into.Policies, p)
+		}
+	case federation.KindOverridePolicy, federation.KindClusterOverridePolicy:
+		if o := l.override(resource); o != nil {
+			into.Overrides = append(into.Overrides, o)
+		}
+	case federation.KindCluster:
+		l.refuse(resource, errors.New("clusters of a scenario have nodes; give it under clusters, or let a step join it"))
+	default:
+		if instead, known := notSimulated[resource.Kind]; known {
+			l.notes = append(l.notes, fmt.Sprintf("%s is not simulated: %s.", describe(resource), instead))
+		}
+		l.ignored = append(l.ignored, resource)
+	}
+}
+
+func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
+	p := &federation.Policy{}
+	if !l.decode(resource, p) {
+		return nil
+	}
+	p.Kind, p.Namespace = resource.Kind, namespaceOf(resource)
+	notes, err := p.Released()
+	if err != nil {
+		l.refuse(resource, err)
+		return nil
+	}
+	p.Default()
+	for _, err := range p.Validate() {
+		l.refuse(resource, err)
+	}
+	for _, path := range p.Unsupported() {
+		l.refuse(resource, fmt.Errorf("%s: is not simulated, and would change where workloads go; leave it out", path))
+	}
+	notes = append(notes, p.Ignored()...)
+	if w := p.Spec.Placement.WorkloadAffinity; w != nil && !l.federation.FeatureGates[scenario.WorkloadAffinity] {
+		notes = append(notes, fmt.Sprintf("%s: workloadAffinity has no effect: the feature gate %s is alpha and off; switch it on with federation.featureGates.",
+			p, scenario.WorkloadAffinity))
+	}
+	l.notes = append(l.notes, notes...)
+	return p
+}
+
+func (l *reader) override(resource manifest.Ignored) *federation.Override {
+	o := &federation.Override{}
+	if !l.decode(resource, o) {
+		return nil
+	}
+	o.Kind, o.Namespace = resource.Kind, namespaceOf(resource)
+	for _, err := range o.Validate() {
+		l.refuse(resource, err)
+	}
+	return o
+}
+
+// decode decodes a policy as the API server of Karmada does.
+func (l *reader) decode(resource manifest.Ignored, into any) bool {
+	if resource.APIVersion != federation.PolicyAPIVersion {
+		l.refuse(resource, fmt.Errorf("apiVersion: unknown version %q; give %s", resource.APIVersion, federation.PolicyAPIVersion))
+		return false
+	}
+	warnings, err := manifest.DecodeResource(resource.JSON, into)
+	if err != nil {
+		l.refuse(resource, err)
+		return false
+	}
+	for _, warning := range warnings {
+		l.notes = append(l.notes, fmt.Sprintf("%s: %s.", describe(resource), warning))
+	}
+	if resource.Name == "" {
+		l.refuse(resource, errors.New("metadata.name: Required value"))
+	}
+	if clusterWide(resource) && resource.Namespace != "" {
+		l.refuse(resource, fmt.Errorf("metadata.namespace: %q is not allowed, since it is of all namespaces; leave it out", resource.Namespace))
+	}
+	return true
+}
+
+// refuse reports what is wrong with a resource, a line each.
+func (l *reader) refuse(resource manifest.Ignored, err error) {
+	for line := range strings.Lines(err.Error()) {
+		l.problems.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s: %s", resource.Source, describe(resource), strings.TrimSpace(line)))))
+	}
+}
+
+func clusterWide(resource manifest.Ignored) bool {
+	return slices.Contains([]string{federation.KindClusterPolicy, federation.KindClusterOverridePolicy, federation.KindCluster}, resource.Kind)
+}
+
+func namespaceOf(resource manifest.Ignored) string {
+	if clusterWide(resource) {
+		return ""
+	}
+	return cmp.Or(resource.Namespace, v1.NamespaceDefault)
+}
+
+// describe is the resource as in a sentence: PropagationPolicy default/web.
+func describe(resource manifest.Ignored) string {
+	if clusterWide(resource) {
+		return resource.Kind + " " + resource.Name
+	}
+	return fmt.Sprintf("%s %s/%s", resource.Kind, namespaceOf(resource), resource.Name)
+}
+
+// targets returns the resources that a step deletes by name: those of Karmada and custom ones. A cluster leaves.
+func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest.Ignored {
+	var gone []manifest.Ignored
+	for i, text := range action.Targets {
+		target := scenario.Target{Target: text, Namespace: action.Namespace}
+		kind, _, karmada := scenario.ParseKarmada(text)
+		at := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool { return isResource(target, resource) })
+		switch {
+		case at >= 0:
+			gone = append(gone, e.known[at])
+		case karmada && kind == federation.KindCluster:
+			if at := e.cluster(path.Index(i), text); at >= 0 {
+				action.Targets[i] = "cluster/" + e.members[at].Name
+				e.members = slices.Delete(e.members, at, at+1)
+			}
+		case karmada:
+			e.notThere(path.Index(i), target, kind)
+		case e.given.holds(target):
+			e.problems.Add(path.Index(i), "%q does not exist at this step; it is applied later, or was deleted before", text)
+		}
+	}
+	return gone
+}
+
+// patchCluster follows a cluster that a step patches.
+func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
+	at := e.cluster(path.Child("target"), patch.Target.Target)
+	if at < 0 || patch.Misshapen() != nil {
+		return
+	}
+	patched, err := patch.ApplyToCluster(e.members[at])
+	if err != nil {
+		e.problems.AddLines(path.Child("patch"), err)
+		return
+	}
+	e.members[at], patch.Target.Target = patched, "cluster/"+patched.Name
+}
+
+// cluster returns where the cluster is that the target names; one that is not there is reported.
+func (e *expander) cluster(path *field.Path, target string) int {
+	_, name, _ := scenario.ParseKarmada(target)
+	at := slices.IndexFunc(e.members, func(c *federation.Cluster) bool { return c.Name == name })
+	if at < 0 && e.reader.members[name] != "" {
+		e.problems.Add(path, "cluster %q does not exist at this step; it joins later, or was deleted before", name)
+	} else if at < 0 {
+		var names []string
+		for _, c := range e.members {
+			names = append(names, c.Name)
+		}
+		e.problems.Add(path, "there is no cluster %q; %s", name, scenario.Choices(name, names))
+	}
+	return at
+}
+
+// notThere reports a policy that is not there, or not at the step.
+func (l *reader) notThere(path *field.Path, target scenario.Target, kind string) {
+	_, name, _ := scenario.ParseKarmada(target.Target)
+	wanted := describe(manifest.Ignored{Ref: cluster.Ref{Kind: kind, Namespace: target.Namespace, Name: name}})
+	if l.given.holds(target) {
+		l.problems.Add(path, "%s does not exist at this step; it is applied later, or was deleted before", wanted)
+		return
+	}
+	var names []string
+	for _, read := range slices.Concat(l.given.workloads, l.given.steps) {
+		for _, resource := range read.resources {
+			if l.ofKarmada(resource) && resource.Kind == kind {
+				names = append(names, cluster.Qualify(resource.Namespace, resource.Name))
+			}
+		}
+	}
+	slices.Sort(names)
+	l.problems.Add(path, "there is no %s in the scenario; %s", wanted, scenario.Choices(name, slices.Compact(names)))
+}
+
+// template is the custom resource as Karmada takes it, with what its operator makes of it in a member.
+func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate {
+	objects := e.reader.made(operator.Expand(e.operators, []manifest.Ignored{resource}, e.known...))
+	of := &federation.Template{
+		APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: cmp.Or(resource.Namespace, v1.NamespaceDefault), Name: resource.Name,
+	}
+	var head struct {
+		Metadata struct {
+			UID    string            `json:"uid"`
+			Labels map[string]string `json:"labels"`
+		} `json:"metadata"`
+	}
+	if _, err := manifest.DecodeResource(resource.JSON, &head); err != nil { // its other fields are nothing to it
+		e.refuse(resource, err)
+	}
+	of.UID, of.Labels = head.Metadata.UID, head.Metadata.Labels
+	if rule := e.rule(resource); rule != nil && len(objects) == 1 && rule.As != "DaemonSet" {
+		spec, _ := cluster.PodSpec(objects[0])
+		of.Count(replicasOf(objects[0]), spec)
+	}
+	if resource.APIVersion == flink.Kind.GroupVersion().String() && resource.Kind == flink.Kind.Kind && len(objects) > 0 {
+		var err error
+		if of.Replicas, of.Requests, err = flink.Replicas(resource.JSON); err != nil {
+			e.refuse(resource, err)
+		}
+		of.Workload = true
+	}
+	template := &cluster.ResourceTemplate{Template: of, Objects: objects}
+	e.templates[operator.Name(resource)] = template
+	return template
+}
+
+// rule is the one of the scenario that says where the resource has its replicas and its pod template. Of other custom resources Karmada
+// knows no replicas: each cluster that is chosen gets them whole.
+func (e *expander) rule(resource manifest.Ignored) *generic.Rule {
+	for i := range e.opts.Operators.Custom {
+		if rule := &e.opts.Operators.Custom[i]; rule.Kind.GroupVersion().String() == resource.APIVersion && rule.Kind.Kind == resource.Kind && rule.PodTemplatePath != "" {
+			return rule
+		}
+	}
+	return nil
+}
+
+// replicasOf returns how many pods the workload has.
+func replicasOf(obj cluster.Object) int32 {
+	replicas, _ := cluster.Replicas(obj)
+	if job, is := obj.(*batchv1.Job); is {
+		replicas = ptr.Deref(job.Spec.Parallelism, 1)
+	}
+	return replicas
+}

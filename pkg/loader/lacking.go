@@ -1,0 +1,213 @@
+package loader
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Manifests that come without a cluster may lack more than nodes. Notes say what pods will wait for, and what gives it.
+
+// lonePod is the pod of a cluster that is all that is given of it, as kubectl get pod -o yaml writes it; nil if there is none.
+func lonePod(objects []cluster.Object) *v1.Pod {
+	var lone *v1.Pod
+	for _, obj := range objects {
+		if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" {
+			if lone != nil || !cluster.Dumped(pod) || cluster.Terminal(pod) || isOfNode(pod) {
+				return nil
+			}
+			lone = pod
+		}
+	}
+	return lone
+}
+
+// placeAnew takes the pod off its node.
+func (l *reader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
+	free := pod.DeepCopy()
+	free.Spec.NodeName, free.Status = "", v1.PodStatus{Phase: v1.PodPending}
+	free.DeletionTimestamp, free.DeletionGracePeriodSeconds = nil, nil
+	for i := range s.Steps {
+		if at := slices.Index(s.Steps[i].Objects, cluster.Object(pod)); at >= 0 {
+			s.Steps[i].Objects = slices.Clone(s.Steps[i].Objects)
+			s.Steps[i].Objects[at] = free
+		}
+	}
+	l.notes = append(l.notes, fmt.Sprintf("placed anew: Pod (%s), whose node %s is not given.", namespacedName(pod.Namespace, pod.Name), pod.Spec.NodeName))
+}
+
+// noteLacking notes the resources that pods request and none of the nodes has, and the claims that they name and nothing gives.
+func (l *reader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
+	objects := s.Objects()
+	for _, name := range lackingResources(objects, nodes) {
+		amount := "8"
+		if v1helper.IsHugePageResourceName(v1.ResourceName(name.key)) {
+			amount = "1Gi"
+		}
+		l.notes = append(l.notes, fmt.Sprintf("no node has %s, which %s; to give each node some: --resource %s=%s.",
+			name.key, asked(name.of, "requests", "request"), name.key, amount))
+	}
+	for _, claim := range lackingClaims(objects) {
+		remedy := "give its manifest, too"
+		if file := l.fileWith(claim.of, claim.key); file != "" {
+			remedy = file + " has it: give this file, too"
+		}
+		l.notes = append(l.notes, fmt.Sprintf("there is no PersistentVolumeClaim %s, which %s; %s.", claim.key, asked(claim.of, "needs", "need"), remedy))
+	}
+}
+
+// asked says who asks for something.
+func asked(who []cluster.Object, one, several string) string {
+	var names []string
+	for _, obj := range who {
+		names = append(names, cluster.RefTo(obj).Qualified())
+	}
+	if len(names) > 1 {
+		one = several
+	}
+	return some(names, maxNamed) + " " + one
+}
+
+// lackingResources are the resources, such as those of device plugins, that the objects' pods request and no node has.
+func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[cluster.Object] {
+	has := map[v1.ResourceName]bool{}
+	for _, node := range nodes {
+		for name := range node.Status.Allocatable {
+			has[name] = true
+		}
+	}
+	for _, obj := range objects { // devices of such a class take the resource's place
+		if class, is := obj.(*resourcev1.DeviceClass); is && class.Spec.ExtendedResourceName != nil {
+			has[v1.ResourceName(*class.Spec.ExtendedResourceName)] = true
+		}
+	}
+	var lacking []lack
+	for _, obj := range objects {
+		spec, _ := cluster.PodSpec(obj)
+		if spec == nil {
+			continue
+		}
+		var names []string
+		for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+			for _, list := range []v1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
+				for name, quantity := range list {
+					own := v1helper.IsExtendedResourceName(name) && !strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
+					if !has[name] && !quantity.IsZero() && (own || v1helper.IsHugePageResourceName(name)) {
+						names = append(names, string(name))
+					}
+				}
+			}
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			lacking = append(lacking, lack{name, obj})
+		}
+	}
+	return byName(lacking)
+}
+
+// lackingClaims are the claims that the objects' pods name and no object is or makes.
+func lackingClaims(objects []cluster.Object) []grouped[cluster.Object] {
+	given := map[types.NamespacedName]bool{}
+	var made []types.NamespacedName // of a StatefulSet, without the ordinal
+	for _, obj := range objects {
+		for _, claim := range claimsOf(obj) {
+			name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: claim.Name}
+			if obj == cluster.Object(claim) {
+				given[name] = true
+			} else {
+				name.Name += "-" + obj.GetName() + "-"
+				made = append(made, name)
+			}
+		}
+	}
+	var lacking []lack
+	for _, obj := range objects {
+		spec, _ := cluster.PodSpec(obj)
+		if spec == nil {
+			continue
+		}
+		for _, volume := range spec.Volumes {
+			if volume.PersistentVolumeClaim == nil {
+				continue
+			}
+			name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: volume.PersistentVolumeClaim.ClaimName}
+			if given[name] || slices.ContainsFunc(made, func(m types.NamespacedName) bool {
+				return m.Namespace == name.Namespace && strings.HasPrefix(name.Name, m.Name)
+			}) || slices.ContainsFunc(claimsOf(obj), func(claim *v1.PersistentVolumeClaim) bool { return claim.Name == volume.Name }) {
+				continue
+			}
+			lacking = append(lacking, lack{cluster.Qualify(name.Namespace, name.Name), obj})
+		}
+	}
+	return byName(lacking)
+}
+
+// lack is something that an object's pods need and do not find.
+type lack struct {
+	name string
+	of   cluster.Object
+}
+
+func byName(all []lack) []grouped[cluster.Object] {
+	var groups []grouped[cluster.Object]
+	for _, g := range group(all, func(l lack) string { return l.name }) {
+		found := grouped[cluster.Object]{key: g.key}
+		for _, l := range g.of {
+			found.of = append(found.of, l.of)
+		}
+		groups = append(groups, found)
+	}
+	return groups
+}
+
+// maxBeside is how many files beside the input are read to find a claim, and maxBesideBytes how large each may be.
+const maxBeside, maxBesideBytes = 100, 1 << 20
+
+// fileWith returns the file with the claim that is in a folder of the objects' own files; "" if none has it.
+func (l *reader) fileWith(objects []cluster.Object, claim string) string {
+	var folders []string
+	for _, obj := range objects {
+		for _, sources := range l.sources {
+			if source, found := sources[cluster.RefTo(obj)]; found && source.File != manifest.Stdin {
+				folders = append(folders, filepath.Dir(source.File))
+			}
+		}
+	}
+	slices.Sort(folders)
+	for _, folder := range slices.Compact(folders) {
+		files, err := manifest.Files(l.fsys, folder)
+		if err != nil {
+			continue
+		}
+		for _, file := range files[:min(len(files), maxBeside)] {
+			if info, err := os.Stat(file); err == nil && info.Size() <= maxBesideBytes && l.holdsClaim(file, claim) {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
+func (l *reader) holdsClaim(file, claim string) bool {
+	data, err := manifest.ReadFile(l.fsys, nil, file)
+	if err != nil {
+		return false
+	}
+	set, err := manifest.Decode(file, data)
+	return err == nil && slices.ContainsFunc(set.Objects, func(obj manifest.Object) bool {
+		_, is := obj.Object.(*v1.PersistentVolumeClaim)
+		return is && cluster.Qualify(obj.GetNamespace(), obj.GetName()) == claim
+	})
+}

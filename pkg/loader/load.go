@@ -1,0 +1,526 @@
+// Package loader reads scenarios: files, dumps, custom resources, the configuration of the scheduler. What it returns is complete, and all
+// problems of the files are reported at once.
+package loader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/features"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/check"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// FileName is the scenario file of a folder.
+const FileName = "scenario.yaml"
+
+// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
+const mostMaxPods = 10_000_000
+
+// Options are what a command line says besides the scenario, or in place of what it says.
+type Options struct {
+	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
+	FS fs.FS
+	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
+	// the place of any that the scenario has. Default: the scenario's.
+	SchedulerConfig string
+	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
+	// "A=true,B=false". Default: the scenario's.
+	FeatureGates string
+	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
+	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
+	Dump bool
+	// Strict makes a problem of what is set aside of a dump otherwise.
+	Strict bool
+	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
+	Nodes *Nodes
+	// Limits bound the scenario. What exceeds them is not made, and is a scenario.LimitError, or a problem of the workload that asks for it.
+	// Default: none.
+	Limits scenario.Limits
+	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
+	Plain bool
+	// Every configuration of a scheduler is read with these.
+	sched.ConfigOptions
+	// Operators are given to those that expand custom resources, besides what the scenario says.
+	Operators OperatorOptions
+	// Flags take the place of fields of the scenario. Default: none.
+	Flags []Flag
+
+	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
+	grouped []string
+}
+
+// Flag is a flag of a command line that takes the place of a field of the scenario, and is checked as that.
+type Flag struct {
+	// Name is the flag's, and Path the field's: ties, federation.estimate.
+	Name, Path string
+	// Set puts the flag's value into the field.
+	Set func(*scenario.File)
+}
+
+// Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
+// is reported at once, a line each, in one joined error. The process has the scenario's feature gates while it is read, since
+// they change what the API server accepts.
+func Load(path string, opts Options) (*scenario.Scenario, error) {
+	if path == "" {
+		return nil, fmt.Errorf("the path of the scenario is empty; give a scenario file, or a folder that holds a %s", FileName)
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		file, err := os.Stat(filepath.Join(path, FileName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: there is no %s in this folder; give a scenario file, or a folder that holds one", path, FileName)
+		}
+		path = filepath.Join(path, FileName)
+		if err == nil {
+			err = manifest.Regular(path, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file or folder; give a scenario file, or a folder that holds a %s", path, FileName)
+	}
+	return LoadFS(opts.FS, path, opts)
+}
+
+// LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
+func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
+	return LoadContext(context.Background(), fsys, path, opts)
+}
+
+// LoadContext is LoadFS until the context ends, whose cause is then the error.
+func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
+	l := newLoader(path, opts)
+	l.ctx, l.stop = context.WithCancelCause(ctx)
+	defer l.stop(nil)
+	s, err := l.load(fsys, path)
+	if again, found := l.withPodGroups(); found && !l.ended() {
+		return LoadContext(ctx, fsys, path, again)
+	}
+	if l.ended() {
+		return nil, context.Cause(l.ctx)
+	}
+	return s, err
+}
+
+func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
+	file := &scenario.File{}
+	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
+		l.head(file)
+		return nil, l.problems.Err()
+	}
+	data, err := manifest.ReadFile(fsys, nil, path)
+	if err != nil {
+		return nil, err
+	}
+	l.fsys, l.dir, l.data = fsys, filepath.Dir(path), data
+	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
+	document, unread := manifest.Document(path, data)
+	if unread != nil {
+		document = data // of which the beginning may be readable
+	}
+	if file.APIVersion, file.Kind = manifest.Head(document); file.APIVersion != "" && file.Kind != "" {
+		if l.head(file); l.problems.Len() > 0 {
+			return nil, l.problems.Err()
+		}
+	}
+	if unread != nil {
+		return nil, unread
+	}
+	file = &scenario.File{}
+	if err := manifest.Unmarshal(path, document, file); err != nil && file.Kind == "" {
+		return nil, err // nothing could be read
+	} else if err != nil {
+		l.problems.AddUnread(err)
+		l.incomplete = true
+	}
+	return l.build(file)
+}
+
+// ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
+type ForeignError struct {
+	// File is the file as it was given; APIVersion and Kind are those of its first document.
+	File, APIVersion, Kind string
+}
+
+// Error names the file, and says what to do with it.
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s, or name this file in a scenario or with -f",
+		e.File, e.APIVersion, e.Kind, scenario.APIVersion, scenario.Kind)
+}
+
+// New completes a scenario that a program put together. Paths in it are relative to the working directory. The name stands in
+// errors in place of a file's.
+func New(name string, file *scenario.File) (*scenario.Scenario, error) {
+	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
+	return newLoader(name, Options{}).build(file)
+}
+
+// FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
+// applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
+func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*scenario.Scenario, error) {
+	l := newLoader(scenario.CommandLine, opts)
+	var read bytes.Buffer
+	if l.stdin = stdin; stdin != nil {
+		l.stdin = io.TeeReader(stdin, &read)
+	}
+	s, err := l.fromFiles(clusterFiles, files)
+	if again, found := l.withPodGroups(); found {
+		return FromFiles(&read, clusterFiles, files, again)
+	}
+	return s, err
+}
+
+func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
+	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	l.overlay(s, &scenario.File{})
+	defer l.switchFeatureGates(nil)()
+	l.operators(&scenario.Operators{})
+	var read readings
+	if len(clusterFiles) > 0 {
+		read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
+	}
+	if len(files) > 0 {
+		step := scenario.LoadedStep{Step: scenario.Step{Name: "apply", Apply: &scenario.Source{Files: files}}}
+		l.reading = step.Name
+		given := l.read(field.NewPath("-f"), files)
+		isNode := func(obj cluster.Object) bool {
+			_, is := obj.(*v1.Node)
+			return is
+		}
+		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
+		read.cluster = append(read.cluster, nodes)
+		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
+	}
+	l.assemble(s, &read)
+	if !l.incomplete {
+		l.makeNodes(s, len(clusterFiles) > 0)
+	}
+	s.Config = l.scheduler(&scenario.Scheduler{})
+	if l.finish(s); l.problems.Len() > 0 {
+		return nil, l.problems.Err()
+	}
+	return s, nil
+}
+
+// reader reads what a scenario file names.
+type reader struct {
+	ctx      context.Context         // ends the reading
+	stop     context.CancelCauseFunc // so does a limit that is exceeded
+	nodes    *int                    // how many there are by now; see scenario.Limits
+	devices  *int
+	problems *scenario.Problems // of the file
+	dir      string
+	fsys     fs.FS
+	stdin    io.Reader
+	opts     Options
+	given    *readings // what was read, for the kinds of custom resources
+	lines    *manifest.Lines
+	data     []byte          // the file's; nil where there is none
+	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
+
+	sources    map[string]map[cluster.Ref]manifest.Source
+	reading    string // the step whose objects are being read
+	incomplete bool   // some objects could not be read
+	ignored    []manifest.Ignored
+	flaws      []manifest.Flaw
+	single     []string // pod groups whose pods are placed one by one
+	grouped    []string // of them those that objects of a dump name
+	gateGiven  bool     // somebody says whether there are pod groups
+	notes      []string // of what operators make
+	levelKeys  []string
+	classes    []*resourcev1.DeviceClass // of synthetic devices
+	storage    string                    // of the file, or of a flag
+	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+	ownersGone bool                      // nobody replaces pods whose controllers are not known
+
+	federation *scenario.Federation // nil of a single cluster
+	members    map[string]string    // where clusters stand, by name
+	ofKind     map[string]bool      // whether they are kind clusters
+	madeUp     map[string]bool      // whether all their nodes are synthetic
+}
+
+func newLoader(file string, opts Options) *reader {
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &reader{
+		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &readings{},
+		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
+	}
+}
+
+// ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
+func (l *reader) ended() bool { return l.ctx.Err() != nil }
+
+// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the reading.
+func (l *reader) within(nodes, devices, pods int) bool {
+	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
+	for _, err := range []error{
+		scenario.Exceeds("nodes", *l.nodes, l.opts.Limits.Nodes), scenario.Exceeds("devices", *l.devices, l.opts.Limits.Devices),
+		scenario.Exceeds("pods", pods, l.opts.Limits.Pods),
+	} {
+		if err != nil {
+			l.stop(err)
+		}
+	}
+	return !l.ended()
+}
+
+func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
+	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
+	if s.Name == "" {
+		s.Name = l.defaultName()
+	}
+	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
+		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+		s.MaxPods = controller.MaxPods
+	}
+	if s.Limits = l.opts.Limits; s.Limits.Pods > 0 {
+		s.MaxPods = min(s.MaxPods, s.Limits.Pods)
+	}
+	s.TerminationSeconds = ptr.Deref(file.TerminationSeconds, terminationSeconds)
+	s.Expects = l.places(file.Expect, "expect")
+	l.overlay(s, file)
+	l.head(file)
+	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
+	l.operators(&file.Operators)
+	l.customResources(file.CustomResources)
+	read := &readings{cluster: l.clusters(s, file)}
+	l.reading = scenario.WorkloadsStep
+	read.workloads = []reading{{objects: l.install()}}
+	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
+		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
+	}
+	for i := 0; i < len(file.Steps) && !l.ended(); i++ {
+		path := field.NewPath("steps").Index(i)
+		step := scenario.LoadedStep{Step: file.Steps[i]}
+		l.reading = step.Name
+		step.Expects = l.places(step.Expect, "steps", i, "expect")
+		given := reading{patch: step.Patch}
+		if step.Apply != nil {
+			given = l.source(path.Child("apply"), step.Apply, false)
+		}
+		if step.Delete != nil && len(step.Delete.Files) > 0 {
+			given = l.read(path.Child("delete", "files"), step.Delete.Files)
+		}
+		if step.Join != nil && l.federation != nil {
+			joined := l.member(path.Child("join"), step.Join)
+			step.Karmada.Joined = &joined
+		}
+		read.steps, s.Steps = append(read.steps, given), append(s.Steps, step)
+	}
+	l.assemble(s, read)
+	if l.ended() {
+		return nil, context.Cause(l.ctx)
+	}
+	s.Config = l.scheduler(&file.Scheduler)
+	before := l.problems.Len()
+	scenario.ValidateVariants(l.problems, file.Variants, l.patchesResource)
+	scenario.ValidateSweep(l.problems, file.Sweep)
+	invalid := l.problems.Len() > before
+	if l.finish(s); l.incomplete || invalid || l.ended() {
+		return nil, l.problems.Err()
+	}
+	v := newVarier(l, s)
+	v.variants(file.Variants)
+	v.sweep(file.Sweep)
+	if err := l.problems.Err(); err != nil {
+		return nil, err
+	}
+	s.Named = slices.Sorted(maps.Keys(l.named))
+	return s, nil
+}
+
+// finish checks what was read.
+func (l *reader) finish(s *scenario.Scenario) {
+	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
+	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
+	l.dump(s)
+	l.addOwners(s)
+	s.KeepAdmitted()
+	if l.incomplete {
+		check.Nodes(l.ctx, l.problems, s)
+	} else {
+		check.Check(l.ctx, l.problems, s)
+	}
+}
+
+// unique returns the notes without repetitions: several steps can apply one resource.
+func unique(notes []string) []string {
+	var once []string
+	seen := map[string]bool{}
+	for _, note := range notes {
+		if !seen[note] {
+			seen[note] = true
+			once = append(once, note)
+		}
+	}
+	return once
+}
+
+// placedSingly notes the pod groups of which an API server drops the names in pods.
+func placedSingly(groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
+		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
+}
+
+// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
+// server without it drops the names of groups. Who sets the gate has the last word.
+func (l *reader) withPodGroups() (Options, bool) {
+	opts := l.opts
+	if len(l.grouped) == 0 || l.gateGiven {
+		return opts, false
+	}
+	opts.grouped = unique(l.grouped)
+	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
+	return opts, true
+}
+
+// placedTogether notes that a dump has pod groups, and those that it names and does not hold.
+func placedTogether(s *scenario.Scenario, groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
+		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
+	held := map[string]bool{}
+	for _, obj := range s.Objects() {
+		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
+			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
+		}
+	}
+	if missing := slices.DeleteFunc(slices.Clone(groups), func(group string) bool { return held[group] }); len(missing) > 0 {
+		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
+	}
+	return notes
+}
+
+// dump sets aside what a dump holds and a simulation cannot take.
+func (l *reader) dump(s *scenario.Scenario) {
+	if l.opts.Strict || l.incomplete {
+		return
+	}
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
+	if s.Config != nil {
+		s.Notes = append(s.Notes, leftToOthers(s)...)
+	}
+}
+
+// places are the lines of an expectation.
+func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
+	if l.data == nil || expect == nil {
+		return scenario.Places{}
+	}
+	return scenario.Places{File: l.problems.File, Lines: l.fileLines().Below(path...)}
+}
+
+// fileLines are the lines of the scenario's file.
+func (l *reader) fileLines() *manifest.Lines {
+	if l.lines == nil {
+		l.lines = manifest.NewLines(l.data)
+	}
+	return l.lines
+}
+
+// locate keeps where an object stands that makes pods, is a budget of them or a claim on devices, unless a controller owns it: a dump has
+// thousands of those.
+func (l *reader) locate(obj cluster.Object, source manifest.Source) {
+	spec, _ := cluster.PodSpec(obj)
+	kind := cluster.KindOf(obj)
+	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate"
+	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
+		return
+	}
+	if l.sources == nil {
+		l.sources = map[string]map[cluster.Ref]manifest.Source{}
+	}
+	if l.sources[l.reading] == nil {
+		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
+	}
+	l.sources[l.reading][cluster.RefTo(obj)] = source
+}
+
+func (l *reader) head(file *scenario.File) {
+	switch {
+	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
+	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problems.Add(nil, "apiVersion %q of a scenario is not supported; give apiVersion: %s", file.APIVersion, scenario.APIVersion)
+	case file.APIVersion == "" || file.Kind == "" || file.Kind == scenario.Kind || strings.HasPrefix(file.APIVersion, "faultline/"):
+		l.problems.Add(nil, "apiVersion %q and kind %q are not a scenario's; give apiVersion: %s and kind: %s", file.APIVersion, file.Kind, scenario.APIVersion, scenario.Kind)
+	default:
+		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
+	}
+	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
+		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
+	}
+}
+
+// overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
+func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
+	for _, flag := range l.opts.Flags {
+		flag.Set(file)
+		l.problems.Flags[flag.Path] = flag.Name
+	}
+	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
+	s.RandomArrivals, s.AsTemplate = file.Arrivals == "random", file.AsTemplate
+	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
+		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
+	}
+	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
+		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+	}
+	if l.ownersGone = file.UnknownOwners == "gone"; !slices.Contains([]string{"", "replace", "gone"}, file.UnknownOwners) {
+		l.problems.Add(field.NewPath("unknownOwners"), "%q is neither replace nor gone", file.UnknownOwners)
+	}
+	if l.storage = file.Storage; !slices.Contains([]string{"", scenario.StorageAssumed, scenario.StorageNone}, file.Storage) {
+		l.problems.Add(field.NewPath("storage"), "%q is neither assumed nor none", file.Storage)
+	}
+	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
+		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
+	}
+	if path := field.NewPath("federation"); file.Clusters == nil && !file.Federation.IsZero() {
+		if l.problems.Flags["federation.estimate"] != "" {
+			path = path.Child("estimate")
+		}
+		l.problems.Add(path, "is for a scenario of several clusters; give clusters in place of cluster")
+	}
+}
+
+// terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real
+// control plane; see docs/model.md.
+const terminationSeconds = 1
+
+func (l *reader) defaultName() string {
+	base := filepath.Base(l.problems.File)
+	if base == FileName {
+		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {
+			return dir
+		}
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

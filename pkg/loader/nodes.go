@@ -1,0 +1,81 @@
+package loader
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Nodes are made up for objects that come without any.
+type Nodes struct {
+	// Spec describes them, as synthetic does in a scenario.
+	Spec topology.Spec
+	// KindName, if set, makes them the workers of the kind cluster of this name, and adds its control plane.
+	KindName string
+	// Flags are those that ask for the nodes. Without any the nodes are assumed, and Assumed is the note that says so.
+	Flags   []string
+	Assumed string
+}
+
+// makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
+// pod has a node: no others can stand in for the nodes of a dump. A pod of a cluster that is given alone is placed anew.
+func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
+	nodes, given := l.opts.Nodes, s.Nodes()
+	if nodes == nil {
+		return
+	}
+	asked, lone := len(nodes.Flags) > 0, lonePod(s.Objects())
+	bound := func(obj cluster.Object) bool {
+		pod, is := obj.(*v1.Pod)
+		return is && pod.Spec.NodeName != ""
+	}
+	switch {
+	case asked && len(given) > 0:
+		l.problems.Add(nil, "%s: the input has nodes of its own, %s; leave out these nodes, or %s", strings.Join(nodes.Flags, ", "),
+			words.Few(namesOf(given)), words.And(nodes.Flags))
+		return
+	case !asked && (len(given) > 0 || clusterGiven || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
+		return
+	}
+	made, err := nodes.build()
+	if err != nil {
+		l.problems.AddLines(nil, err)
+	}
+	for _, node := range made {
+		s.Cluster = append(s.Cluster, node)
+	}
+	if !asked {
+		l.notes = append(l.notes, nodes.Assumed)
+	}
+	if nodes.KindName != "" {
+		l.kindStorage(s)
+	} else {
+		l.makeStorage(s, true)
+	}
+	if lone != nil {
+		l.placeAnew(s, lone)
+	}
+	l.noteLacking(s, made)
+}
+
+func (n *Nodes) build() ([]*v1.Node, error) {
+	nodes, err := topology.Build(n.Spec)
+	if err != nil || n.KindName == "" {
+		return nodes, err
+	}
+	return topology.AsKind(n.KindName, nodes)
+}
+
+func namesOf(nodes []*v1.Node) []string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Name)
+	}
+	return names
+}

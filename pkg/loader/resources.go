@@ -1,0 +1,275 @@
+package loader
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// reading is what one source holds, before operators expand the custom resources in it; or the patch of a step.
+type reading struct {
+	objects   []cluster.Object
+	resources []manifest.Ignored
+	patch     *scenario.Patch
+	kind      bool // whether it is a kind cluster
+	madeUp    bool // whether it is synthetic nodes
+}
+
+// readings are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
+// of its time are read.
+type readings struct {
+	cluster, workloads, steps []reading
+}
+
+// holds reports whether the target is a custom resource.
+func (r *readings) holds(target scenario.Target) bool {
+	for _, all := range [][]reading{r.cluster, r.workloads, r.steps} {
+		for i := range all {
+			if slices.ContainsFunc(all[i].resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// kind reports whether some of the nodes are those of a kind cluster.
+func (r *readings) kind() bool {
+	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read reading) bool { return read.kind })
+}
+
+// madeUp reports whether all nodes are synthetic.
+func (r *readings) madeUp() bool {
+	isNode := func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is }
+	all := slices.Concat(r.cluster, r.workloads, r.steps)
+	return slices.ContainsFunc(all, func(read reading) bool { return read.madeUp }) &&
+		!slices.ContainsFunc(all, func(read reading) bool { return !read.madeUp && slices.ContainsFunc(read.objects, isNode) })
+}
+
+// isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
+func isResource(target scenario.Target, resource manifest.Ignored) bool {
+	word, name, found := strings.Cut(target.Target, "/")
+	kind, group, _ := strings.Cut(strings.ToLower(word), ".")
+	ofGroup, _, _ := strings.Cut(resource.APIVersion, "/")
+	own := strings.ToLower(resource.Kind)
+	ofKarmada, _, _ := scenario.ParseKarmada(target.Target)
+	named := kind == own || kind == own+"s" || federation.IsKarmada(resource.APIVersion) && ofKarmada == resource.Kind
+	return found && resource.JSON != nil && name == resource.Name && named && (group == "" || group == ofGroup) &&
+		(federation.IsKarmada(resource.APIVersion) && clusterWide(resource) ||
+			cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault))
+}
+
+// expander follows the custom resources through the steps.
+type expander struct {
+	*reader
+	operators []operator.Operator
+	known     []manifest.Ignored             // as they are by now
+	made      map[cluster.Ref]cluster.Object // what operators have made of them
+
+	templates map[string]*cluster.ResourceTemplate // what they are in a federation, by name
+	members   []*federation.Cluster                // as they are by now
+}
+
+func (l *reader) expander() *expander {
+	return &expander{
+		reader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, templates: map[string]*cluster.ResourceTemplate{},
+	}
+}
+
+// assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
+// what operators change in that moment of the resources that are there already.
+func (l *reader) assemble(s *scenario.Scenario, read *readings) {
+	l.given = read
+	e := l.expander()
+	for i := range s.Members {
+		e.members = append(e.members, s.Members[i].Cluster)
+	}
+	e.learn(read.cluster)
+	ofCluster := slices.Clone(e.known)
+	e.learn(read.workloads)
+	l.reading = ""
+	s.Cluster = l.withClasses(e.expand(read.cluster))
+	l.reading = scenario.WorkloadsStep
+	s.Workloads, s.Karmada = e.bring(read.workloads)
+	for i := 0; i < len(read.steps) && !l.ended(); i++ {
+		step, given := &s.Steps[i], read.steps[i]
+		l.reading = step.Name
+		if step.Fresh && l.federation == nil {
+			e.known = slices.Clone(ofCluster)
+		}
+		if step.Karmada.Joined != nil {
+			if joined := step.Karmada.Joined.Cluster; !slices.ContainsFunc(e.members, func(c *federation.Cluster) bool { return c.Name == joined.Name }) {
+				e.members = append(e.members, joined)
+			}
+			continue
+		}
+		if given.patch != nil {
+			e.patch(s.StepPath(i).Child("patch"), step, given.patch)
+			continue
+		}
+		if step.Delete != nil {
+			if l.federation != nil {
+				given.resources = append(slices.Clip(given.resources), e.targets(s.StepPath(i).Child("delete", "targets"), step.Delete)...)
+			}
+			step.Objects, step.Karmada = e.bring([]reading{given})
+			e.known = slices.DeleteFunc(e.known, func(k manifest.Ignored) bool {
+				return slices.ContainsFunc(given.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
+			})
+			continue
+		}
+		e.learn([]reading{given})
+		step.Objects, step.Karmada = e.bring([]reading{given})
+		if slices.ContainsFunc(given.resources, e.knows) {
+			e.again(step)
+		}
+	}
+	if l.federation != nil {
+		l.storageOfMembers(s)
+		return
+	}
+	if read.kind() {
+		l.kindStorage(s)
+	}
+	l.makeStorage(s, read.madeUp())
+}
+
+func (e *expander) knows(resource manifest.Ignored) bool {
+	return operator.Knows(e.operators, resource)
+}
+
+// learn takes the resources that are applied, in place of what they were before.
+func (e *expander) learn(given []reading) {
+	at := map[string]int{}
+	for i := range e.known {
+		at[operator.Name(e.known[i])] = i
+	}
+	for _, read := range given {
+		for _, resource := range read.resources {
+			name := operator.Name(resource)
+			if i, found := at[name]; found {
+				e.known[i] = resource
+				continue
+			}
+			at[name] = len(e.known)
+			e.known = append(e.known, resource)
+		}
+	}
+}
+
+// expand returns the objects of the readings, each with what operators make of its custom resources, and keeps the others as ignored. What was
+// read beside them stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
+func (e *expander) expand(given []reading) []cluster.Object {
+	var all []cluster.Object
+	for _, read := range given {
+		there := map[cluster.Ref]bool{}
+		for _, obj := range read.objects {
+			there[cluster.RefTo(obj)] = true
+		}
+		all = append(all, read.objects...)
+		for _, obj := range e.reader.made(operator.Expand(e.operators, read.resources, e.known...)) {
+			e.made[cluster.RefTo(obj)] = obj
+			if !there[cluster.RefTo(obj)] {
+				all = append(all, obj)
+			}
+		}
+	}
+	return all
+}
+
+// bring returns what the readings bring: in a federation the custom resources are templates, of which the members' operators make objects.
+func (e *expander) bring(given []reading) ([]cluster.Object, scenario.Karmada) {
+	var karmada scenario.Karmada
+	if e.federation == nil {
+		return e.expand(given), karmada
+	}
+	var all []cluster.Object
+	for _, read := range given {
+		all = append(all, read.objects...)
+		for _, resource := range read.resources {
+			switch {
+			case e.ofKarmada(resource):
+				e.karmada(&karmada, resource)
+			case e.knows(resource):
+				karmada.Resources = append(karmada.Resources, *e.template(resource))
+			default:
+				e.ignored = append(e.ignored, resource)
+			}
+		}
+	}
+	return all, karmada
+}
+
+// again adds to the step what operators now make otherwise of the resources that are there.
+func (e *expander) again(step *scenario.LoadedStep) {
+	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
+	if e.federation != nil {
+		for _, resource := range known {
+			before := e.templates[operator.Name(resource)]
+			if after := e.template(resource); before != nil && !equality.Semantic.DeepEqual(before, after) {
+				step.Karmada.Resources = append(step.Karmada.Resources, *after)
+			}
+		}
+		return
+	}
+	for _, obj := range e.reader.made(operator.Expand(e.operators, known)) {
+		if before := e.made[cluster.RefTo(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
+			e.made[cluster.RefTo(obj)] = obj
+			step.Objects = append(step.Objects, obj)
+		}
+	}
+}
+
+// patch makes of the patch of a custom resource a step that applies what its operator then makes, and of the patch of a policy one that applies
+// it as it is then.
+func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch) {
+	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool {
+		return (e.knows(resource) || e.ofKarmada(resource)) && isResource(patch.Target, resource)
+	})
+	kind, _, karmada := scenario.ParseKarmada(patch.Target.Target)
+	karmada = karmada && e.federation != nil
+	switch {
+	case i >= 0:
+	case karmada && kind == federation.KindCluster:
+		e.patchCluster(path, patch)
+		return
+	case karmada:
+		e.notThere(path.Child("target"), patch.Target, kind)
+	default:
+		return // of an object
+	}
+	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
+	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
+	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
+	if i < 0 {
+		return
+	}
+	patched, err := patch.ApplyToResource(e.known[i])
+	if err != nil {
+		e.problems.AddLines(path.Child("patch"), err)
+		e.incomplete = true
+		return
+	}
+	e.known[i] = patched
+	if e.ofKarmada(patched) {
+		patched.Source = manifest.Source{File: e.problems.File, Path: path.String()}
+		e.karmada(&step.Karmada, patched)
+		return
+	}
+	step.Objects = nil
+	e.again(step)
+}

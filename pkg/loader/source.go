@@ -1,0 +1,266 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
+func (l *reader) clusterSources(path *field.Path, sources []scenario.Source) (all []reading) {
+	if len(sources) == 0 {
+		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
+		l.incomplete = true
+	}
+	from := map[string]int{}
+	for i := 0; i < len(sources) && !l.ended(); i++ {
+		read := l.source(path.Index(i), &sources[i], true)
+		all = append(all, read)
+		var twice []string
+		for _, obj := range read.objects {
+			node, ok := obj.(*v1.Node)
+			if !ok {
+				continue
+			}
+			if _, found := from[node.Name]; found {
+				twice = append(twice, node.Name)
+			} else {
+				from[node.Name] = i
+			}
+		}
+		if len(twice) > 0 {
+			l.problems.Add(path.Index(i), "node %q is in %s already; give every node its own name (%d names are used twice)",
+				twice[0], path.Index(from[twice[0]]), len(twice))
+		}
+	}
+	return all
+}
+
+// source returns what a source holds. Nodes may be described by regions and zones only where there is a cluster to build.
+func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) reading {
+	given := 0
+	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
+		if is {
+			given++
+		}
+	}
+	problems := l.problems.Len()
+	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
+	switch {
+	case source.Synthetic != nil && !nodes:
+		l.problems.Add(path.Child("synthetic"), "is only allowed under cluster; give files or objects here")
+		return reading{}
+	case given != 1 && nodes:
+		l.problems.Add(path, "give exactly one of files, objects and synthetic")
+		return reading{}
+	case given != 1:
+		l.problems.Add(path, "give exactly one of files and objects")
+		return reading{}
+	case len(source.Files) > 0:
+		return l.read(path.Child("files"), source.Files)
+	case source.Synthetic != nil:
+		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic), madeUp: true}
+	}
+	var found reading
+	for i := 0; i < len(source.Objects) && !l.ended(); i++ {
+		if resource, is := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
+			found.resources = append(found.resources, resource)
+			continue
+		}
+		obj, err := manifest.DecodeObject(fmt.Sprintf("%s: %s", l.problems.File, path.Child("objects").Index(i)), source.Objects[i].Raw)
+		if err != nil {
+			l.problems.AddErrors(err)
+			continue
+		}
+		if l.data != nil {
+			l.locate(obj.Object, manifest.Source{File: l.problems.File, Line: l.fileLines().Of(manifest.PathOf(path.Child("objects").Index(i).String())...)})
+		}
+		found.objects = append(found.objects, obj.Object)
+	}
+	l.count(found.objects)
+	return found
+}
+
+// count counts the nodes and pods that were read.
+func (l *reader) count(objects []cluster.Object) {
+	nodes, pods := 0, 0
+	for _, obj := range objects {
+		switch obj.(type) {
+		case *v1.Node:
+			nodes++
+		case *v1.Pod:
+			pods++
+		}
+	}
+	l.within(nodes, 0, pods)
+}
+
+// resource decodes an object that is written out, if it is a custom resource of an operator that is known or, in a federation, of Karmada.
+func (l *reader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
+	set, err := manifest.Decode(l.problems.File, data)
+	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) && !l.ofKarmada(set.Ignored[0]) {
+		return manifest.Ignored{}, false
+	}
+	resource := set.Ignored[0]
+	resource.Source = manifest.Source{File: l.problems.File, Path: path.String()}
+	if l.data != nil {
+		resource.Source.Line = l.fileLines().Of(manifest.PathOf(path.String())...)
+	}
+	return resource, true
+}
+
+// read returns what files, folders and globs hold.
+func (l *reader) read(path *field.Path, files []string) reading {
+	problems := l.problems.Len()
+	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
+	var found []string
+	for i, file := range files {
+		switch {
+		case file == "":
+			l.problems.Add(path.Index(i), "is empty; give a file, a folder or a glob")
+		case file == manifest.Stdin && l.stdin == nil:
+			l.problems.Add(path.Index(i), "- is the standard input, which a scenario file cannot read; give a file, a folder or a glob")
+		case file == manifest.Stdin:
+			found = append(found, file)
+		default:
+			l.named[file] = true
+			file = l.resolve(file)
+			if !strings.ContainsAny(file, "*?[") && !l.exists(file) {
+				l.problems.Add(path.Index(i), "%s", l.missing(file))
+				continue
+			}
+			found = append(found, file)
+		}
+	}
+	if len(found) == 0 {
+		return reading{}
+	}
+	most := map[string]int{}
+	for kind, limit := range map[string]int{"Node": l.opts.Limits.Nodes, "Pod": l.opts.Limits.Pods} {
+		if limit > 0 {
+			most[kind] = limit
+		}
+	}
+	set, err := manifest.ReadWithin(l.ctx, most, l.fsys, l.stdin, found...)
+	if many := (*manifest.TooManyError)(nil); errors.As(err, &many) {
+		l.stop(&scenario.LimitError{What: strings.ToLower(many.Kind) + "s", Has: many.Most + 1, Most: many.Most})
+	}
+	if l.ended() {
+		return reading{}
+	}
+	if err == nil && l.opts.Strict {
+		err = set.Strict()
+	}
+	if err != nil {
+		l.problems.AddErrors(err)
+		return reading{}
+	}
+	return l.take(set)
+}
+
+// resolve returns the path of a file that the scenario names.
+func (l *reader) resolve(file string) string { return resolve(l.dir, file) }
+
+func resolve(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+func (l *reader) exists(file string) bool {
+	var err error
+	if l.fsys == nil {
+		_, err = os.Stat(file)
+	} else {
+		_, err = fs.Stat(l.fsys, file)
+	}
+	return err == nil
+}
+
+// missing says that a file is not there, and where one is looked for.
+func (l *reader) missing(file string) string {
+	if l.dir == "" {
+		return fmt.Sprintf("there is no file or folder %s", file)
+	}
+	return fmt.Sprintf("there is no file or folder %s; paths are relative to the folder of the scenario", file)
+}
+
+func (l *reader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
+	if most := l.opts.Limits.Nodes; most > 0 {
+		if nodes, devices := spec.Planned(most); !l.within(nodes, devices, 0) {
+			return nil
+		}
+	}
+	made, invalid := topology.Make(spec, path)
+	for _, err := range invalid {
+		l.problems.Add(nil, "%s", err)
+	}
+	if len(invalid) > 0 {
+		return nil
+	}
+	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
+	objects := make([]cluster.Object, len(made.Nodes))
+	for i, node := range made.Nodes {
+		objects[i] = node
+	}
+	for _, slice := range made.Slices {
+		objects = append(objects, slice)
+	}
+	l.classes = append(l.classes, made.Classes...)
+	return objects
+}
+
+// withClasses adds the classes of synthetic devices, but for those that are given.
+func (l *reader) withClasses(objects []cluster.Object) []cluster.Object {
+	given := map[string]bool{}
+	for _, obj := range objects {
+		if class, ok := obj.(*resourcev1.DeviceClass); ok {
+			given[class.Name] = true
+		}
+	}
+	for _, class := range l.classes {
+		if !given[class.Name] {
+			given[class.Name] = true
+			objects = append(objects, class)
+		}
+	}
+	return objects
+}
+
+// take keeps what was read besides objects and custom resources, and returns those.
+func (l *reader) take(set *manifest.Set) reading {
+	for i := range set.SchedulerConfigs {
+		if l.config != nil {
+			l.problems.Add(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
+		}
+		l.config = &set.SchedulerConfigs[i]
+	}
+	l.flaws = append(l.flaws, set.Flaws...)
+	objects := make([]cluster.Object, len(set.Objects))
+	for i := range set.Objects {
+		objects[i] = set.Objects[i].Object
+		l.locate(objects[i], set.Objects[i].Source)
+		if group := set.Objects[i].PodGroup; group != "" {
+			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
+			if cluster.Dumped(objects[i]) {
+				l.grouped = append(l.grouped, namespacedName(objects[i].GetNamespace(), group))
+			}
+		}
+	}
+	l.count(objects)
+	return reading{objects: objects, resources: set.Ignored, kind: set.Kind}
+}

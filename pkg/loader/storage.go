@@ -1,0 +1,83 @@
+package loader
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// The storage of a cluster that is made up is made up, too: manifests leave their StorageClasses to the cluster.
+
+const (
+	// assumedProvisioner makes the volumes of these classes, and assumedDefault is the default one of them.
+	assumedProvisioner = "faultline.dev/assumed"
+	assumedDefault     = "standard"
+)
+
+// makeStorage gives the scenario the StorageClasses that its objects lack, where its nodes are made up or somebody asks for them.
+func (l *reader) makeStorage(s *scenario.Scenario, madeUp bool) {
+	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
+}
+
+// assumedClasses are the classes that claims among the objects name, and a default one for those that name none. Objects that have a
+// StorageClass say what there is. A class that has PersistentVolumes is that of volumes which nobody provisions, and claims without a class
+// are for volumes without one.
+func (l *reader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
+	if l.storage == scenario.StorageNone || l.storage == "" && !madeUp {
+		return nil
+	}
+	there := map[string]bool{}
+	for _, obj := range objects {
+		switch o := obj.(type) {
+		case *storagev1.StorageClass:
+			if o.Provisioner != assumedProvisioner {
+				return nil
+			}
+			there[o.Name] = true
+		case *v1.PersistentVolume:
+			there[volume.GetPersistentVolumeClass(o)] = true
+		}
+	}
+	var classes []cluster.Object
+	var names []string
+	assume := func(name string, ofAll bool) {
+		class := &storagev1.StorageClass{
+			ObjectMeta:  metav1.ObjectMeta{Name: name, Annotations: map[string]string{controller.VolumeTopologyAnnotation: "none"}},
+			Provisioner: assumedProvisioner, VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+			ReclaimPolicy: ptr.To(v1.PersistentVolumeReclaimDelete),
+		}
+		if ofAll {
+			class.Annotations[storageutil.IsDefaultStorageClassAnnotation] = "true"
+			name += " (the default)"
+		}
+		classes, names = append(classes, class), append(names, name)
+	}
+	for _, obj := range objects {
+		for _, claim := range claimsOf(obj) {
+			has, name := volume.PersistentVolumeClaimHasClass(claim), volume.GetPersistentVolumeClaimClass(claim)
+			named := cmp.Or(name, assumedDefault)
+			if claim.Spec.VolumeName != "" || has && name == "" || !has && there[""] || there[named] {
+				continue // it asks for a volume, or for one without a class
+			}
+			there[named] = true
+			assume(named, named == assumedDefault && !there[""])
+		}
+	}
+	if len(classes) > 0 {
+		l.notes = append(l.notes, fmt.Sprintf("assumed, since no StorageClass is given: the %s %s, whose volumes all nodes reach; give StorageClasses, or --storage none.",
+			words.Pick(len(names), "class", "classes"), words.And(names)))
+	}
+	return classes
+}

@@ -1,0 +1,165 @@
+package loader
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/variant"
+)
+
+// varier reads the variants of a file and the points of its sweep.
+type varier struct {
+	*reader  // of the file
+	base     *scenario.Scenario
+	read     *readings
+	maker    *variant.Maker
+	clusters map[string]otherCluster
+	configs  map[string]*sched.Config
+}
+
+// otherCluster is the cluster of variants.
+type otherCluster struct {
+	objects   []cluster.Object
+	levelKeys []string
+	read      []reading
+	flaws     []manifest.Flaw
+}
+
+func newVarier(l *reader, base *scenario.Scenario) *varier {
+	return &varier{reader: l, base: base, read: l.given, maker: variant.NewMaker(base), clusters: map[string]otherCluster{}, configs: map[string]*sched.Config{}}
+}
+
+// variants reads the variants of the file.
+func (v *varier) variants(variants []scenario.Variant) {
+	if err := scenario.Exceeds("variants", len(variants), v.opts.Limits.Versions); err != nil {
+		v.stop(err)
+	}
+	for i := 0; i < len(variants) && !v.ended(); i++ {
+		p := &scenario.Problems{File: fmt.Sprintf("%s: variants[%d]", v.problems.File, i), Flags: v.problems.Flags}
+		v.base.Variants = append(v.base.Variants, *v.vary(p, &variants[i]))
+		v.problems.AddAll(p)
+	}
+}
+
+// vary derives the scenario of a variant whose fields are right by themselves.
+func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
+	// What was read of the scenario stays as it is.
+	l := &reader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
+	varied := scenario.NewVariant(v.base, change)
+	read := *v.read
+	if len(change.Cluster) > 0 && v.federation != nil {
+		p.Add(field.NewPath("cluster"), "cannot take the place of the clusters of a federation; make it a scenario of its own")
+	} else if len(change.Cluster) > 0 {
+		read.cluster = v.cluster(l, varied.Scenario, change.Cluster)
+	}
+	if change.Scheduler != nil {
+		varied.Scenario.Config = v.scheduler(l, change.Scheduler)
+	}
+	if v.ended() {
+		return varied
+	}
+	l.patchResources(varied, &read, change.Patches)
+	v.maker.Change(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holds(patch.Target) })
+	return varied
+}
+
+// cluster gives the scenario another cluster, which is read once for all variants that have the same.
+func (v *varier) cluster(l *reader, s *scenario.Scenario, sources []scenario.Source) []reading {
+	key := keyOf(sources)
+	other, found := v.clusters[key]
+	if !found {
+		others := &scenario.Scenario{}
+		other.read = l.clusterSources(field.NewPath("cluster"), sources)
+		l.assemble(others, &readings{cluster: other.read})
+		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
+		v.clusters[key] = other
+	}
+	s.Cluster, s.LevelKeys, l.flaws = other.objects, other.levelKeys, other.flaws
+	if (&readings{cluster: other.read}).kind() {
+		l.kindStorage(s)
+	}
+	l.makeStorage(s, (&readings{cluster: other.read}).madeUp())
+	l.dump(s)
+	return other.read
+}
+
+// scheduler returns another configuration, which is made once for all variants that have the same: a scheduler is built for each.
+func (v *varier) scheduler(l *reader, given *scenario.Scheduler) *sched.Config {
+	key := keyOf(given)
+	if v.configs[key] == nil {
+		v.configs[key] = l.scheduler(given)
+	}
+	return v.configs[key]
+}
+
+// keyOf returns different keys for what is written differently.
+func keyOf(value any) string {
+	key, err := json.Marshal(value)
+	if err != nil { // it has been read from JSON
+		panic(err)
+	}
+	return string(key)
+}
+
+// patchResources patches the custom resources among the targets, wherever the scenario has them, and has their operators make everything
+// anew.
+func (l *reader) patchResources(varied *scenario.LoadedVariant, read *readings, patches []scenario.Patch) {
+	patched := false
+	for i := range patches {
+		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holds(patches[i].Target) {
+			l.notThere(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
+		}
+	}
+	for _, part := range []*[]reading{&read.cluster, &read.workloads, &read.steps} {
+		*part = slices.Clone(*part)
+		for r := range *part {
+			resources := slices.Clone((*part)[r].resources)
+			(*part)[r].resources = resources
+			for j := range resources {
+				for i := range patches {
+					if !isResource(patches[i].Target, resources[j]) {
+						continue
+					}
+					patched = true
+					after, err := patches[i].ApplyToResource(resources[j])
+					if err != nil {
+						l.problems.Add(field.NewPath("patches").Index(i).Child("patch"), "%s", err)
+						continue
+					}
+					if l.ofKarmada(after) { // which is read anew
+						after.Source = manifest.Source{File: l.problems.File, Path: field.NewPath("patches").Index(i).Child("patch").String()}
+					}
+					resources[j] = after
+				}
+			}
+		}
+	}
+	if !patched {
+		return
+	}
+	s := varied.Scenario
+	before := map[cluster.Ref]cluster.Object{}
+	for _, obj := range s.Objects() {
+		before[cluster.RefTo(obj)] = obj
+	}
+	s.Steps = slices.Clone(s.Steps)
+	l.assemble(s, read)
+	l.dump(s)
+	for _, obj := range s.Objects() {
+		owner := cluster.RefTo(obj)
+		if was := before[owner]; was == nil || was == obj || equality.Semantic.DeepEqual(was, obj) {
+			continue
+		}
+		varied.About(owner)
+		*s = *variant.Unplace(s, owner)
+	}
+}

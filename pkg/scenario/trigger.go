@@ -1,0 +1,62 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// CronJobs are those that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once; "all" is all that the scenario ever has.
+func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) {
+	var found []cluster.Ref
+	var problems []error
+	for _, name := range names {
+		if name == "all" {
+			for _, obj := range s.Objects() {
+				if ref := cluster.RefTo(obj); ref.Kind == "CronJob" {
+					found = append(found, ref)
+				}
+			}
+			continue
+		}
+		if !strings.Contains(name, "/") {
+			name = "cronjob/" + name
+		}
+		ref, err := s.Workload(name, "CronJob")
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %w", flag, err))
+			continue
+		}
+		found = append(found, ref)
+	}
+	var once []cluster.Ref
+	for _, ref := range found {
+		if !slices.Contains(once, ref) {
+			once = append(once, ref)
+		}
+	}
+	return once, errors.Join(problems...)
+}
+
+// Triggered returns the scenario with a further step at its end for each of the CronJobs, which runs it.
+func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
+	for _, ref := range cronJobs {
+		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Target{Target: ref.String(), Namespace: ref.Namespace}})
+	}
+	return s
+}
+
+// Running returns the scenario with further steps at its end, after which a run of each of the CronJobs is under way: its pods run on.
+func (s *Scenario) Running(cronJobs ...cluster.Ref) *Scenario {
+	runsOn := runtime.RawExtension{Raw: []byte(`{"spec":{"jobTemplate":{"spec":{"template":{"metadata":{"annotations":{"` + cluster.CompletesAfterAnnotation + `":null}}}}}}}`)}
+	for _, ref := range cronJobs {
+		target := Target{Target: ref.String(), Namespace: ref.Namespace}
+		s = s.Then(Step{Name: "patch " + ref.Qualified(), Patch: &Patch{Target: target, Type: "merge", Patch: runsOn}})
+	}
+	return s.Triggered(cronJobs...)
+}

@@ -1,0 +1,22 @@
+package simulation
+
+import (
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// Mutated says what new pods get in the end that their templates lack; see admission.Mutated.
+func (r *Result) Mutated() []string {
+	state := r.Initial
+	if n := len(r.Steps); n > 0 {
+		state = r.Steps[n-1].State
+	}
+	notes := admission.Mutated(state)
+	if state.Federation != nil {
+		for _, member := range state.Federation.Members {
+			for _, note := range admission.Mutated(member.State) {
+				notes = append(notes, "Cluster "+member.Name+": "+note)
+			}
+		}
+	}
+	return notes
+}

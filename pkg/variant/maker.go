@@ -1,0 +1,219 @@
+package variant
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/check"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Maker derives variants of one scenario. What several of them have in common is made once, so that they share it: their runs share
+// the steps whose objects are the same.
+type Maker struct {
+	base    *scenario.Scenario
+	changed map[changed]cluster.Object
+}
+
+// changed is an object together with the change to it, by a key.
+type changed struct {
+	key string
+	obj cluster.Object
+}
+
+// NewMaker returns a maker of variants of the scenario. It is not safe for concurrent use.
+func NewMaker(base *scenario.Scenario) *Maker {
+	return &Maker{base: base, changed: map[changed]cluster.Object{}}
+}
+
+// Vary returns the scenario as it would be with a change of objects: patches, replicas or rules. The error lists all that is wrong with
+// it, and names what the change is from: a flag, for one.
+func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	return m.VaryContext(context.Background(), v, from)
+}
+
+// VaryContext is Vary until the context ends, whose cause is then the error.
+func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	p := &scenario.Problems{File: from}
+	ofKarmada := func(target scenario.Target) bool {
+		kind, _, is := scenario.ParseKarmada(target.Target)
+		return is && kind == federation.KindCluster && m.base.Federated()
+	}
+	if scenario.ValidateVariant(p, nil, v, ofKarmada); p.Len() > 0 {
+		return nil, p.Err()
+	}
+	back, err := sched.SwitchFeatureGates(m.base.Config.FeatureGates())
+	if err != nil {
+		return nil, err
+	}
+	defer back()
+	varied := scenario.NewVariant(m.base, v)
+	if m.Change(ctx, p, varied, v, nil); ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return varied, p.Err()
+}
+
+// Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it. If the context
+// ends, the change is not whole.
+func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	for i := 0; i < len(v.Patches) && ctx.Err() == nil; i++ {
+		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
+			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
+		if ctx.Err() != nil {
+			return
+		}
+		m.setReplicas(p, varied, target, v.Replicas[target])
+	}
+	for i := 0; i < len(v.Rules) && ctx.Err() == nil; i++ {
+		m.keepApart(ctx, p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
+	}
+	if p.Len() == 0 && ctx.Err() == nil {
+		check.Check(ctx, p, varied.Scenario)
+	}
+}
+
+// once returns a change that is made of each object once for all changes of the key.
+func (m *Maker) once(key string, f change) change {
+	return func(obj cluster.Object) cluster.Object {
+		after, found := m.changed[changed{key, obj}]
+		if !found {
+			after = f(obj)
+			m.changed[changed{key, obj}] = after
+		}
+		return after
+	}
+}
+
+// patch patches the object wherever the scenario has it.
+func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path *field.Path, patch *scenario.Patch) {
+	s := varied.Scenario
+	if kind, name, is := scenario.ParseKarmada(patch.Target.Target); is && s.Federated() {
+		if kind == federation.KindCluster {
+			patchCluster(p, s, path, patch, name)
+		}
+		return
+	}
+	wanted, err := patch.Target.Ref()
+	if err != nil {
+		return // which is reported already
+	}
+	if !slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool { return cluster.RefTo(obj) == wanted }) {
+		s.NotFound(p, path.Child("target"), wanted)
+		return
+	}
+	if in, name := cluster.Apart(wanted.Name); in != "" {
+		m.patchOwn(p, s, path, patch, in, cluster.Ref{Kind: wanted.Kind, Namespace: wanted.Namespace, Name: name})
+	} else {
+		m.patchObject(p, s, path, patch, wanted)
+	}
+	varied.About(wanted)
+}
+
+// patchOwn patches what a member of a federation has of its own, a node for one.
+func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, in string, wanted cluster.Ref) {
+	i := slices.IndexFunc(s.Members, func(m scenario.Member) bool { return m.Name == in })
+	if i < 0 {
+		p.Add(path.Child("target"), "%s is in cluster %s, which joins later; change it in the step that lets it join", wanted.Describe(), in)
+		return
+	}
+	alone := &scenario.Scenario{Cluster: s.Members[i].Objects}
+	m.patchObject(p, alone, path, patch, wanted)
+	s.Members = slices.Clone(s.Members)
+	s.Members[i] = scenario.NewMember(s.Members[i].Cluster, alone.Cluster)
+}
+
+func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, wanted cluster.Ref) {
+	apply := func(obj cluster.Object) (cluster.Object, error) {
+		if cluster.RefTo(obj) != wanted {
+			return obj, nil
+		}
+		return patch.Apply(obj)
+	}
+	key, err := json.Marshal(patch)
+	if err != nil {
+		p.AddLines(path, err)
+		return
+	}
+	patched := changeAll(s, m.once(string(key), func(obj cluster.Object) cluster.Object {
+		after, err := apply(obj)
+		if err != nil {
+			p.AddLines(path.Child("patch"), err)
+			return obj
+		}
+		return after
+	}), apply)
+	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
+		patched = Unplace(patched, wanted)
+	}
+	*s = *patched
+}
+
+// patchCluster patches a member of a federation as it is when it joins.
+func patchCluster(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, name string) {
+	var names []string
+	patched := func(m scenario.Member) scenario.Member {
+		if names = append(names, m.Name); m.Name != name {
+			return m
+		}
+		after, err := patch.ApplyToCluster(m.Cluster)
+		if err != nil {
+			p.AddLines(path.Child("patch"), err)
+			return m
+		}
+		return scenario.NewMember(after, m.Objects)
+	}
+	s.Members, s.Steps = slices.Clone(s.Members), slices.Clone(s.Steps)
+	for i := range s.Members {
+		s.Members[i] = patched(s.Members[i])
+	}
+	for i := range s.Steps {
+		if joined := s.Steps[i].Karmada.Joined; joined != nil {
+			after := patched(*joined)
+			s.Steps[i].Karmada.Joined = &after
+		}
+	}
+	if !slices.Contains(names, name) {
+		p.Add(path.Child("target"), "there is no cluster %q; %s", name, scenario.Choices(name, names))
+	}
+}
+
+// setReplicas sets the number of replicas of a workload after the last step.
+func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant, target string, replicas int32) {
+	s := varied.Scenario
+	owner, found := s.FindWorkload(p, field.NewPath("replicas").Key(target), target)
+	if !found {
+		return
+	}
+	last := scenario.WorkloadsStep
+	if len(s.Steps) > 0 {
+		last = s.Steps[len(s.Steps)-1].Name
+	}
+	f := setReplicas(owner, replicas)
+	*s = *scale(s, owner, last, replicas, m.once(fmt.Sprint(target, replicas), f), f)
+	varied.About(owner)
+}
+
+// template is that of the owner's pods, as the scenario has it first.
+func template(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
+	for _, obj := range s.Objects() {
+		if cluster.RefTo(obj) == owner {
+			spec, _ := cluster.PodSpec(obj)
+			return spec
+		}
+	}
+	return nil
+}

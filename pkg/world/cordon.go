@@ -1,0 +1,31 @@
+package world
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// cordon keeps new pods off the nodes.
+func (c *Cluster) cordon(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record) (*cluster.State, string, error) {
+	return c.onNodes(ctx, state, nodes, to, "cordon", node.Cordon)
+}
+
+// uncordon lets new pods on the nodes again.
+func (c *Cluster) uncordon(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record) (*cluster.State, string, error) {
+	return c.onNodes(ctx, state, nodes, to, "uncordon", node.Uncordon)
+}
+
+// onNodes applies do to the selected nodes.
+func (c *Cluster) onNodes(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record, verb string, do func(*cluster.State, ...string) (*cluster.State, error)) (*cluster.State, string, error) {
+	names, problem := SelectNodes(state, field.NewPath(verb), nodes.Nodes)
+	next, err := inTurn(ctx, c, state, to, nodes.Together, names, do)
+	if err != nil {
+		return nil, "", err
+	}
+	return next, verb + " " + List(names), problem
+}

@@ -1,0 +1,39 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// joined lets a cluster join.
+func (f *Fleet) joined(fed *cluster.Federation, m *scenario.Member, to *world.Record) (*cluster.Federation, string, error) {
+	next, notes, err := f.join(fed, field.NewPath("join", "cluster"), m, fed.Members[0].State.TerminationSeconds)
+	to.Notes = append(to.Notes, notes...)
+	return inTime(next), "join " + m.Name, err
+}
+
+// join adds a member, whose objects stand at the path and whose pods take that long to end.
+func (f *Fleet) join(fed *cluster.Federation, path *field.Path, m *scenario.Member, terminationSeconds int64) (*cluster.Federation, []string, error) {
+	empty := (&scenario.Scenario{Cluster: m.Objects, TerminationSeconds: terminationSeconds}).Empty()
+	state, notes, err := admission.Admit(empty, m.Objects...)
+	if err != nil {
+		state, err = empty.With(m.Objects...), &world.Problem{Field: path, Err: err}
+	}
+	if f.config == nil {
+		state = world.Unattended(state)
+	}
+	for i, note := range notes {
+		notes[i] = fmt.Sprintf("Cluster %s: %s", m.Name, note)
+	}
+	control := *fed.Control
+	control.Clusters = append(slices.Clip(control.Clusters), m.Cluster)
+	next := fed.Under(&control).With(cluster.Member{Name: m.Name, State: state})
+	return next.Under(requeued(next.Control, m.Cluster)), notes, err
+}

@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Nodes are those of all members, and those whose objects failures have deleted.
+func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
+	nodes := slices.Clip(state.Nodes)
+	for _, m := range state.Federation.Members {
+		if w := f.members[m.Name]; w != nil {
+			for _, lost := range w.Nodes(&cluster.State{}) {
+				nodes = append(nodes, state.Federation.Node(m.Name, lost))
+			}
+		}
+	}
+	return nodes
+}
+
+// onMembers carries out an action on nodes in each member that has some of them. The step has this action alone.
+func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, verb string, nodes *scenario.NodesInTurn, step func(*scenario.NodesInTurn) scenario.Step, to *world.Record) (*cluster.Federation, string, error) {
+	names, problem := world.SelectNodes(state, field.NewPath(verb), nodes.Nodes)
+	in := byMember(names)
+	fed := state.Federation
+	for _, m := range state.Federation.Members {
+		if len(in[m.Name]) == 0 {
+			continue
+		}
+		member, err := f.acting(&m)
+		if err != nil {
+			return nil, "", err
+		}
+		var did world.Record
+		these := step(&scenario.NodesInTurn{Nodes: scenario.Nodes{Names: in[m.Name]}, Together: nodes.Together})
+		next, _, err := member.Do(ctx, m.State, &scenario.LoadedStep{Step: these}, &did)
+		if err != nil {
+			return nil, "", fmt.Errorf("cluster %s: %w", m.Name, err)
+		}
+		take(to, &m, &did)
+		fed = fed.With(m.In(next))
+	}
+	return fed, verb + " " + world.List(names), problem
+}
+
+// byMember are the nodes of each member, by their names there.
+func byMember(names []string) map[string][]string {
+	in := map[string][]string{}
+	for _, joined := range names {
+		member, name := cluster.Apart(joined)
+		in[member] = append(in[member], name)
+	}
+	return in
+}
+
+// Fail makes nodes of members fail. A member of which no node is left is lost: its control plane is, too.
+func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
+	in := byMember(names)
+	fed := state.Federation
+	for _, m := range fed.Members {
+		if len(in[m.Name]) == 0 {
+			continue
+		}
+		member, err := f.member(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		failed, err := member.Fail(m.State, mode, in[m.Name]...)
+		if err != nil {
+			return nil, err
+		}
+		fed = fed.With(m.In(failed))
+	}
+	return lost(fed, state.Federation).Join(), nil
+}
+
+// fail makes nodes fail, wherever they are.
+func (f *Fleet) fail(state *cluster.State, fail *scenario.Fail) (*cluster.Federation, string, error) {
+	next, action, err := world.FailStep(f, state, fail)
+	return next.Federation, action, err
+}
+
+// restore brings nodes back, and with them the clusters that were lost.
+func (f *Fleet) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *world.Record) (*cluster.Federation, string, error) {
+	all := *state
+	all.Nodes = f.Nodes(state)
+	next, action, err := f.onMembers(ctx, &all, "restore", nodes, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Restore: on} }, to)
+	if next == nil {
+		return nil, "", err
+	}
+	return lost(next, state.Federation), action, err
+}
+
+// lost marks the members that have changed and of which no node answers, and taints their clusters as Karmada does; and the reverse.
+// https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
+func lost(fed, before *cluster.Federation) *cluster.Federation {
+	for _, m := range fed.Members {
+		down := !slices.ContainsFunc(m.State.Nodes, cluster.Answers)
+		if down == m.Lost || m.State == before.Member(m.Name).State {
+			continue
+		}
+		m.Lost = down
+		was := fed.Control.Cluster(m.Name)
+		now := *was
+		now.Spec.Taints = slices.DeleteFunc(slices.Clone(was.Spec.Taints), func(t v1.Taint) bool { return t.Key == federation.TaintNotReady })
+		if down {
+			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoSchedule})
+		}
+		fed = fed.With(m).Under(changed(fed.Control, was, &now))
+	}
+	return fed
+}

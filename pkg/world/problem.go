@@ -1,0 +1,80 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Problem is something of a step that cannot be done.
+type Problem struct {
+	// Field is where the step says it, such as fail.names[0]; nil is the step as a whole.
+	Field *field.Path
+	// Err has a line for each thing that is wrong there.
+	Err error
+}
+
+func (p *Problem) Error() string { return p.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Problems returns the problems that an error of Start or Do joins.
+func Problems(err error) []*Problem {
+	switch err := err.(type) {
+	case nil:
+		return nil
+	case *Problem:
+		return []*Problem{err}
+	case interface{ Unwrap() []error }:
+		var all []*Problem
+		for _, one := range err.Unwrap() {
+			all = append(all, Problems(one)...)
+		}
+		return all
+	}
+	return []*Problem{{Err: err}}
+}
+
+// Missing says that nothing has the name by then.
+type Missing struct {
+	Ref cluster.Ref
+	// Argument is the name as a command takes it. It is empty of a node or a cluster, for which Among has those that are there.
+	Argument string
+	Among    []string
+}
+
+func (m *Missing) Error() string {
+	switch {
+	case m.Argument != "":
+		return m.Argument + " is not there at this step"
+	case m.Ref.Kind == federation.KindCluster:
+		return fmt.Sprintf("there is no cluster %q; %s", m.Ref.Name, scenario.Choices(m.Ref.Name, m.Among))
+	}
+	return fmt.Sprintf("there is no %s; %s", m.Ref.Describe(), scenario.Choices(m.Ref.Name, m.Among))
+}
+
+// find returns the object that the target names. It is of one of the kinds, or of any if none is given, or an unknown owner.
+func find(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
+	for _, owner := range state.UnknownOwners {
+		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && of.String() == target.Target {
+			return owner, nil
+		}
+	}
+	wanted, err := target.Of(kinds...)
+	if err != nil {
+		return nil, &Problem{path, err}
+	}
+	for _, obj := range state.Objects() {
+		if cluster.RefTo(obj) == wanted {
+			return obj, nil
+		}
+	}
+	return nil, &Problem{path, &Missing{Ref: wanted, Argument: target.Argument()}}
+}

@@ -1,0 +1,24 @@
+package world
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// trigger runs a CronJob once.
+func trigger(state *cluster.State, target *scenario.Target) (*cluster.State, string, error) {
+	path := field.NewPath("trigger", "target")
+	obj, err := find(state, path, *target, "CronJob")
+	if err != nil {
+		return state, "", err
+	}
+	next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
+	if err != nil {
+		return state, "", &Problem{path, err}
+	}
+	return next, "create job --from=" + target.Argument(), nil
+}
