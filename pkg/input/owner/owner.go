@@ -75,7 +75,7 @@ func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
 		if ref.Kind == "ReplicaSet" && u.names[cluster.Ref{Kind: "Deployment", Namespace: pod.Namespace, Name: above(pod, appsv1.DefaultDeploymentUniqueLabelKey)}] {
 			continue // admission adds the ReplicaSets that a Deployment lacks
 		}
-		if always := pod.Spec.RestartPolicy == "" || pod.Spec.RestartPolicy == v1.RestartPolicyAlways; !always && !kindOf(ref).never {
+		if cluster.RunsOnce(pod) && !kindOf(ref).never {
 			u.once = append(u.once, pod)
 			continue
 		}

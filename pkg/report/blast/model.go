@@ -2,6 +2,7 @@
 package blast
 
 import (
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -163,8 +164,8 @@ type Loss struct {
 
 // Recovery is what came of the lost pods once nothing moved any more.
 type Recovery struct {
-	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded
-	// or not replaced.
+	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded,
+	// not replaced or lost work.
 	Lost int `json:"lost"`
 	// Preempted is the number of victims among them.
 	Preempted int `json:"preempted,omitempty"`
@@ -174,6 +175,8 @@ type Recovery struct {
 	Stranded []placement.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
+	// LostWork are the lost pods that run once, and whose controller, such as a Workflow, is not part of the input.
+	LostWork []cluster.PodRef `json:"lostWork,omitempty"`
 	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced. They live and die with their node, so text
 	// counts them as neither.
 	OfDaemonSets int `json:"ofDaemonSets,omitempty"`

@@ -156,6 +156,9 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 		}
 		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: why(pod)})
 	}
+	for _, pod := range recovery.LostWork {
+		r.LostWork = append(r.LostWork, cluster.NewPodRef(pod, owner(pod)))
+	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
@@ -227,11 +230,6 @@ func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) st
 	return "its " + workload.Kind + " wants no other"
 }
 
-// runsOnce reports whether the pod does not start again.
-func runsOnce(pod *v1.Pod) bool {
-	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
-}
-
 // controllersOf returns the UIDs of all objects but pods.
 func controllersOf(state *cluster.State) map[types.UID]bool {
 	others, present := *state, map[types.UID]bool{}
@@ -256,8 +254,6 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return "static pod: it belongs to its node"
 	case by.Kind == "DaemonSet":
 		return ofDaemonSet
-	case !stays && !present()[by.UID] && runsOnce(pod):
-		return "it runs once, and its controller, " + by.Kind + " " + by.Name + ", is not part of the input: its work is lost"
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
 	case !stays && !present()[by.UID]:

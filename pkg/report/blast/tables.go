@@ -28,8 +28,12 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		titles = append(titles, "QUORUMS LOST")
 	}
 	titles = append(titles, "GONE")
+	work := slices.ContainsFunc(shown, func(f *Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
 	if recoveries {
 		titles = append(titles, "STRANDED", "NOT REPLACED")
+		if work {
+			titles = append(titles, "LOST WORK")
+		}
 		if t.wide {
 			titles = append(titles, "RECOVERED", "PREEMPTED", "AFTER")
 		}
@@ -57,7 +61,7 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		losses := f.severalReplicas()
 		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return !l.Gone })))
 		if recoveries {
-			cells = append(cells, t.recovery(level.Recovery(f))...)
+			cells = append(cells, t.recovery(level.Recovery(f), work)...)
 		}
 		excess := level.harm(f).Excess
 		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
@@ -81,15 +85,22 @@ func (t *writer) onlyUnreplaced(level *Level, shown []*Failure) bool {
 	return unreplaced > 0
 }
 
-// recovery fills STRANDED and NOT REPLACED, and RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *Recovery) []doc.Cell {
-	switch {
-	case r == nil && t.wide:
-		return doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)
-	case r == nil:
-		return doc.Plain.Row(doc.None, doc.None)
+// recovery fills STRANDED, NOT REPLACED and, if asked, LOST WORK; and RECOVERED, PREEMPTED and AFTER.
+func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
+	if r == nil {
+		none := doc.Plain.Row(doc.None, doc.None)
+		if work {
+			none = append(none, doc.Plain.Cell(doc.None))
+		}
+		if t.wide {
+			none = append(none, doc.Plain.Row(doc.None, doc.None, doc.None)...)
+		}
+		return none
 	}
 	cells := []doc.Cell{r.strandedOf(), doc.Number(r.Unreplaced(), doc.Red)}
+	if work {
+		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
+	}
 	if t.wide {
 		cells = append(cells, doc.Number(len(r.Recovered), doc.Green), doc.Number(r.Preempted, doc.Yellow),
 			doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
