@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -93,10 +92,4 @@ func (n *names) comesBack(wanted cluster.Ref) bool {
 		}
 	}
 	return false
-}
-
-// fromControllers reports whether controllers give pods the label.
-func fromControllers(key string) bool {
-	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
-		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
 }

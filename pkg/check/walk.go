@@ -241,7 +241,7 @@ func (w *walk) selectPods(path *field.Path, text string) {
 	requirements, _ := selector.Requirements()
 	given := labels.NewSelector()
 	for _, requirement := range requirements {
-		if !fromControllers(requirement.Key()) {
+		if !cluster.LabelOfController(requirement.Key()) {
 			given = given.Add(requirement)
 		}
 	}
