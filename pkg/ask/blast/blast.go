@@ -146,7 +146,7 @@ func (l Loss) Gone() bool { return l.Lost == l.Replicas }
 
 // Recovery is what became of the lost pods once nothing moved any more.
 type Recovery struct {
-	// Lost is the number of lost pods and of victims preempted to make room for them: each is recovered, stranded or not replaced.
+	// Lost is the number of lost pods and of victims preempted to make room for them: each is recovered, stranded, not replaced or lost work.
 	Lost      int
 	Preempted int
 	Recovered []placement.Placement
@@ -160,6 +160,8 @@ type Recovery struct {
 	NotReplaced []*v1.Pod
 	// Outages are the workloads of which the failure takes every running pod, in the order of Failure.Workloads.
 	Outages []Outage
+	// LostWork are the lost pods that run once, for a controller that is not known, such as a workflow's.
+	LostWork []*v1.Pod
 	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
 	// was, or the nodes' pods were removed at once.
 	LastEviction time.Duration

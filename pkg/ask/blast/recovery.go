@@ -298,6 +298,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			return waited
 		}
 	})
+	losesWork := state.LosesWork()
 	for o, pods := range lost {
 		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
 		// last.
@@ -305,11 +306,19 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			return rank(names[cluster.NameOf(pod)]) - rank(there[pod.UID])
 		}
 		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
-		r.NotReplaced = append(r.NotReplaced, pods[:max(0, len(pods)-replaced[o])]...)
+		for _, pod := range pods[:max(0, len(pods)-replaced[o])] {
+			if losesWork(pod) {
+				r.LostWork = append(r.LostWork, pod)
+			} else {
+				r.NotReplaced = append(r.NotReplaced, pod)
+			}
+		}
 	}
-	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {
+	byName := func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	}
+	slices.SortFunc(r.NotReplaced, byName)
+	slices.SortFunc(r.LostWork, byName)
 	return r, nil
 }
 

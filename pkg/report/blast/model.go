@@ -166,8 +166,8 @@ type Loss struct {
 
 // Recovery is what came of the lost pods once nothing moved any more.
 type Recovery struct {
-	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded
-	// or not replaced.
+	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded,
+	// not replaced or lost work.
 	Lost int `json:"lost"`
 	// Preempted is the number of victims among them.
 	Preempted int `json:"preempted,omitempty"`
@@ -177,6 +177,8 @@ type Recovery struct {
 	Stranded []placement.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
+	// LostWork are the lost pods that run once, and whose controller, such as a Workflow, is not part of the input.
+	LostWork []cluster.PodRef `json:"lostWork,omitempty"`
 	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced, and OfNodes that of static pods. They live and
 	// die with their node, so text counts them as neither.
 	OfDaemonSets int `json:"ofDaemonSets,omitempty"`
@@ -199,8 +201,8 @@ type Recovery struct {
 	AfterReplicated Radius `json:"afterReplicated"`
 }
 
-// lost is the number of lost pods, without those that live and die with their node.
-func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets - r.OfNodes }
+// lost is the number of lost pods, without those that live and die with their node, and without lost work.
+func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets - r.OfNodes - len(r.LostWork) }
 
 // Unreplaced is the number of pods that are not replaced, without those that live and die with their node.
 func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets-r.OfNodes) }

@@ -3,9 +3,11 @@ package blast
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
@@ -165,6 +167,9 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 		}
 		r.Outages = append(r.Outages, outage)
 	}
+	for _, pod := range recovery.LostWork {
+		r.LostWork = append(r.LostWork, cluster.NewPodRef(pod, owner(pod)))
+	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
 	}
@@ -197,8 +202,8 @@ func refusal(lost *v1.Pod, state *cluster.State) string {
 // unreplaced returns a function that says why nobody makes another pod for a lost one.
 func unreplaced(state *cluster.State) func(*v1.Pod) string {
 	if state.Federation == nil {
-		stopped := node.Disruptions(state)
-		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped) }
+		stopped, present := node.Disruptions(state), sync.OnceValue(func() map[types.UID]bool { return controllersOf(state) })
+		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped, present) }
 	}
 	in := map[string]func(*v1.Pod) string{}
 	for _, m := range state.Federation.Members {
@@ -239,9 +244,19 @@ func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) st
 	return "its " + workload.Kind + " wants no other"
 }
 
+// controllersOf returns the UIDs of all objects but pods.
+func controllersOf(state *cluster.State) map[types.UID]bool {
+	others, present := *state, map[types.UID]bool{}
+	others.Pods = nil
+	for _, obj := range others.Objects() {
+		present[obj.GetUID()] = true
+	}
+	return present
+}
+
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption, present func() map[types.UID]bool) string {
 	by := metav1.GetControllerOfNoCopy(pod)
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	stays := i >= 0 && cluster.Active(state.Pods[i])
@@ -255,6 +270,8 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return ofDaemonSet
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case !stays && !present()[by.UID]:
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	case !stays && refusal(pod, state) != "":
 		return "the API server refuses another: " + refusal(pod, state)
 	case ending:
@@ -263,8 +280,6 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"
-	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == by.UID }):
-		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	}
 	if by.Kind == "StatefulSet" {
 		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"

@@ -28,8 +28,12 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		titles = append(titles, "QUORUMS LOST")
 	}
 	titles = append(titles, "DOWN")
+	work := slices.ContainsFunc(shown, func(f *Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
 	if recoveries {
 		titles = append(titles, "NOT BACK")
+		if work {
+			titles = append(titles, "LOST WORK")
+		}
 		if t.wide {
 			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED", "PREEMPTED", "AFTER")
 		}
@@ -52,7 +56,7 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		}
 		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !l.Gone })))
 		if recoveries {
-			cells = append(cells, t.recovery(level.Recovery(f))...)
+			cells = append(cells, t.recovery(level.Recovery(f), work)...)
 		}
 		excess := level.harm(f).Excess
 		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
@@ -62,15 +66,22 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 	t.Table("", table...)
 }
 
-// recovery fills NOT BACK, and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *Recovery) []doc.Cell {
-	switch {
-	case r == nil && t.wide:
-		return doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None, doc.None)
-	case r == nil:
-		return doc.Plain.Row(doc.None)
+// recovery fills NOT BACK and, if asked, LOST WORK; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
+func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
+	if r == nil {
+		none := doc.Plain.Row(doc.None)
+		if work {
+			none = append(none, doc.Plain.Cell(doc.None))
+		}
+		if t.wide {
+			none = append(none, doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)...)
+		}
+		return none
 	}
 	cells := []doc.Cell{r.notBack()}
+	if work {
+		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
+	}
 	if t.wide {
 		cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green),
 			doc.Number(r.Preempted, doc.Yellow), doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))

@@ -84,7 +84,7 @@ func (r *Report) verdict() doc.Cell {
 	}
 	is := words.Pick(len(w.failure.Domains), "is", "are")
 	recovery := w.step.Levels[w.level].Recovery(w.failure)
-	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 {
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 && (recovery == nil || len(recovery.LostWork) == 0) {
 		line := "No failure takes a workload down, breaks a budget or loses a quorum"
 		if recovery != nil {
 			line += ", and every lost pod comes back"
@@ -110,6 +110,9 @@ func (r *Report) verdict() doc.Cell {
 		parts = append(parts, fmt.Sprintf("%d of %s %s not come back", w.harm.Gone, words.Count(recovery.lost(), "lost pod"), words.Pick(w.harm.Gone, "does", "do")))
 	case recovery != nil && recovery.lost() > 0:
 		parts = append(parts, words.Pick(recovery.lost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.lost())))
+	}
+	if recovery != nil && len(recovery.LostWork) > 0 {
+		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
 	}
 	style := doc.Red
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole == 0 {
