@@ -56,6 +56,10 @@ func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	}
 	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first",
 		Message: fmt.Sprintf("kubectl rollout restart would never end, at %d of %d updated: %s", rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
+	if rollout.OnlyScales {
+		f.Field, f.Fix = "spec.replicas", fmt.Sprintf("scale it to %d replicas and back, which writes the annotation anew", rollout.Desired+1)
+		return []Finding{f}, nil
+	}
 	for _, t := range s.terms() {
 		if t.Hard && t.apart() && !t.revised() {
 			f.Field = t.field()
