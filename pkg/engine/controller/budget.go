@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -122,8 +123,12 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 			continue
 		}
 		of, ok := scales[ref.UID]
-		if !ok {
+		switch {
+		case !ok:
 			return 0, fmt.Errorf("found no controllers for pod %q", pod.Name)
+		case of.unscaled:
+			resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+			return 0, fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
 		}
 		if !counted[of.controller] {
 			counted[of.controller] = true
@@ -137,6 +142,7 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 type scale struct {
 	controller types.UID
 	replicas   int32
+	unscaled   bool // its kind has no scale subresource
 }
 
 // scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
@@ -152,17 +158,20 @@ func (p *pass) scales() *map[types.UID]scale {
 	}
 	var from []any
 	for _, rs := range p.ReplicaSets {
-		of := scale{rs.UID, *rs.Spec.Replicas}
+		of := scale{controller: rs.UID, replicas: *rs.Spec.Replicas}
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && deployments[ref.UID] != nil {
-			of = scale{ref.UID, *deployments[ref.UID].Spec.Replicas}
+			of = scale{controller: ref.UID, replicas: *deployments[ref.UID].Spec.Replicas}
 		}
 		from = append(from, scaled{rs.UID, of})
 	}
 	for _, rc := range p.ReplicationControllers {
-		from = append(from, scaled{rc.UID, scale{rc.UID, *rc.Spec.Replicas}})
+		from = append(from, scaled{rc.UID, scale{controller: rc.UID, replicas: *rc.Spec.Replicas}})
 	}
 	for _, set := range p.StatefulSets {
-		from = append(from, scaled{set.UID, scale{set.UID, *set.Spec.Replicas}})
+		from = append(from, scaled{set.UID, scale{controller: set.UID, replicas: *set.Spec.Replicas}})
+	}
+	for _, owner := range p.UnknownOwners {
+		from = append(from, scaled{owner.UID, scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}})
 	}
 	return once(&p.memory, subject{fact: replicaScales}, from, func() *map[types.UID]scale {
 		scales := make(map[types.UID]scale, len(from))

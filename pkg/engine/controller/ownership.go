@@ -143,14 +143,22 @@ func (c *Controllers) adoptable(s *cluster.State) map[types.UID][]*v1.Pod {
 	for _, ds := range s.DaemonSets {
 		from = append(from, adopter{ds.Namespace, ds.UID, ds.Spec.Selector})
 	}
+	for _, owner := range s.UnknownOwners { // its selector is not known, and it adopts none
+		from = append(from, owner.UID)
+	}
 	return once(&c.memory, subject{fact: adoptablePods}, from, func() map[types.UID][]*v1.Pod {
 		adoptable := map[types.UID][]*v1.Pod{}
 		var selectors cluster.Selectors
 		var uids []types.UID
 		for _, thing := range from[1:] {
-			if of := thing.(adopter); selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
-				uids = append(uids, of.uid)
-				adoptable[of.uid] = nil
+			switch of := thing.(type) {
+			case types.UID:
+				adoptable[of] = nil
+			case adopter:
+				if selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
+					uids = append(uids, of.uid)
+					adoptable[of.uid] = nil
+				}
 			}
 		}
 		for _, pod := range orphans.Pods() {

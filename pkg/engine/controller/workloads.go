@@ -22,6 +22,7 @@ func (p *pass) workloads() error {
 			return p.replicaSet(replicated{p.replicaSetOf(rc), rc, replicationControllerKind})
 		}),
 		ofKind(p.StatefulSets, p.statefulSet),
+		ofKind(p.UnknownOwners, p.unknownOwner),
 		ofKind(p.DaemonSets, p.daemonSet),
 		ofKind(p.Jobs, p.job))
 	for err == nil && len(p.waiting) > 0 {
