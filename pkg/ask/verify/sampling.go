@@ -69,20 +69,27 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 	if better > passed {
 		return nil, nil
 	}
+	// window is the number of nodes with more points among those that a search skips, and too large if it skips the pod's own.
+	window := 0
+	weigh := func(candidate *placement.Candidate, sign int) {
+		switch {
+		case candidate.Node == c.node:
+			window += sign * len(order)
+		case candidate.Total > points:
+			window += sign
+		}
+	}
+	for i := range min(passed, len(round)) {
+		weigh(round[i], 1)
+	}
 	var starts []int
 	for i := range round {
-		left := better
-		for j := range passed {
-			switch candidate := round[(i+j)%len(round)]; {
-			case candidate.Node == c.node:
-				left = len(round)
-			case candidate.Total > points:
-				left--
-			}
+		end := (i + passed) % len(round)
+		if window == better {
+			starts = append(starts, at[end])
 		}
-		if left == 0 {
-			starts = append(starts, at[(i+passed)%len(round)])
-		}
+		weigh(round[i], -1)
+		weigh(round[end], 1)
 	}
 	if len(starts) > 2 {
 		starts = []int{starts[0], starts[len(starts)-1]}
