@@ -35,13 +35,13 @@ func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	return r.lookBy(engine, state, pod, nil)
 }
 
-// closely is like look, but keeps what every plugin decided.
+// closely is like look, but keeps what every plugin decided of every node.
 func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
 	engine, err := r.engine("all", all)
 	if err != nil {
 		return nil, err
 	}
-	return r.lookBy(engine, state, pod, &placement.Depth{})
+	return r.lookBy(engine, state, pod, &placement.Depth{NoParts: true})
 }
 
 // lookBy schedules the pod, as it was before it was bound, on the state. It must not preempt: whatever had to make room for it is already

@@ -16,12 +16,14 @@ type timeline struct {
 	dump *cluster.State
 	// since is the latest time by which each of the dump's nodes existed: it was created, or the first of its pods was placed on it.
 	since []time.Time
-	// phases are the lives of the nodes that changed, by name.
-	phases map[string]phases
+	// phases are the lives of the dump's nodes; nil for those that never changed. changes means that some did.
+	phases  []phases
+	changes bool
 	// The same nodes give the same list, so that a scheduler that holds them has nothing to update. last are those that were asked for
 	// last.
 	nodes map[string][]*v1.Node
 	last  nodesAt
+	bound boundPods
 	// services are those that had come by the time asOf.
 	services []*v1.Service
 	asOf     time.Time
@@ -37,7 +39,7 @@ type nodesAt struct {
 }
 
 func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
-	t := &timeline{dump: dump, since: make([]time.Time, len(dump.Nodes)), phases: map[string]phases{}, nodes: map[string][]*v1.Node{}}
+	t := &timeline{dump: dump, since: make([]time.Time, len(dump.Nodes)), phases: make([]phases, len(dump.Nodes)), nodes: map[string][]*v1.Node{}}
 	if slices.ContainsFunc(facts, audited) {
 		for _, f := range facts {
 			if !f.audit {
@@ -66,7 +68,7 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 		}
 		t.since[i] = since
 		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
-			t.phases[node.Name] = all
+			t.phases[i], t.changes = all, true
 		}
 	}
 	return t
@@ -78,17 +80,31 @@ func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	state := *t.dump
 	_, state.Nodes = t.nodesAt(m)
 	state.Services = t.servicesAt(m.at)
-	state.Pods = make([]*v1.Pod, 0, len(bound)+1)
-	for _, l := range bound {
+	// Usually these are the pods that were asked for last, and perhaps some more.
+	last := &t.bound
+	if last.ends != ends || len(bound) < len(last.lives) || !slices.Equal(bound[:len(last.lives)], last.lives) {
+		*last = boundPods{ends: ends}
+	}
+	pods := slices.Clip(last.pods)
+	for _, l := range bound[len(last.lives):] {
 		switch {
 		case l.ends < ends:
 		case l.terminates < ends:
-			state.Pods = append(state.Pods, l.ending)
+			pods = append(pods, l.ending)
 		default:
-			state.Pods = append(state.Pods, l.running)
+			pods = append(pods, l.running)
 		}
 	}
+	last.lives, last.pods = bound, pods
+	state.Pods = pods
 	return &state
+}
+
+// boundPods are the pods of these lives after that many ends.
+type boundPods struct {
+	lives []*life
+	ends  int
+	pods  []*v1.Pod
 }
 
 // unchanged returns the old list if the new one equals it.
@@ -118,7 +134,7 @@ func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
 	for i, node := range t.dump.Nodes {
 		var was *v1.Node
 		if !t.since[i].After(m.at) {
-			was = t.nodeAt(node, m)
+			was = t.nodeAt(i, m)
 		}
 		if was != nil {
 			nodes = append(nodes, was)
@@ -134,11 +150,11 @@ func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
 	return t.last.key, t.last.nodes
 }
 
-// nodeAt returns the node at that moment, or nil if it was not there.
-func (t *timeline) nodeAt(node *v1.Node, m moment) *v1.Node {
-	all := t.phases[node.Name]
+// nodeAt returns the dump's node with that index at that moment, or nil if it was not there.
+func (t *timeline) nodeAt(i int, m moment) *v1.Node {
+	all := t.phases[i]
 	if all == nil {
-		return node
+		return t.dump.Nodes[i]
 	}
 	p := all[all.index(m)]
 	switch {
@@ -153,7 +169,7 @@ func (t *timeline) nodeAt(node *v1.Node, m moment) *v1.Node {
 // moments returns the moments at which the pod can have been scheduled, among different nodes; the most likely first.
 func (t *timeline) moments(l *life) []moment {
 	all := []moment{l.moment()}
-	if len(t.phases) == 0 {
+	if !t.changes {
 		return all
 	}
 	first, _ := t.nodesAt(all[0])
