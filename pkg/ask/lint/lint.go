@@ -117,6 +117,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	done, total := 0, 0
 	for _, l := range looks {
 		total += len(l.subjects)
+		defer l.close()
 	}
 	finish := func() {
 		for _, l := range looks {

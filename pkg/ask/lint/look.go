@@ -31,6 +31,7 @@ type look struct {
 	nodes      []*v1.Node // every node that the scenario ever contains, as it was given
 	subjects   []*subject // step by step
 	runs       map[string]*simulation.Step
+	world      world.World     // of these runs; nil before the first
 	devices    map[string]bool // whether any device matches these selectors
 	tries      int             // how many rules were removed or hardened in a run
 	unexamined int             // how many were not, because it would take too long
@@ -303,12 +304,25 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	if step, found := l.runs[key]; found {
 		return step, nil
 	}
-	result, err := simulation.Run(l.ctx, derived, simulation.Options{Prefix: l.result})
+	if l.world == nil {
+		var err error
+		if l.world, err = simulation.NewWorld(l.result.Scenario); err != nil {
+			return nil, err
+		}
+	}
+	result, err := simulation.Run(l.ctx, derived, simulation.Options{Prefix: l.result, World: l.world})
 	if err != nil {
 		return nil, err
 	}
 	l.runs[key] = &result.Steps[len(result.Steps)-1]
 	return l.runs[key], nil
+}
+
+// close releases the world of the runs.
+func (l *look) close() {
+	if l.world != nil {
+		l.world.Close()
+	}
 }
 
 // version identifies the subject's spec. A spec that cannot be written as JSON is identified by its step.
