@@ -30,7 +30,7 @@ func arrived(known map[types.UID]int, objs []Object) map[types.UID]int {
 	next := known
 	for _, obj := range objs {
 		switch obj.(type) {
-		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *batchv1.Job:
+		case *v1.ReplicationController, *appsv1.Deployment, *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *UnknownOwner, *batchv1.Job:
 		default:
 			continue
 		}

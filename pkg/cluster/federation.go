@@ -231,6 +231,7 @@ func (f *Federation) Join() *State {
 		all.StatefulSets = merge(all.StatefulSets, view.StatefulSets)
 		all.DaemonSets = merge(all.DaemonSets, view.DaemonSets)
 		all.ReplicationControllers = merge(all.ReplicationControllers, view.ReplicationControllers)
+		all.UnknownOwners = merge(all.UnknownOwners, view.UnknownOwners)
 		all.CronJobs = merge(all.CronJobs, view.CronJobs)
 	}
 	return all
@@ -291,6 +292,7 @@ func (m *Member) shown(state *State, region string) *State {
 	s.ReplicaSets, s.Jobs = owning(m, state.ReplicaSets), owning(m, state.Jobs)
 	s.Deployments, s.StatefulSets = owning(m, state.Deployments), owning(m, state.StatefulSets)
 	s.ReplicationControllers, s.CronJobs = owning(m, state.ReplicationControllers), owning(m, state.CronJobs)
+	s.UnknownOwners = owning(m, state.UnknownOwners)
 	s.DaemonSets = state.DaemonSets
 	for _, r := range state.Refused {
 		r.Message += ", in cluster " + m.Name

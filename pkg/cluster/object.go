@@ -10,8 +10,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind.
-func KindOf(obj Object) string { return reflect.TypeOf(obj).Elem().Name() }
+// KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind. An unknown owner has the kind that
+// its pods name.
+func KindOf(obj Object) string {
+	if owner, is := obj.(*UnknownOwner); is {
+		return owner.Kind
+	}
+	return reflect.TypeOf(obj).Elem().Name()
+}
 
 // Namespaced reports whether objects of the kind live in a namespace.
 func Namespaced(kind string) bool {
@@ -68,6 +74,8 @@ func Template(obj Object) (*v1.PodTemplateSpec, string) {
 		return &o.Spec.Template, "spec.template"
 	case *appsv1.DaemonSet:
 		return &o.Spec.Template, "spec.template"
+	case *UnknownOwner:
+		return &o.Spec.Template, "spec.template"
 	case *batchv1.Job:
 		return &o.Spec.Template, "spec.template"
 	case *batchv1.CronJob:
@@ -115,6 +123,8 @@ func ReplicasOf(obj Object) **int32 {
 	case *appsv1.ReplicaSet:
 		return &o.Spec.Replicas
 	case *appsv1.StatefulSet:
+		return &o.Spec.Replicas
+	case *UnknownOwner:
 		return &o.Spec.Replicas
 	}
 	return nil

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,6 +29,28 @@ func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 
 // Waits reports whether the pod waits for a node.
 func Waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !Terminal(pod) }
+
+// RunsOnce reports whether the pod is not there to run for ever: its kubelet does not start it again when it has succeeded.
+func RunsOnce(pod *v1.Pod) bool {
+	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure
+}
+
+// LosesWork returns a function that reports whether a lost pod is lost work: it runs once, and its controller is not in the state, so that
+// nobody knows whether another would do the same again.
+func (s *State) LosesWork() func(*v1.Pod) bool {
+	known := sync.OnceValue(func() map[types.UID]bool {
+		others, uids := *s, map[types.UID]bool{}
+		others.Pods, others.Nodes = nil, nil
+		for _, obj := range others.Objects() {
+			uids[obj.GetUID()] = true
+		}
+		return uids
+	})
+	return func(pod *v1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(pod)
+		return by != nil && RunsOnce(pod) && by.Kind != "Node" && by.Kind != "DaemonSet" && !known()[by.UID]
+	}
+}
 
 // DeletionRequested returns when the deletion of the pod was requested. Its deletionTimestamp is when the grace period ends.
 func DeletionRequested(pod *v1.Pod) time.Time {

@@ -84,6 +84,7 @@ type State struct {
 	StatefulSets             []*appsv1.StatefulSet
 	DaemonSets               []*appsv1.DaemonSet
 	ControllerRevisions      []*appsv1.ControllerRevision
+	UnknownOwners            []*UnknownOwner
 	Jobs                     []*batchv1.Job
 	CronJobs                 []*batchv1.CronJob
 	HorizontalPodAutoscalers []*autoscalingv2.HorizontalPodAutoscaler
@@ -189,6 +190,7 @@ func (s *State) Objects() []Object {
 	all = list(all, s.StatefulSets)
 	all = list(all, s.DaemonSets)
 	all = list(all, s.ControllerRevisions)
+	all = list(all, s.UnknownOwners)
 	all = list(all, s.Jobs)
 	all = list(all, s.CronJobs)
 	all = list(all, s.HorizontalPodAutoscalers)
@@ -228,7 +230,7 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
-// Desired returns spec.replicas of each Deployment, StatefulSet, ReplicationController, and ReplicaSet without a controller.
+// Desired returns spec.replicas of each Deployment, StatefulSet, ReplicationController, unknown owner, and ReplicaSet without a controller.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
 	set := func(obj Object) {
@@ -248,6 +250,9 @@ func (s *State) Desired() map[Ref]int {
 	}
 	for _, rc := range s.ReplicationControllers {
 		set(rc)
+	}
+	for _, owner := range s.UnknownOwners {
+		set(owner)
 	}
 	return desired
 }
@@ -290,6 +295,7 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
 	next.DaemonSets = apply(c, s.DaemonSets, given.DaemonSets)
 	next.ControllerRevisions = apply(c, s.ControllerRevisions, given.ControllerRevisions)
+	next.UnknownOwners = apply(c, s.UnknownOwners, given.UnknownOwners)
 	next.Jobs = apply(c, s.Jobs, given.Jobs)
 	next.CronJobs = apply(c, s.CronJobs, given.CronJobs)
 	next.HorizontalPodAutoscalers = apply(c, s.HorizontalPodAutoscalers, given.HorizontalPodAutoscalers)
@@ -343,6 +349,8 @@ func (s *State) collect(obj Object) error {
 		s.DaemonSets = append(s.DaemonSets, o)
 	case *appsv1.ControllerRevision:
 		s.ControllerRevisions = append(s.ControllerRevisions, o)
+	case *UnknownOwner:
+		s.UnknownOwners = append(s.UnknownOwners, o)
 	case *batchv1.Job:
 		s.Jobs = append(s.Jobs, o)
 	case *batchv1.CronJob:

@@ -97,8 +97,8 @@ func Rules() []Rule {
 			Full: "The failure leaves fewer healthy pods than a PodDisruptionBudget asks for, so that no drain can go on until they are back.",
 			Help: "Spread the pods over more failure domains, run more replicas, or ask for fewer in the budget.",
 		}, {
-			ID: PodsStranded, Level: Warning, Short: "Lost pods find no other node",
-			Full: "The controller makes replacements of the lost pods, and these stay Pending on what is left of the cluster.",
+			ID: PodsStranded, Level: Warning, Short: "Lost pods do not come back",
+			Full: "Replacements of the lost pods stay Pending on what is left of the cluster, or no controller makes any for as long as the failure lasts.",
 			Help: "Make the rule that refuses the nodes left preferred instead of required, or give the other domains room for the pods.",
 		},
 	}
@@ -135,9 +135,10 @@ type Pods struct {
 // Failure is what a failure takes.
 type Failure struct {
 	// Domains are what fails: "zone a".
-	Domains  string
-	Losses   []blast.Loss
-	Stranded []Pods
+	Domains string
+	Losses  []blast.Loss
+	// Gone are the lost pods that do not come back, with why.
+	Gone []Pods
 }
 
 // Findings returns the expectations that are not met, the workloads with Pending pods, what was refused, the rollouts that are
@@ -240,10 +241,10 @@ func (f *Facts) failures() []Finding {
 				add(BudgetBroken, loss.Workload, loss.Lost, fmt.Sprintf("%s, which breaks PodDisruptionBudget %s", takes, strings.Join(loss.BrokenBudgets, ", ")))
 			}
 		}
-		for _, pods := range f.Failures[i].Stranded {
+		for _, pods := range f.Failures[i].Gone {
 			n := len(pods.Messages)
-			add(PodsStranded, pods.Workload, n, fmt.Sprintf("%s leaves %s of %s stranded: %s",
-				failure, words.Count(n, "pod"), pods.Workload, cmp.Or(pods.Messages[0], NoMessage)))
+			add(PodsStranded, pods.Workload, n, fmt.Sprintf("%s takes %s of %s that %s not come back: %s",
+				failure, words.Count(n, "pod"), pods.Workload, words.Pick(n, "does", "do"), cmp.Or(pods.Messages[0], NoMessage)))
 		}
 	}
 	var found []Finding

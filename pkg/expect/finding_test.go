@@ -62,13 +62,13 @@ func TestFindings(t *testing.T) {
 			"note one-replica shop/deployment/web web.yaml: deployment/web has one replica, and the failure of zone a takes it"}},
 		"each workload and rule once": {
 			Facts{Failures: []Failure{
-				{Domains: "zone a", Losses: []blast.Loss{loss(web, 4), budget}, Stranded: []Pods{{Workload: web, Messages: []string{""}}}},
-				{Domains: "zone b", Stranded: []Pods{{Workload: db, Messages: []string{"x"}}, {Workload: web, Messages: []string{"y", "z"}}}}}},
+				{Domains: "zone a", Losses: []blast.Loss{loss(web, 4), budget}, Gone: []Pods{{Workload: web, Messages: []string{""}}}},
+				{Domains: "zone b", Gone: []Pods{{Workload: db, Messages: []string{"x"}}, {Workload: web, Messages: []string{"y", "z"}}}}}},
 			[]string{
 				"warning workload-gone shop/deployment/web web.yaml: the failure of zone a takes 4 of 4 running pods of deployment/web",
 				"warning budget-broken shop/deployment/web web.yaml: the failure of zone a takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web, shop/all",
-				"warning pods-stranded shop/deployment/web web.yaml: the failure of zone b leaves 2 pods of deployment/web stranded: y (likewise 1 other failure)",
-				"warning pods-stranded data/statefulset/db : the failure of zone b leaves 1 pod of statefulset/db stranded: x"}},
+				"warning pods-stranded shop/deployment/web web.yaml: the failure of zone b takes 2 pods of deployment/web that do not come back: y (likewise 1 other failure)",
+				"warning pods-stranded data/statefulset/db : the failure of zone b takes 1 pod of statefulset/db that does not come back: x"}},
 	} {
 		c.facts.Source = func(of cluster.Ref) *manifest.Source {
 			if of != web {

@@ -45,8 +45,8 @@ type Comparison struct {
 	Excess []ExcessChange
 	// OneReplica say of the workloads that have one replica left of several that they do.
 	OneReplica []string
-	// Stranded and NotReplaced are numbers of pods that changed after the failures of a level.
-	Stranded, NotReplaced []Change
+	// NotBack are numbers of lost pods that do not come back after the failures of a level.
+	NotBack []Change
 	// QuorumLost and Gone are the workloads, BrokenBudgets the PodDisruptionBudgets, of which a failure takes that.
 	QuorumLost, Gone, BrokenBudgets Names
 	// Rollouts that are stuck and expectations that are not met, of one of the results alone.
@@ -96,8 +96,7 @@ func (c *Comparison) Verdict() Verdict {
 	v.excess()
 	v.oneReplica()
 	v.radii()
-	v.afterFailures(FailOnStranded, "stranded", c.Stranded)
-	v.afterFailures("", "not replaced", c.NotReplaced)
+	v.afterFailures(FailOnStranded, c.NotBack)
 	v.names("quorum", "lost", c.QuorumLost)
 	v.names("workload", "gone", c.Gone)
 	v.names("budget", "broken", c.BrokenBudgets)
@@ -304,16 +303,16 @@ func (v *verdict) radii() {
 }
 
 // afterFailures finds the level whose failures leave the most more pods so, or else the most fewer.
-func (v *verdict) afterFailures(kind, words string, changes []Change) {
+func (v *verdict) afterFailures(kind string, changes []Change) {
 	more, fewer := 0, 0
 	for _, c := range changes {
 		more, fewer = max(more, c.Newly), max(fewer, c.Old-c.New)
 	}
 	switch {
 	case more > 0:
-		v.worse(kind, fmt.Sprintf("up to %d newly %s", more, words))
+		v.worse(kind, fmt.Sprintf("up to %d more lost %s not come back", more, words.Pick(more, "pod does", "pods do")))
 	case fewer > 0:
-		v.other(fmt.Sprintf("up to %d fewer %s", fewer, words))
+		v.other(fmt.Sprintf("up to %d more lost %s back", fewer, words.Pick(fewer, "pod comes", "pods come")))
 	}
 }
 

@@ -46,9 +46,8 @@ func TestVerdict(t *testing.T) {
 			Radii:  []RadiusChange{radius("b", "zone", "zone up", 0, 0.2), radius("b", "rack", "rack down", 0.2, 0)}}},
 		{"web has 1 replica left of 3 and 1 other workload, too", []string{FailOnRadius, FailOnAny}, true, Comparison{Steps: 2,
 			OneReplica: []string{"web has 1 replica left of 3", "api has 1 replica left of 2", "web has 1 replica left of 3"}}},
-		{"up to 2 newly stranded, up to 1 newly not replaced", []string{FailOnStranded, FailOnAny}, true, Comparison{
-			Stranded: []Change{{"a", 5, 1, 0}, {"a", 0, 2, 2}}, NotReplaced: []Change{{"a", 0, 1, 1}}}},
-		{"up to 4 fewer stranded", []string{FailOnAny}, false, Comparison{Stranded: []Change{{"a", 5, 1, 0}, {"a", 1, 0, 0}}}},
+		{"up to 2 more lost pods do not come back", []string{FailOnStranded, FailOnAny}, true, Comparison{NotBack: []Change{{"a", 5, 1, 0}, {"a", 0, 2, 2}}}},
+		{"up to 4 more lost pods come back", []string{FailOnAny}, false, Comparison{NotBack: []Change{{"a", 5, 1, 0}, {"a", 1, 0, 0}}}},
 		{"1 quorum newly lost, 2 budgets newly broken, 1 workload no longer gone", []string{FailOnAny}, true, Comparison{
 			QuorumLost: Names{[]string{"db", "db"}, []string{"etcd"}}, Gone: Names{nil, []string{"web", "web"}}, BrokenBudgets: Names{[]string{"b", "a", "b"}, nil}}},
 		{"1 rollout newly stuck, 2 expectations newly unmet, 3 rollouts no longer stuck, 4 expectations no longer unmet", []string{FailOnExpectations, FailOnAny}, true,

@@ -254,6 +254,7 @@ type reader struct {
 	classes    []*resourcev1.DeviceClass // of synthetic devices
 	storage    string                    // of the file, or of a flag
 	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+	ownersGone bool                      // nobody replaces pods whose controllers are not known
 
 	federation *scenario.Federation // nil of a single cluster
 	members    map[string]string    // where clusters stand, by name
@@ -357,6 +358,7 @@ func (l *reader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
+	l.addOwners(s)
 	s.KeepAdmitted()
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
@@ -491,6 +493,9 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
 		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
+	}
+	if l.ownersGone = file.UnknownOwners == "gone"; !slices.Contains([]string{"", "replace", "gone"}, file.UnknownOwners) {
+		l.problems.Add(field.NewPath("unknownOwners"), "%q is neither replace nor gone", file.UnknownOwners)
 	}
 	if l.storage = file.Storage; !slices.Contains([]string{"", scenario.StorageAssumed, scenario.StorageNone}, file.Storage) {
 		l.problems.Add(field.NewPath("storage"), "%q is neither assumed nor none", file.Storage)

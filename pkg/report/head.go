@@ -93,6 +93,14 @@ type Source struct {
 	Line int `json:"line"`
 }
 
+// Named is the scenario's name, "" where flags and files stand for a scenario.
+func (h Head) Named() string {
+	if h.Scenario == scenario.CommandLine {
+		return ""
+	}
+	return h.Scenario
+}
+
 // NewHead is what every report on the simulation begins with.
 func NewHead(result *simulation.Result, kind, version string) Head {
 	s := result.Scenario

@@ -45,6 +45,9 @@ type File struct {
 	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
 	// the seed. Objects that make no pods come before them. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
+	// UnknownOwners says what becomes of pods of a dump whose controllers the input lacks, such as StrimziPodSets or, in a dump of nodes and
+	// pods, ReplicaSets: replace, they come back with the spec that they have; or gone, nobody replaces them. Default: replace.
+	UnknownOwners string `json:"unknownOwners,omitempty" jsonschema:"enum=replace,enum=gone"`
 	// Storage says whether StorageClasses are made up that claims name, and a default one, where the scenario has none: assumed, or none.
 	// Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise none.
 	Storage string `json:"storage,omitempty" jsonschema:"enum=assumed,enum=none"`

@@ -15,6 +15,10 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 	}
 	var gone []cluster.Object
 	for _, obj := range state.Objects() {
+		if _, unknown := obj.(*cluster.UnknownOwner); unknown && !given[cluster.RefTo(obj)] {
+			gone = append(gone, obj)
+			continue
+		}
 		switch cluster.KindOf(obj) {
 		case "Pod", "ReplicaSet", "ReplicationController":
 			if len(obj.GetOwnerReferences()) > 0 {

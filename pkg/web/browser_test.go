@@ -166,7 +166,7 @@ func edits(r *reader) {
 // A zone has one of three pods, which finds no other zone for itself; the next failure takes one of the remaining two.
 func fails(r *reader) {
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "1 of 3 pods lost", "1 stranded", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
+	r.Shows("#panel", "Zone a fails", "1 of 3 pods lost", "1 not back", "2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/web")
 	r.Shows("#map", "Without a node: 1", "stranded")
 	r.Press(kb.Escape)
 	r.Shows("#panel", "What if something fails?")
@@ -177,7 +177,7 @@ func fails(r *reader) {
 	r.Shows("#since", "Nothing moved since your last change.")
 	r.Focus(zone + `[data-domain="a"]`)
 	r.Press(kb.Enter)
-	r.Shows("#panel", "Zone a fails", "1 recovered", "One more zone\n67%", "2 of 3 of deployment/web")
+	r.Shows("#panel", "Zone a fails", "1 back", "One more zone\n67%", "2 of 3 of deployment/web")
 	r.Until(`document.querySelector("#map .chip.arrived")`)
 	r.Press(kb.Enter)
 	r.Shows("#panel", "What if something fails?")
@@ -200,10 +200,10 @@ func links(r *reader) {
 	r.Until(`location.hash.includes("s=")`)
 	before := browsertest.Evaluate[string](r.Browser, "location.hash")
 	r.Click(zone + `[data-domain="a"]`)
-	r.Shows("#panel", "Zone a fails", "1 recovered")
+	r.Shows("#panel", "Zone a fails", "1 back")
 	r.Until(fmt.Sprintf("location.hash !== %q", before)) // a moment later
 	other := visit(r.t, r.Tab(), r.address, "/"+browsertest.Evaluate[string](r.Browser, "location.hash"))
-	other.Shows("#panel", "Zone a fails", "1 recovered")
+	other.Shows("#panel", "Zone a fails", "1 back")
 	for _, same := range []string{"window.report", `document.querySelector("#verdict").innerText`, `document.querySelector("#told").innerText`, `document.querySelector("#map").innerText`, written} {
 		if diff := cmp.Diff(browsertest.Evaluate[string](r.Browser, same), browsertest.Evaluate[string](other.Browser, same)); diff != "" {
 			r.t.Errorf("%s (-first tab +second):\n%s", same, diff)
@@ -230,7 +230,7 @@ func predicts(r *reader) {
 	r.Shows("#verdict", "All 2 pods run.")
 	r.Until(`!document.querySelector("#map .tray")`)
 	r.Click(`#map [data-domain="affinity-worker3"]`)
-	r.Shows("#panel", "Node affinity-worker3 fails", "1 stranded")
+	r.Shows("#panel", "Node affinity-worker3 fails", "1 not back")
 	r.Press(kb.Escape)
 
 	// The score is kept while the tab is open.

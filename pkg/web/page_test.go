@@ -110,7 +110,7 @@ func TestLinkOfAnotherVersion(t *testing.T) {
 	b, address := browsertest.Start(t), serve(t)
 	r := visit(t, b, address, link(t, "v0.0.1", small(t), map[string]any{"step": "web", "failed": map[string]any{"key": "topology.kubernetes.io/zone", "domains": []string{"c"}}}))
 	r.Shows("#notice", "This link was made with Faultline v0.0.1; this is test, whose answer may differ.")
-	r.Shows("#panel", "Zone c fails", "1 stranded")
+	r.Shows("#panel", "Zone c fails", "1 not back")
 	r = visit(t, b.Tab(), address, "/#v=test&s=cut")
 	r.Shows("#notice", "Nothing was opened: this link is damaged")
 	r.Shows("#verdict", "All 2 pods run.") // of the walkthrough

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Count returns "1 pod" or "2 pods".
@@ -115,3 +116,20 @@ func ShortValues(line string) string {
 
 // UpperFirst returns the line with its first letter in upper case.
 func UpperFirst(line string) string { return strings.ToUpper(line[:1]) + line[1:] }
+
+// Span is a time to the second: "50 s", "5 min 50 s", "2 h 5 min".
+func Span(d time.Duration) string {
+	d = d.Round(time.Second)
+	hours, minutes, seconds := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	var parts []string
+	if hours > 0 {
+		parts = append(parts, fmt.Sprintf("%d h", hours))
+	}
+	if minutes > 0 {
+		parts = append(parts, fmt.Sprintf("%d min", minutes))
+	}
+	if hours == 0 && (seconds > 0 || minutes == 0) {
+		parts = append(parts, fmt.Sprintf("%d s", seconds))
+	}
+	return strings.Join(parts, " ")
+}

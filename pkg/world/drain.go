@@ -24,6 +24,8 @@ type DrainedNode struct {
 	Ends bool `json:"ends"`
 	// Evicted are the pods that leave the node, in order of their eviction.
 	Evicted []cluster.PodRef `json:"evicted,omitempty"`
+	// LostWork are those of them that run once, for a controller that is not known, such as a workflow's.
+	LostWork []cluster.PodRef `json:"lostWork,omitempty"`
 	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
 	Blocked []BlockedPod `json:"blocked,omitempty"`
 	// Refused are the pods that still are on the node when nothing moves any more, with the API server's answer to their eviction or, if they
@@ -145,6 +147,7 @@ func (d *drainer) drain(ctx context.Context, state *cluster.State, name string, 
 	}
 	during := Record{Said: append(slices.Clone(to.Pending), to.Said...)}
 	var refused []node.Blocked
+	losesWork := state.LosesWork()
 	for {
 		refused = nil
 		evicted := false
@@ -159,7 +162,11 @@ func (d *drainer) drain(ctx context.Context, state *cluster.State, name string, 
 				refused = append(refused, node.Blocked{Pod: pod, Reason: reason})
 				continue
 			}
-			drained.Evicted = append(drained.Evicted, cluster.NewPodRef(pod, d.owner(pod)))
+			ref := cluster.NewPodRef(pod, d.owner(pod))
+			drained.Evicted = append(drained.Evicted, ref)
+			if losesWork(pod) {
+				drained.LostWork = append(drained.LostWork, ref)
+			}
 			state, evicted = next, true
 		}
 		if state, err = d.Settle(ctx, state, &during); err != nil {

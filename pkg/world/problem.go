@@ -1,8 +1,10 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -58,8 +60,13 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("there is no %s; %s", m.Ref.Describe(), scenario.Choices(m.Ref.Name, m.Among))
 }
 
-// find returns the object that the target names. It is of one of the kinds, or of any if none is given.
+// find returns the object that the target names. It is of one of the kinds, or of any if none is given, or an unknown owner.
 func find(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
+	for _, owner := range state.UnknownOwners {
+		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && of.String() == target.Target {
+			return owner, nil
+		}
+	}
 	wanted, err := target.Of(kinds...)
 	if err != nil {
 		return nil, &Problem{path, err}

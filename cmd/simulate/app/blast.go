@@ -131,8 +131,7 @@ With --baseline, print the differences from a stored report instead, in the form
 				}
 				ran := run.New(result, judged, version)
 				ran.AddCycles(result, func(*run.Step) bool { return true })
-				c.page = ran.Page()
-				c.page.Data.Blast = found
+				c.page = found.Page(ran)
 				return found, stopped
 			})
 			return q.run(s)(cmd, args)

@@ -25,22 +25,23 @@ import (
 
 // input are the flags that select what to simulate.
 type input struct {
-	cluster   []string
-	files     []string
-	namespace namespace
-	explain   bool
-	opts      loader.Options   // what the flags say in place of the scenario
-	nodes     *nodes           // nil for a command that takes only scenarios
-	depth     *placement.Depth // how much of each pod's scheduling cycle to keep
-	changes   changes
-	operators operators
-	federated bool          // a federation of clusters is taken, too
-	overlay   []loader.Flag // those of the flags that take the place of fields of the scenario
-	ties      string
-	arrivals  string
-	storage   string
-	estimate  string
-	seed      uint64
+	cluster       []string
+	files         []string
+	namespace     namespace
+	explain       bool
+	opts          loader.Options   // what the flags say in place of the scenario
+	nodes         *nodes           // nil for a command that takes only scenarios
+	depth         *placement.Depth // how much of each pod's scheduling cycle to keep
+	changes       changes
+	operators     operators
+	federated     bool          // a federation of clusters is taken, too
+	overlay       []loader.Flag // those of the flags that take the place of fields of the scenario
+	ties          string
+	arrivals      string
+	unknownOwners string
+	storage       string
+	estimate      string
+	seed          uint64
 }
 
 func (i *input) register(cmd *cobra.Command) {
@@ -67,6 +68,8 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 		func(f *scenario.File) { f.Ties = i.ties })
 	i.choice(cmd, "arrivals", "arrivals", &i.arrivals, []string{"listed", "random"}, "`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)",
 		func(f *scenario.File) { f.Arrivals = i.arrivals })
+	i.choice(cmd, "unknown-owners", "unknownOwners", &i.unknownOwners, []string{"replace", "gone"}, "`WHAT` becomes of pods whose controllers the input lacks: replace (they come back) or gone\n(default replace, or what the scenario says)",
+		func(f *scenario.File) { f.UnknownOwners = i.unknownOwners })
 	var asTemplate bool
 	flags.BoolVar(&asTemplate, "as-template", false, "make new pods as their templates say, without what webhooks added to the running pods of a dump")
 	i.overlays("as-template", "asTemplate", func(f *scenario.File) { f.AsTemplate = asTemplate })

@@ -47,6 +47,8 @@ const QuorumAnnotation = "faultline.dev/quorum"
 // Analysis is what failures take, by level.
 type Analysis struct {
 	Levels []Level
+	// Workloads is the number of workloads with a running replica, without DaemonSets and bare pods.
+	Workloads int
 	// Single are the workloads with one running replica, in order of arrival. Whatever domain it is in takes all of them, and no placement
 	// can change that.
 	Single []cluster.Ref
@@ -144,7 +146,7 @@ func (l Loss) Gone() bool { return l.Lost == l.Replicas }
 
 // Recovery is what became of the lost pods once nothing moved any more.
 type Recovery struct {
-	// Lost is the number of lost pods and of victims preempted to make room for them: each is recovered, stranded or not replaced.
+	// Lost is the number of lost pods and of victims preempted to make room for them: each is recovered, stranded, not replaced or lost work.
 	Lost      int
 	Preempted int
 	Recovered []placement.Placement
@@ -156,6 +158,10 @@ type Recovery struct {
 	// NotReplaced are the lost pods for which no controller created another: bare pods, DaemonSet pods, those whose controller waits until
 	// a pod on an unreachable node has ended, and those that nobody evicts.
 	NotReplaced []*v1.Pod
+	// Outages are the workloads of which the failure takes every running pod, in the order of Failure.Workloads.
+	Outages []Outage
+	// LostWork are the lost pods that run once, for a controller that is not known, such as a workflow's.
+	LostWork []*v1.Pod
 	// LastEviction is the time from when the nodes were found unreachable until the last of the lost pods was evicted from them; 0 if none
 	// was, or the nodes' pods were removed at once.
 	LastEviction time.Duration
@@ -171,4 +177,15 @@ type Recovery struct {
 	State *cluster.State
 
 	ending []cluster.Object // the pods that stay Terminating on the failed nodes, for as long as these are down
+}
+
+// Outage is the time for which a workload has no running pod.
+type Outage struct {
+	Workload cluster.Ref
+	// Replicas is the number of its pods that ran before.
+	Replicas int
+	// Ends means that a pod of it runs again, After that time from the failure. Nodes that fail at once are found unreachable later; see
+	// node.NodeMonitorGracePeriod and federation.FailureThreshold.
+	Ends  bool
+	After time.Duration
 }

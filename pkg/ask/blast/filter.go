@@ -103,6 +103,11 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 	named := map[cluster.Ref]bool{}
 	var problems []error
 	for _, target := range f.Workloads {
+		as := func(o cluster.Ref) bool { return target == o.String() || target == fullName(o) }
+		if i := slices.IndexFunc(workloads, as); i >= 0 && !slices.ContainsFunc(workloads[i+1:], as) { // of any kind, known or not
+			named[workloads[i]] = true
+			continue
+		}
 		namespace, kind, name, err := parseWorkload(target)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("workload %w", err))

@@ -8,8 +8,11 @@ type Harm struct {
 	Budgets, Quorums int
 	// Whole is the number of workloads of two or more replicas that lose all of them.
 	Whole int
-	// Stranded is the number of replacements that stay Pending.
-	Stranded int
+	// Gone is the number of lost pods that do not come back: their replacements stay Pending, or nobody makes any. Pods that live and die
+	// with their node do not count.
+	Gone int
+	// Down is the number of workloads of which no pod is left, of one replica or more.
+	Down int
 	// Excess is the largest share of a workload that is lost beyond what an even spread would lose.
 	Excess float64
 	// Share is the largest share that a workload of two or more replicas loses.
@@ -18,20 +21,23 @@ type Harm struct {
 	Pods int
 }
 
-// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, stranded pods, the excess over an even
-// spread, the share, and the number of pods.
+// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, pods that do not come back, workloads
+// of one replica, the excess over an even spread, the share, and the number of pods.
 func (h Harm) Compare(other Harm) int {
 	return cmp.Or(
 		cmp.Compare(other.Budgets, h.Budgets), cmp.Compare(other.Quorums, h.Quorums), cmp.Compare(other.Whole, h.Whole),
-		cmp.Compare(other.Stranded, h.Stranded), cmp.Compare(other.Excess, h.Excess), cmp.Compare(other.Share, h.Share),
+		cmp.Compare(other.Gone, h.Gone), cmp.Compare(other.Down, h.Down), cmp.Compare(other.Excess, h.Excess), cmp.Compare(other.Share, h.Share),
 		cmp.Compare(other.Pods, h.Pods),
 	)
 }
 
-// Add counts the loss of a workload. A workload of one replica is lost whole with whatever domain it is in, and so makes none worse.
+// Add counts the loss of a workload. No placement saves a workload of one replica from the loss of its domain, so it counts in Down alone.
 func (h *Harm) Add(loss Loss) {
 	if loss.QuorumLost {
 		h.Quorums++
+	}
+	if loss.Gone() {
+		h.Down++
 	}
 	if loss.Replicas < 2 {
 		return

@@ -13,9 +13,10 @@ import (
 func TestHarmCompares(t *testing.T) {
 	want := []blast.Harm{
 		{Budgets: 1},
-		{Quorums: 1, Whole: 9, Stranded: 9, Excess: 1, Share: 1, Pods: 9},
-		{Whole: 1, Stranded: 9, Excess: 1, Share: 1, Pods: 9},
-		{Stranded: 1, Excess: 1, Share: 1, Pods: 9},
+		{Quorums: 1, Whole: 9, Gone: 9, Down: 9, Excess: 1, Share: 1, Pods: 9},
+		{Whole: 1, Gone: 9, Down: 9, Excess: 1, Share: 1, Pods: 9},
+		{Gone: 1, Down: 9, Excess: 1, Share: 1, Pods: 9},
+		{Down: 1, Excess: 1, Share: 1, Pods: 9},
 		{Excess: 0.5, Share: 1, Pods: 9},
 		{Share: 1, Pods: 9},
 		{Share: 0.5, Pods: 10},
@@ -29,14 +30,14 @@ func TestHarmCompares(t *testing.T) {
 	}
 }
 
-// A workload of one replica makes no failure worse, unless its quorum is lost: of 3 replicas all are lost, where an even spread loses 1.
+// A workload of one replica counts as down alone, unless its quorum is lost: of 3 replicas all are lost, where an even spread loses 1.
 func TestHarmAddsLosses(t *testing.T) {
 	var got blast.Harm
 	got.Add(blast.Loss{Replicas: 1, Lost: 1, Even: 1})
 	got.Add(blast.Loss{Replicas: 1, Lost: 1, Even: 1, Quorum: 1, QuorumLost: true})
 	got.Add(blast.Loss{Replicas: 3, Lost: 3, Even: 1})
 	got.Add(blast.Loss{Replicas: 2, Lost: 1, Even: 1})
-	if diff := cmp.Diff(blast.Harm{Quorums: 1, Whole: 1, Excess: 2. / 3, Share: 1}, got); diff != "" {
+	if diff := cmp.Diff(blast.Harm{Quorums: 1, Whole: 1, Down: 3, Excess: 2. / 3, Share: 1}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

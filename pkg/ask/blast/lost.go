@@ -49,7 +49,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		keys = found
 	}
 	held := newContents(state, quorum, opts.Only)
-	analysis := &Analysis{}
+	analysis := &Analysis{Workloads: len(held.workloads)}
 	for _, w := range held.workloads {
 		if w.replicas == 1 {
 			analysis.Single = append(analysis.Single, w.owner)

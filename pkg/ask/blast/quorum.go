@@ -63,6 +63,9 @@ func voters(state *cluster.State) []voter {
 	for _, rc := range state.ReplicationControllers {
 		add("ReplicationController", rc, rc.Spec.Replicas, nil)
 	}
+	for _, owner := range state.UnknownOwners {
+		add(owner.Kind, owner, owner.Spec.Replicas, owner.Spec.Template.Labels)
+	}
 	return all
 }
 

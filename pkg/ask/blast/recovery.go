@@ -8,14 +8,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -251,6 +255,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
 	}
+	runs := map[cluster.Ref]time.Time{}
 	replaced, names := map[cluster.Ref]int{}, map[types.NamespacedName]bool{}
 	owner = settled.Owners()
 	replace := func(pod *v1.Pod) {
@@ -268,6 +273,11 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			continue
 		}
 		r.Recovered = append(r.Recovered, placed)
+		if ready := podutil.GetPodReadyCondition(pod.Status); ready != nil {
+			if first, seen := runs[anywhere(owner(pod))]; !seen || ready.LastTransitionTime.Time.Before(first) {
+				runs[anywhere(owner(pod))] = ready.LastTransitionTime.Time
+			}
+		}
 		if waited := cluster.StartedAfterVolume(pod).Sub(state.Now.Time); waited >= controller.MaxWaitForUnmount {
 			r.LastDetach = max(r.LastDetach, waited)
 		}
@@ -278,6 +288,17 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			replace(pending.Pod)
 		}
 	}
+	r.Outages = outages(failure, runs, func(again time.Time) time.Duration {
+		switch waited := again.Sub(state.Now.Time); {
+		case r.LastMove > 0:
+			return federation.FailureThreshold + waited
+		case opts.Mode == node.Unreachable:
+			return node.NodeMonitorGracePeriod + waited
+		default:
+			return waited
+		}
+	})
+	losesWork := state.LosesWork()
 	for o, pods := range lost {
 		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
 		// last.
@@ -285,12 +306,37 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			return rank(names[cluster.NameOf(pod)]) - rank(there[pod.UID])
 		}
 		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
-		r.NotReplaced = append(r.NotReplaced, pods[:max(0, len(pods)-replaced[o])]...)
+		for _, pod := range pods[:max(0, len(pods)-replaced[o])] {
+			if losesWork(pod) {
+				r.LostWork = append(r.LostWork, pod)
+			} else {
+				r.NotReplaced = append(r.NotReplaced, pod)
+			}
+		}
 	}
-	slices.SortFunc(r.NotReplaced, func(a, b *v1.Pod) int {
+	byName := func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	}
+	slices.SortFunc(r.NotReplaced, byName)
+	slices.SortFunc(r.LostWork, byName)
 	return r, nil
+}
+
+// outages are the workloads of which the failure takes every pod. The map has when the first of their pods runs again; since says how long
+// after the failure that is.
+func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.Time) time.Duration) []Outage {
+	var all []Outage
+	for _, loss := range failure.Workloads {
+		if !loss.Gone() {
+			continue
+		}
+		o := Outage{Workload: loss.Workload, Replicas: loss.Replicas}
+		if again, runs := runs[loss.Workload]; runs {
+			o.Ends, o.After = true, since(again)
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 // waiting returns the stranded pods that get a node, or start there, once those that stay Terminating are gone.

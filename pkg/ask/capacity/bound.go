@@ -90,7 +90,7 @@ func (z *sizer) empty() *cluster.State {
 		}
 	}
 	state.Deployments, state.ReplicaSets, state.ReplicationControllers = nil, nil, nil
-	state.StatefulSets, state.Jobs, state.CronJobs = nil, nil, nil
+	state.StatefulSets, state.UnknownOwners, state.Jobs, state.CronJobs = nil, nil, nil, nil
 	state.HorizontalPodAutoscalers, state.PodDisruptionBudgets = nil, nil
 	return &state
 }

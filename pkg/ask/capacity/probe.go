@@ -187,7 +187,7 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		}
 	}
 	bound := map[cluster.Ref]int{}
-	owner := last.State.Owners()
+	owner := scaledFor(last.State)
 	for _, pod := range last.State.Pods {
 		if pod.Spec.NodeName != "" && cluster.Active(pod) {
 			bound[owner(pod)]++

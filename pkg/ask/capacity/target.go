@@ -10,25 +10,49 @@ import (
 	"github.com/agext/levenshtein"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// scalable are the kinds with replicas.
+// scalable are the kinds with replicas that a target can name. Unknown owners have them, too.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// Workloads returns the workloads of the state that have replicas, in its order: Deployments, ReplicaSets that nothing controls, and
-// StatefulSets.
+// Workloads returns the workloads of the state that have replicas, in its order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
+// ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
+// are the ones that have replicas.
 func Workloads(state *cluster.State) []cluster.Ref {
 	var all []cluster.Ref
+	deployments := map[types.UID]bool{}
+	for _, d := range state.Deployments {
+		deployments[d.UID] = true
+	}
 	for _, obj := range state.Objects() {
-		if slices.Contains(scalable, cluster.KindOf(obj)) && metav1.GetControllerOfNoCopy(obj) == nil {
+		replicas, scales := cluster.Replicas(obj)
+		by := metav1.GetControllerOfNoCopy(obj)
+		if scales && (by == nil || !deployments[by.UID] && replicas > 0) {
 			all = append(all, cluster.RefTo(obj))
 		}
 	}
 	return all
+}
+
+// scaledFor returns a function that finds the workload, of those of Workloads, to which a pod belongs.
+func scaledFor(state *cluster.State) func(*v1.Pod) cluster.Ref {
+	owner, known := state.Owners(), map[cluster.Ref]bool{}
+	for _, ref := range Workloads(state) {
+		known[ref] = true
+	}
+	return func(pod *v1.Pod) cluster.Ref {
+		if by := metav1.GetControllerOfNoCopy(pod); by != nil {
+			if ref := (cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}); known[ref] {
+				return ref
+			}
+		}
+		return owner(pod)
+	}
 }
 
 // Mixes parses workloads, each as kind/name or namespace/kind/name, and mixes of them, such as deployment/web=2,deployment/api=1. Without
@@ -94,13 +118,17 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 		namespace, target, _ = strings.Cut(name, "/")
 	}
 	kind, short, err := scenario.ParseTarget(target)
-	if err != nil {
-		return cluster.Ref{}, err
+	if word, rest, _ := strings.Cut(target, "/"); err != nil {
+		i := slices.IndexFunc(known, func(of cluster.Ref) bool { return strings.EqualFold(of.Kind, word) })
+		if i < 0 {
+			return cluster.Ref{}, err
+		}
+		kind, short = known[i].Kind, rest
 	}
 	if kind == "DaemonSet" {
 		return cluster.Ref{}, fmt.Errorf("%s: a DaemonSet has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name)
 	}
-	if !slices.Contains(scalable, kind) {
+	if err == nil && !slices.Contains(scalable, kind) {
 		return cluster.Ref{}, fmt.Errorf("%s: a %s has no replicas; give a Deployment, ReplicaSet, StatefulSet or ReplicationController", name, kind)
 	}
 	var found []cluster.Ref

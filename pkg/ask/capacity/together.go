@@ -39,10 +39,12 @@ func (f *finder) together() [][]int {
 	return groups
 }
 
-// joins reports whether the mix is a workload that may be tried with others. What StatefulSets lose is not always replaced, and would be
-// counted for the others.
+// joins reports whether the mix is a workload that may be tried with others. Where pods keep their names, what is lost is not always replaced,
+// and would be counted for the others.
 func (p *prober) joins() bool {
-	return p.size() == 1 && p.zero != nil && p.mix[0].Kind != "StatefulSet"
+	return p.size() == 1 && p.zero != nil && p.mix[0].Kind != "StatefulSet" && !slices.ContainsFunc(p.state.UnknownOwners, func(o *cluster.UnknownOwner) bool {
+		return len(o.Spec.Named) > 0 && cluster.RefTo(o) == p.mix[0].Ref
+	})
 }
 
 // ruled reports whether the first workload has a hard rule on which pods are near it.

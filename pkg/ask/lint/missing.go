@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -27,8 +28,12 @@ func budgetMissing(_ *look, s *subject) []Finding {
 	if s.replicas < 2 || len(s.budgets()) > 0 {
 		return nil
 	}
+	budget := "maxUnavailable: 1"
+	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // with maxUnavailable nothing could be evicted
+		budget = fmt.Sprintf("minAvailable: %d", s.replicas-1)
+	}
 	return []Finding{{Field: "spec", Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
-		Fix: "add a PodDisruptionBudget with maxUnavailable: 1 and the selector " + matchLabels(s.identity())}}
+		Fix: "add a PodDisruptionBudget with " + budget + " and the selector " + matchLabels(s.identity())}}
 }
 
 // requestsMissing finds containers that the scheduler takes for ones that need nothing. Requests of the pod as a whole stand for all, and what

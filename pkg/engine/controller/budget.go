@@ -10,6 +10,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -142,8 +143,12 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 			continue
 		}
 		of, ok := scales[ref.UID]
-		if !ok {
+		switch {
+		case !ok:
 			return 0, fmt.Errorf("found no controllers for pod %q", pod.Name)
+		case of.unscaled:
+			resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
+			return 0, fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
 		}
 		if !counted[of.controller] {
 			counted[of.controller] = true
@@ -157,6 +162,7 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 type scale struct {
 	controller types.UID
 	replicas   int32
+	unscaled   bool // its kind has no scale subresource
 }
 
 // scaled are the scales of controllers, and what they were read from.
@@ -167,6 +173,7 @@ type scaled struct {
 	sets        []*appsv1.ReplicaSet
 	controllers []*v1.ReplicationController
 	statefuls   []*appsv1.StatefulSet
+	unknown     []*cluster.UnknownOwner
 }
 
 // scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
@@ -185,7 +192,10 @@ func (p *pass) scales() *map[types.UID]scale {
 	statefuls := changed(&s.statefuls, p.StatefulSets, func(was, is *appsv1.StatefulSet) bool {
 		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
 	})
-	if !deployments && !sets && !controllers && !statefuls && s.scales != nil {
+	unknown := changed(&s.unknown, p.UnknownOwners, func(was, is *cluster.UnknownOwner) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas && was.Spec.Unscaled == is.Spec.Unscaled
+	})
+	if !deployments && !sets && !controllers && !statefuls && !unknown && s.scales != nil {
 		return s.scales
 	}
 	desired := map[types.UID]int32{}
@@ -194,18 +204,21 @@ func (p *pass) scales() *map[types.UID]scale {
 	}
 	scales := map[types.UID]scale{}
 	for _, rs := range p.ReplicaSets {
-		scales[rs.UID] = scale{rs.UID, *rs.Spec.Replicas}
+		scales[rs.UID] = scale{controller: rs.UID, replicas: *rs.Spec.Replicas}
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
 			if replicas, found := desired[ref.UID]; found {
-				scales[rs.UID] = scale{ref.UID, replicas}
+				scales[rs.UID] = scale{controller: ref.UID, replicas: replicas}
 			}
 		}
 	}
 	for _, rc := range p.ReplicationControllers {
-		scales[rc.UID] = scale{rc.UID, *rc.Spec.Replicas}
+		scales[rc.UID] = scale{controller: rc.UID, replicas: *rc.Spec.Replicas}
 	}
 	for _, set := range p.StatefulSets {
-		scales[set.UID] = scale{set.UID, *set.Spec.Replicas}
+		scales[set.UID] = scale{controller: set.UID, replicas: *set.Spec.Replicas}
+	}
+	for _, owner := range p.UnknownOwners {
+		scales[owner.UID] = scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}
 	}
 	if s.scales == nil || !maps.Equal(*s.scales, scales) {
 		s.scales = &scales

@@ -31,6 +31,8 @@
 // is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the
 // current template, and those that are keep running.
 //
+// Pods of a dump whose controller is not known belong to a cluster.UnknownOwner, which makes them anew: see unknownOwner.
+//
 // Controllers remember what they have computed, so that a sync at rest costs next to nothing. One rule says for how long: see memory. Tests
 // compare each round with that of controllers that remember nothing.
 //

@@ -95,6 +95,9 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	for _, rc := range s.ReplicationControllers {
 		count(rc, autoscalers.replicas("ReplicationController", rc))
 	}
+	for _, owner := range s.UnknownOwners {
+		count(owner, int64(*owner.Spec.Replicas))
+	}
 	for _, job := range s.Jobs {
 		if !ptr.Deref(job.Spec.Suspend, false) {
 			parallelism := ptr.Deref(job.Spec.Parallelism, 1)

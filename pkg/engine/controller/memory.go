@@ -32,7 +32,7 @@ const (
 	podsComplete                // of a ReplicaSet: there are as many pods as it asks for
 	podCounts                   // of a ReplicaSet, *ownCount
 	podPrototype                // of a ReplicaSet, *v1.Pod
-	asReplicaSet                // of a ReplicationController, *appsv1.ReplicaSet
+	asReplicaSet                // of a ReplicationController or an unknown owner, *appsv1.ReplicaSet
 	currentSet                  // of a Deployment, the UID of the ReplicaSet of its present template, or ""
 	parsedSelector              // labels.Selector
 	publishedTaints             // of devices, map[device][]resourcev1.DeviceTaint

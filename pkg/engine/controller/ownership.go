@@ -138,6 +138,7 @@ type adopts struct {
 	controllers []*v1.ReplicationController
 	statefuls   []*appsv1.StatefulSet
 	daemons     []*appsv1.DaemonSet
+	unknown     []*cluster.UnknownOwner
 }
 
 // adoptable returns the orphans that each controller may adopt, and the controllers that may adopt any.
@@ -150,7 +151,8 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	controllers := changed(&a.controllers, s.ReplicationControllers, func(*v1.ReplicationController, *v1.ReplicationController) bool { return false })
 	statefuls := changed(&a.statefuls, s.StatefulSets, func(was, is *appsv1.StatefulSet) bool { return selects(was, is) })
 	daemons := changed(&a.daemons, s.DaemonSets, func(was, is *appsv1.DaemonSet) bool { return selects(was, is) })
-	if !sets && !controllers && !statefuls && !daemons && a.orphans == orphans {
+	unknown := changed(&a.unknown, s.UnknownOwners, func(was, is *cluster.UnknownOwner) bool { return was.UID == is.UID })
+	if !sets && !controllers && !statefuls && !daemons && !unknown && a.orphans == orphans {
 		return a.adoptable, a.adopters
 	}
 	a.orphans, a.adoptable, a.adopters = orphans, map[types.UID][]*v1.Pod{}, nil
@@ -170,6 +172,9 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	}
 	for _, ds := range s.DaemonSets {
 		add(ds.Namespace, ds.UID, ds.Spec.Selector)
+	}
+	for _, owner := range s.UnknownOwners { // its selector is not known, and it adopts none
+		a.adoptable[owner.UID] = nil
 	}
 	for _, pod := range orphans.Pods() {
 		for _, i := range selectors.Matching(pod) {

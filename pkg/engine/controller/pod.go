@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,6 +37,9 @@ func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	}
 	pod, err := p.prototype(&r.set.Spec.Template, r.object, r.kind)
 	if err == nil {
+		if _, unknown := r.object.(*cluster.UnknownOwner); unknown {
+			pod.GenerateName = cmp.Or(r.set.Spec.Template.GenerateName, pod.GenerateName)
+		}
 		p.memory.remember(about, pod, from...)
 	}
 	return pod, err

@@ -22,6 +22,7 @@ func (p *pass) workloads() error {
 			return p.replicaSet(replicated{p.replicaSetOf(rc), rc, replicationControllerKind})
 		}),
 		ofKind(p.StatefulSets, p.statefulSet),
+		ofKind(p.UnknownOwners, p.unknownOwner),
 		ofKind(p.DaemonSets, p.daemonSet),
 		ofKind(p.Jobs, p.job))
 	for err == nil && len(p.waiting) > 0 {
@@ -54,6 +55,10 @@ func (p *pass) incompleteSets() *kind {
 			if p.due.sizes[rs.UID] {
 				sets, arrivals = append(sets, rs), append(arrivals, all[i])
 			}
+		}
+		clear(p.due.sizes) // which has the owners of all pods that changed
+		for _, rs := range sets {
+			p.due.sizes[rs.UID] = true
 		}
 	}
 	k := ofKind(sets, func(rs *appsv1.ReplicaSet) error { return p.replicaSet(replicated{rs, rs, replicaSetKind}) })

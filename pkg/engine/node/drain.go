@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -106,6 +107,11 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 		if always || pdb.Status.CurrentHealthy >= pdb.Status.DesiredHealthy && pdb.Status.DesiredHealthy > 0 {
 			return evicted(s), nil
 		}
+	}
+	if condition := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition); pdb.Status.DisruptionsAllowed <= 0 &&
+		condition != nil && condition.Reason == policyv1.SyncFailedReason { // then the numbers of the status say nothing
+		return nil, fmt.Errorf("%s: %w The disruption budget %s does not allow evicting pods currently because it failed sync: %s", cluster.RefTo(pod).Describe(),
+			ErrBudget, pdb.Name, condition.Message)
 	}
 	if pdb.Status.ObservedGeneration < pdb.Generation || pdb.Status.DisruptionsAllowed <= 0 {
 		return nil, fmt.Errorf("%s: %w The disruption budget %s needs %d healthy pods and has %d currently", cluster.RefTo(pod).Describe(), ErrBudget,

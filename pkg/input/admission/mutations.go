@@ -43,6 +43,9 @@ func (a *admitting) observe(next *cluster.State) {
 		}
 	}
 	seen := &cluster.Mutations{Workloads: make(map[cluster.Ref]*cluster.Mutation, len(newest)), Namespaces: map[string]*cluster.Mutation{}}
+	for _, of := range next.UnknownOwners { // their templates are their pods
+		seen.Workloads[cluster.RefTo(of)] = nil
+	}
 	next.Mutations = nil
 	pods := NewPods(next)
 	for _, of := range slices.SortedFunc(maps.Keys(newest), cluster.Ref.Compare) {
@@ -120,6 +123,8 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 			t.generation, _ = daemonutil.GetTemplateGeneration(o) // none where it cannot be read, as upstream has it
 		case *batchv1.CronJob:
 			continue // its Jobs make pods
+		case *cluster.UnknownOwner:
+			continue // its pods make its template
 		}
 		templates[obj.GetUID()] = t
 	}

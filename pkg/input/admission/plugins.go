@@ -56,6 +56,8 @@ func (a *admitting) runPlugins() {
 			a.template(obj)
 		case *batchv1.CronJob:
 			a.template(obj)
+		case *cluster.UnknownOwner:
+			continue // its pods are admitted one by one, and no quota counts it
 		}
 		a.charge(obj)
 	}

@@ -27,6 +27,9 @@ func (a *admitting) update(obj, old cluster.Object) {
 		a.problem(obj, "%w", err)
 		return
 	}
+	if _, unknown := obj.(*cluster.UnknownOwner); unknown {
+		return
+	}
 	validate := KindNamed(cluster.KindOf(obj)).validateUpdate
 	if validate == nil {
 		return

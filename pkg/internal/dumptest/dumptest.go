@@ -26,6 +26,8 @@ type Options struct {
 	Nodes int
 	// Kinds are the kinds that kubectl is asked for, such as Pod; all by default.
 	Kinds []string
+	// Operators adds pods of controllers that no dump has: a StrimziPodSet, a Cluster of CloudNativePG, a Rollout, a Workflow.
+	Operators bool
 }
 
 // What is the matter with the dump, by name.
@@ -51,6 +53,9 @@ func Dump(o Options) []byte {
 	c.stateful()
 	c.deployments()
 	c.batch()
+	if o.Operators {
+		c.operators()
+	}
 	var items []json.RawMessage
 	for _, item := range c.items {
 		if len(o.Kinds) == 0 || slices.Contains(o.Kinds, item.kind) {

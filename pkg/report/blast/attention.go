@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -41,6 +42,7 @@ func (t *writer) attention(step *Step) {
 	t.excess(step)
 	t.stranded(shown)
 	t.notReplaced(shown)
+	t.lostWork(shown)
 	t.evictions(shown)
 	if t.All {
 		t.sharedFate(shown)
@@ -159,7 +161,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	return lines
 }
 
-// notReplaced says of which lost pods nobody makes others, and why, without the pods of DaemonSets.
+// notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
 	names, order := map[string][]string{}, []string(nil)
 	seen := map[[2]string]bool{}
@@ -168,7 +170,7 @@ func (t *writer) notReplaced(shown []failed) {
 			continue
 		}
 		for _, pod := range f.recovery.NotReplaced {
-			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.Why == ofDaemonSet || seen[key] {
+			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.ofNode() || seen[key] {
 				continue
 			} else {
 				seen[key] = true
@@ -186,6 +188,29 @@ func (t *writer) notReplaced(shown []failed) {
 		}
 		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, why))
 	}
+}
+
+// lostWork says which lost pods run once, for controllers that are not known.
+func (t *writer) lostWork(shown []failed) {
+	var pods []cluster.PodRef
+	for _, f := range shown {
+		if f.recovery == nil {
+			continue
+		}
+		for _, pod := range f.recovery.LostWork {
+			if !slices.Contains(pods, pod) {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return
+	}
+	who := words.Count(len(pods), "pod")
+	if len(pods) <= maxHit || t.All {
+		who = strings.Join(report.Each(pods, func(p cluster.PodRef) string { return t.qualified(p.Namespace, p.Name) + " of " + p.Workload }), ", ")
+	}
+	t.Line(doc.Yellow.Cell("Lost work:"), doc.Plain.Cellf(" %s (%s once, for a controller that is not part of the input)", who, words.Pick(len(pods), "runs", "run")))
 }
 
 // evictions says how long after a failure its last pod is evicted, its last volume detached, and its last workload moved, where that is a

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
 )
 
 func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
-// drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share whose
-// replacements are stranded.
+// drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
+// does not come back.
 func drawing(r *Report) *chart.Chart {
-	words := "the largest share of a workload that a failure takes"
+	words := "the largest share of a workload of several replicas that a failure takes"
 	if r.Simultaneous > 1 {
-		words = fmt.Sprintf("the largest share of a workload that %d failures together take", r.Simultaneous)
+		words = fmt.Sprintf("the largest share of a workload of several replicas that %d failures together take", r.Simultaneous)
 	}
 	l := &chart.Losses{Title: chart.Title(r.Head, words)}
 	var keys []string
@@ -35,28 +36,23 @@ func drawing(r *Report) *chart.Chart {
 		step := chart.LossStep{Name: r.Steps[i].Name, Levels: make([]*chart.LossShare, len(keys))}
 		for j := range r.Steps[i].Levels {
 			level := &r.Steps[i].Levels[j]
-			step.Levels[slices.Index(keys, level.TopologyKey)] = &chart.LossShare{Lost: level.Radius.Share, Stranded: level.strandedShare()}
+			step.Levels[slices.Index(keys, level.TopologyKey)] = &chart.LossShare{Lost: level.Replicated.Share, NotBack: level.shareNotBack()}
 		}
 		l.Steps = append(l.Steps, step)
 	}
 	return l.Chart()
 }
 
-// strandedShare is the share of the workload of the blast radius whose replacements stay Pending after that failure.
-func (l *Level) strandedShare() float64 {
-	i := slices.IndexFunc(l.Failures, func(f Failure) bool { return slices.Equal(f.Domains, l.Radius.Domains) })
-	if i < 0 || l.Radius.Replicas == 0 {
+// shareNotBack is the share of the workload of the blast radius that does not come back after that failure.
+func (l *Level) shareNotBack() float64 {
+	i := slices.IndexFunc(l.Failures, func(f Failure) bool { return slices.Equal(f.Domains, l.Replicated.Domains) })
+	if i < 0 || l.Replicated.Replicas == 0 {
 		return 0
 	}
 	r := l.Recovery(&l.Failures[i])
 	if r == nil {
 		return 0
 	}
-	stranded := 0
-	for _, pod := range r.Stranded {
-		if pod.Namespace == l.Radius.Namespace && pod.Workload == l.Radius.Workload {
-			stranded++
-		}
-	}
-	return min(l.Radius.Share, float64(stranded)/float64(l.Radius.Replicas))
+	gone := r.GoneOf()[cluster.PodRef{Namespace: l.Replicated.Namespace, Workload: l.Replicated.Workload}.Owner()]
+	return min(l.Replicated.Share, float64(gone)/float64(l.Replicated.Replicas))
 }

@@ -15,13 +15,14 @@ import (
 //	recovered, stranded, notReplaced: the pods of all workloads after the failure
 //	even: what an even spread of the workload would lose to its worst failure
 //	ofDaemonSets: how many of notReplaced are pods of DaemonSets
+//	lostWork: the pods that run once, for controllers that are not part of the input
 //
 // The columns of the failure, the counts after it among them, are the same in each of its rows: do not add them up over workloads.
 // What was not looked at is an empty cell.
 func lossesCSV(r *Report) [][]string {
 	table := [][]string{{
 		"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost",
-		"brokenBudgets", "recovered", "stranded", "notReplaced", "even", "ofDaemonSets",
+		"brokenBudgets", "recovered", "stranded", "notReplaced", "even", "ofDaemonSets", "lostWork",
 	}}
 	for _, step := range r.Steps {
 		for i := range step.Levels {
@@ -29,16 +30,16 @@ func lossesCSV(r *Report) [][]string {
 			for j := range level.Failures {
 				f := &level.Failures[j]
 				failure := []string{step.Name, level.TopologyKey, strings.Join(f.Domains, "+"), strconv.Itoa(len(f.Nodes)), strconv.Itoa(f.Pods)}
-				recovery, daemons := []string{"", "", ""}, []string{""}
+				recovery, apart := []string{"", "", ""}, []string{"", ""}
 				if r := level.Recovery(f); r != nil {
 					recovery = []string{strconv.Itoa(len(r.Recovered)), strconv.Itoa(len(r.Stranded)), strconv.Itoa(len(r.NotReplaced))}
-					daemons[0] = strconv.Itoa(r.OfDaemonSets)
+					apart = []string{strconv.Itoa(r.OfDaemonSets), strconv.Itoa(len(r.LostWork))}
 				}
 				if len(f.Workloads) == 0 {
-					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery, []string{""}, daemons))
+					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery, []string{""}, apart))
 				}
 				for _, loss := range f.Workloads {
-					table = append(table, slices.Concat(failure, loss.cells(), recovery, []string{strconv.Itoa(loss.Even)}, daemons))
+					table = append(table, slices.Concat(failure, loss.cells(), recovery, []string{strconv.Itoa(loss.Even)}, apart))
 				}
 			}
 		}

@@ -6,10 +6,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -42,15 +40,35 @@ func (s *Step) findings(level int) []expect.Finding {
 			})
 		}
 		if recovery := l.Recovery(f); recovery != nil {
-			for _, pods := range report.Group(recovery.Stranded, placement.StrandedPod.Owner) {
-				failure.Stranded = append(failure.Stranded, expect.Pods{
-					Workload: pods[0].Owner(), Messages: report.Each(pods, placement.StrandedPod.Why),
-				})
-			}
+			failure.Gone = recovery.gone()
 		}
 		facts.Failures = append(facts.Failures, failure)
 	}
 	return facts.Findings()
+}
+
+// gone are the pods that do not come back, by workload, those first whose replacements stay Pending.
+func (r *Recovery) gone() []expect.Pods {
+	var all []expect.Pods
+	position := map[cluster.Ref]int{}
+	add := func(pod cluster.PodRef, why string) {
+		i, seen := position[pod.Owner()]
+		if !seen {
+			i = len(all)
+			position[pod.Owner()] = i
+			all = append(all, expect.Pods{Workload: pod.Owner()})
+		}
+		all[i].Messages = append(all[i].Messages, why)
+	}
+	for _, pod := range r.Stranded {
+		add(pod.PodRef, pod.Why())
+	}
+	for _, pod := range r.NotReplaced {
+		if !pod.ofNode() {
+			add(pod.PodRef, pod.Why)
+		}
+	}
+	return all
 }
 
 // folded sets the workloads of one replica apart from other findings: it returns these, and a sentence on how many workloads those are, ""

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -33,14 +34,16 @@ func zones() *Report {
 	}
 	a, b, c := failure("a", 4, take(solo, 1), take(db, 2), take(web, 1)), failure("b", 3, take(web, 2), take(db, 1)), failure("c", 3, take(db, 2), take(web, 1))
 	a.Recovery = &Recovery{Lost: 4, Recovered: []placement.RecoveredPod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "solo-2", Workload: "deployment/solo"}, Node: "node-b"}},
-		NotReplaced: []UnreplacedPod{{Namespace: "data", Name: "db-0", Why: "it may still run"}, {Namespace: "data", Name: "db-1", Why: "it may still run"}}, After: Radius{Share: 1}}
+		NotReplaced: []UnreplacedPod{{cluster.PodRef{Namespace: "data", Name: "db-0", Workload: "statefulset/db"}, "it may still run"},
+			{cluster.PodRef{Namespace: "data", Name: "db-1", Workload: "statefulset/db"}, "it may still run"}}, After: Radius{Share: 1},
+		Outages: []Outage{{Namespace: "shop", Workload: "deployment/solo", Replicas: 1, Seconds: ptr.To(350.)}}}
 	b.BrokenBudgets = []string{"shop/web"}
 	b.Recovery = &Recovery{Lost: 3, Stranded: []placement.StrandedPod{stranded, stranded}, After: Radius{Share: 0.5}}
 	c.LikeDomains = []string{"b"}
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Version: "v0.1.0", Scenario: "zones", Ties: "upstream", Cluster: report.Cluster{Nodes: 3}},
 		Mode: "unreachable", Simultaneous: 1, Recover: true,
-		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, OneReplica: []string{"shop/deployment/solo"}, Levels: []Level{{
+		Steps: []Step{{Name: "all", Action: "apply -f all.yaml", Running: 10, Workloads: 3, OneReplica: []string{"shop/deployment/solo"}, Levels: []Level{{
 			TopologyKey: doc.Zone, Domains: 3, Radius: Radius{Share: 1, Namespace: "shop", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}},
 			Replicated: Radius{Share: 0.5, Namespace: "shop", Workload: "deployment/web", Lost: 2, Replicas: 4, Domains: []string{"b"}},
 			Failures:   []Failure{a, b, c},
@@ -53,10 +56,12 @@ func TestBlastFindings(t *testing.T) {
 		{ID: expect.OneReplica, Level: expect.Note, Message: "deployment/solo has one replica, and the failure of zone a takes it", Step: "all", Namespace: "shop", Workload: "deployment/solo"},
 		{ID: expect.QuorumLost, Level: expect.Error, Message: "the failure of zone a takes 2 of 5 running pods of statefulset/db, whose quorum is 4 (likewise 1 other failure)",
 			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
+		{ID: expect.PodsStranded, Level: expect.Warning, Message: "the failure of zone a takes 2 pods of statefulset/db that do not come back: it may still run",
+			Source: &manifest.Source{File: "db.yaml", Line: 3}, Step: "all", Namespace: "data", Workload: "statefulset/db"},
 		{ID: expect.BudgetBroken, Level: expect.Warning, Message: "the failure of zone b takes 2 of 4 running pods of deployment/web, which breaks PodDisruptionBudget shop/web",
 			Step: "all", Namespace: "shop", Workload: "deployment/web"},
 		{ID: expect.PodsStranded, Level: expect.Warning,
-			Message: "the failure of zone b leaves 2 pods of deployment/web stranded: 0/3 nodes are available: 3 Insufficient cpu. (likewise 1 other failure)",
+			Message: "the failure of zone b takes 2 pods of deployment/web that do not come back: 0/3 nodes are available: 3 Insufficient cpu. (likewise 1 other failure)",
 			Step:    "all", Namespace: "shop", Workload: "deployment/web"},
 	}
 	if diff := cmp.Diff(want, zones().Findings()); diff != "" {

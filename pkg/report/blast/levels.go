@@ -11,7 +11,7 @@ import (
 // levels is a row for each step and level below the titles: the radius, and the failure that does most harm.
 func (t *writer) levels() [][]doc.Cell {
 	steps := len(t.report.Steps) > 1
-	titles := []string{"LEVEL", "RADIUS", "TAKES", "EVEN", "EXCESS", "WORST"}
+	titles := []string{"LEVEL", "RADIUS", "TAKES", "EVEN", "EXCESS", "WORST", "DOWN"}
 	if steps {
 		titles = append([]string{"STEP", "PENDING"}, titles...)
 	}
@@ -19,13 +19,13 @@ func (t *writer) levels() [][]doc.Cell {
 		titles = append(titles, "DOMAINS", "MEAN")
 	}
 	if t.report.Recover {
-		titles = append(titles, "STRANDED")
+		titles = append(titles, "NOT BACK")
 		if t.wide {
-			titles = append(titles, "LOST", "RECOVERED", "NOT REPLACED")
+			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED")
 		}
 		titles = append(titles, "AFTER")
 	}
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "PENDING", "EVEN", "WORST", "AFTER")}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "PENDING", "EVEN", "EXCESS", "AFTER")}
 	for i := range t.report.Steps {
 		step := &t.report.Steps[i]
 		names := step.nouns()
@@ -100,9 +100,9 @@ func (l *Level) lossOf(r Radius) *Loss {
 
 // worst fills the columns of the failure that does most harm.
 func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
-	cells := doc.Plain.Row(doc.None)
+	cells := doc.Plain.Row(doc.None, "0")
 	if f != nil {
-		cells = doc.Plain.Row(doc.DomainsText(f.Domains))
+		cells = []doc.Cell{doc.Plain.Cell(doc.DomainsText(f.Domains)), doc.Number(l.harm(f).Down, doc.Red)}
 	}
 	if t.wide {
 		cells = append(cells, doc.Number(l.Domains, doc.Plain), doc.Plain.Cell(l.mean()))
@@ -110,9 +110,9 @@ func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
 	switch r := l.Recovery(f); {
 	case !t.report.Recover:
 	case r != nil:
-		cells = append(cells, r.strandedOf())
+		cells = append(cells, r.notBack())
 		if t.wide {
-			cells = append(cells, doc.Number(r.lost(), doc.Plain), doc.Number(len(r.Recovered), doc.Green), doc.Number(r.Unreplaced(), doc.Red))
+			cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green))
 		}
 		cells = append(cells, doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
 	case t.wide:
@@ -123,10 +123,10 @@ func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
 	return cells
 }
 
-// strandedOf is "2 of 12".
-func (r *Recovery) strandedOf() doc.Cell {
-	cell := doc.Number(len(r.Stranded), doc.Yellow)
-	cell.Text = fmt.Sprintf("%d of %d", len(r.Stranded), r.lost())
+// notBack is "2 of 12": how many of the lost pods do not come back.
+func (r *Recovery) notBack() doc.Cell {
+	cell := doc.Number(r.Gone(), doc.Red)
+	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.lost())
 	return cell
 }
 

@@ -19,7 +19,7 @@ func hostileBlast() *Report {
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
 			Workloads: []Loss{{Kind: h, Namespace: h, Name: h, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
 			Recovery: &Recovery{After: radius, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Wait: placement.Wait{Message: h}}},
-				NotReplaced: []UnreplacedPod{{Namespace: h, Name: h, Why: h}}},
+				NotReplaced: []UnreplacedPod{{cluster.PodRef{Namespace: h, Name: h}, h}}},
 		}},
 	}}}}}
 }
@@ -41,12 +41,12 @@ func TestBlastVerdict(t *testing.T) {
 	steps.Steps = append(steps.Steps, stays.Steps[0])
 	for want, r := range map[string]*Report{
 		"No failures": {},
-		"Zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.":                 zones(),
-		"Zone a is the worst: 1 quorum lost, 2 of 4 lost pods not replaced.":               stays,
-		"Zone b is the worst: 1 budget broken.":                                            two,
-		"After step all, zone b is the worst: 1 budget broken, 2 of 3 lost pods stranded.": steps,
-		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas, and no pod is stranded; zone c is the worst, with 25% of a workload.":           even,
-		"No failure breaks a budget, loses a quorum or takes a whole workload of several replicas; zone c is the worst, with 25% of a workload and 3 of 3 lost pods not replaced.": lost,
+		"Zone b is the worst: 1 budget broken, 2 of 3 lost pods do not come back.":                                                          zones(),
+		"Zone a is the worst: 1 of 3 workloads down for 5 min 50 s (it has one replica), 1 quorum lost, 2 of 4 lost pods do not come back.": stays,
+		"Zone b is the worst: 1 budget broken.":                                                                                                            two,
+		"After step all, zone b is the worst: 1 budget broken, 2 of 3 lost pods do not come back.":                                                         steps,
+		"No failure takes a workload down, breaks a budget or loses a quorum, and every lost pod comes back; zone c is the worst, with 25% of a workload.": even,
+		"Zone c is the worst: 3 of 3 lost pods do not come back.":                                                                                          lost,
 	} {
 		if got := r.verdict().Text; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -62,8 +62,8 @@ func TestBlastConclusion(t *testing.T) {
 	level.Failures[1].Recovery.Stranded, level.Failures[0].Recovery.Stranded = nil, level.Failures[1].Recovery.Stranded
 	r.Filter = &Filter{Workloads: []string{"deployment/web", "sts/db"}, Namespace: "shop", Selector: "app=web", MinReplicas: 2}
 	want := []string{
-		"Most workloads of several replicas are gone with zone a: 1.",
-		"Most pods are stranded with zone a: 2.",
+		"Most workloads are down with zone a: 2 of 3.",
+		"Most pods do not come back with zone a: 4 of 4.",
 		"shop/deployment/solo has one replica: any failure of its domain takes it whole.",
 		"Only workloads named deployment/web or sts/db, in namespace shop, with labels app=web and with at least 2 replicas; what fails is the same.",
 	}

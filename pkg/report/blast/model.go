@@ -2,6 +2,7 @@
 package blast
 
 import (
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -46,6 +47,8 @@ type Step struct {
 	// Running is the number of pods that have a node before anything fails, Pending of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
+	// Workloads is the number of workloads with a running pod, without DaemonSets and bare pods.
+	Workloads int `json:"workloads,omitempty"`
 	// OneReplica are the workloads with a single running pod, as kind/name, after their namespace where that is not default: any domain that it is in takes all of them.
 	OneReplica []string `json:"oneReplica,omitempty"`
 	// Levels are what the failures of each level take, widest first.
@@ -163,8 +166,8 @@ type Loss struct {
 
 // Recovery is what came of the lost pods once nothing moved any more.
 type Recovery struct {
-	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded
-	// or not replaced.
+	// Lost is the number of lost pods and of the victims whose preemption made room for them. Each of them is recovered, stranded,
+	// not replaced or lost work.
 	Lost int `json:"lost"`
 	// Preempted is the number of victims among them.
 	Preempted int `json:"preempted,omitempty"`
@@ -174,9 +177,14 @@ type Recovery struct {
 	Stranded []placement.StrandedPod `json:"stranded,omitempty"`
 	// NotReplaced are the lost pods for which no controller made another.
 	NotReplaced []UnreplacedPod `json:"notReplaced,omitempty"`
-	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced. They live and die with their node, so text
-	// counts them as neither.
+	// LostWork are the lost pods that run once, and whose controller, such as a Workflow, is not part of the input.
+	LostWork []cluster.PodRef `json:"lostWork,omitempty"`
+	// OfDaemonSets is the number of pods of DaemonSets among the lost and the not replaced, and OfNodes that of static pods. They live and
+	// die with their node, so text counts them as neither.
 	OfDaemonSets int `json:"ofDaemonSets,omitempty"`
+	OfNodes      int `json:"ofNodes,omitempty"`
+	// Outages are the workloads of which the failure takes every running pod.
+	Outages []Outage `json:"outages,omitempty"`
 	// LastEviction is the number of seconds from the loss until the last pod was evicted: until the nodes are found unreachable, have
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing where nothing was evicted, as where pods
 	// are removed at once.
@@ -193,19 +201,49 @@ type Recovery struct {
 	AfterReplicated Radius `json:"afterReplicated"`
 }
 
-// lost is the number of lost pods, without those of DaemonSets.
-func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets }
+// lost is the number of lost pods, without those that live and die with their node, and without lost work.
+func (r *Recovery) lost() int { return r.Lost - r.OfDaemonSets - r.OfNodes - len(r.LostWork) }
 
-// Unreplaced is the number of pods that are not replaced, without those of DaemonSets.
-func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets) }
+// Unreplaced is the number of pods that are not replaced, without those that live and die with their node.
+func (r *Recovery) Unreplaced() int { return max(0, len(r.NotReplaced)-r.OfDaemonSets-r.OfNodes) }
+
+// Gone is the number of lost pods that do not come back: their replacements stay Pending, or nobody makes any.
+func (r *Recovery) Gone() int { return len(r.Stranded) + r.Unreplaced() }
+
+// GoneOf counts the pods of each workload that do not come back, without those that live and die with their node.
+func (r *Recovery) GoneOf() map[cluster.Ref]int {
+	n := map[cluster.Ref]int{}
+	for _, pod := range r.Stranded {
+		n[pod.Owner()]++
+	}
+	for _, pod := range r.NotReplaced {
+		if !pod.ofNode() {
+			n[pod.Owner()]++
+		}
+	}
+	return n
+}
+
+// Outage is the time for which a workload has no running pod.
+type Outage struct {
+	Namespace string `json:"namespace"`
+	// Workload is kind/name, the kind in lower case.
+	Workload string `json:"workload"`
+	// Replicas is the number of its pods that ran before.
+	Replicas int `json:"replicas"`
+	// Seconds is the time from the failure until one of its pods runs again; missing where none does for as long as the failure lasts.
+	Seconds *float64 `json:"seconds,omitempty"`
+}
 
 // UnreplacedPod is a lost pod for which no controller made another.
 type UnreplacedPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	cluster.PodRef
 	// Why says in a few words why nobody made another.
 	Why string `json:"why"`
 }
+
+// ofNode reports whether the pod lives and dies with its node.
+func (p UnreplacedPod) ofNode() bool { return p.Why == ofDaemonSet || p.Why == ofNode }
 
 // Risk is how likely workloads are to have pods down at a random moment, at the given failure rates.
 type Risk struct {

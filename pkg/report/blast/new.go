@@ -3,9 +3,12 @@ package blast
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -48,7 +51,7 @@ func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter 
 
 func newStep(blasted Blasted, from *scenario.Scenario) Step {
 	step := blasted.Step
-	s := Step{Name: step.Name, Action: step.Action, Risk: blasted.Risk}
+	s := Step{Name: step.Name, Action: step.Action, Workloads: blasted.Analysis.Workloads, Risk: blasted.Risk}
 	for _, pod := range step.State.Pods {
 		switch {
 		case !cluster.Active(pod):
@@ -149,10 +152,23 @@ func newRecovery(recovery *blast.Recovery) *Recovery {
 	}
 	why := unreplaced(recovery.State)
 	for _, pod := range recovery.NotReplaced {
-		if by := metav1.GetControllerOfNoCopy(pod); by != nil && by.Kind == "DaemonSet" {
+		switch by := metav1.GetControllerOfNoCopy(pod); {
+		case by != nil && by.Kind == "DaemonSet":
 			r.OfDaemonSets++
+		case by != nil && by.Kind == "Node":
+			r.OfNodes++
 		}
-		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{Namespace: pod.Namespace, Name: pod.Name, Why: why(pod)})
+		r.NotReplaced = append(r.NotReplaced, UnreplacedPod{cluster.NewPodRef(pod, owner(pod)), why(pod)})
+	}
+	for _, o := range recovery.Outages {
+		outage := Outage{Namespace: o.Workload.Namespace, Workload: o.Workload.String(), Replicas: o.Replicas}
+		if o.Ends {
+			outage.Seconds = ptr.To(o.After.Seconds())
+		}
+		r.Outages = append(r.Outages, outage)
+	}
+	for _, pod := range recovery.LostWork {
+		r.LostWork = append(r.LostWork, cluster.NewPodRef(pod, owner(pod)))
 	}
 	if recovery.LastEviction > 0 {
 		r.LastEviction = (node.NodeMonitorGracePeriod + recovery.LastEviction).Seconds()
@@ -170,6 +186,9 @@ func workloadKind(pod *v1.Pod, state *cluster.State) string { return state.Owner
 // ofDaemonSet is why nobody replaces a pod of a DaemonSet.
 const ofDaemonSet = "pod of a DaemonSet: every node has its own"
 
+// ofNode is why nobody replaces a static pod.
+const ofNode = "static pod: it belongs to its node"
+
 // refusal is why the API server refuses other pods of the lost pod's workload, without their names; "" if it does not.
 func refusal(lost *v1.Pod, state *cluster.State) string {
 	of := state.Owners()(lost)
@@ -183,8 +202,8 @@ func refusal(lost *v1.Pod, state *cluster.State) string {
 // unreplaced returns a function that says why nobody makes another pod for a lost one.
 func unreplaced(state *cluster.State) func(*v1.Pod) string {
 	if state.Federation == nil {
-		stopped := node.Disruptions(state)
-		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped) }
+		stopped, present := node.Disruptions(state), sync.OnceValue(func() map[types.UID]bool { return controllersOf(state) })
+		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped, present) }
 	}
 	in := map[string]func(*v1.Pod) string{}
 	for _, m := range state.Federation.Members {
@@ -225,9 +244,19 @@ func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) st
 	return "its " + workload.Kind + " wants no other"
 }
 
+// controllersOf returns the UIDs of all objects but pods.
+func controllersOf(state *cluster.State) map[types.UID]bool {
+	others, present := *state, map[types.UID]bool{}
+	others.Pods = nil
+	for _, obj := range others.Objects() {
+		present[obj.GetUID()] = true
+	}
+	return present
+}
+
 // whyNotReplaced says why nobody makes another pod for a lost one. The state is that after the failure, with the zones in which evictions
 // have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption) string {
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption, present func() map[types.UID]bool) string {
 	by := metav1.GetControllerOfNoCopy(pod)
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	stays := i >= 0 && cluster.Active(state.Pods[i])
@@ -236,11 +265,13 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 	case by == nil:
 		return "bare pod: no controller makes another"
 	case by.Kind == "Node":
-		return "static pod: it belongs to its node"
+		return ofNode
 	case by.Kind == "DaemonSet":
 		return ofDaemonSet
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case !stays && !present()[by.UID]:
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	case !stays && refusal(pod, state) != "":
 		return "the API server refuses another: " + refusal(pod, state)
 	case ending:
@@ -249,8 +280,6 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"
-	case !slices.ContainsFunc(state.Objects(), func(obj cluster.Object) bool { return obj.GetUID() == by.UID }):
-		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
 	}
 	if by.Kind == "StatefulSet" {
 		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"

@@ -27,19 +27,19 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 	if quorums {
 		titles = append(titles, "QUORUMS LOST")
 	}
-	titles = append(titles, "GONE")
+	titles = append(titles, "DOWN")
+	work := slices.ContainsFunc(shown, func(f *Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
 	if recoveries {
-		titles = append(titles, "STRANDED", "NOT REPLACED")
+		titles = append(titles, "NOT BACK")
+		if work {
+			titles = append(titles, "LOST WORK")
+		}
 		if t.wide {
-			titles = append(titles, "RECOVERED", "PREEMPTED", "AFTER")
+			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED", "PREEMPTED", "AFTER")
 		}
 	}
 	titles = append(titles, "EXCESS", "WORKLOADS HIT")
-	order := []string{"NOT REPLACED", "CPU", "NODES", "EXCESS"}
-	if t.onlyUnreplaced(level, shown) {
-		order = []string{"STRANDED", "CPU", "NODES", "EXCESS"}
-	}
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), order...)}
+	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "CPU", "NODES", "EXCESS")}
 	for _, f := range shown {
 		cells := doc.Plain.Row(doc.DomainsText(f.Domains))
 		if t.wide || !recoveries {
@@ -54,45 +54,37 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		if quorums {
 			cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !lost(l) })))
 		}
-		losses := f.severalReplicas()
-		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(losses), func(l Loss) bool { return !l.Gone })))
+		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !l.Gone })))
 		if recoveries {
-			cells = append(cells, t.recovery(level.Recovery(f))...)
+			cells = append(cells, t.recovery(level.Recovery(f), work)...)
 		}
 		excess := level.harm(f).Excess
 		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
-			doc.ShareStyle(f.replicated()).Cell(t.hit(losses)))
+			doc.ShareStyle(f.replicated()).Cell(t.hit(f.Workloads)))
 		table = append(table, cells)
 	}
 	t.Table("", table...)
 }
 
-// onlyUnreplaced reports whether pods are not replaced after these failures, and none is stranded.
-func (t *writer) onlyUnreplaced(level *Level, shown []*Failure) bool {
-	unreplaced := 0
-	for _, f := range shown {
-		if r := level.Recovery(f); r != nil {
-			if len(r.Stranded) > 0 {
-				return false
-			}
-			unreplaced += r.Unreplaced()
+// recovery fills NOT BACK and, if asked, LOST WORK; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
+func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
+	if r == nil {
+		none := doc.Plain.Row(doc.None)
+		if work {
+			none = append(none, doc.Plain.Cell(doc.None))
 		}
+		if t.wide {
+			none = append(none, doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)...)
+		}
+		return none
 	}
-	return unreplaced > 0
-}
-
-// recovery fills STRANDED and NOT REPLACED, and RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *Recovery) []doc.Cell {
-	switch {
-	case r == nil && t.wide:
-		return doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)
-	case r == nil:
-		return doc.Plain.Row(doc.None, doc.None)
+	cells := []doc.Cell{r.notBack()}
+	if work {
+		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
 	}
-	cells := []doc.Cell{r.strandedOf(), doc.Number(r.Unreplaced(), doc.Red)}
 	if t.wide {
-		cells = append(cells, doc.Number(len(r.Recovered), doc.Green), doc.Number(r.Preempted, doc.Yellow),
-			doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
+		cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green),
+			doc.Number(r.Preempted, doc.Yellow), doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
 	}
 	return cells
 }

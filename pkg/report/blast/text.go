@@ -83,6 +83,7 @@ func (t *writer) quiet() {
 	t.Space()
 	t.stranded(shown)
 	t.notReplaced(shown)
+	t.lostWork(shown)
 }
 
 // conclusion is what a reader needs to know first.

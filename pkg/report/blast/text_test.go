@@ -145,7 +145,7 @@ func TestWriteBlastNames(t *testing.T) {
 		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 2}, {Kind: "StatefulSet", Namespace: "b", Name: "one", Lost: 1, Replicas: 1},
 	}
 	got := writeBlast(t, r, "text", report.Options{All: true})
-	if want := "a/deployment/db 1/2, a/statefulset/db 1/2, b/db\\x1b[31m 1/2\n"; !strings.Contains(got, want) {
+	if want := "a/deployment/db 1/2, a/statefulset/db 1/2, b/db\\x1b[31m 1/2, b/one 1/1\n"; !strings.Contains(got, want) {
 		t.Errorf("no %s in\n%s", want, got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -59,14 +60,14 @@ func (r *Report) onlyWhole() bool {
 	return true
 }
 
-// harm is that of the failure, with the pods that it leaves stranded.
+// harm is that of the failure, with the pods that do not come back.
 func (l *Level) harm(f *Failure) blast.Harm {
 	h := blast.Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
 	for _, loss := range f.Workloads {
 		h.Add(blast.Loss{Replicas: loss.Replicas, Lost: loss.Lost, Even: loss.Even, QuorumLost: loss.QuorumLost})
 	}
 	if r := l.Recovery(f); r != nil {
-		h.Stranded = len(r.Stranded)
+		h.Gone = r.Gone()
 	}
 	return h
 }
@@ -83,60 +84,111 @@ func (r *Report) verdict() doc.Cell {
 	}
 	is := words.Pick(len(w.failure.Domains), "is", "are")
 	recovery := w.step.Levels[w.level].Recovery(w.failure)
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 && (recovery == nil || len(recovery.LostWork) == 0) {
+		line := "No failure takes a workload down, breaks a budget or loses a quorum"
+		if recovery != nil {
+			line += ", and every lost pod comes back"
+		}
+		if w.harm.Share > 0 {
+			line += fmt.Sprintf("; %s %s the worst, with %s of a workload", where, is, doc.Percent(w.harm.Share))
+		}
+		return doc.Green.Cell(line + ".")
+	}
 	var parts []string
 	add := func(n int, one, several string) {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, words.Pick(n, one, several)))
 		}
 	}
+	if w.harm.Down > 0 {
+		parts = append(parts, w.down(recovery))
+	}
 	add(w.harm.Budgets, "budget broken", "budgets broken")
 	add(w.harm.Quorums, "quorum lost", "quorums lost")
-	add(w.harm.Whole, "workload of several replicas gone", "workloads of several replicas gone")
+	switch {
+	case w.harm.Gone > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s %s not come back", w.harm.Gone, words.Count(recovery.lost(), "lost pod"), words.Pick(w.harm.Gone, "does", "do")))
+	case recovery != nil && recovery.lost() > 0:
+		parts = append(parts, words.Pick(recovery.lost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.lost())))
+	}
+	if recovery != nil && len(recovery.LostWork) > 0 {
+		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
+	}
 	style := doc.Red
-	unreplaced := ""
-	if recovery != nil && w.harm.Stranded == 0 && recovery.Unreplaced() > 0 {
-		unreplaced = fmt.Sprintf("%d of %s not replaced", recovery.Unreplaced(), words.Count(recovery.lost(), "lost pod"))
-	}
-	switch {
-	case len(parts) == 0 && w.harm.Stranded > 0:
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole == 0 {
 		style = doc.Yellow
-	case len(parts) == 0:
-		line, style, with := "No failure breaks a budget, loses a quorum or takes a whole workload of several replicas", doc.Green, []string(nil)
-		if w.harm.Share > 0 {
-			with = append(with, doc.Percent(w.harm.Share)+" of a workload")
-		}
-		switch {
-		case unreplaced != "":
-			style, with = doc.Yellow, append(with, unreplaced)
-		case recovery != nil:
-			line += ", and no pod is stranded"
-		}
-		if len(with) > 0 {
-			line += fmt.Sprintf("; %s %s the worst, with %s", where, is, strings.Join(with, " and "))
-		}
-		return style.Cell(line + ".")
-	}
-	switch {
-	case unreplaced != "":
-		parts = append(parts, unreplaced)
-	case recovery != nil:
-		parts = append(parts, fmt.Sprintf("%d of %s stranded", w.harm.Stranded, words.Count(recovery.lost(), "lost pod")))
 	}
 	return style.Cellf("%s %s the worst: %s.", words.UpperFirst(where), is, strings.Join(parts, ", "))
 }
 
-// others say where most whole workloads go, and where most pods are stranded, if that is not with the worst of all failures.
+// down is "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)", with the times where the recovery was looked at.
+func (w *worst) down(recovery *Recovery) string {
+	n, alone := w.harm.Down, w.harm.Down-w.harm.Whole
+	text := words.Count(n, "workload") + " down"
+	if w.step.Workloads > 0 {
+		text = fmt.Sprintf("%d of %s down", n, words.Count(w.step.Workloads, "workload"))
+	}
+	var remarks []string
+	if recovery != nil && len(recovery.Outages) > 0 { // older reports have none
+		lasts, ever := recovery.outages()
+		switch {
+		case ever == n:
+			text += " for as long as it lasts"
+		case ever > 0:
+			remarks = append(remarks, fmt.Sprintf("%d of them for as long as it lasts, %d for %s", ever, n-ever, lasts))
+		default:
+			text += " for " + lasts
+		}
+	}
+	switch {
+	case alone == n:
+		remarks = append(remarks, words.Pick(n, "it has", "each has")+" one replica")
+	case alone > 0:
+		remarks = append(remarks, fmt.Sprintf("%d %s one replica", alone, words.Pick(alone, "has", "have")))
+	}
+	if len(remarks) > 0 {
+		text += " (" + strings.Join(remarks, "; ") + ")"
+	}
+	return text
+}
+
+// outages is how long workloads are down, as "5 min 50 s to 6 min 10 s", and how many are so for as long as the failure lasts.
+func (r *Recovery) outages() (lasts string, ever int) {
+	var ends []float64
+	for _, o := range r.Outages {
+		if o.Seconds == nil {
+			ever++
+		} else {
+			ends = append(ends, *o.Seconds)
+		}
+	}
+	if len(ends) == 0 {
+		return "", ever
+	}
+	span := func(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
+	least, most := span(slices.Min(ends)), span(slices.Max(ends))
+	switch {
+	case slices.Max(ends) == 0: // the nodes' pods are removed at once
+		return "as long as their replacements take to start", ever
+	case least == most:
+		return least, ever
+	}
+	return least + " to " + most, ever
+}
+
+// others say where more workloads are down, and where more pods do not come back, than with the worst of all failures.
 func (r *Report) others() []string {
 	var lines []string
 	first := r.worst(moreHarm)
 	if first == nil {
 		return nil
 	}
-	if w := r.worst(func(a, b blast.Harm) bool { return a.Whole > b.Whole }); first.harm.Whole == 0 && w.harm.Whole > 0 {
-		lines = append(lines, fmt.Sprintf("Most workloads of several replicas are gone %s: %d.", r.with(w), w.harm.Whole))
+	if w := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); w.harm.Down > first.harm.Down {
+		lines = append(lines, fmt.Sprintf("Most workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
 	}
-	if w := r.worst(func(a, b blast.Harm) bool { return a.Stranded > b.Stranded }); first.harm.Stranded == 0 && w.harm.Stranded > 0 {
-		lines = append(lines, fmt.Sprintf("Most pods are stranded %s: %d.", r.with(w), w.harm.Stranded))
+	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
+		lost := w.step.Levels[w.level].Recovery(w.failure).lost()
+		lines = append(lines, fmt.Sprintf("Most pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
 	}
 	return lines
 }

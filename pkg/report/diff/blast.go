@@ -89,6 +89,7 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
 	}
+	d.NotBack = bothLookedAt(most(old, notBack), most(new, notBack))
 	d.Stranded = bothLookedAt(most(old, stranded), most(new, stranded))
 	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
 	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
@@ -147,6 +148,7 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
+func notBack(r *blast.Recovery) int     { return r.Gone() }
 func stranded(r *blast.Recovery) int    { return len(r.Stranded) }
 func notReplaced(r *blast.Recovery) int { return r.Unreplaced() }
 
@@ -182,6 +184,7 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blas
 	if old.Share() != new.Share() {
 		f.Share = &ShareDiff{Old: old.Share(), New: new.Share()}
 	}
+	f.NotBack = bothLookedAt(countOf(oldLevel, old, notBack), countOf(newLevel, new, notBack))
 	f.Stranded = bothLookedAt(countOf(oldLevel, old, stranded), countOf(newLevel, new, stranded))
 	f.NotReplaced = bothLookedAt(countOf(oldLevel, old, notReplaced), countOf(newLevel, new, notReplaced))
 	f.QuorumLost = nameDiff(losing(old, quorumLost), losing(new, quorumLost))

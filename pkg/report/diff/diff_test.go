@@ -332,9 +332,9 @@ func TestBlastDiffVerdict(t *testing.T) {
 		"1 zone takes 2 of 4 of deployment/d (1 if spread evenly)":                        {world(1, -1), world(2, -1), "radius any", true},
 		"radius of zone 50% → 25%":                                                        {world(2, -1), world(1, -1), "any", false},
 		"1 zone takes 4 of 4 of deployment/d (1 if spread evenly), 1 workload newly gone": {world(3, -1), world(4, -1), "radius any", true},
-		"up to 2 newly stranded":                                                          {world(1, 0), world(1, 2), "stranded any", true},
-		"up to 2 fewer stranded":                                                          {world(1, 2), world(1, 0), "any", false},
-		"up to 1 newly stranded, radius of zone 50% → 25%":                                {world(2, 0), world(1, 1), "stranded any", true},
+		"up to 2 more lost pods do not come back":                                         {world(1, 0), world(1, 2), "stranded any", true},
+		"up to 2 more lost pods come back":                                                {world(1, 2), world(1, 0), "any", false},
+		"up to 1 more lost pod does not come back, radius of zone 50% → 25%":              {world(2, 0), world(1, 1), "stranded any", true},
 		"no difference": {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
 	} {
 		d := NewBlast(test.old, test.new, "")

@@ -8,8 +8,6 @@ import (
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
@@ -117,7 +115,7 @@ func oneReplica(old, new *blast.Step) []OneReplica {
 	return all
 }
 
-// newlyStranded are the workloads of which a failure leaves more pods stranded than any did before. One of which nothing came back before
+// newlyStranded are the workloads of which more pods do not come back after a failure than after any before. One of which nothing came back before
 // is no worse off if nothing comes back of a larger loss that an even spread would have, too.
 func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 	before, whole := map[cluster.Ref]int{}, true
@@ -131,7 +129,7 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 			continue
 		}
 		lookedAt[domainsKey(*f)] = true
-		for of, n := range strandedOf(r) {
+		for of, n := range r.GoneOf() {
 			if n > before[of] {
 				before[of], nothingBack[of] = n, n >= lostOf(f, of)
 			}
@@ -144,7 +142,7 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 		if r == nil || !whole && !lookedAt[domainsKey(*f)] {
 			continue // nobody knows what it left before
 		}
-		for of, n := range strandedOf(r) {
+		for of, n := range r.GoneOf() {
 			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.Namespace == of.Namespace && d.Workload == of.String() })
 			if n > before[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
 				worst[of] = &StrandedDiff{Namespace: of.Namespace, Workload: of.String(), Old: before[of], New: n, Domains: f.Domains}
@@ -159,14 +157,6 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 		return cmp.Or(cmp.Compare(b.New-b.Old, a.New-a.Old), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
 	})
 	return all
-}
-
-func strandedOf(r *blast.Recovery) map[cluster.Ref]int {
-	n := map[cluster.Ref]int{}
-	for _, pods := range report.Group(r.Stranded, placement.StrandedPod.Owner) {
-		n[pods[0].Owner()] = len(pods)
-	}
-	return n
 }
 
 // lostOf is what the failure takes of the workload.

@@ -30,7 +30,7 @@ func (t *writer) failures(s *BlastDiff) {
 		l := &s.Levels[i]
 		level := doc.LevelName(l.TopologyKey)
 		t.list(doc.Red, title(len(l.Excess), "further from an even spread over "+level+"s"), len(l.Excess), func(i int) string { return t.excess(l.Excess[i]) })
-		t.list(doc.Red, title(len(l.NewlyStranded), "with more pods stranded when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
+		t.list(doc.Red, title(len(l.NewlyStranded), "with more pods that do not come back when a "+level+" fails"), len(l.NewlyStranded), func(i int) string {
 			d := l.NewlyStranded[i]
 			return fmt.Sprintf("%s: %s in %s", t.name(d.Namespace, d.Workload), d.pods(), doc.DomainsText(d.Domains))
 		})
@@ -69,7 +69,7 @@ func (d StrandedDiff) pods() string {
 
 // levels is a row for each level, below the titles.
 func (t *writer) levels(s *BlastDiff) [][]doc.Cell {
-	table := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "STRANDED", "NOT REPLACED")}
+	table := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "NOT BACK", "STRANDED", "NOT REPLACED")}
 	for _, l := range s.Levels {
 		if l.Domains == nil && l.Radius == nil && l.Stranded == nil && l.NotReplaced == nil {
 			continue // what differs are single failures
@@ -79,7 +79,8 @@ func (t *writer) levels(s *BlastDiff) [][]doc.Cell {
 			cells[2] = worseStyle(len(l.Excess) > 0).Cell(l.Radius.text())
 			cells[3] = doc.Plain.Cell(l.Radius.takes(t.namespaced))
 		}
-		table = append(table, append(cells, worseStyle(len(l.NewlyStranded) > 0).Cell(l.Stranded.text()), worseStyle(l.NotReplaced.by() > 0).Cell(l.NotReplaced.text())))
+		table = append(table, append(cells, worseStyle(len(l.NewlyStranded) > 0).Cell(l.NotBack.text()),
+			doc.Plain.Cell(l.Stranded.text()), doc.Plain.Cell(l.NotReplaced.text())))
 	}
 	return used(table)
 }
@@ -121,17 +122,17 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 
 // table is a row for each failure, those that grew most first, below the titles.
 func (d *BlastLevelDiff) table() [][]doc.Cell {
-	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
+	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "NOT BACK", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
 	slices.SortStableFunc(failures, func(a, b FailureDiff) int {
-		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.Stranded.by(), a.Stranded.by()))
+		return cmp.Or(cmp.Compare(b.Share.by(), a.Share.by()), cmp.Compare(b.NotBack.by(), a.NotBack.by()))
 	})
 	for _, f := range failures {
 		takes := doc.None
 		if f.Share != nil {
 			takes = doc.Percent(f.Share.Old) + " → " + doc.Percent(f.Share.New)
 		}
-		table = append(table, doc.Plain.Row(doc.DomainsText(f.Domains), takes, f.Stranded.text(), f.NotReplaced.text(),
+		table = append(table, doc.Plain.Row(doc.DomainsText(f.Domains), takes, f.NotBack.text(), f.Stranded.text(), f.NotReplaced.text(),
 			f.QuorumLost.text(), f.Gone.text(), f.BrokenBudgets.text()))
 	}
 	return used(table)

@@ -236,11 +236,12 @@ type BlastLevelDiff struct {
 	Radius *RadiusDiff `json:"radius,omitempty"`
 	// Excess are the workloads of several replicas that are further from an even spread, those that are worst first.
 	Excess []ExcessDiff `json:"excess,omitempty"`
-	// Stranded and NotReplaced are the most pods that one of the failures leaves so; missing where the number is the same, or where
-	// one of the reports has not looked at recoveries.
+	// NotBack, Stranded and NotReplaced are the most pods that one of the failures leaves so: those that do not come back are the other two
+	// together. They are missing where the number is the same, or where one of the reports has not looked at recoveries.
+	NotBack     *Change `json:"notBack,omitempty"`
 	Stranded    *Change `json:"stranded,omitempty"`
 	NotReplaced *Change `json:"notReplaced,omitempty"`
-	// NewlyStranded are the workloads of which a failure leaves more pods stranded than any failure of the level did before, the most first.
+	// NewlyStranded are the workloads of which more pods do not come back after a failure than after any of the level before, the most first.
 	NewlyStranded []StrandedDiff `json:"newlyStranded,omitempty"`
 	// QuorumLost, Gone and BrokenBudgets are the workloads and PodDisruptionBudgets of which any failure of the level takes that, named as
 	// in the failures. Gone leaves out workloads of one replica, and QuorumLost, too.
@@ -276,7 +277,7 @@ type Spread struct {
 	Domains  []string `json:"domains"`
 }
 
-// StrandedDiff is a workload of which a failure leaves more pods stranded than before.
+// StrandedDiff is a workload of which more pods do not come back after a failure than before.
 type StrandedDiff struct {
 	Namespace string `json:"namespace"`
 	// Workload is kind/name in lower case; pod/name for a pod without an owner.
@@ -293,8 +294,9 @@ type FailureDiff struct {
 	Domains []string `json:"domains"`
 	// Share is the largest share that it takes of any workload, between 0 and 1; missing where it is the same.
 	Share *ShareDiff `json:"share,omitempty"`
-	// Stranded and NotReplaced count pods; missing where the number is the same, or where one of the reports has not looked at the
-	// recovery.
+	// NotBack, Stranded and NotReplaced count pods, as in the level; missing where the number is the same, or where one of the reports has
+	// not looked at the recovery.
+	NotBack     *Change `json:"notBack,omitempty"`
 	Stranded    *Change `json:"stranded,omitempty"`
 	NotReplaced *Change `json:"notReplaced,omitempty"`
 	// QuorumLost and Gone are workloads, as namespace/kind/name in lower case; BrokenBudgets are PodDisruptionBudgets, as

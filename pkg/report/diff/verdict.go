@@ -78,19 +78,18 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 			c.Excess = append(c.Excess, expect.ExcessChange{Step: s.Name, TopologyKey: l.TopologyKey, By: e.New.share(),
 				Workload: cluster.Qualify(e.Namespace, e.Workload), Text: e.text(level)})
 		}
-		c.Stranded = append(c.Stranded, l.stranded(s.Name))
-		c.NotReplaced = l.NotReplaced.addTo(c.NotReplaced, s.Name)
+		c.NotBack = append(c.NotBack, l.notBack(s.Name))
 		l.QuorumLost.addTo(&c.QuorumLost)
 		l.Gone.addTo(&c.Gone)
 		l.BrokenBudgets.addTo(&c.BrokenBudgets)
 	}
 }
 
-// stranded counts the pods that one failure of the level leaves newly stranded.
-func (l *BlastLevelDiff) stranded(step string) expect.Change {
+// notBack counts the pods more that do not come back after one failure of the level.
+func (l *BlastLevelDiff) notBack(step string) expect.Change {
 	c := expect.Change{Step: step}
-	if l.Stranded != nil {
-		c.Old, c.New = l.Stranded.Old, l.Stranded.New
+	if l.NotBack != nil {
+		c.Old, c.New = l.NotBack.Old, l.NotBack.New
 	}
 	for _, failure := range report.Group(l.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
 		n := 0

@@ -63,10 +63,7 @@ func (t *writer) worseFailures(s *BlastDiff) [][]doc.Cell {
 			row("radius of "+level, change, t.excess(e))
 		}
 		for _, d := range l.NewlyStranded {
-			row("stranded when "+level+" "+doc.DomainsText(d.Domains)+" fails", d.pods(), t.name(d.Namespace, d.Workload))
-		}
-		if grew(l.NotReplaced) {
-			row("not replaced when a "+level+" fails", l.NotReplaced.text(), doc.None)
+			row("not back when "+level+" "+doc.DomainsText(d.Domains)+" fails", d.pods(), t.name(d.Namespace, d.Workload))
 		}
 		for _, names := range []struct {
 			*NameDiff

@@ -68,6 +68,7 @@ func (r *Report) In(namespace string) *Report {
 		for i := range nodes {
 			n := &nodes[i]
 			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p cluster.PodRef) bool { return p.Namespace != namespace })
+			n.LostWork = slices.DeleteFunc(slices.Clone(n.LostWork), func(p cluster.PodRef) bool { return p.Namespace != namespace })
 			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p placement.RecoveredPod) bool { return p.Namespace != namespace })
 			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p world.PendingPod) bool { return p.Namespace != namespace })
 			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r cluster.Refusal) bool { return r.Namespace != namespace })

@@ -96,12 +96,17 @@ func (t *writer) verdict() doc.Cell {
 func (t *writer) attention() {
 	var pending, before []placement.StrandedPod
 	var refused []cluster.Refusal
+	var work []cluster.PodRef
 	for i := range t.report.Nodes {
 		node := &t.report.Nodes[i]
+		work = append(work, node.LostWork...)
 		t.blocked(node, "cannot evict", node.Blocked)
 		t.blocked(node, "error when evicting", node.Refused)
 		pending, before = pendingOf(node)
 		refused = node.NotCreated
+	}
+	if len(work) > 0 {
+		t.Linef(doc.Yellow, "Lost work: %s: %s once, for a controller that is not part of the input", t.who(work), words.Pick(len(work), "it runs", "they run"))
 	}
 	reasons := report.Group(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
@@ -261,6 +266,10 @@ func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
 	if lacking {
 		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
 	}
+	work := slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.LostWork) > 0 })
+	if work {
+		table[0] = append(table[0], doc.Bold.Cell("LOST WORK"))
+	}
 	for _, node := range nodes {
 		pending, _ := pendingOf(&node)
 		ends := doc.Green.Cell("yes")
@@ -273,6 +282,9 @@ func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
 		}
 		if lacking {
 			cells = append(cells, doc.Number(notCreated(&node), doc.Yellow))
+		}
+		if work {
+			cells = append(cells, doc.Number(len(node.LostWork), doc.Yellow))
 		}
 		table = append(table, cells)
 	}

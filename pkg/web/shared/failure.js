@@ -16,7 +16,7 @@ import {
 } from "./data.js";
 import {chip, grave, growing, h, many, manyRows, radiusBar, section, svg, table} from "./dom.js";
 import {failButton, stepLink} from "./links.js";
-import {blastStep, failing, failureOf, lossOf, recoveryOf, takes} from "./losses.js";
+import {blastStep, failing, failureOf, lossOf, notBack, ofNode, recoveryOf, takes} from "./losses.js";
 import {foundPanel, nodeDetails} from "./search.js";
 import {fail, restore, view} from "./view.js";
 import {sameWait, waitsOf} from "./waits.js";
@@ -200,7 +200,7 @@ function comesBack(step, key, domains, failure) {
 function cameBack(key, recovery, like) {
   const recovered = recovery.recovered ?? [],
     stranded = recovery.stranded ?? [],
-    unreplaced = recovery.notReplaced ?? [];
+    unreplaced = (recovery.notReplaced ?? []).filter((pod) => !ofNode(pod));
   return [
     h("p", {class: "hint"}, `Nodes fail as: ${blast.mode}.`),
     like &&
@@ -210,7 +210,7 @@ function cameBack(key, recovery, like) {
         `As for ${noun(key)} ${listed(like)}, whose nodes differ from these in nothing but their names; pods and ` +
           "nodes below are those of that failure.",
       ),
-    recovery.lost > 0 && fates(recovered.length, stranded.length, unreplaced.length),
+    fates(recovery),
     recovery.preempted > 0 &&
       h("p", {}, `${count(recovery.preempted, "pod")} of these had not failed, and made room for others.`),
     recovered.length > 0 &&
@@ -243,7 +243,7 @@ function cameBack(key, recovery, like) {
       h(
         "div",
         {class: "fate stranded"},
-        h("h5", {}, `Stranded: ${number(stranded.length)}`),
+        h("h5", {}, `Do not come back, as they find no node: ${number(stranded.length)}`),
         growing(
           groupBy(stranded, (pod) => JSON.stringify([workloadOf(pod), sameWait(pod)])),
           4,
@@ -268,7 +268,7 @@ function cameBack(key, recovery, like) {
       h(
         "div",
         {class: "fate unreplaced"},
-        h("h5", {}, `Not replaced: ${number(unreplaced.length)}`),
+        h("h5", {}, `Do not come back, as nothing makes them anew: ${number(unreplaced.length)}`),
         growing(
           groupBy(unreplaced, (pod) => pod.why),
           4,
@@ -303,13 +303,13 @@ function cameBack(key, recovery, like) {
   ];
 }
 
-// fates is one bar of what became of the lost pods.
-function fates(recovered, stranded, unreplaced) {
+// fates is one bar of what became of the lost pods; nothing if there are none.
+function fates(recovery) {
   const parts = [
-    ["recovered", "recovered", recovered],
-    ["stranded", "stranded", stranded],
-    ["unreplaced", "not replaced", unreplaced],
+    ["recovered", "back", recovery.recovered?.length ?? 0],
+    ["stranded", "not back", notBack(recovery)],
   ].filter(([, , n]) => n > 0);
+  if (parts.length === 0) return null;
   return h(
     "div",
     {class: "fates", role: "img", "aria-label": parts.map(([, text, n]) => `${n} ${text}`).join(", ")},
@@ -366,7 +366,7 @@ function levelCard(step, level) {
     sharesChart(level),
     recovery?.lost > 0 && [
       h("p", {class: "hint"}, "After the worst:"),
-      fates(recovery.recovered?.length ?? 0, recovery.stranded?.length ?? 0, recovery.notReplaced?.length ?? 0),
+      fates(recovery),
       h("p", {class: "hint"}, `One more takes up to ${percent((recovery.afterReplicated ?? recovery.after).share)}.`),
     ],
     level.search && h("p", {class: "hint"}, level.search),
@@ -383,16 +383,13 @@ function levelCard(step, level) {
             {text: "Pods", number: true},
             "Radius",
             {text: "Back", number: true},
-            {text: "Stranded", number: true},
-            {text: "Not replaced", number: true},
+            {text: "Not back", number: true},
           ],
           order,
           12,
           (failure) => {
             const came = recoveryOf(step, level.topologyKey, failure).recovery;
-            const figures = came
-              ? [came.recovered, came.stranded, came.notReplaced].map((pods) => number(pods?.length ?? 0))
-              : ["–", "–", "–"];
+            const figures = came ? [came.recovered?.length ?? 0, notBack(came)].map(number) : ["–", "–"];
             return h(
               "tr",
               {},

@@ -66,3 +66,10 @@ export function lossOf(step, nodes) {
 // takes is "2 of 3 of deployment/web".
 export const takes = (radius) =>
   `${radius.lost} of ${radius.replicas} of ${qualified(radius.namespace ?? "", radius.workload)}`;
+
+// ofNode says whether the pod lives and dies with its node, as the report has it.
+export const ofNode = (pod) => /^(pod of a DaemonSet|static pod): /.test(pod.why);
+
+// notBack is how many of the lost pods do not come back, without those that live and die with their node.
+export const notBack = (recovery) =>
+  (recovery.stranded?.length ?? 0) + (recovery.notReplaced ?? []).filter((pod) => !ofNode(pod)).length;

@@ -2,7 +2,7 @@
 
 import {steps} from "./data.js";
 import {keepingFocus, say} from "./dom.js";
-import {failing, failureOf, lossOf, recoveryOf} from "./losses.js";
+import {failing, failureOf, lossOf, notBack, recoveryOf} from "./losses.js";
 import {count, listed, noun} from "./words.js";
 
 // view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
@@ -73,10 +73,7 @@ export function sayFailed() {
   say(
     `${noun(key)}${domains.length > 1 ? "s" : ""} ${listed(domains)} failed: ` +
       `${count(lossOf(step, failing(step, key, domains)).pods, "pod")} lost` +
-      (recovery
-        ? `, ${recovery.recovered?.length ?? 0} recovered, ${recovery.stranded?.length ?? 0} stranded, ` +
-          `${recovery.notReplaced?.length ?? 0} not replaced.`
-        : "."),
+      (recovery ? `, ${recovery.recovered?.length ?? 0} back, ${notBack(recovery)} not back.` : "."),
   );
 }
 

@@ -21,8 +21,8 @@ const (
 	barWidth vg.Length = 11
 )
 
-// Losses has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share whose
-// replacements are stranded.
+// Losses has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
+// does not come back.
 type Losses struct {
 	Title string
 	// Levels are the names of the levels.
@@ -36,8 +36,8 @@ type LossStep struct {
 	Levels []*LossShare
 }
 
-// LossShare is the largest share of a workload that a failure takes, and the part of it that is stranded.
-type LossShare struct{ Lost, Stranded float64 }
+// LossShare is the largest share of a workload that a failure takes, and the part of it that does not come back.
+type LossShare struct{ Lost, NotBack float64 }
 
 // Chart lays the bars out.
 func (l *Losses) Chart() *Chart {
@@ -65,24 +65,24 @@ func (l *Losses) Chart() *Chart {
 	p.Add(grid)
 	var last *plotter.BarChart
 	for k, name := range levels {
-		lost, stranded := make([]float64, len(steps)), make([]float64, len(steps))
+		lost, notBack := make([]float64, len(steps)), make([]float64, len(steps))
 		offset := (vg.Length(len(levels)-1)/2 - vg.Length(k)) * barWidth
 		for i := range steps {
 			share := steps[i].Levels[k]
 			if share == nil {
 				continue
 			}
-			lost[i], stranded[i] = share.Lost, share.Stranded
+			lost[i], notBack[i] = share.Lost, share.NotBack
 			p.Add(label(lost[i], float64(i), vg.Point{X: 4, Y: offset - bodySize/3}, draw.XLeft, doc.Percent(lost[i])))
 		}
 		of := bars(lost, barWidth-2, palette[k])
 		of.Horizontal, of.Offset = true, offset
-		last = bars(stranded, (barWidth-2)/3, black)
+		last = bars(notBack, (barWidth-2)/3, black)
 		last.Horizontal, last.Offset = true, offset
 		p.Add(of, last)
 		c.explain("lost with one "+name, of)
 	}
-	c.explain("of these, stranded: the replacements stay Pending", last)
+	c.explain("of these, do not come back", last)
 	var names []string
 	for _, step := range steps {
 		names = append(names, Cut(step.Name, 32))

@@ -46,13 +46,13 @@ func TestHTMLInBrowser(t *testing.T) {
 
 	// A click fails a zone. As the stored report has it, its pod is stranded, since the rule is hard.
 	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="east-1b"]`)
-	b.Has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 stranded", "lorem-ipsum-deployment-5569b854b6-4mhxb",
+	b.Has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 not back", "lorem-ipsum-deployment-5569b854b6-4mhxb",
 		"2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/lorem-ipsum-deployment, with zone west-1a")
 	b.Has("#map", "Without a node: 1", "stranded")
 	if got := browsertest.Evaluate[string](b, `[...document.querySelectorAll(".node.failed .name")].map((name) => name.innerText).join()`); got != "affinity-worker3" {
 		t.Errorf("%s failed, want affinity-worker3", got)
 	}
-	if got := browsertest.Evaluate[string](b, `document.getElementById("live").innerText`); got != "zone east-1b failed: 1 pod lost, 0 recovered, 1 stranded, 0 not replaced." {
+	if got := browsertest.Evaluate[string](b, `document.getElementById("live").innerText`); got != "zone east-1b failed: 1 pod lost, 0 back, 1 not back." {
 		t.Errorf("a screen reader says %q", got)
 	}
 	b.Press(kb.Escape)
@@ -65,7 +65,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	b.Click("#tab-4")
 	b.Focus(`[data-key="kubernetes.io/hostname"][data-domain="affinity-worker3"]`)
 	b.Press(kb.Enter)
-	b.Has("#panel", "Node affinity-worker3 fails", "1 recovered", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
+	b.Has("#panel", "Node affinity-worker3 fails", "1 back", "lorem-ipsum-deployment-6df84fc8b8-f7tbb → affinity-worker\n", "67%")
 	if got := browsertest.Evaluate[string](b, `document.querySelector(".chip.arrived").closest(".node").querySelector(".name").innerText`); got != "affinity-worker" {
 		t.Errorf("the pod comes back on %s, want affinity-worker", got)
 	}

@@ -18,6 +18,8 @@ import (
 // The page loads nothing, and its Content-Security-Policy allows no more than its own style and script.
 type Page struct {
 	Head report.Head
+	// Title stands for the name of a scenario that has none.
+	Title string
 	// Verdict says in a sentence how the whole went; Outcome is met, failed, or open where nothing was expected.
 	Verdict, Outcome string
 	// Steps and Pods are the essentials, for readers without the script.
@@ -52,7 +54,7 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 
 // WriteHTML writes the page.
 func (p *Page) WriteHTML(w io.Writer) error {
-	title := cmp.Or(p.Head.Scenario, "Faultline report")
+	title := cmp.Or(p.Head.Named(), p.Title, "Faultline report")
 	out := bufio.NewWriter(w)
 	m := markup{manifest.Escaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")

@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// UnknownOwner is the controller of pods whose own object is not known, such as a StrimziPodSet or a CloneSet. Its pods show what it
+// makes: it is assumed to make each of them anew.
+type UnknownOwner struct {
+	// TypeMeta has the kind and the version that the pods' owner references have.
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              UnknownOwnerSpec `json:"spec"`
+}
+
+// UnknownOwnerSpec says which pods the owner makes.
+type UnknownOwnerSpec struct {
+	Replicas *int32 `json:"replicas"`
+	// Template is the template of pods that have no name of their own: of all of them, if names are generated, and of further ones.
+	Template v1.PodTemplateSpec `json:"template"`
+	// Named are the pods that come back under their own names, in the order in which the owner makes them. Without any, names are generated.
+	Named []v1.PodTemplateSpec `json:"named,omitempty"`
+	// Unscaled means that the kind has no scale subresource, by which a PodDisruptionBudget learns how many pods there should be.
+	Unscaled bool `json:"unscaled,omitempty"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (o *UnknownOwner) DeepCopyObject() runtime.Object {
+	c := *o
+	o.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	if o.Spec.Replicas != nil {
+		replicas := *o.Spec.Replicas
+		c.Spec.Replicas = &replicas
+	}
+	o.Spec.Template.DeepCopyInto(&c.Spec.Template)
+	c.Spec.Named = nil
+	for i := range o.Spec.Named {
+		c.Spec.Named = append(c.Spec.Named, *o.Spec.Named[i].DeepCopy())
+	}
+	return &c
+}

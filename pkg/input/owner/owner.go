@@ -1,0 +1,324 @@
+// Package owner finds the controllers of a dump's pods that the dump lacks, and makes objects in their place. A dump of nodes and pods has
+// none of them, and hardly any dump has the custom resources of operators. Such a controller works on: it makes its pods anew.
+package owner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Unknown are the controllers that the objects of a cluster lack.
+type Unknown struct {
+	uids     map[types.UID]bool
+	names    map[cluster.Ref]bool
+	claims   map[cluster.Ref]bool
+	unscaled func(kind, []*v1.Pod) bool
+
+	made      map[types.UID]bool
+	kinds     []string       // of the owners, in order of appearance
+	owners    map[string]int // by kind
+	pods      int
+	once      []*v1.Pod // pods that run once
+	claimless int       // pods that come back without a claim that the cluster lacks
+}
+
+// NewUnknown looks at all objects of a cluster.
+func NewUnknown(all []cluster.Object) *Unknown {
+	u := &Unknown{
+		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, claims: map[cluster.Ref]bool{}, made: map[types.UID]bool{}, owners: map[string]int{},
+	}
+	var budgets []*policyv1.PodDisruptionBudget
+	for _, obj := range all {
+		u.uids[obj.GetUID()] = true
+		u.names[cluster.RefTo(obj)] = true
+		switch o := obj.(type) {
+		case *v1.PersistentVolumeClaim:
+			u.claims[cluster.RefTo(o)] = true
+		case *policyv1.PodDisruptionBudget:
+			budgets = append(budgets, o)
+		}
+	}
+	u.unscaled = unscaled(budgets)
+	return u
+}
+
+// Owners returns objects in place of the controllers that the pods among the objects lack. A pod of a DaemonSet or of a node lives and dies
+// with its node. A pod that runs once, such as that of a workflow, is lost with its node.
+func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
+	var order []types.UID
+	pods := map[types.UID][]*v1.Pod{}
+	for _, obj := range objects {
+		pod, is := obj.(*v1.Pod)
+		if !is || !cluster.Dumped(pod) || cluster.Terminal(pod) {
+			continue
+		}
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.UID == "" || ref.Kind == "Node" || ref.Kind == "DaemonSet" || u.knows(ref.UID, cluster.Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}) {
+			continue
+		}
+		if ref.Kind == "ReplicaSet" && u.names[cluster.Ref{Kind: "Deployment", Namespace: pod.Namespace, Name: above(pod, appsv1.DefaultDeploymentUniqueLabelKey)}] {
+			continue // admission adds the ReplicaSets that a Deployment lacks
+		}
+		if cluster.RunsOnce(pod) && !kindOf(ref).never {
+			u.once = append(u.once, pod)
+			continue
+		}
+		if pods[ref.UID] == nil {
+			order = append(order, ref.UID)
+		}
+		pods[ref.UID] = append(pods[ref.UID], pod)
+	}
+	var made []cluster.Object
+	deployments := map[string][]*appsv1.ReplicaSet{}
+	for _, uid := range order {
+		owner := u.owner(pods[uid])
+		if owner == nil {
+			continue
+		}
+		u.made[uid] = true
+		u.pods += len(pods[uid])
+		made = append(made, owner)
+		counted := cluster.KindOf(owner)
+		if set, is := owner.(*appsv1.ReplicaSet); is {
+			ref := metav1.GetControllerOfNoCopy(set)
+			if ref != nil {
+				counted = ref.Kind
+			}
+			if ref != nil && ref.Kind == "Deployment" {
+				name := set.Namespace + "/" + ref.Name
+				deployments[name] = append(deployments[name], set)
+				if len(deployments[name]) > 1 {
+					continue // counted already
+				}
+			}
+		}
+		if u.owners[counted] == 0 {
+			u.kinds = append(u.kinds, counted)
+		}
+		u.owners[counted]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(deployments)) {
+		made = append(made, deployment(deployments[name]))
+	}
+	return made
+}
+
+func (u *Unknown) knows(uid types.UID, ref cluster.Ref) bool {
+	return u.uids[uid] || u.made[uid] || u.names[ref]
+}
+
+// Notes says what is assumed of the controllers: that they work on or, if they are gone, that nobody replaces their pods.
+func (u *Unknown) Notes(gone bool) []string {
+	var notes []string
+	if u.pods > 0 {
+		var owners []string
+		for _, kind := range u.kinds {
+			owners = append(owners, words.Count(u.owners[kind], kind))
+		}
+		what := words.Pick(u.pods, "is assumed to come back; --unknown-owners gone assumes that nobody replaces it", "are assumed to come back; --unknown-owners gone assumes that nobody replaces them")
+		if gone {
+			what = words.Pick(u.pods, "is assumed not to be replaced", "are assumed not to be replaced")
+		}
+		notes = append(notes, fmt.Sprintf("%s of controllers that the input lacks (%s) %s.", words.Count(u.pods, "pod"), words.Few(owners), what))
+	}
+	if u.claimless > 0 && !gone {
+		notes = append(notes, fmt.Sprintf("%s that the input lacks: %s where no volume restricts %s.", fmt.Sprintf("%d of these pods %s claims", u.claimless, words.Pick(u.claimless, "has", "have")),
+			words.Pick(u.claimless, "it comes back", "they come back"), words.Pick(u.claimless, "it", "them")))
+	}
+	if len(u.once) > 0 {
+		kinds := map[string]bool{}
+		for _, pod := range u.once {
+			kinds[metav1.GetControllerOfNoCopy(pod).Kind] = true
+		}
+		notes = append(notes, fmt.Sprintf("%s once, for controllers that the input lacks (%s): what a failure or a drain takes of %s is lost work.",
+			words.Count(len(u.once), "pod")+words.Pick(len(u.once), " runs", " run"), words.Few(slices.Sorted(maps.Keys(kinds))), words.Pick(len(u.once), "it", "them")))
+	}
+	return notes
+}
+
+func kindOf(ref *metav1.OwnerReference) kind {
+	return kinds[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
+}
+
+// owner returns what stands for the controller of the pods. It is nil if all of them are being deleted, and others have taken their place.
+func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
+	active := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+	first := slices.MinFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	ref := metav1.GetControllerOfNoCopy(first)
+	object := metav1.ObjectMeta{
+		Namespace: first.Namespace, Name: ref.Name, UID: ref.UID, CreationTimestamp: first.CreationTimestamp, ResourceVersion: first.ResourceVersion,
+	}
+	known := kindOf(ref)
+	if known.keepsNames || keepNames(pods) {
+		replicas := int32(len(pods))
+		o := &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
+			Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: u.template(newest(pods), common(pods)), Unscaled: u.unscaled(known, pods)}}
+		for _, pod := range slices.SortedStableFunc(slices.Values(pods), byOrdinal) {
+			named := u.template(pod, pod.Labels)
+			named.Name = pod.Name
+			o.Spec.Named = append(o.Spec.Named, named)
+			u.claimless += u.lost(pod)
+		}
+		return o
+	}
+	if len(active) == 0 {
+		return nil
+	}
+	replicas, labels := int32(len(active)), common(active)
+	template := u.template(newest(active), labels)
+	for _, pod := range active {
+		u.claimless += u.lost(pod)
+	}
+	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
+	case len(labels) == 0: // what matches everything is no selector of theirs
+	case group == schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
+		object.Labels = labels
+		for key, kind := range hashes {
+			if name := above(first, key); name != "" && len(labels) > 1 {
+				object.OwnerReferences = []metav1.OwnerReference{{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: name, Controller: new(true),
+					UID: admission.UID(kind.Kind, first.Namespace, name, 0)}}
+			}
+		}
+		template.GenerateName = ""
+		return &appsv1.ReplicaSet{ObjectMeta: object, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}
+	case group == schema.GroupKind{Kind: "ReplicationController"}:
+		template.GenerateName = ""
+		return &v1.ReplicationController{ObjectMeta: object, Spec: v1.ReplicationControllerSpec{Replicas: &replicas, Selector: labels, Template: &template}}
+	}
+	return &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
+		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: template, Unscaled: u.unscaled(known, active)}}
+}
+
+// hashes are the labels of pods with the part of a ReplicaSet's name that follows the name of its own controller.
+var hashes = map[string]schema.GroupVersionKind{
+	appsv1.DefaultDeploymentUniqueLabelKey: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+	"rollouts-pod-template-hash":           {Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"},
+}
+
+// above returns the name of the controller of the pod's ReplicaSet, or "" if the pod does not have the label with its hash.
+func above(pod *v1.Pod, label string) string {
+	hash := pod.Labels[label]
+	name, found := strings.CutSuffix(metav1.GetControllerOfNoCopy(pod).Name, "-"+hash)
+	if hash == "" || !found {
+		return ""
+	}
+	return name
+}
+
+// deployment returns the Deployment of the ReplicaSets. Its template is that of the newest.
+func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
+	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	replicas := int32(0)
+	for i, set := range sets {
+		replicas += *set.Spec.Replicas
+		set.Annotations = map[string]string{"deployment.kubernetes.io/revision": fmt.Sprint(i + 1)}
+	}
+	current := sets[len(sets)-1]
+	template := *current.Spec.Template.DeepCopy()
+	delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	ref := metav1.GetControllerOfNoCopy(current)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: current.Namespace, Name: ref.Name, UID: ref.UID, CreationTimestamp: sets[0].CreationTimestamp, ResourceVersion: sets[0].ResourceVersion,
+			Annotations: current.Annotations,
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+				MaxSurge: new(intstr.FromString("25%")), MaxUnavailable: new(intstr.FromString("25%")), // the API's defaults
+			}},
+		},
+	}
+}
+
+// template returns a template of such pods: the spec without its node and without containers for debugging. It lacks volumes of claims that
+// the cluster lacks, since nobody knows where they are.
+func (u *Unknown) template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
+	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
+	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
+	if u.lost(pod) > 0 {
+		t.Spec.Volumes = slices.DeleteFunc(slices.Clone(pod.Spec.Volumes), func(volume v1.Volume) bool { return u.lacks(pod, &volume) })
+	}
+	return t
+}
+
+func (u *Unknown) lacks(pod *v1.Pod, volume *v1.Volume) bool {
+	claim := volume.PersistentVolumeClaim
+	return claim != nil && !u.claims[cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: claim.ClaimName}]
+}
+
+// lost is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
+func (u *Unknown) lost(pod *v1.Pod) int {
+	if slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) }) {
+		return 1
+	}
+	return 0
+}
+
+func newest(pods []*v1.Pod) *v1.Pod {
+	return slices.MaxFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+}
+
+// common returns the labels that all pods have.
+func common(pods []*v1.Pod) map[string]string {
+	labels := maps.Clone(pods[0].Labels)
+	for _, pod := range pods[1:] {
+		maps.DeleteFunc(labels, func(key, value string) bool { return pod.Labels[key] != value })
+	}
+	return labels
+}
+
+// generated is how many characters the API server adds to a generated name.
+const generated = 5
+
+// keepNames reports whether all names end in ordinals, as no generated ones do.
+func keepNames(pods []*v1.Pod) bool {
+	return !slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+		digits := ending(pod)
+		return digits == "" || len(digits) >= generated || strings.Trim(digits, "0123456789") != ""
+	})
+}
+
+// ending is the part of the pod's name after its last dash.
+func ending(pod *v1.Pod) string {
+	return pod.Name[strings.LastIndexByte(pod.Name, '-')+1:]
+}
+
+// byOrdinal compares numbers of different lengths, too.
+func byOrdinal(a, b *v1.Pod) int {
+	one, other := ending(a), ending(b)
+	return cmp.Or(cmp.Compare(len(one), len(other)), cmp.Compare(one, other), cmp.Compare(a.Name, b.Name))
+}
+
+// unscaled returns a function that says whether the kind of the pods' controller has no scale subresource. A budget of theirs that needs it
+// shows it by its status.
+func unscaled(budgets []*policyv1.PodDisruptionBudget) func(kind, []*v1.Pod) bool {
+	shows := slices.DeleteFunc(budgets, func(b *policyv1.PodDisruptionBudget) bool {
+		percent := b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.String
+		return b.Spec.MaxUnavailable == nil && !percent || b.Status.ObservedGeneration == 0
+	})
+	of := cluster.Selecting(shows, func(b *policyv1.PodDisruptionBudget) *metav1.LabelSelector { return b.Spec.Selector })
+	return func(known kind, pods []*v1.Pod) bool {
+		if guards := of(pods[0]); len(guards) > 0 {
+			condition := meta.FindStatusCondition(guards[0].Status.Conditions, policyv1.DisruptionAllowedCondition)
+			return condition != nil && condition.Reason == policyv1.SyncFailedReason
+		}
+		return known.unscaled
+	}
+}

@@ -1,0 +1,26 @@
+package blast
+
+import (
+	"strings"
+
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/report/run"
+)
+
+// Page is the page of the report, with the run whose clusters fail. It begins as the text does.
+func (r *Report) Page(ran *run.Report) *page.Page {
+	p := ran.Page()
+	p.Title, p.Data.Blast = "What failures take", r
+	verdict := r.verdict()
+	p.Verdict = strings.Join(append([]string{verdict.Text}, r.conclusion(false)...), " ")
+	switch verdict.Style {
+	case doc.Green:
+		p.Outcome = "met"
+	case doc.Red, doc.Yellow:
+		p.Outcome = "failed"
+	default:
+		p.Outcome = "open"
+	}
+	return p
+}
