@@ -487,7 +487,7 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 		l.problems.Flags[flag.Path] = flag.Name
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
-	s.RandomArrivals, s.AsTemplate = file.Arrivals == "random", file.AsTemplate
+	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
 	}

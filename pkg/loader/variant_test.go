@@ -79,28 +79,32 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// Pods that the cluster has on nodes are placed anew if their workload changes, and stay otherwise.
+// What a workload has on nodes stays if a variant changes it, which its controller then rolls out; fresh, it is made anew.
 func TestVariantsOfDumps(t *testing.T) {
-	s, err := New("dump", &scenario.File{
-		Cluster: []scenario.Source{{Files: []string{dumpFile}}},
-		Variants: []scenario.Variant{
-			{Name: "rule", Rules: []scenario.RuleChange{{Workload: "deployment/web", Rule: "hard"}}},
-			{Name: "replicas", Replicas: map[string]int32{"deployment/web": 4}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	owned := func(s *scenario.Scenario) (n int) {
-		for _, obj := range s.Cluster {
-			if strings.HasPrefix(obj.GetName(), "web-") {
-				n++
-			}
+	for _, fresh := range []bool{false, true} {
+		s, err := New("dump", &scenario.File{
+			Fresh:   fresh,
+			Cluster: []scenario.Source{{Files: []string{dumpFile}}},
+			Variants: []scenario.Variant{
+				{Name: "rule", Rules: []scenario.RuleChange{{Workload: "deployment/web", Rule: "hard"}}},
+				{Name: "replicas", Replicas: map[string]int32{"deployment/web": 4}},
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return n
-	}
-	if before, rule, replicas := owned(s), owned(s.Variants[0].Scenario), owned(s.Variants[1].Scenario); before == 0 || rule != 0 || replicas != before {
-		t.Errorf("%d objects belong to web before, %d with another rule, %d with more replicas; want some, 0 and as many as before", before, rule, replicas)
+		owned := func(s *scenario.Scenario) (n int) {
+			for _, obj := range s.Cluster {
+				if strings.HasPrefix(obj.GetName(), "web-") {
+					n++
+				}
+			}
+			return n
+		}
+		before, rule, replicas := owned(s), owned(s.Variants[0].Scenario), owned(s.Variants[1].Scenario)
+		if want := map[bool]int{false: before, true: 0}[fresh]; before == 0 || rule != want || replicas != before {
+			t.Errorf("fresh %t: %d objects belong to web before, %d with another rule, %d with more replicas; want some, %d and as many as before", fresh, before, rule, replicas, want)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ type File struct {
 	// MaxPods is how many pods the controllers of the scenario may ask for at any time, from 1 to 10000000. What asks for more is
 	// refused, since each takes memory and time. Default: 150000.
 	MaxPods *int `json:"maxPods,omitempty" jsonschema:"minimum=1,maximum=10000000"`
+	// Fresh places all pods of a workload anew that a variant, a point of the sweep, advice or --patch changes. Otherwise a Deployment,
+	// StatefulSet or DaemonSet whose pods run is changed by a rollout, as kubectl apply changes it. Default: false.
+	Fresh bool `json:"fresh,omitempty"`
 	// AsTemplate makes new pods exactly as their templates say. Otherwise new pods of a workload of a dump also get what its newest running pod
 	// has and its template lacks, such as a container that a webhook injected. Default: false.
 	AsTemplate bool `json:"asTemplate,omitempty"`

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Variant is a named change to the scenario: what it would be, had something been otherwise from the start.
@@ -158,6 +160,34 @@ func NewVariant(base *Scenario, v *Variant) *LoadedVariant {
 	s := *base
 	s.Variants, s.Points = nil, nil
 	return &LoadedVariant{Name: v.Name, Description: strings.TrimSpace(v.Description), Scenario: &s}
+}
+
+// HowChanged says how the changes of the scenario reach pods that run: by a rollout, or by placing them anew. It says nothing of
+// workloads of which no pod runs before, which have their rules from the start.
+func (s *Scenario) HowChanged() []string {
+	var said []string
+	if n := len(s.RolledOut); n > 0 {
+		said = append(said, fmt.Sprintf("the change of %s is a rollout, as after kubectl apply; --fresh places all pods anew", manyOf(s.RolledOut)))
+	}
+	if n := len(s.PlacedAnew); n > 0 {
+		why := "with --fresh"
+		if !s.PlaceAnew {
+			why = "as nothing rolls it out"
+		}
+		said = append(said, fmt.Sprintf("the pods of %s are placed anew, %s", manyOf(s.PlacedAnew), why))
+	}
+	return said
+}
+
+func manyOf(owners []cluster.Ref) string {
+	if len(owners) > 3 {
+		return words.Count(len(owners), "workload")
+	}
+	var names []string
+	for _, owner := range owners {
+		names = append(names, owner.Qualified())
+	}
+	return words.And(names)
 }
 
 // About notes a workload that the change names, if it is one.

@@ -16,7 +16,7 @@ var appliedBy = map[rule.Kind]string{
 	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
 }
 
-// spoken are the paths of the rules that whyPlaced and whyPending speak of: the required ones of a plugin that refused nodes, and the
+// spoken are the paths of the rules that whyLeft, whyPlaced and whyPending speak of: the required ones of a plugin that refused nodes, and the
 // preferred ones of a plugin whose score decided.
 func spoken(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
 	var paths []string
@@ -28,11 +28,10 @@ func spoken(placed []placement.Placement, pending []placement.Pending, state *cl
 		}
 	}
 	for _, p := range placed {
-		if p.Scored == 0 {
-			for plugin := range p.Filtered {
-				add(p.Pod, plugin, true, "")
-			}
-		} else if len(p.Deciders) > 0 && p.Ties < p.Scored {
+		for plugin := range p.Filtered {
+			add(p.Pod, plugin, true, "")
+		}
+		if len(p.Deciders) > 0 && p.Ties < p.Scored {
 			add(p.Pod, p.Decider().Plugin, false, "")
 		}
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Because says in a sentence what decided for the pods of a workload, and names the rules of the pods that it speaks of by their paths.
+// Because says in a sentence what decided for the pods of a workload: what the filters left, and what chose of it. It names the rules of the
+// pods that it speaks of by their paths.
 type Because struct {
 	Of       cluster.Ref
 	Sentence string
+	Left     []Left
 	Rules    []string
 }
 
@@ -50,8 +52,11 @@ func (s *Step) Why() []Because {
 	slices.SortStableFunc(order, func(a, b cluster.Ref) int { return cmp.Compare(min(len(pending[b]), 1), min(len(pending[a]), 1)) })
 	var all []Because
 	for _, o := range order {
-		parts := append(whyPlaced(placed[o]), whyPending(pending[o], s.State)...)
-		all = append(all, Because{Of: o, Sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", Rules: spoken(placed[o], pending[o], s.State)})
+		groups := left(placed[o])
+		parts := append(whyPlaced(placed[o], whyLeft(groups)), whyPending(pending[o], s.State)...)
+		all = append(all, Because{
+			Of: o, Sentence: o.String() + ": " + strings.Join(parts, "; ") + ".", Left: groups, Rules: spoken(placed[o], pending[o], s.State),
+		})
 	}
 	return all
 }
@@ -68,22 +73,17 @@ type decided struct {
 // maxRules is how many rules a sentence names; the others decided for fewer pods.
 const maxRules = 3
 
-func whyPlaced(placed []placement.Placement) []string {
-	var equal, equalNodes, forced, agreed int
-	var refusers []string
+// whyPlaced says what chose among the nodes that were left. If all nodes were left, which is then not said, it counts the equal ones.
+func whyPlaced(placed []placement.Placement, left string) []string {
+	var forced, agreed int
+	var equal []int // the number of nodes, for each pod that found only equal ones
 	var rules []*decided
 	for _, p := range placed {
 		switch {
 		case p.Scored == 0:
 			forced++
-			for plugin := range p.Filtered {
-				if !slices.Contains(refusers, plugin) {
-					refusers = append(refusers, plugin)
-				}
-			}
 		case p.Ties == p.Scored:
-			equal++
-			equalNodes = max(equalNodes, p.Ties)
+			equal = append(equal, p.Ties)
 		case len(p.Deciders) == 0:
 			agreed++
 		default:
@@ -92,15 +92,18 @@ func whyPlaced(placed []placement.Placement) []string {
 		}
 	}
 	var parts []string
-	if equal > 0 {
-		parts = append(parts, fmt.Sprintf("%s found only equal nodes (%d)", ofAll(equal, len(placed)), equalNodes))
+	if left != "" {
+		parts = append(parts, left)
 	}
-	if forced > 0 {
-		part := fmt.Sprintf("%s had a single node left", ofAll(forced, len(placed)))
-		if len(refusers) > 0 {
-			part += ", since " + words.And(slices.Sorted(slices.Values(refusers))) + " refused the others"
+	if len(equal) > 0 {
+		part := ofAll(len(equal), len(placed)) + " found only equal nodes"
+		if left == "" {
+			part += fmt.Sprintf(" (%s)", to(slices.Min(equal), slices.Max(equal)))
 		}
 		parts = append(parts, part)
+	}
+	if forced > 0 {
+		parts = append(parts, ofAll(forced, len(placed))+" had a single node left")
 	}
 	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
 	for _, r := range rules[:min(len(rules), maxRules)] {

@@ -1,11 +1,15 @@
 package simulation
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -16,21 +20,26 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const web = "deployment/lorem-ipsum-deployment: "
+	const (
+		web      = "deployment/lorem-ipsum-deployment: "
+		refused2 = "the first of 2 pods had 3 of 4 nodes left (TaintToleration refused 1), the last had 1 (InterPodAffinity refused 2 and TaintToleration 1); "
+		refused3 = "the first of 3 pods had 3 of 4 nodes left (TaintToleration refused 1), the next had 2 (InterPodAffinity refused 1 and TaintToleration 1), " +
+			"the last had 1 (InterPodAffinity refused 2 and TaintToleration 1); "
+	)
 	want := map[string][]string{
-		"hard-region-2": {web + "1 of 2 pods found only equal nodes (3); 1 of 2 pods had a single node left, since InterPodAffinity and TaintToleration refused the others."},
-		"hard-region-3": {web + "1 of 2 pods found only equal nodes (3); 1 of 2 pods had a single node left, since InterPodAffinity and TaintToleration refused the others; " +
+		"hard-region-2": {web + refused2 + "1 of 2 pods found only equal nodes; 1 of 2 pods had a single node left."},
+		"hard-region-3": {web + refused2 + "1 of 2 pods found only equal nodes; 1 of 2 pods had a single node left; " +
 			"1 pod is Pending, because the required anti-affinity allows one pod in each topology.kubernetes.io/region, and every one that takes such pods has one (east and west)."},
-		"hard-zone-3": {web + "2 of 3 pods found only equal nodes (3); 1 of 3 pods had a single node left, since InterPodAffinity and TaintToleration refused the others."},
-		"hard-hostname-4": {web + "2 of 3 pods found only equal nodes (3); 1 of 3 pods had a single node left, since InterPodAffinity and TaintToleration refused the others; " +
+		"hard-zone-3": {web + refused3 + "2 of 3 pods found only equal nodes; 1 of 3 pods had a single node left."},
+		"hard-hostname-4": {web + refused3 + "2 of 3 pods found only equal nodes; 1 of 3 pods had a single node left; " +
 			"1 pod is Pending, because the required anti-affinity allows one pod in each kubernetes.io/hostname, and every one that takes such pods has one (affinity-worker, affinity-worker2 and affinity-worker3)."},
-		"soft-region-3": {web + "1 of 3 pods found only equal nodes (3); " +
+		"soft-region-3": {web + "all 3 pods had 3 of 4 nodes left (TaintToleration refused 1); 1 of 3 pods found only equal nodes; " +
 			"the preferred anti-affinity over topology.kubernetes.io/region decided for 1 of 3 pods, by 200 points over affinity-worker2 (without it, 2 equal nodes); " +
 			"default PodTopologySpread, not a rule of the pods, decided for 1 of 3 pods, by 68 points over affinity-worker (without it, 3 equal nodes)."},
-		"soft-hostname-10": {web + "4 of 10 pods found only equal nodes (3); for 6 of 10 pods several plugins agreed, and none decided alone."},
-		"weighted-2": {web + "1 of 2 pods found only equal nodes (3); " +
+		"soft-hostname-10": {web + "all 10 pods had 3 of 4 nodes left (TaintToleration refused 1); 4 of 10 pods found only equal nodes; for 6 of 10 pods several plugins agreed, and none decided alone."},
+		"weighted-2": {web + "both pods had 3 of 4 nodes left (TaintToleration refused 1); 1 of 2 pods found only equal nodes; " +
 			"the preferred anti-affinity over topology.kubernetes.io/region and topology.kubernetes.io/zone decided for 1 of 2 pods, by 102 points over affinity-worker2 (without it, 2 equal nodes)."},
-		"weighted-3": {web + "for the pod several plugins agreed, and none decided alone."},
+		"weighted-3": {web + "the pod had 3 of 4 nodes left (TaintToleration refused 1); for the pod several plugins agreed, and none decided alone."},
 	}
 	got, spoken := map[string][]string{}, map[string][]string{}
 	for _, step := range runCase(t, s).Steps {
@@ -51,6 +60,76 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantSpoken, spoken); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+// Each zone has two nodes, and takes one pod: the first pod finds all, the next two nodes fewer, and so on. With three zones the sentence
+// names all groups, with five only the first and the last. What the filters left comes first, whatever the scores then decide.
+// A DaemonSet's controller names the node of each pod: the other nodes count as refused by the plugin that applies this.
+func TestWhySaysWhatFiltersLeft(t *testing.T) {
+	const template = `
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: web}]
+`
+	const apart = `
+      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}
+`
+	deployment := func(replicas int) string {
+		return fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: %d", replicas) + template + apart
+	}
+	for _, test := range []struct {
+		zones          int
+		workload, want string
+	}{
+		{1, deployment(1), "deployment/web: the pod found only equal nodes (2)."},
+		{3, deployment(3), "deployment/web: the first of 3 pods had 6 of 6 nodes left, the next had 4 (InterPodAffinity refused 2), " +
+			"the last had 2 (InterPodAffinity refused 4); all 3 pods found only equal nodes."},
+		{5, deployment(5), "deployment/web: the first of 5 pods had 10 of 10 nodes left, the 3 between had 4 to 8, " +
+			"the last had 2 (InterPodAffinity refused 8); all 5 pods found only equal nodes."},
+		{3, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: web}\nspec:" + template,
+			"daemonset/web: all 6 pods had 1 of 6 nodes left (NodeAffinity refused 5); all 6 pods had a single node left."},
+	} {
+		t.Run(test.want, func(t *testing.T) {
+			var nodes strings.Builder
+			for zone := range test.zones {
+				for node := range 2 {
+					fmt.Fprintf(&nodes, "---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d%d, labels: {topology.kubernetes.io/zone: z%d}}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 9}}\n", zone, node, zone)
+				}
+			}
+			dir := t.TempDir()
+			for file, text := range map[string]string{"nodes.yaml": nodes.String(), "web.yaml": test.workload} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, err := loader.New("left", &scenario.File{
+				Cluster: []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}},
+				Steps:   []scenario.Step{{Name: "apply", Apply: &scenario.Source{Files: []string{filepath.Join(dir, "web.yaml")}}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{test.want}, sentences(runCase(t, s).Steps[0].Why())); diff != "" {
+				t.Errorf("why (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A search that has enough ends, so that the nodes left are those of the nodes looked at; and a sentence that names few groups still says how
+// few nodes the pods between had.
+func TestWhySaysHowManyNodesWereLookedAt(t *testing.T) {
+	found := func(feasible, refused int) placement.Placement {
+		return placement.Placement{Nodes: 5000, Decision: placement.Decision{Feasible: feasible}, Filtered: map[string]int{"NodeResourcesFit": refused}}
+	}
+	placed := []placement.Placement{found(500, 100), found(500, 100), found(20, 4980), found(500, 90), found(500, 80), found(500, 70), found(500, 100)}
+	want := "the first 2 of 7 pods had 500 of the 600 nodes looked at left (NodeResourcesFit refused 100), the 4 between had 20 to 500, " +
+		"the last had 500 (NodeResourcesFit refused 100)"
+	if diff := cmp.Diff(want, whyLeft(left(placed))); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
 

@@ -27,6 +27,17 @@ func Edit(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scen
 	return changeAll(s, f, f.ofPatched)
 }
 
+// Change returns the scenario with a change of the pods of the owner: by a rollout if they run (see Rolled), or as Edit does.
+func Change(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) *scenario.Scenario {
+	if !Rolled(s, owner) {
+		return Edit(s, owner, edit)
+	}
+	f := editPods(s, owner, edit).ofOwner(owner)
+	next := changeAll(s, f, f.ofPatched)
+	next.RolledOut = with(s.RolledOut, owner)
+	return next
+}
+
 func editPods(s *scenario.Scenario, owner cluster.Ref, edit func(*v1.PodSpec)) change {
 	owned := ownedBy(s, owner)
 	return func(obj cluster.Object) cluster.Object {
@@ -93,7 +104,53 @@ func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluste
 // ofPatched is the change of an object that a step has patched, which always fits.
 func (f change) ofPatched(obj cluster.Object) (cluster.Object, error) { return f(obj), nil }
 
-// Unplace returns the scenario without the pods of the owner that the cluster has on nodes, and without the ReplicaSets, Jobs and
+// ofOwner returns the change to the owner alone, whose controller then rolls it out to the pods that run.
+func (f change) ofOwner(owner cluster.Ref) change {
+	return func(obj cluster.Object) cluster.Object {
+		if cluster.RefTo(obj) != owner {
+			return obj
+		}
+		return f(obj)
+	}
+}
+
+// Rolled reports whether a change of the owner's pods is a rollout: pods of it run, it is of a kind that is rolled out, and the scenario does
+// not say that all pods are placed anew. A workload that no pod runs of yet has the change from the start.
+func Rolled(s *scenario.Scenario, owner cluster.Ref) bool {
+	return !s.PlaceAnew && !s.Federated() && slices.Contains(scenario.Rolled, owner.Kind) && runs(s, owner)
+}
+
+// runs reports whether pods of the owner are on nodes where the scenario begins, or are applied there.
+func runs(s *scenario.Scenario, owner cluster.Ref) bool {
+	owned := ownedBy(s, owner)
+	return slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool {
+		pod, ok := obj.(*v1.Pod)
+		return ok && pod.Spec.NodeName != "" && !cluster.Terminal(pod) && owned(pod)
+	})
+}
+
+// begin prepares the scenario for a change of the owner's pods, and reports whether it is a rollout. If it is none, the pods that run are
+// gone, to be placed anew. The scenario remembers which it was.
+func begin(s *scenario.Scenario, owner cluster.Ref) (*scenario.Scenario, bool) {
+	next := *s
+	switch {
+	case Rolled(s, owner):
+		next.RolledOut = with(s.RolledOut, owner)
+		return &next, true
+	case runs(s, owner):
+		next.PlacedAnew = with(s.PlacedAnew, owner)
+	}
+	return Unplace(&next, owner), false
+}
+
+func with(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
+	if slices.Contains(owners, owner) {
+		return owners
+	}
+	return append(slices.Clip(owners), owner)
+}
+
+// Unplace returns the scenario without the pods of the owner that it has on nodes, and without the ReplicaSets, Jobs and
 // ControllerRevisions that it controls, so that all of its pods are made and placed anew.
 func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	owned := ownedBy(s, owner)
@@ -102,6 +159,12 @@ func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	}
 	next := *s
 	next.Cluster, next.Members = without(s.Cluster), changeMembers(s.Members, without)
+	next.Workloads, next.Steps = without(s.Workloads), slices.Clone(s.Steps)
+	for i := range next.Steps {
+		if next.Steps[i].Apply != nil {
+			next.Steps[i].Objects = without(next.Steps[i].Objects)
+		}
+	}
 	return &next
 }
 

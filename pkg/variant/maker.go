@@ -157,7 +157,7 @@ func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *fi
 		return after
 	}), apply)
 	if before := template(s, wanted); before != nil && !equality.Semantic.DeepEqual(before, template(patched, wanted)) {
-		patched = Unplace(patched, wanted)
+		patched, _ = begin(patched, wanted)
 	}
 	*s = *patched
 }

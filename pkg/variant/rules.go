@@ -60,8 +60,7 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 	}
 }
 
-// keepOwnerApart returns the scenario as it would be had the pods of the owner always had that rule. Pods of the owner that the cluster
-// has on nodes are taken from these, to be placed anew.
+// keepOwnerApart returns the scenario with that rule for the pods of the owner: by a rollout if they run, from the start otherwise.
 func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *scenario.RuleChange) *scenario.Scenario {
 	var selector *metav1.LabelSelector
 	var own map[string]string
@@ -77,7 +76,7 @@ func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *
 	for _, term := range change.Over {
 		by.Over = append(by.Over, rule.Over{TopologyKey: topology.Key(term.TopologyKey), Weight: term.Weight})
 	}
-	s = Unplace(s, owner)
+	s, rolled := begin(s, owner)
 	f := editPods(s, owner, func(spec *v1.PodSpec) {
 		by := by
 		if len(by.Over) == 0 && by.By != rule.NoRule {
@@ -85,7 +84,10 @@ func (m *Maker) keepOwnerApart(s *scenario.Scenario, owner cluster.Ref, change *
 		}
 		rule.KeepApart(spec, own, owner.Namespace, selector, by)
 	})
-	return changeAll(s, m.once(fmt.Sprint(owner, *change), f), f.ofPatched)
+	if rolled {
+		f = f.ofOwner(owner)
+	}
+	return changeAll(s, m.once(fmt.Sprint(owner, *change, rolled), f), f.ofPatched)
 }
 
 // keysOf are the topology keys of the rules, each once; the hostname if there are none.

@@ -77,6 +77,7 @@ the runs; --all shows the others.`,
 		}.run(s),
 	}
 	in.register(cmd)
+	in.registerFresh(cmd)
 	flags := cmd.Flags()
 	in.namespace.register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
@@ -132,6 +133,9 @@ func (i *input) again(cmd *cobra.Command, scenarios []string) string {
 	add("-f", i.files...)
 	words = append(words, i.nodes.again(cmd)...)
 	add("--storage", i.storage)
+	if cmd.Flags().Changed("fresh") {
+		words = append(words, "--fresh")
+	}
 	add("--scheduler-config", i.opts.SchedulerConfig)
 	add("--feature-gates", i.opts.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,10 +25,18 @@ type changes struct {
 }
 
 func (i *input) registerChanges(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run as if this JSON merge patch had always been applied to the workload, as kind/name=`PATCH`\n"+
+	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run with this JSON merge patch of the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
+	i.registerFresh(cmd)
 	cmd.Flags().StringArrayVar(&i.changes.triggers, "trigger", nil, "add a last step that runs this `CRONJOB` once, as kubectl create job --from does; all runs each (repeatable)")
 	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "add a last step that restarts this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, as kubectl rollout restart does")
+}
+
+// registerFresh adds --fresh, for the commands that change workloads.
+func (i *input) registerFresh(cmd *cobra.Command) {
+	var fresh bool
+	cmd.Flags().BoolVar(&fresh, "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
+	i.overlays("fresh", "fresh", func(f *scenario.File) { f.Fresh = fresh })
 }
 
 // apply returns the scenario with the changes made.
@@ -55,6 +64,7 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 			return nil, exit.Input(err)
 		}
 		s = varied.Scenario
+		s.Notes = append(slices.Clip(s.Notes), s.HowChanged()...)
 	}
 	if c.restart != "" {
 		s = s.Then(advice.Restart(restarted))

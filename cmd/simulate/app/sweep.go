@@ -86,6 +86,7 @@ collect the reports.`,
 		}.run(s),
 	}
 	in.registerConfiguration(cmd)
+	in.registerFresh(cmd)
 	figures.register(cmd, &in, false)
 	flags := cmd.Flags()
 	in.namespace.register(cmd, false)

@@ -130,6 +130,14 @@ type TrialRadius struct {
 // Changed reports whether the candidate differs from the workload as it is.
 func (c *Candidate) Changed() bool { return c.Patch != nil }
 
+// HowChanged says how the candidate reaches the pods that run.
+func (c *Candidate) HowChanged() []string {
+	if c.scenario == nil {
+		return nil
+	}
+	return c.scenario.HowChanged()
+}
+
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 

@@ -230,11 +230,11 @@ func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, err
 	return other, nil
 }
 
-// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, or a Pending pod
-// blocks every rollout.
+// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, or a pod that is Pending
+// without a rollout blocks every one.
 func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*trial, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
-	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil, nil
 	}
 	for i := range strategies {
@@ -276,7 +276,7 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 		t.Surge = int(deploymentutil.MaxSurge(*d))
 	}
 	before := r.result.Steps[len(r.result.Steps)-1].State
-	t.Found = whatif.Found{Metrics: *metrics, Moved: metric.Moved(before, last.State)}
+	t.Found = whatif.Found{Metrics: *metrics, Moved: metric.Moved(before, last.State), StuckRollouts: whatif.StuckOf(t.scenario, last)}
 	t.OwnMoved = metric.MovedOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
 	owner := last.State.Owners()
 	t.OwnPending, t.Why = 0, ""

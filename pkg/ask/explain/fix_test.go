@@ -293,7 +293,7 @@ func TestFixesOfADump(t *testing.T) {
 		t.Errorf("fixes (-want +got):\n%s", diff)
 	}
 	// Both the rule and the request keep the pod away, so neither change helps alone.
-	if diff := cmp.Diff([]string{"make the required anti-affinity over kubernetes.io/hostname preferred", "request less CPU"}, tried); diff != "" {
+	if diff := cmp.Diff([]string{"make the required anti-affinity over kubernetes.io/hostname preferred, by a rollout", "request less CPU"}, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
 	// Nothing has moved: the template that the edit changed is that of the pods, so there was no rollout.

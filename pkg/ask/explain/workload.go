@@ -26,9 +26,17 @@ func (p *pendingPod) soften() []attempt {
 		if !rule.Soften(p.spec.DeepCopy(), r) {
 			change, edit = "remove the "+r.String(), rule.Without
 		}
-		attempts = append(attempts, p.once(change, variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) { edit(spec, r) })))
+		attempts = append(attempts, p.once(change+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) { edit(spec, r) })))
 	}
 	return attempts
+}
+
+// rolled says that a change of the template reaches pods that run by a rollout; nothing if none runs before.
+func (p *pendingPod) rolled() string {
+	if variant.Rolled(p.scenario, p.owner) {
+		return ", by a rollout"
+	}
+	return ""
 }
 
 // softened describes how a hard rule becomes soft.
@@ -56,7 +64,7 @@ func (p *pendingPod) tolerate() []attempt {
 	var attempts []attempt
 	for _, taint := range taints[:min(len(taints), maxEach)] {
 		toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
-		attempts = append(attempts, p.once("tolerate "+taint.ToString(), variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) {
+		attempts = append(attempts, p.once("tolerate "+taint.ToString()+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) {
 			if !slices.Contains(spec.Tolerations, toleration) {
 				spec.Tolerations = append(spec.Tolerations, toleration)
 			}
@@ -105,7 +113,7 @@ func (p *pendingPod) requestLess() []attempt {
 		try := func(ctx context.Context, amount int64) (*Fix, error) {
 			quantity := u.quantity(amount)
 			change := fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), u.word, where, request.String())
-			return p.run(ctx, change, variant.Edit(p.scenario, p.owner, func(spec *v1.PodSpec) { atMost(spec, container, u.resource, quantity) }), p.running)
+			return p.run(ctx, change+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) { atMost(spec, container, u.resource, quantity) }), p.running)
 		}
 		attempts = append(attempts, attempt{[]string{fmt.Sprintf("request less %s%s", u.word, where)}, func(ctx context.Context) (*Fix, error) {
 			fix, err := try(ctx, 1)

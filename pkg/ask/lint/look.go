@@ -247,7 +247,8 @@ const (
 	mostNodes = 1000
 )
 
-// edited returns the subject's step as if its pods had always had another spec, or nil if that would take too long.
+// edited returns the subject's step as if its pods had always had another spec, or after the rollout of that spec if they run before; nil if
+// that would take too long.
 func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulation.Step, error) {
 	key += " " + s.version()
 	if l.runs[key] == nil {
@@ -257,7 +258,7 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 		}
 		l.tries++
 	}
-	return l.last(key, variant.Edit(l.result.Scenario.Until(s.step.Name), s.owner, edit))
+	return l.last(key, variant.Change(l.result.Scenario.Until(s.step.Name), s.owner, edit))
 }
 
 const (

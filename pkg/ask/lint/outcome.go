@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // complete reports whether the subject's pods all run in the step.
@@ -55,6 +56,10 @@ func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	}
 	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first",
 		Message: fmt.Sprintf("kubectl rollout restart would never end, at %d of %d updated: %s", rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
+	if rollout.OnlyScales {
+		f.Field, f.Fix = "spec.replicas", fmt.Sprintf("scale it to %d replicas and back, which writes the annotation anew", rollout.Desired+1)
+		return []Finding{f}, nil
+	}
 	for _, t := range s.terms() {
 		if t.Hard && t.apart() && !t.revised() {
 			f.Field = t.field()
@@ -279,12 +284,15 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 		if len(as.Pending) > len(s.step.Pending) || l.shared(&t, after.pods()) >= broken {
 			continue
 		}
-		by := ""
+		by, rollout := "", ""
+		if variant.Rolled(l.result.Scenario.Until(s.step.Name), s.owner) {
+			rollout = " after a rollout"
+		}
 		if plugins := s.deciders(); len(plugins) > 0 {
 			by = fmt.Sprintf(" (the scores of %s decided)", strings.Join(plugins, ", "))
 		}
 		found = append(found, Finding{Field: t.field(),
-			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept, with no further pod Pending", t.Rule, words.Count(broken, "pod"), by),
+			Message: fmt.Sprintf("the %s is broken for %s although it could be kept%s: as a hard rule it would be kept%s, with no further pod Pending", t.Rule, words.Count(broken, "pod"), by, rollout),
 			Fix:     "make the rule required, or DoNotSchedule, if it matters more than the other scores"})
 	}
 	return found, nil
@@ -326,9 +334,10 @@ func harden(spec *v1.PodSpec, r rule.Rule) {
 	}
 }
 
-// decidesNothing finds preferred rules without which every pod has the same node.
+// decidesNothing finds preferred rules without which every pod has the same node. It says nothing of pods that run before: the rollout alone
+// would move them, with the rule and without.
 func decidesNothing(l *look, s *subject) ([]Finding, error) {
-	if !s.calm || s.replicas < 2 {
+	if !s.calm || s.replicas < 2 || variant.Rolled(l.result.Scenario.Until(s.step.Name), s.owner) {
 		return nil, nil
 	}
 	var found []Finding

@@ -10,10 +10,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -42,6 +44,24 @@ type Found struct {
 	// Moved is the number of pods that would have to move to get there from the scenario as it is: of each workload the pods on nodes
 	// that hold more of it, as far as both run as many.
 	Moved int `json:"moved"`
+	// StuckRollouts are those by which the change reaches pods that run, and that do not come to their end.
+	StuckRollouts []controller.Rollout `json:"stuckRollouts,omitempty"`
+}
+
+// StuckOf returns the rollouts of the scenario's changes that have not come to their end after the step.
+func StuckOf(s *scenario.Scenario, step *simulation.Step) []controller.Rollout {
+	var stuck []controller.Rollout
+	for _, r := range step.Rollouts {
+		if !r.Complete && slices.Contains(s.RolledOut, r.Ref) {
+			stuck = append(stuck, r)
+		}
+	}
+	return stuck
+}
+
+// StuckText says that the rollout of a change gets stuck, and why.
+func StuckText(r *controller.Rollout) string {
+	return fmt.Sprintf("the rollout of %s gets stuck, at %d of %d updated: %s", r.Ref.Qualified(), r.Updated, r.Desired, strings.TrimSuffix(r.Waiting, "."))
 }
 
 // Base is the run of the unchanged scenario, with which versions are compared.
@@ -143,23 +163,23 @@ func (w *worker) world(s *scenario.Scenario) (world.World, error) {
 }
 
 func (w *worker) base(ctx context.Context, s *scenario.Scenario) (*Base, error) {
-	result, state, metrics, err := w.run(ctx, s)
+	result, step, metrics, err := w.run(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Found: Found{Metrics: *metrics}, Result: result, state: state}, nil
+	return &Base{Found: Found{Metrics: *metrics, StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
 }
 
 func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) (*Found, error) {
-	result, state, metrics, err := w.run(ctx, s)
+	result, step, metrics, err := w.run(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	w.known = append(w.known[:1], result)
-	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, state)}, nil
+	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), StuckRollouts: StuckOf(s, step)}, nil
 }
 
-func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *cluster.State, *metric.Metrics, error) {
+func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *simulation.Step, *metric.Metrics, error) {
 	in, err := w.world(s)
 	if err != nil {
 		return nil, nil, nil, err
@@ -175,9 +195,8 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 			return nil, nil, nil, fmt.Errorf("there is no step %q", w.opts.Step)
 		}
 	}
-	state := result.Steps[at].State
-	metrics, err := metric.Of(ctx, in, s, state, w.opts.Metric)
-	return result, state, metrics, err
+	metrics, err := metric.Of(ctx, in, s, result.Steps[at].State, w.opts.Metric)
+	return result, &result.Steps[at], metrics, err
 }
 
 // prefix returns the known run with the longest common prefix of steps, or nil if no run has one.

@@ -113,8 +113,9 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 	d.Annotations = maps.Clone(original.Annotations)
 	r := deploymentSync{pass: p, deployment: &d, sets: sets}
 	var err error
+	scaled, _ := scaledFor(&d, sets)
 	switch {
-	case d.Spec.Paused, r.isScalingEvent():
+	case d.Spec.Paused, scaled != nil:
 		r.scale()
 	case recreates(&d):
 		err = r.recreate()
@@ -254,14 +255,16 @@ func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
 	r.put(rs)
 }
 
-// isScalingEvent reports whether spec.replicas has changed since the ReplicaSets were last scaled.
-func (r *deploymentSync) isScalingEvent() bool {
-	for _, rs := range controller.FilterActiveReplicaSets(r.sets) {
-		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *r.deployment.Spec.Replicas {
-			return true
+// scaledFor returns the ReplicaSet that was last scaled for another spec.replicas than the Deployment has now, and for how many; nil if none
+// was. Upstream's isScalingEvent then does nothing but scale. It writes the annotation only with a new size, and so waits forever if the
+// size is right and the annotation is not.
+func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.ReplicaSet, int32) {
+	for _, rs := range controller.FilterActiveReplicaSets(sets) {
+		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *d.Spec.Replicas {
+			return rs, desired
 		}
 	}
-	return false
+	return nil, 0
 }
 
 // rolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.

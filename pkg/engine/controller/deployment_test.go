@@ -159,6 +159,26 @@ func TestPausedDeploymentScalesButDoesNotRoll(t *testing.T) {
 	w.check("sizes", sizes(w.state), "0+3")
 }
 
+// A ReplicaSet has the Deployment's two replicas, but says that it was scaled for three. Upstream takes this for a scaling event, finds that
+// the size is right, and leaves it at that: nothing is updated, and maxUnavailable has no part in it. Another size and back writes the
+// annotation, and the update goes on.
+func TestScalingEventWithoutEnd(t *testing.T) {
+	w := newWorld(t, 1, anywhere)
+	w.apply(deployment("web", 2, "a", ""))
+	stale := w.state.ReplicaSets[0].DeepCopy()
+	stale.Annotations["deployment.kubernetes.io/desired-replicas"] = "3"
+	w.state = w.state.With(stale)
+	w.apply(deployment("web", 2, "b", ""))
+	w.check("sizes", sizes(w.state), "2")
+	rollout := Rollouts(w.state)[0]
+	w.check("complete", rollout.Complete, false)
+	w.check("only scales", rollout.OnlyScales, true)
+	w.check("waiting", rollout.Waiting, "the controller only scales, and updates nothing, since the annotation deployment.kubernetes.io/desired-replicas of replicaset/"+stale.Name+" is 3, not 2")
+	w.apply(deployment("web", 4, "b", ""))
+	w.apply(deployment("web", 2, "b", ""))
+	w.check("sizes", sizes(w.state), "0+2")
+}
+
 func TestRollbackReusesTheReplicaSet(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	for _, image := range []string{"a", "b", "a"} {

@@ -36,6 +36,8 @@ type Rollout struct {
 	Unavailable int `json:"-"`
 	// Complete means that all desired pods are updated and available, and no old one is left.
 	Complete bool `json:"-"`
+	// OnlyScales means that the Deployment controller waits for ReplicaSets to be scaled, which already have their size: it updates nothing.
+	OnlyScales bool `json:"-"`
 }
 
 // Stuck reports whether pods of an old revision remain, or pods are held back. A first revision whose pods wait is only Pending.
@@ -126,9 +128,14 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 		return r
 	}
 	clauses := append(notMade(s, r.Ref, &d.Spec.Template), waitingClauses(t, d.Spec.MinReadySeconds)...)
+	scaled, desired := scaledFor(d, sets)
 	switch {
 	case d.Spec.Paused && t.updated < r.Desired:
 		clauses = append(clauses, "the Deployment is paused")
+	case scaled != nil:
+		r.OnlyScales = true
+		clauses = append(clauses, fmt.Sprintf("the controller only scales, and updates nothing, since the annotation %s of replicaset/%s is %d, not %d",
+			deploymentutil.DesiredReplicasAnnotation, scaled.Name, desired, r.Desired))
 	case t.old+len(t.ending) > 0 && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
 		clause := fmt.Sprintf("%s must go before a new one is created", words.Count(t.old+len(t.ending), "old pod"))
 		if len(t.ending) > 0 {

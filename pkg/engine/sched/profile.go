@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // profile decorates one of the scheduler's frameworks. It records the plugins' decisions about the current pod, and decides where upstream
@@ -92,6 +93,9 @@ func (p *profile) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState,
 	}
 	result, status, plugins := p.Framework.RunPreFilterPlugins(ctx, state, pod)
 	p.restricted = !result.AllNodes()
+	if p.restricted {
+		p.countUnnamed(result.NodeNames, plugins)
+	}
 	if p.recorder != nil {
 		p.recorder.preFilter(p.plugins, state, result, status, plugins)
 	}
@@ -129,6 +133,19 @@ func (p *profile) count(plugin string) {
 		}
 	}
 	p.rejections = append(p.rejections, rejectionCount{plugin, 1})
+}
+
+// countUnnamed counts the nodes that PreFilter left out as rejected by the plugins that named the others.
+func (p *profile) countUnnamed(named, plugins sets.Set[string]) {
+	unnamed := p.engine.snapshot.NumNodesInPlacement()
+	for name := range named {
+		if _, err := p.engine.snapshot.Get(name); err == nil {
+			unnamed--
+		}
+	}
+	if unnamed > 0 {
+		p.rejections = append(p.rejections, rejectionCount{words.And(sets.List(plugins)), unnamed})
+	}
 }
 
 // RunScorePlugins adds the extenders' scores, records all scores and, with random ties, chooses among the best nodes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/advice"
+	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -35,6 +36,13 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 	}
 	for i := range r.Candidates { // once it is known how things are now
 		r.Candidates[i].Unsolved = r.unsolved(&r.Candidates[i])
+	}
+	for i := range a.Candidates {
+		for _, sentence := range a.Candidates[i].HowChanged() {
+			if !slices.Contains(r.Notes, sentence) {
+				r.Notes = append(r.Notes, sentence)
+			}
+		}
 	}
 	r.Advice = r.verdict()
 	return r
@@ -73,6 +81,10 @@ func (r *Report) verdict() string {
 		return line + fmt.Sprintf("what is better elsewhere is worse, too, such as %s: better in %s; worse in %s.%s", top.Name, reasons(better), reasons(worse), r.buys(now))
 	}
 	better, worse := best.Against(&now.Candidate)
+	stuck := ""
+	if len(best.StuckRollouts) > 0 {
+		stuck = words.UpperFirst(whatif.StuckText(&best.StuckRollouts[0])) + ". "
+	}
 	line := fmt.Sprintf("Let the pods of %s keep apart by %s", r.Workload, best.Name)
 	if len(best.Rules) == 0 {
 		line = fmt.Sprintf("Let the pods of %s have no rule to keep apart but the scheduler's own defaults", r.Workload)
@@ -86,7 +98,7 @@ func (r *Report) verdict() string {
 	if len(worse) > 0 {
 		line += "; worse in " + reasons(worse)
 	}
-	return line + "."
+	return stuck + line + "."
 }
 
 // onlyHere says what it means that rules are equal.

@@ -52,6 +52,7 @@ func New(base *whatif.Base, variants []scenario.LoadedVariant, found []*whatif.F
 	if all := 1 + len(variants); len(r.Variants) < all {
 		r.Partial = fmt.Sprintf("interrupted after %d of %s; the others are not compared", len(r.Variants), words.Count(all, "variant"))
 	}
+	r.Notes = append(r.Notes, figures.HowChanged(variants, func(v scenario.LoadedVariant) *scenario.Scenario { return v.Scenario })...)
 	goals := make([]map[string]float64, len(r.Variants))
 	for i := range r.Variants {
 		goals[i] = r.Variants[i].Goals()

@@ -16,6 +16,11 @@ import (
 // document is who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
+	for i := range r.Variants {
+		for j := range r.Variants[i].StuckRollouts {
+			d.Linef(doc.Red, "%s: %s.", r.Variants[i].Name, whatif.StuckText(&r.Variants[i].StuckRollouts[j]))
+		}
+	}
 	d.Linef(doc.Bold, "%s", r.verdict())
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()

@@ -22,8 +22,8 @@ func (t *writer) conclusion() {
 		return
 	case 1:
 		line := steps[0].Summary.text()
-		if n := len(steps[0].Rollouts); n > 0 {
-			line += "; " + words.Count(n, "rollout") + " stuck"
+		if stuck := steps[0].Rollouts; len(stuck) > 0 {
+			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(report.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
 		}
 		for _, trouble := range steps[0].karmada() {
 			line += "; " + trouble

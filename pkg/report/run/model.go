@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // Kind is the kind of a report on a run.
@@ -75,6 +76,8 @@ type Step struct {
 	Why []string `json:"why,omitempty"`
 	// WhyRules are the rules that sentences of Why speak of.
 	WhyRules []WhyRule `json:"whyRules,omitempty"`
+	// WhyLeft is what the filters left to the pods of which sentences of Why speak.
+	WhyLeft []WhyLeft `json:"whyLeft,omitempty"`
 	// Notes are what Faultline assumed, added or could not do in this step.
 	Notes []string `json:"notes,omitempty"`
 	// Expectations are what the scenario expected of the step, and whether it came so.
@@ -146,6 +149,17 @@ type WhyRule struct {
 	Workload  string `json:"workload"`
 	// Paths are the paths of the terms; missing where the sentence speaks of none of the workload's rules.
 	Paths []string `json:"paths,omitempty"`
+}
+
+// WhyLeft says what the filters left to the pods of which a sentence of Why speaks.
+type WhyLeft struct {
+	// Sentence is the place of the sentence in Why, counted from 0.
+	Sentence int `json:"sentence"`
+	// Namespace and Workload name the workload, as kind/name in lower case.
+	Namespace string `json:"namespace"`
+	Workload  string `json:"workload"`
+	// Groups are the pods that got a node, in order; pods that follow each other and found the same are one group.
+	Groups []simulation.Left `json:"groups"`
 }
 
 // Requested is what the pods on a node request together.

@@ -121,6 +121,9 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 	}
 	for i, because := range step.Why() {
 		s.Why = append(s.Why, because.Sentence)
+		if because.Left != nil {
+			s.WhyLeft = append(s.WhyLeft, WhyLeft{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Groups: because.Left})
+		}
 		if ruled[because.Of] {
 			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Paths: because.Rules})
 		}

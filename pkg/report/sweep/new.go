@@ -34,6 +34,7 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Foun
 	if len(r.Points) < len(found) {
 		r.Partial = fmt.Sprintf("interrupted after %d of %s; the others are not compared", len(r.Points), words.Count(len(found), "point"))
 	}
+	r.Notes = append(r.Notes, figures.HowChanged(s.Points[from:from+len(found)], func(p scenario.Point) *scenario.Scenario { return p.Scenario })...)
 	r.front()
 	return r
 }

@@ -27,6 +27,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		most = maxRows
 	}
 	d := doc.New(r.Head, opts)
+	if stuck := r.stuck(); stuck != "" {
+		d.Linef(doc.Red, "%s", stuck)
+	}
 	d.Linef(doc.Bold, "%s", r.verdict())
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()
@@ -53,6 +56,22 @@ func (r *Report) verdict() string {
 	}
 	return fmt.Sprintf("%d of %s leave no pod Pending; %d are not beaten by another in %s.",
 		placed, words.Count(len(r.Points), "point"), front, words.And(r.goals()))
+}
+
+// stuck says of how many points the rollout of the change gets stuck, and why the first does; "" if none does.
+func (r *Report) stuck() string {
+	first, n := -1, 0
+	for i := range r.Points {
+		if len(r.Points[i].StuckRollouts) > 0 {
+			if n++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s: a rollout gets stuck; at point %d %s.", n, words.Count(len(r.Points), "point"), r.Points[first].Index+1, whatif.StuckText(&r.Points[first].StuckRollouts[0]))
 }
 
 // goals are the numbers of which less is better, in words.

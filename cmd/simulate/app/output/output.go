@@ -134,7 +134,7 @@ func (o *Flags) Write(out io.Writer, render func(w io.Writer, format string, opt
 		format, file, _ := strings.Cut(given, "=")
 		drafts[i] = newDraft(file)
 		defer drafts[i].discard()
-		if err := render(drafts[i], format, report.Options{Width: defaultWidth}); err != nil {
+		if err := render(drafts[i], format, report.Options{}); err != nil {
 			return fmt.Errorf("--report %s: %w", given, err)
 		}
 	}

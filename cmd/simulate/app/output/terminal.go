@@ -8,10 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// defaultWidth is how many characters a line of text has where there is no terminal.
-const defaultWidth = 100
-
-// width is how many characters a line of text may have: COLUMNS, the terminal's, or the default.
+// width is how many characters a line of text may have: COLUMNS, or the terminal's; 0, which is any number, in a file or a pipe.
 func width(out io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return columns
@@ -21,7 +18,7 @@ func width(out io.Writer) int {
 			return columns
 		}
 	}
-	return defaultWidth
+	return 0
 }
 
 // isTerminal reports whether the writer is a terminal.

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -137,4 +138,21 @@ func Rows(f *whatif.Found) [][]string {
 		})
 	}
 	return rows
+}
+
+// HowChanged says how the changes of versions of a scenario reach the pods that run, each sentence once.
+func HowChanged[T any](versions []T, scenarioOf func(T) *scenario.Scenario) []string {
+	var said []string
+	for _, v := range versions {
+		s := scenarioOf(v)
+		if s == nil {
+			continue
+		}
+		for _, sentence := range s.HowChanged() {
+			if !slices.Contains(said, sentence) {
+				said = append(said, sentence)
+			}
+		}
+	}
+	return said
 }

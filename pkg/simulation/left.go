@@ -1,0 +1,141 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Left is what the filters left to pods of one workload that got their nodes one after another.
+type Left struct {
+	// Pods is how many pods found the same.
+	Pods int `json:"pods"`
+	// Looked is the number of nodes that the filters looked at: those of the cluster, or fewer if the scheduler stopped when it had enough.
+	Looked int `json:"looked"`
+	// Nodes is how many nodes passed all filters. The scores chose among them.
+	Nodes int `json:"nodes"`
+	// Refused are the plugins that refused the others. A node counts for the first plugin that refused it.
+	Refused []RefusedBy `json:"refused,omitempty"`
+
+	all int // the nodes of the cluster
+}
+
+// RefusedBy is how many nodes a plugin refused.
+type RefusedBy struct {
+	Plugin string `json:"plugin"`
+	Nodes  int    `json:"nodes"`
+}
+
+// left groups pods that found the same, in the order in which they got their nodes.
+func left(placed []placement.Placement) []Left {
+	var groups []Left
+	for _, p := range placed {
+		now := Left{Pods: 1, Nodes: p.Feasible, all: p.Nodes}
+		looked := p.Feasible
+		for _, plugin := range slices.Sorted(maps.Keys(p.Filtered)) {
+			now.Refused = append(now.Refused, RefusedBy{plugin, p.Filtered[plugin]})
+			looked += p.Filtered[plugin]
+		}
+		slices.SortStableFunc(now.Refused, func(a, b RefusedBy) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		now.Looked = min(looked, p.Nodes) // a nominated node that refuses the pod is looked at twice
+		if last := len(groups) - 1; last >= 0 && groups[last].same(now) {
+			groups[last].Pods++
+			continue
+		}
+		groups = append(groups, now)
+	}
+	return groups
+}
+
+func (l Left) same(as Left) bool {
+	return l.all == as.all && l.Looked == as.Looked && l.Nodes == as.Nodes && slices.Equal(l.Refused, as.Refused)
+}
+
+// maxLeft is how many groups a sentence names; of more it names the first and the last.
+const maxLeft = 4
+
+// whyLeft says how many nodes the filters left, and which plugins refused the others. It says nothing if no plugin refused any.
+func whyLeft(groups []Left) string {
+	if !slices.ContainsFunc(groups, func(l Left) bool { return len(l.Refused) > 0 }) {
+		return ""
+	}
+	pods := 0
+	for _, l := range groups {
+		pods += l.Pods
+	}
+	first, last := groups[0], groups[len(groups)-1]
+	text := fmt.Sprintf("%s had %s", leading(first.Pods, pods), first.found(Left{}))
+	switch between := groups[1:max(1, len(groups)-1)]; {
+	case len(groups) == 1:
+		return text
+	case len(groups) <= maxLeft:
+		before := first
+		for _, l := range between {
+			text += fmt.Sprintf(", the next %s%s", many(l.Pods), l.found(before))
+			before = l
+		}
+		return text + fmt.Sprintf(", the last %s%s", many(last.Pods), last.found(before))
+	default:
+		fewest, most := between[0].Nodes, between[0].Nodes
+		for _, l := range between {
+			fewest, most = min(fewest, l.Nodes), max(most, l.Nodes)
+		}
+		return text + fmt.Sprintf(", the %d between had %s, the last %s%s", pods-first.Pods-last.Pods, to(fewest, most), many(last.Pods), last.found(first))
+	}
+}
+
+// found says how many nodes were left, and who refused how many. It omits the number of all nodes if the group before has the same.
+func (l Left) found(before Left) string {
+	text := fmt.Sprint(l.Nodes)
+	switch {
+	case l.Looked < l.all && l.Looked != before.Looked:
+		text += fmt.Sprintf(" of the %s looked at", words.Count(l.Looked, "node"))
+	case l.Looked != before.Looked:
+		text += " of " + words.Count(l.all, "node")
+	}
+	if before.Pods == 0 {
+		text += " left"
+	}
+	if len(l.Refused) == 0 {
+		return text
+	}
+	var by []string
+	for i, r := range l.Refused {
+		if i == 0 {
+			by = append(by, fmt.Sprintf("%s refused %d", r.Plugin, r.Nodes))
+		} else {
+			by = append(by, fmt.Sprintf("%s %d", r.Plugin, r.Nodes))
+		}
+	}
+	return text + " (" + words.And(by) + ")"
+}
+
+// to is a range of numbers, or the number.
+func to(from, last int) string {
+	if from == last {
+		return fmt.Sprint(from)
+	}
+	return fmt.Sprintf("%d to %d", from, last)
+}
+
+func leading(n, all int) string {
+	switch {
+	case n == all:
+		return ofAll(n, all)
+	case n == 1:
+		return fmt.Sprintf("the first of %d pods", all)
+	}
+	return fmt.Sprintf("the first %d of %d pods", n, all)
+}
+
+// many continues "the last": "had", or "2 had".
+func many(n int) string {
+	if n == 1 {
+		return "had "
+	}
+	return fmt.Sprintf("%d had ", n)
+}
