@@ -20,7 +20,7 @@ func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
 	}
 	pods := map[types.UID]*v1.Pod{}
 	for _, obj := range objects {
-		if pod, is := obj.(*v1.Pod); is && pod.UID != "" && !pod.CreationTimestamp.IsZero() {
+		if pod, is := obj.(*v1.Pod); is && pod.UID != "" {
 			pods[pod.UID] = pod
 		}
 	}
