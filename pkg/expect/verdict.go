@@ -113,7 +113,7 @@ func (c *Comparison) Verdict() Verdict {
 	if len(parts) == 0 && c.Different > 0 {
 		parts = []string{words.Count(c.Different, "step") + " not alike"}
 	}
-	if len(parts) > 0 {
+	if v.Worse || len(v.Kinds)+len(c.Decided) > 0 {
 		v.Kinds = append(v.Kinds, FailOnAny)
 	}
 	v.Line = cmp.Or(strings.Join(parts, ", "), "no difference")

@@ -33,7 +33,7 @@ The exit code is 0 whatever differs. With --fail-on it is 3 if there are differe
   expectations   an expectation is newly unmet (run)
   radius         a workload of several replicas loses more beyond an even spread, or has one replica left (blast)
   stranded       a failure leaves more pods of a workload stranded than any did before (blast)
-  any            anything differs (run, blast)
+  any            any of these, or anything else that is worse (run, blast)
 
 A blast radius that is larger only because there are more replicas is shown, but is not worse: no placement would lose fewer.
 Steps are matched by name; one that is new is compared with nothing. Different versions, ties, feature gates or clusters are

@@ -280,7 +280,7 @@ func TestDiffVerdict(t *testing.T) {
 	}{
 		"1 pod moved":                       {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", "n2"))}, "moved any", false},
 		"1 newly Pending":                   {[]run.Step{step("a", on("p", "n1"))}, []run.Step{step("a", on("p", ""))}, "pending any", true},
-		"1 fewer Pending":                   {[]run.Step{step("a", on("p", ""))}, []run.Step{step("a", on("p", "n1"))}, "any", false},
+		"1 fewer Pending":                   {[]run.Step{step("a", on("p", ""))}, []run.Step{step("a", on("p", "n1"))}, "", false},
 		"1 newly Pending in b, 1 pod added": {[]run.Step{step("a"), step("b")}, []run.Step{step("a"), step("b", on("p", ""))}, "pending any", true},
 		"up to 2 newly Pending in b and 1 other step, 3 pods added": {[]run.Step{step("a"), step("b")},
 			[]run.Step{step("a", on("o", "")), step("b", on("p", ""), on("q", ""))}, "pending any", true},
@@ -288,15 +288,15 @@ func TestDiffVerdict(t *testing.T) {
 		"1 newly Pending in b": {[]run.Step{step("a", on("p", ""), on("q", "")), step("b", on("r", "n"))},
 			[]run.Step{step("a", on("p", "n"), on("q", "n")), step("b", on("r", ""))}, "pending any", true},
 		"2 newly not ready":             {[]run.Step{step("a")}, []run.Step{lost}, "any", true},
-		"2 fewer not ready":             {[]run.Step{lost}, []run.Step{step("a")}, "any", false},
+		"2 fewer not ready":             {[]run.Step{lost}, []run.Step{step("a")}, "", false},
 		"1 rollout newly stuck":         {[]run.Step{step("a")}, []run.Step{stuck}, "any", true},
-		"1 rollout no longer stuck":     {[]run.Step{stuck}, []run.Step{step("a")}, "any", false},
+		"1 rollout no longer stuck":     {[]run.Step{stuck}, []run.Step{step("a")}, "", false},
 		"1 expectation newly unmet":     {[]run.Step{met}, []run.Step{unmet}, "expectations any", true},
-		"1 expectation no longer unmet": {[]run.Step{unmet}, []run.Step{met}, "any", false},
-		"1 step added":                  {nil, []run.Step{step("a", on("p", ""))}, "any", false},
-		"1 step removed":                {[]run.Step{step("a", on("p", ""))}, nil, "any", false},
-		"1 step not alike":              {[]run.Step{{Name: "a", Pods: []run.Pod{{Message: "x"}}}}, []run.Step{{Name: "a", Pods: []run.Pod{{Message: "y"}}}}, "any", false},
-		"1 pod added, 1 pod removed":    {[]run.Step{step("a", on("p", "n"))}, []run.Step{step("a", on("q", "n"))}, "any", false},
+		"1 expectation no longer unmet": {[]run.Step{unmet}, []run.Step{met}, "", false},
+		"1 step added":                  {nil, []run.Step{step("a", on("p", ""))}, "", false},
+		"1 step removed":                {[]run.Step{step("a", on("p", ""))}, nil, "", false},
+		"1 step not alike":              {[]run.Step{{Name: "a", Pods: []run.Pod{{Message: "x"}}}}, []run.Step{{Name: "a", Pods: []run.Pod{{Message: "y"}}}}, "", false},
+		"1 pod added, 1 pod removed":    {[]run.Step{step("a", on("p", "n"))}, []run.Step{step("a", on("q", "n"))}, "", false},
 		"2 pods moved (only changed places)": {[]run.Step{step("a", deployed("p", "n1"), deployed("q", "n2"))},
 			[]run.Step{step("a", deployed("p", "n2"), deployed("q", "n1"))}, "moved any", false},
 	} {
@@ -330,10 +330,10 @@ func TestBlastDiffVerdict(t *testing.T) {
 		worse    bool
 	}{
 		"1 zone takes 2 of 4 of deployment/d (1 if spread evenly)":                        {world(1, -1), world(2, -1), "radius any", true},
-		"radius of zone 50% → 25%":                                                        {world(2, -1), world(1, -1), "any", false},
+		"radius of zone 50% → 25%":                                                        {world(2, -1), world(1, -1), "", false},
 		"1 zone takes 4 of 4 of deployment/d (1 if spread evenly), 1 workload newly gone": {world(3, -1), world(4, -1), "radius any", true},
 		"up to 2 more lost pods do not come back":                                         {world(1, 0), world(1, 2), "stranded any", true},
-		"up to 2 more lost pods come back":                                                {world(1, 2), world(1, 0), "any", false},
+		"up to 2 more lost pods come back":                                                {world(1, 2), world(1, 0), "", false},
 		"up to 1 more lost pod does not come back, radius of zone 50% → 25%":              {world(2, 0), world(1, 1), "stranded any", true},
 		"no difference": {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
 	} {

@@ -321,7 +321,7 @@ type NameDiff struct {
 
 // FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, pods that
 // are newly Pending after any step, a workload that is further from an even spread at any level or has one replica left, pods that are
-// newly stranded after any failure, an expectation that is newly unmet, any difference.
+// newly stranded after any failure, an expectation that is newly unmet, anything that is worse.
 func FailOns(of string) []string {
 	if of == blast.Kind {
 		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny}
