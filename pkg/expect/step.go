@@ -56,18 +56,32 @@ func (j *judge) judgeStep(step *simulation.Step) {
 	if j.Rollouts != nil {
 		j.add(judgeRollouts(*j.Rollouts, step), "rollouts")
 	}
+	if j.Drained != nil && len(step.Drained) > 0 {
+		j.add(judgeDrained(*j.Drained, step), "drained")
+	}
 }
 
 // waiting names the Pending pods, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
 func waiting(pending []placement.Pending) string {
+	var all []said
+	for _, p := range pending {
+		all = append(all, said{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()})
+	}
+	return together(all)
+}
+
+// said is a message about a pod.
+type said struct{ pod, message string }
+
+// together names the pods of each message.
+func together(all []said) string {
 	var messages []string
 	pods := map[string][]string{}
-	for _, p := range pending {
-		why := p.Why()
-		if pods[why] == nil {
-			messages = append(messages, why)
+	for _, one := range all {
+		if pods[one.message] == nil {
+			messages = append(messages, one.message)
 		}
-		pods[why] = append(pods[why], cluster.Qualify(p.Pod.Namespace, p.Pod.Name))
+		pods[one.message] = append(pods[one.message], one.pod)
 	}
 	parts := make([]string, len(messages))
 	for i, message := range messages {
@@ -120,6 +134,28 @@ func judgeRollouts(complete bool, step *simulation.Step) Expectation {
 	}
 	if len(open) > 0 {
 		e.Got = "not complete: " + strings.Join(open, ", ")
+	}
+	return e
+}
+
+func judgeDrained(end bool, step *simulation.Step) Expectation {
+	var open []string
+	var stays []said
+	for _, d := range step.Drained {
+		if d.Ends {
+			continue
+		}
+		open = append(open, d.Node)
+		for _, p := range d.Stays() {
+			stays = append(stays, said{cluster.Qualify(p.Namespace, p.Name), p.Reason})
+		}
+	}
+	e := Expectation{Want: "every drain to end", Got: "every one does", Met: (len(open) == 0) == end, Why: together(stays)}
+	if !end {
+		e.Want = "a drain that does not end"
+	}
+	if len(open) > 0 {
+		e.Got = "not drained: " + words.Few(open)
 	}
 	return e
 }

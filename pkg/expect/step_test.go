@@ -32,6 +32,9 @@ func expected() *simulation.Step {
 	ended.Status.Phase = v1.PodSucceeded
 	waiting := []*v1.Pod{pod("web-4", "web", ""), pod("db-2", "db", "")}
 	waiting[1].Namespace = "shop"
+	stays := func(name, reason string) world.BlockedPod {
+		return world.BlockedPod{PodRef: cluster.PodRef{Namespace: "default", Name: name}, Reason: reason}
+	}
 	return &simulation.Step{
 		State: &cluster.State{
 			Nodes: []*v1.Node{node("a1", "a"), node("a2", "a"), node("b1", "b"), node("c1", "c")},
@@ -44,6 +47,11 @@ func expected() *simulation.Step {
 		Record: world.Record{
 			Pending:  []placement.Pending{{Pod: waiting[0], Message: "0/4 nodes: too small."}, {Pod: waiting[1], Message: "0/4 nodes: tainted."}},
 			Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web"}, Waiting: "web-4 is Pending"}, {Ref: cluster.Ref{Kind: "Deployment", Name: "db"}, Complete: true}},
+			Drained: []world.DrainedNode{
+				{Node: "a1", Blocked: []world.BlockedPod{stays("web-1", "no controller"), stays("web-2", "no budget")}},
+				{Node: "a2", Ends: true},
+				{Node: "b1", Refused: []world.BlockedPod{stays("web-3", "no budget")}},
+			},
 		},
 	}
 }
@@ -77,7 +85,10 @@ func TestJudgeStep(t *testing.T) {
 		"message": {&scenario.Expect{Message: "small"}, []Expectation{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
 		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Expectation{
 			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: at("message")}}},
-		"rollouts":        {&scenario.Expect{Rollouts: ptr.To(false)}, []Expectation{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
+		"rollouts": {&scenario.Expect{Rollouts: ptr.To(false)}, []Expectation{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
+		"drained":  {&scenario.Expect{Drained: ptr.To(false)}, []Expectation{{Want: "a drain that does not end", Got: "not drained: a1 and b1", Met: true, Source: at("drained")}}},
+		"drained, unmet": {&scenario.Expect{Drained: ptr.To(true)}, []Expectation{{Want: "every drain to end", Got: "not drained: a1 and b1",
+			Why: "web-1: no controller; web-2 and web-3: no budget", Source: at("drained")}}},
 		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Expectation{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: at("rollouts")}}},
 		"domains": {web(scenario.Domains{Min: ptr.To(0), Max: ptr.To(2), Skew: ptr.To(2), Used: ptr.To(2), Exactly: map[string]int{"b": 1, "c": 0}}), []Expectation{
 			{Want: zones + ": at least 0 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "min")},

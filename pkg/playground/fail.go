@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -41,7 +42,8 @@ func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, 
 	if err := checkDomains(after.State.Nodes, request); err != nil {
 		return nil, err
 	}
-	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: request.Domains, Mode: node.Deleted}
+	mode := cmp.Or(node.FailureMode(last.scenario.Failures.Mode), node.Unreachable)
+	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: request.Domains, Mode: mode}
 	if request.TopologyKey != "" {
 		opts.Levels = []string{request.TopologyKey}
 	}

@@ -161,6 +161,23 @@ func TestFailAmongMany(t *testing.T) {
 	}
 }
 
+// Nodes fail as in simulate blast: they do not answer, unless the scenario says otherwise. A StatefulSet makes no pod again while the kubelet
+// of the lost one does not answer; of a deleted node it makes the first of two, which finds no room, and waits with the second.
+func TestFailMode(t *testing.T) {
+	for mode, stranded := range map[string]int{"unreachable": 0, "deleted": 1} {
+		in := with("web.yaml", "kind: Deployment", "kind: StatefulSet")
+		if mode != "unreachable" {
+			in.Files["scenario.yaml"] += "failures: {mode: " + mode + "}\n"
+		}
+		got := ask[playground.FailResponse](t, playground.New("test"), "fail", playground.FailRequest{
+			Input: in, Step: "web", TopologyKey: "topology.kubernetes.io/zone", Domains: []string{"a"}})
+		failure := got.Blast.Steps[0].Levels[0].Failures[0]
+		if got.Blast.Mode != mode || failure.Pods != 2 || len(failure.Recovery.Stranded) != stranded {
+			t.Errorf("%s: mode %s, %d pods, stranded %+v; want 2 pods, %d stranded", mode, got.Blast.Mode, failure.Pods, failure.Recovery.Stranded, stranded)
+		}
+	}
+}
+
 // A load is answered while a run has the turn, and the input of an example is all that its scenario names.
 func TestLoadTakesNoTurn(t *testing.T) {
 	all, err := scenarios.All()

@@ -30,6 +30,8 @@ type Expect struct {
 	Nodes []PodsOnNodes `json:"nodes,omitempty"`
 	// Rollouts is true if every rollout must be complete, and false if one must not be.
 	Rollouts *bool `json:"rollouts,omitempty"`
+	// Drained is true if every drain must end, and false if one must not. It is for steps that drain nodes.
+	Drained *bool `json:"drained,omitempty"`
 	// Failures lists bounds for what the failures of a level may take after the step.
 	Failures []FailureBounds `json:"failures,omitempty"`
 	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending or refused pods and rollouts that are stuck,
@@ -145,8 +147,8 @@ func (f *FailureBounds) Count(of *Failures) int {
 // shapeOfExpect finds what is wrong with an expect whatever the objects are.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	if expect.Pending == nil && expect.PendingAtMost == nil && expect.NotCreated == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
-		expect.Rollouts == nil && len(expect.Failures) == 0 && expect.Findings == nil && len(expect.Bindings) == 0 {
-		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, failures, findings or bindings")
+		expect.Rollouts == nil && expect.Drained == nil && len(expect.Failures) == 0 && expect.Findings == nil && len(expect.Bindings) == 0 {
+		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, drained, failures, findings or bindings")
 	}
 	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
 	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)

@@ -19,6 +19,9 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
 		validateExpect(p, field.NewPath("expect"), s.Expect)
+		if s.Expect.Drained != nil && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
+			p.Add(field.NewPath("expect", "drained"), "no step drains a node; give a step a drain, or leave drained out")
+		}
 	}
 	names := map[string]bool{}
 	for i := range s.Steps {
@@ -40,6 +43,9 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
 			validateExpect(p, path.Child("expect"), step.Expect)
+			if step.Expect.Drained != nil && step.Drain == nil {
+				p.Add(path.Child("expect", "drained"), "the step drains no node; give drain, or leave drained out")
+			}
 		}
 	}
 }

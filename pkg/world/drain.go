@@ -39,6 +39,9 @@ type DrainedNode struct {
 	NotCreated []cluster.Refusal `json:"notCreated,omitempty"`
 }
 
+// Stays are the pods that keep the drain from its end.
+func (d *DrainedNode) Stays() []BlockedPod { return slices.Concat(d.Blocked, d.Refused) }
+
 // BlockedPod is a pod that keeps a drain from its end.
 type BlockedPod struct {
 	cluster.PodRef
@@ -233,7 +236,7 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 	return state.Pods[i]
 }
 
-// drain carries out a drain step: kubectl drain --ignore-daemonsets. What keeps it from finishing is noted.
+// drain carries out a drain step: kubectl drain --ignore-daemonsets.
 func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
 	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
 	if c.engine == nil { // controllers decide which pods are there by then, and how many of them the budgets let go
@@ -245,13 +248,6 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenar
 	if err != nil {
 		return nil, "", err
 	}
-	for _, d := range all {
-		for _, b := range d.Blocked {
-			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s: pod %s/%s stays: %s", d.Node, b.Namespace, b.Name, b.Reason))
-		}
-		for _, b := range d.Refused {
-			to.Notes = append(to.Notes, fmt.Sprintf("drain of node %s does not end: pod %s/%s stays: %s", d.Node, b.Namespace, b.Name, b.Reason))
-		}
-	}
+	to.Drained = all
 	return state, "drain " + List(names), problem
 }

@@ -114,30 +114,32 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// The step does what Drain does, and notes what keeps it from finishing.
+// The step does what Drain does, and records what keeps it from its end: the budget both pods of web on a, kubectl the bare pod on b.
 func TestDrainStep(t *testing.T) {
 	bare := "\n{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: b, containers: [{name: c, image: c}]}}"
-	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b"}}}}
+	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b", "d"}}}}
 	result := settled(t, drainNodes, drainWorkloads(2)+bare, step)
-	drained := result.Steps[len(result.Steps)-1]
-	var notes []string
-	for _, note := range drained.Notes {
-		which, _, _ := strings.Cut(note, " stays: ")
-		notes = append(notes, which)
-	}
-	var web []string
+	budget := "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 2 currently"
+	type stays struct{ node, workload, reason string }
+	var want, got []stays
 	for _, pod := range result.Steps[0].State.Pods {
 		if pod.Labels["app"] == "web" {
-			web = append(web, "drain of node a does not end: pod default/"+pod.Name)
+			want = append(want, stays{"a", "deployment/web", budget})
 		}
 	}
-	if diff := cmp.Diff(append(web, "drain of node b: pod default/bare"), notes); diff != "" {
+	want = append(want, stays{node: "b", reason: "cannot delete Pods that declare no controller (use --force to override): default/bare"})
+	var ends []bool
+	for _, d := range result.Steps[1].Drained {
+		ends = append(ends, d.Ends)
+		for _, p := range d.Stays() {
+			got = append(got, stays{d.Node, p.Workload, p.Reason})
+		}
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(stays{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, note := range drained.Notes[:2] {
-		if !strings.HasSuffix(note, " stays: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 2 healthy pods and has 2 currently") {
-			t.Errorf("%s", note)
-		}
+	if diff := cmp.Diff([]bool{false, false, true}, ends); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
 	}
 }
 

@@ -24,6 +24,8 @@ type Record struct {
 	Preempted []placement.Preemption
 	// Rollouts describe how far each controller's pods are from its spec.
 	Rollouts []controller.Rollout
+	// Drained are the nodes that a step drained, in its order.
+	Drained []DrainedNode
 	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
 	Decisions []Decision
 	// Notes are what was assumed, added or refused, and the Jobs that failed.

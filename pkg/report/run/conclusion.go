@@ -93,6 +93,9 @@ func troubles(s Step) string {
 	if n := len(s.Rollouts); n > 0 {
 		parts = append(parts, words.Count(n, "rollout")+" stuck")
 	}
+	if n := len(s.Drains); n > 0 {
+		parts = append(parts, unended(n))
+	}
 	return strings.Join(append(parts, s.karmada()...), " and ")
 }
 

@@ -90,5 +90,10 @@ func (s *Step) reasons(e Expectation) string {
 	for _, r := range s.Refused {
 		lines = append(lines, fmt.Sprintf("%s/%s refused: %s", r.Namespace, r.Ref, r.Message))
 	}
+	for _, d := range s.Drains {
+		for _, p := range d.Stays {
+			lines = append(lines, fmt.Sprintf("%s/%s stays on %s, whose drain does not end: %s", p.Namespace, p.Name, d.Node, p.Reason))
+		}
+	}
 	return junit.CleanLines(lines)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func hostileReport() *Report {
@@ -21,6 +22,7 @@ func hostileReport() *Report {
 			Preempted:    []Preemption{{Victim: h, For: h, Node: h}},
 			Bindings:     []Binding{{Kind: h, Namespace: h, Name: h, Policy: h, Reason: h, Message: h, Clusters: []Share{{Cluster: h, Assigned: 1, Message: h}}, Leaving: []string{h}}},
 			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
+			Drains:       []Drain{{Node: h, Stays: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Reason: h}}}},
 			Expectations: []Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
 		}},
 	}

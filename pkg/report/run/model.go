@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Kind is the kind of a report on a run.
@@ -74,6 +75,8 @@ type Step struct {
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
 	Rollouts []controller.Rollout `json:"rollouts,omitempty"`
+	// Drains are the drains of nodes that do not end.
+	Drains []Drain `json:"drains,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
 	// WhyRules are the rules that sentences of Why speak of.
@@ -259,6 +262,13 @@ type Pod struct {
 	Claims []report.Claim `json:"claims,omitempty"`
 	// Cycle is what every plugin said of the nodes, for a pod that the scheduler looked at in this step, where that was asked for.
 	Cycle *placement.Cycle `json:"cycle,omitempty"`
+}
+
+// Drain is the drain of a node that does not end.
+type Drain struct {
+	Node string `json:"node"`
+	// Stays are the pods that keep it from its end, with kubectl's or the API server's reason.
+	Stays []world.BlockedPod `json:"stays"`
 }
 
 // Preemption is a pod that made room for another.

@@ -109,6 +109,11 @@ func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.
 			s.Rollouts = append(s.Rollouts, rollout)
 		}
 	}
+	for _, d := range step.Drained {
+		if !d.Ends {
+			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
+		}
+	}
 	for _, e := range judged {
 		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
 		if e.Source != nil {

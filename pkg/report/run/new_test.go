@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -157,16 +158,17 @@ func TestPodStatus(t *testing.T) {
 	}
 }
 
-// Pods without rules are counted over all levels; nodes are listed where they changed, and rollouts where they are stuck.
+// Pods without rules are counted over all levels; nodes are listed where they changed, and rollouts and drains where they do not end.
 func TestNewWithoutRules(t *testing.T) {
 	nodes := reporttest.Nodes("a-1", "b-1")
 	r := reporttest.Result(t, nodes, "apply")
 	r.Steps[0].State = &cluster.State{Nodes: nodes[:1], Pods: []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: v1.PodSpec{NodeName: "a-1"}}}}
 	r.Steps[0].Rollouts = []controller.Rollout{{Desired: 1, Updated: 1, Ready: 1, Complete: true}}
+	r.Steps[0].Drained = []world.DrainedNode{{Node: "b-1", Ends: true}}
 	report := New(r, [][]expect.Expectation{{{Met: true}}}, "v0.1.0")
 	step := report.Steps[0]
-	if len(step.Nodes) != 1 || len(step.Rollouts) != 0 || len(step.Workloads[0].Domains) != 2 || !report.Met() {
-		t.Errorf("met %t; want 1 node, no rollout and 2 levels in\n%+v", report.Met(), step)
+	if len(step.Nodes) != 1 || len(step.Rollouts)+len(step.Drains) != 0 || len(step.Workloads[0].Domains) != 2 || !report.Met() {
+		t.Errorf("met %t; want 1 node, no rollout, no drain and 2 levels in\n%+v", report.Met(), step)
 	}
 }
 

@@ -51,6 +51,7 @@ func (t *writer) step(i int) {
 	t.refused(s)
 	t.preempted(s)
 	t.rollouts(s)
+	t.drains(s)
 	t.notCreated(s)
 	listed := lists(s.Step, t.All)
 	t.why(s, listed)
@@ -211,6 +212,9 @@ func (t *writer) quiet() {
 		}
 		for _, r := range report.Group(s.Refused, cluster.Refusal.Reason) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
+		}
+		for _, pods := range s.staying() {
+			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)
 		}
 		for _, e := range Unmet(s.Expectations) {
 			t.Linef(doc.Red, "%s: FAILED  %s", s.Name, e.Failure())

@@ -233,6 +233,7 @@ func TestConclusion(t *testing.T) {
 		"pending":   {[]Step{running, waiting(1), waiting(2)}, "3 steps: 1 with every pod running, 1 pod pending in wait, 2 pods pending in wait\n"},
 		"not ready": {[]Step{{Name: "lost", Summary: Summary{NotReady: 1, Pending: 2}}}, "0 pods: 0 running, 2 pending, 1 not ready; 0 placed in this step\n"},
 		"stuck":     {[]Step{{Name: "new", Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}}}}}, "1 rollout stuck, of shop/deployment/web; 0 pods: 0 running, 0 pending; 0 placed in this step\n"},
+		"drains":    {[]Step{running, {Name: "drain", Summary: Summary{Pending: 1}, Drains: []Drain{{Node: "a"}, {Node: "b"}}}}, "2 steps: 1 with every pod running, 1 pod pending and 2 drains do not end in drain\n"},
 		"five":      {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "5 steps: " + strings.Repeat("1 pod pending in wait, ", 4) + "1 pod pending in wait\n"},
 		"many": {[]Step{waiting(1), waiting(1), waiting(1), waiting(1), waiting(1), waiting(1)}, "6 steps: " +
 			strings.Repeat("1 pod pending in wait, ", 5) + "and more in 1 other step\n"},

@@ -6,14 +6,14 @@
 //       topology keys there are, and for the nodes that can be cordoned.
 //       levers: [{id, label, kind, value, of, …}]
 //         kind "number" has min and max; kind "choice" has options: [value]; kind "toggle" is true or false
-//         of is one of {workload: "deployment/web", namespace}, {zone}, {cluster}, {node}
+//         of is one of {workload: "deployment/web", namespace}, {zone}, {cluster}, {node}, {}
 //       without: [{of, reason}], what has no lever and why, in words
 //   write(input, step, id, value, nodes?) → input
 //       with one file changed, or the same input where the value is the same; throws an Error in words where that
 //       cannot be written
 //
 // The ids: replicas, rule, key, weight and maxSurge, each with the workload and, of several terms, the term: "key
-// default/deployment/web 1"; "nodes…" for numbers of nodes; "cordon NODE".
+// default/deployment/web 1"; "nodes…" for numbers of nodes; "failure mode"; "cordon NODE".
 
 import {nodeNumbers} from "./nodes.js";
 import {keepApart, keptApart, ruleOf, selectorOf} from "./rules.js";
@@ -22,6 +22,7 @@ import {documents, insert, put, remove} from "./yamltext.js";
 
 const KEYS = ["kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 const RULES = ["none", "soft", "hard", "spread"];
+const MODES = ["unreachable", "out-of-service", "deleted"]; // the first is the default
 const NODES = 100; // of more nodes none has a toggle of its own in the list; write takes their ids all the same
 
 export function read(input, step, nodes = []) {
@@ -81,6 +82,7 @@ function all(input, step, nodes) {
   const keys = [...new Set(nodes.flatMap((node) => Object.keys(node.topology ?? {})))];
   for (const workload of workloads) ofWorkload(input, workload, keys.length > 0 ? keys : KEYS, levers, without);
   for (const number of numbers) levers.push({kind: "number", ...number});
+  if (workloads.length > 0) levers.push(failureMode(input, scenario));
   if (stepAt(scenario, step) < 0)
     without.push({of: "cordons", reason: "a cordon is a step before another: choose a step"});
   else if (nodes.length > NODES)
@@ -101,6 +103,18 @@ function all(input, step, nodes) {
       });
   return {levers: can, without};
 }
+
+// failureMode is how the nodes fail that are clicked on.
+const failureMode = (input, scenario) => ({
+  id: "failure mode",
+  label: "Nodes fail as",
+  of: {},
+  kind: "choice",
+  value: scenario.failures?.mode ?? MODES[0],
+  options: MODES,
+  file: input.main,
+  edits: (mode) => [{op: "put", n: 0, path: ["failures", "mode"], value: mode}],
+});
 
 function ofWorkload(input, workload, keys, levers, without) {
   const {kind, namespace, name, object} = workload;

@@ -272,6 +272,14 @@ test("a cordon is a step before, and none when it is taken off", () => {
   assert.equal(values(two, "web", nodes)["cordon a-worker-1"], true);
 });
 
+test("nodes that fail do not answer, unless the scenario says otherwise", () => {
+  const input = one(scenario("- {name: a, apply: {files: [web.yaml]}}\n"), {"web.yaml": web});
+  const mode = (of) => read(of, "a").levers.find(({id}) => id === "failure mode").value;
+  const deleted = write(input, "a", "failure mode", "deleted");
+  assert.deepEqual([mode(input), mode(deleted)], ["unreachable", "deleted"]);
+  assert.match(deleted.files["scenario.yaml"], /^failures:\s+\{?mode: deleted/m);
+});
+
 test("a value that is not possible is refused, and the same value changes nothing", () => {
   assert.throws(() => write(webs, "web", "replicas default/deployment/web", -1), /Replicas: -1 is not possible/);
   assert.throws(() => write(webs, "web", "rule default/deployment/web", "often"), /not possible/);

@@ -69,7 +69,7 @@ export function drawLevers(changed, predict) {
       h(
         "details",
         {class: "levers", open: open ?? ofNodes.length <= 3},
-        h("summary", {}, "Nodes and cordons"),
+        h("summary", {}, "Nodes, failures and cordons"),
         h(
           "div",
           {class: "toggles"},

@@ -108,6 +108,13 @@ export function toldOf(step, i) {
       ),
       "warn",
     ),
+    sentences(
+      "Drains that do not end",
+      step.drains?.flatMap((of) =>
+        of.stays.map((pod) => `${of.node}: ${pod.namespace}/${pod.name} stays: ${pod.reason}`),
+      ),
+      "warn",
+    ),
     step.preempted?.length &&
       h(
         "div",

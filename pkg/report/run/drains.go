@@ -1,0 +1,47 @@
+package run
+
+import (
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// unended is "1 drain does not end" or "2 drains do not end".
+func unended(drains int) string {
+	return words.Count(drains, "drain") + words.Pick(drains, " does not end", " do not end")
+}
+
+// staying is a pod that keeps the drain of a node from its end.
+type staying struct {
+	pod          Pod
+	node, reason string
+}
+
+// staying are the pods that keep drains from their end, those with the same reason together.
+func (s *Step) staying() [][]staying {
+	var all []staying
+	for _, d := range s.Drains {
+		for _, p := range d.Stays {
+			all = append(all, staying{Pod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}, d.Node, p.Reason})
+		}
+	}
+	return report.Group(all, func(p staying) string { return p.reason })
+}
+
+// where is "2 pods of deployment/web on a, b".
+func (t *writer) where(s *stepText, pods []staying) string {
+	nodes := report.Group(pods, func(p staying) string { return p.node })
+	return t.sharing(s, report.Each(pods, func(p staying) Pod { return p.pod })) + " on " + t.Some(report.Each(nodes, func(p []staying) string { return p[0].node }))
+}
+
+// drains says which pods keep drains from their end, and each reason once, in the words of kubectl or the API server.
+func (t *writer) drains(s *stepText) {
+	groups := s.staying()
+	if len(groups) > 0 {
+		t.Linef(doc.Yellow, "%s:", words.UpperFirst(unended(len(s.Drains))))
+	}
+	t.UpTo(len(groups), "reason", "reasons", func(i int) {
+		t.Linef(doc.Plain, "  %s", t.where(s, groups[i]))
+		t.Linef(doc.Plain, "    %s", groups[i][0].reason)
+	})
+}
