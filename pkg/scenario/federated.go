@@ -137,6 +137,9 @@ func validateFederated(p *Problems, path *field.Path, step *Step) {
 	if step.Fresh {
 		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
 	}
+	if step.ScaleBy != nil {
+		p.Add(path.Child("scaleBy"), "is for a single cluster; scale the workloads one by one")
+	}
 	if step.Trigger != nil {
 		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
 	}

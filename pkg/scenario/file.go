@@ -120,8 +120,8 @@ type Scheduler struct {
 }
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes neither fresh nor trigger nor drain; only a federation takes
-// join.
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger and drain; only a federation
+// takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.
 	Name string `json:"name"`
@@ -136,6 +136,8 @@ type Step struct {
 	Patch *Patch `json:"patch,omitempty"`
 	// Scale sets the number of replicas, as kubectl scale does.
 	Scale *Scale `json:"scale,omitempty"`
+	// ScaleBy multiplies the replicas of workloads, in one moment, as more traffic would.
+	ScaleBy *ScaleBy `json:"scaleBy,omitempty"`
 	// Delete removes objects and what they own, one after the other, as kubectl delete does.
 	Delete *Delete `json:"delete,omitempty"`
 	// Rollout starts a rollout: a restart, or new images.
@@ -186,6 +188,18 @@ type Scale struct {
 	Target `json:",inline"`
 	// Replicas is the new number, 0 or more.
 	Replicas int32 `json:"replicas" jsonschema:"minimum=0"`
+}
+
+// ScaleBy multiplies the replicas of workloads: of every Deployment, ReplicaSet, StatefulSet and ReplicationController that nothing else
+// scales, or of those that workloads and namespace choose. What has no replicas stays so.
+type ScaleBy struct {
+	// Factor is by how much, above 0: 1.2 for 20 % more. The products are rounded up, and those of a workload with a
+	// HorizontalPodAutoscaler stay between its minReplicas and maxReplicas.
+	Factor float64 `json:"factor"`
+	// Workloads lists workloads as kind/name or namespace/kind/name. Default: all.
+	Workloads []string `json:"workloads,omitempty"`
+	// Namespace is that of the workloads. Default: default for those named kind/name, otherwise all namespaces.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // Delete removes objects: those of files, those named, or pods by label. Give at least one of files, targets and pods.

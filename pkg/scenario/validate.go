@@ -44,6 +44,11 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	}
 }
 
+// ValidateStep finds what is wrong with a step that is no custom resource's, whatever the objects are.
+func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
+	validateActions(p, path, step, federated, func(Target) bool { return false })
+}
+
 func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {
 	if federated {
 		validateFederated(p, path, step)
@@ -60,6 +65,9 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 		path := path.Child("scale")
 		validateTarget(p, path, step.Scale.Target, Scalable...)
 		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
+	}
+	if step.ScaleBy != nil {
+		validateScaleBy(p, path.Child("scaleBy"), step.ScaleBy)
 	}
 	if step.Delete != nil {
 		validateDelete(p, path.Child("delete"), step.Delete, func(target string) bool {
@@ -119,6 +127,15 @@ func (p *Patch) Misshapen() error {
 	return nil
 }
 
+func validateScaleBy(p *Problems, path *field.Path, action *ScaleBy) {
+	if !(action.Factor > 0) || action.Factor > maxFactor {
+		p.Add(path.Child("factor"), "%v is not above 0 and at most %d; give a factor such as 1.2 for 20 %% more", action.Factor, maxFactor)
+	}
+	for i, workload := range action.Workloads {
+		validateWorkload(p, path.Child("workloads").Index(i), workload, Scalable...)
+	}
+}
+
 // validateDelete leaves out targets that are resources.
 func validateDelete(p *Problems, path *field.Path, action *Delete, resource func(target string) bool) {
 	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
@@ -167,12 +184,18 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 	}
 }
 
-var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+var allActions = []string{"apply", "patch", "scale", "scaleBy", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+
+// alone are the actions that a federation does not take.
+var alone = []string{"scaleBy", "trigger", "drain"}
+
+// maxFactor keeps products of replicas within an int32 that MaxPods can refuse.
+const maxFactor = 1000
 
 // possible are the actions that a step can take, and fresh.
 func possible(federated bool) []string {
 	if federated {
-		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "trigger" || action == "drain" })
+		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return slices.Contains(alone, action) })
 	}
 	single := slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "join" })
 	return append(single, "or fresh: true")
@@ -182,7 +205,7 @@ func possible(federated bool) []string {
 func (s *Step) actions() []string {
 	var names []string
 	for i, given := range []bool{
-		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
+		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.ScaleBy != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
 		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil, s.Join != nil,
 	} {
 		if given {

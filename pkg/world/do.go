@@ -28,6 +28,9 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 	for _, edit := range EditsOf(step, state.Now) {
 		done(c.edit(state, &edit, to))
 	}
+	if step.ScaleBy != nil {
+		done(c.scaleBy(state, step.ScaleBy, to))
+	}
 	if step.Trigger != nil {
 		done(trigger(state, step.Trigger))
 	}

@@ -16,6 +16,9 @@ const maxTroubles = 5
 // conclusion says how the whole went: in which steps not every pod runs, and which expectations were not met.
 func (t *writer) conclusion() {
 	steps := t.report.Steps
+	if t.report.Answer != "" {
+		t.Line(doc.Bold.Cell(t.report.Answer))
+	}
 	switch len(steps) {
 	case 0:
 		t.Line(doc.Bold.Cell("No steps."))

@@ -1,0 +1,21 @@
+package run
+
+import "testing"
+
+func TestScaled(t *testing.T) {
+	for want, test := range map[string]struct{ before, after tally }{
+		"Yes: the new pod fits":                                                          {tally{bound: 1}, tally{bound: 2}},
+		"Yes: all 3 new pods fit":                                                        {tally{bound: 1}, tally{bound: 4}},
+		"No: 1 of 2 new pods does not fit":                                               {tally{bound: 7}, tally{bound: 8, pending: 1}},
+		"No: 2 of 4 new pods do not fit":                                                 {tally{bound: 7}, tally{bound: 9, pending: 2}},
+		"No: the new pod does not fit (2 others were Pending before)":                    {tally{bound: 7, pending: 2}, tally{bound: 7, pending: 3}},
+		"No: 2 more pods are Pending, to make room for 1 new pod":                        {tally{bound: 4}, tally{bound: 3, pending: 2}},
+		"No: 1 of 3 new pods does not fit, and 2 new pods are refused by the API server": {tally{bound: 4}, tally{bound: 4, pending: 1, refused: 2}},
+		"2 pods fewer (1 other was Pending before)":                                      {tally{bound: 4, pending: 1}, tally{bound: 3}},
+		"No pod more: no workload's replicas change":                                     {tally{bound: 4}, tally{bound: 4}},
+	} {
+		if got := scaled(test.before, test.after); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
