@@ -34,6 +34,12 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 	if step.Trigger != nil {
 		done(trigger(state, step.Trigger))
 	}
+	if step.AddNodes != nil {
+		done(c.addNodes(state, step.AddNodes, to))
+	}
+	if step.RemoveNodes != nil {
+		done(c.removeNodes(state, step.RemoveNodes))
+	}
 	if step.Delete != nil {
 		done(c.delete(ctx, state, step, to))
 	}

@@ -10,14 +10,22 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // asked are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario.
 type asked struct {
-	scale []string
+	addNodes    int
+	like        string
+	removeNodes []string
+	scale       []string
 }
 
 func (a *asked) register(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&a.addNodes, "add-nodes", 0, "add a last step that adds this `NUMBER` of nodes like the one that --like names")
+	cmd.Flags().StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
+	cmd.Flags().StringArrayVar(&a.removeNodes, "remove-nodes", nil, "add a last step that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
+		"LABEL=VALUE=NUMBER or of all as emptiest=NUMBER (repeatable)")
 	cmd.Flags().StringArrayVar(&a.scale, "scale", nil, "add a last step that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`:\n"+
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)")
 }
@@ -30,6 +38,9 @@ type askedStep struct {
 
 // apply returns the scenario with the steps at its end, which can be done.
 func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
+	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
+		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
+	}
 	steps, err := a.steps(namespace)
 	if err != nil {
 		return nil, exit.Usage(cmd, "%s", err)
@@ -61,6 +72,23 @@ func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 
 func (a *asked) steps(namespace string) ([]askedStep, error) {
 	var steps []askedStep
+	if a.like != "" || a.addNodes != 0 {
+		steps = append(steps, askedStep{
+			scenario.Step{Name: fmt.Sprintf("add %d like %s", a.addNodes, a.like), AddNodes: &scenario.AddNodes{Count: a.addNodes, Like: a.like}},
+			map[string]string{"addNodes.count": "add-nodes", "addNodes.like": "like"},
+		})
+	}
+	for _, given := range a.removeNodes {
+		removed, err := removal(given)
+		if err != nil {
+			return nil, err
+		}
+		flags := map[string]string{"removeNodes": "remove-nodes", "removeNodes.count": "remove-nodes", "removeNodes.selector": "remove-nodes"}
+		for i := range removed.Names {
+			flags[fmt.Sprintf("removeNodes.names[%d]", i)] = "remove-nodes"
+		}
+		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
+	}
 	for _, given := range a.scale {
 		step := &scenario.ScaleBy{Namespace: namespace}
 		factor := given
@@ -76,4 +104,28 @@ func (a *asked) steps(namespace string) ([]askedStep, error) {
 		}})
 	}
 	return steps, nil
+}
+
+// removal reads NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
+func removal(given string) (*scenario.RemoveNodes, error) {
+	parts := strings.Split(given, "=")
+	count := ""
+	removed := &scenario.RemoveNodes{}
+	switch {
+	case len(parts) == 1:
+		removed.Names = strings.Split(given, ",")
+		return removed, nil
+	case parts[0] == "emptiest" && len(parts) == 2:
+		count = parts[1]
+	case len(parts) == 2:
+		removed.Selector = topology.Key(parts[0]) + "=" + parts[1]
+		return removed, nil
+	case len(parts) == 3:
+		removed.Selector, count = topology.Key(parts[0])+"="+parts[1], parts[2]
+	}
+	var err error
+	if removed.Count, err = strconv.Atoi(count); err != nil || removed.Count < 1 {
+		return nil, fmt.Errorf("--remove-nodes %q: give names such as worker-1,worker-2, emptiest=10, or a label as role=batch or role=batch=3", given)
+	}
+	return removed, nil
 }

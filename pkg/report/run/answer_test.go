@@ -19,3 +19,30 @@ func TestScaled(t *testing.T) {
 		}
 	}
 }
+
+func TestRemoved(t *testing.T) {
+	for want, test := range map[string]struct {
+		after tally
+		gone  int
+	}{
+		"Yes: without 2 nodes no more pods are Pending (1 other was Pending before)":                                                    {tally{bound: 4, pending: 1}, 0},
+		"No: without 2 nodes 1 more pod has no node (1 other was Pending before)":                                                       {tally{bound: 3, pending: 2}, 0},
+		"No: without 2 nodes 2 more pods have no node, and 1 pod is gone, since no controller replaces it (1 other was Pending before)": {tally{bound: 1, pending: 3}, 1},
+	} {
+		if got := removed(tally{bound: 4, pending: 1}, test.after, 2, test.gone); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAdded(t *testing.T) {
+	for want, test := range map[string]struct{ before, after tally }{
+		"No pod was Pending before, and none is with 1 more node":                         {tally{bound: 4}, tally{bound: 4}},
+		"Yes: with 1 more node every pod has a node, 2 of them Pending or refused before": {tally{bound: 4, pending: 2}, tally{bound: 6}},
+		"No: with 1 more node 1 pod has no node, before 3":                                {tally{bound: 4, pending: 3}, tally{bound: 6, pending: 1}},
+	} {
+		if got := added(test.before, test.after, 1); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
