@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"maps"
+	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,6 +18,11 @@ func (s *State) Arrival(workload Object) int {
 		return s.arrivals[deployment]
 	}
 	return s.arrivals[workload.GetUID()]
+}
+
+// ArrivedLike reports whether the workloads of both states certainly have the same places.
+func (s *State) ArrivedLike(other *State) bool {
+	return reflect.ValueOf(s.arrivals).Pointer() == reflect.ValueOf(other.arrivals).Pointer()
 }
 
 // arrived returns the known order of arrival, extended by the workloads among the objects that are new.

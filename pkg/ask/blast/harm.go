@@ -21,13 +21,13 @@ type Harm struct {
 	Pods int
 }
 
-// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, pods that do not come back, workloads
-// of one replica, the excess over an even spread, the share, and the number of pods.
+// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, pods that do not come back, the excess
+// over an even spread, the share, workloads of one replica, and the number of pods.
 func (h Harm) Compare(other Harm) int {
 	return cmp.Or(
 		cmp.Compare(other.Budgets, h.Budgets), cmp.Compare(other.Quorums, h.Quorums), cmp.Compare(other.Whole, h.Whole),
-		cmp.Compare(other.Gone, h.Gone), cmp.Compare(other.Down, h.Down), cmp.Compare(other.Excess, h.Excess), cmp.Compare(other.Share, h.Share),
-		cmp.Compare(other.Pods, h.Pods),
+		cmp.Compare(other.Gone, h.Gone), cmp.Compare(other.Excess, h.Excess), cmp.Compare(other.Share, h.Share),
+		cmp.Compare(other.Down, h.Down), cmp.Compare(other.Pods, h.Pods),
 	)
 }
 

@@ -117,6 +117,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 	done, total := 0, 0
 	for _, l := range looks {
 		total += len(l.subjects)
+		defer l.close()
 	}
 	finish := func() {
 		for _, l := range looks {
@@ -203,8 +204,10 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 
 // sorted returns the findings by object.
 func (c *collection) sorted() []Finding {
-	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Compare(slices.Index(c.objects, a.Ref()), slices.Index(c.objects, b.Ref()))
-	})
+	place := make(map[cluster.Ref]int, len(c.objects))
+	for i, object := range c.objects {
+		place[object] = i
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Compare(place[a.Ref()], place[b.Ref()]) })
 	return c.findings
 }

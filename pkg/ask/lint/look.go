@@ -15,11 +15,13 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/variant"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // look is the input of the checks.
@@ -29,6 +31,7 @@ type look struct {
 	nodes      []*v1.Node // every node that the scenario ever contains, as it was given
 	subjects   []*subject // step by step
 	runs       map[string]*simulation.Step
+	world      world.World     // of these runs; nil before the first
 	devices    map[string]bool // whether any device matches these selectors
 	tries      int             // how many rules were removed or hardened in a run
 	unexamined int             // how many were not, because it would take too long
@@ -53,6 +56,7 @@ type subject struct {
 	calm bool
 
 	owned  func() map[cluster.Ref][]*v1.Pod              // the pods of each owner after the step
+	after  ownedAfter                                    // the same after other steps
 	guards func(*v1.Pod) []*policyv1.PodDisruptionBudget // the budgets that cover a pod
 	serves func(*v1.Pod) []*v1.Service                   // the Services that select a pod
 
@@ -85,6 +89,10 @@ func newLook(ctx context.Context, result *simulation.Result) *look {
 	for i, spec := range simulation.StepsOf(result.Scenario) {
 		calm = calm && spec.Fail == nil && spec.Drain == nil && spec.Cordon == nil
 		l.subjects = append(l.subjects, subjectsOf(&result.Steps[i], calm)...)
+	}
+	after := ownedAfter{}
+	for _, s := range l.subjects {
+		s.after = after
 	}
 	return l
 }
@@ -151,8 +159,18 @@ func (s *subject) pods() []*v1.Pod { return s.owned()[s.owner] }
 
 // in returns the subject in another step, where only its pods are known.
 func (s *subject) in(step *simulation.Step) *subject {
-	return &subject{owner: s.owner, step: step, owned: ownedPods(step)}
+	owned := s.after[step]
+	if owned == nil {
+		owned = ownedPods(step)
+	}
+	if s.after != nil {
+		s.after[step] = owned
+	}
+	return &subject{owner: s.owner, step: step, owned: owned}
 }
+
+// ownedAfter are the pods of each owner after steps, which all subjects ask for.
+type ownedAfter map[*simulation.Step]func() map[cluster.Ref][]*v1.Pod
 
 // ownedPods lazily returns the pods of each owner after the step.
 func ownedPods(step *simulation.Step) func() map[cluster.Ref][]*v1.Pod {
@@ -260,20 +278,17 @@ func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
 		return nil, nil
 	}
 	if l.chance == nil {
-		w, err := simulation.NewWorld(l.result.Scenario)
+		runs := make([]*simulation.Result, chances)
+		err := simulation.Each(l.ctx, l.result.Scenario, chances, parallel.Options{}, func(ctx context.Context, w world.World, i int) (err error) {
+			random := *l.result.Scenario
+			random.Ties.Random, random.Ties.Seed = true, uint64(i)+1
+			runs[i], err = simulation.Run(ctx, &random, simulation.Options{World: w})
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		defer w.Close()
-		for seed := range uint64(chances) {
-			random := *l.result.Scenario
-			random.Ties.Random, random.Ties.Seed = true, seed+1
-			result, err := simulation.Run(l.ctx, &random, simulation.Options{World: w})
-			if err != nil {
-				return nil, err
-			}
-			l.chance = append(l.chance, result)
-		}
+		l.chance = runs
 	}
 	var steps []*simulation.Step
 	for _, result := range l.chance {
@@ -290,12 +305,25 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	if step, found := l.runs[key]; found {
 		return step, nil
 	}
-	result, err := simulation.Run(l.ctx, derived, simulation.Options{Prefix: l.result})
+	if l.world == nil {
+		var err error
+		if l.world, err = simulation.NewWorld(l.result.Scenario); err != nil {
+			return nil, err
+		}
+	}
+	result, err := simulation.Run(l.ctx, derived, simulation.Options{Prefix: l.result, World: l.world})
 	if err != nil {
 		return nil, err
 	}
 	l.runs[key] = &result.Steps[len(result.Steps)-1]
 	return l.runs[key], nil
+}
+
+// close releases the world of the runs.
+func (l *look) close() {
+	if l.world != nil {
+		l.world.Close()
+	}
 }
 
 // version identifies the subject's spec. A spec that cannot be written as JSON is identified by its step.

@@ -16,7 +16,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/variant"
 )
 
@@ -96,11 +95,9 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 
 func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
 	counts, value := map[string]int{}, map[string]string{}
-	domains, _ := topology.Domains(nodes, key)
-	for _, domain := range domains {
-		counts[domain.Value] = 0
-		for _, node := range domain.Nodes {
-			value[node.Name] = domain.Value
+	for _, node := range nodes {
+		if domain, labelled := node.Labels[key]; labelled {
+			counts[domain], value[node.Name] = 0, domain
 		}
 	}
 	for _, pod := range pods {
@@ -205,8 +202,29 @@ func (s *subject) spreadOver(key string) string {
 // are not in one.
 func (s *subject) together(key string) (domain string, pods int) {
 	running := slices.DeleteFunc(slices.Clone(s.pods()), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
-	counts := perDomain(running, s.step.State.Nodes, key)
-	if len(running) < 2 || len(counts) < 2 {
+	if len(running) < 2 {
+		return "", 0
+	}
+	on := map[string]int{}
+	for _, pod := range running {
+		on[pod.Spec.NodeName]++
+	}
+	domains, first, counts := 0, "", map[string]int{} // counts lacks the domains that have none of them
+	for _, node := range s.step.State.Nodes {
+		domain, labelled := node.Labels[key]
+		switch {
+		case !labelled:
+			continue
+		case domains == 0:
+			domains, first = 1, domain
+		case domain != first:
+			domains = 2 // or more
+		}
+		if n := on[node.Name]; n > 0 {
+			counts[domain] += n
+		}
+	}
+	if domains < 2 {
 		return "", 0
 	}
 	for domain, n := range counts {

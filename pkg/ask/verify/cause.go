@@ -13,7 +13,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -147,26 +146,10 @@ func (c *cause) laterChange() (string, error) {
 			return "without the pod's node selector and required node affinity " + node.Name + " is among the best: its labels could have been others then", err
 		}
 	}
-	best, err := c.without("ImageLocality", state)
-	if best || err != nil {
-		return "without ImageLocality it is among the best: the images on the nodes are those of now", err
+	if c.look.hasWithout("ImageLocality", c.node) {
+		return "without ImageLocality it is among the best: the images on the nodes are those of now", nil
 	}
 	return "", nil
-}
-
-// without reports whether the node is among the best if the plugin's score has no weight.
-func (c *cause) without(plugin string, state *cluster.State) (bool, error) {
-	if c.look.candidate(c.node) == nil {
-		return false, nil // scores reject no node
-	}
-	engine, err := c.engine(c.pod.Spec.SchedulerName+" without "+plugin, func(config *sched.Config) *sched.Config {
-		return all(config).WithScoreWeight(c.pod.Spec.SchedulerName, plugin, 0)
-	})
-	if err != nil {
-		return false, err
-	}
-	seen, err := c.lookBy(engine, state, c.pod, nil)
-	return err == nil && seen.has(c.node), err
 }
 
 func (c *cause) missingObject() (string, error) {
@@ -409,11 +392,9 @@ func (c *cause) configuration() (string, error) {
 	if node == nil {
 		return "", nil
 	}
-	state := c.now()
 	for _, score := range node.Scores {
-		best, err := c.without(score.Plugin, state)
-		if best || err != nil {
-			return "without the score of " + score.Plugin + " it is among the best: the scheduler could be configured otherwise", err
+		if c.look.hasWithout(score.Plugin, c.node) {
+			return "without the score of " + score.Plugin + " it is among the best: the scheduler could be configured otherwise", nil
 		}
 	}
 	return "", nil

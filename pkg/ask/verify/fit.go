@@ -279,6 +279,7 @@ func (f *fit) agrees(i int) bool {
 	if agrees, known := f.memo[key.String()]; known {
 		return agrees
 	}
+	f.timeline.bound = boundPods{} // which may have had other forms
 	state, err := f.cluster(when{l.moment(), ends}, bound, l.pod)
 	var seen *look
 	if err == nil {

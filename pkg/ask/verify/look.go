@@ -19,7 +19,8 @@ type look struct {
 	feasible int
 	// cycle is what every plugin decided, if asked for.
 	cycle   *placement.Cycle
-	failure string // why there is no answer
+	places  map[string]int // of the candidates, by node; see candidate
+	failure string         // why there is no answer
 }
 
 // has reports whether the node is among the best.
@@ -34,13 +35,13 @@ func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	return r.lookBy(engine, state, pod, nil)
 }
 
-// closely is like look, but keeps what every plugin decided.
+// closely is like look, but keeps what every plugin decided of every node.
 func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
 	engine, err := r.engine("all", all)
 	if err != nil {
 		return nil, err
 	}
-	return r.lookBy(engine, state, pod, &placement.Depth{})
+	return r.lookBy(engine, state, pod, &placement.Depth{NoParts: true})
 }
 
 // lookBy schedules the pod, as it was before it was bound, on the state. It must not preempt: whatever had to make room for it is already
@@ -92,12 +93,33 @@ func (l *look) candidate(node string) *placement.Candidate {
 	if l.cycle == nil {
 		return nil
 	}
-	for i := range l.cycle.Candidates {
-		if l.cycle.Candidates[i].Node == node {
-			return &l.cycle.Candidates[i]
+	if l.places == nil {
+		l.places = make(map[string]int, len(l.cycle.Candidates))
+		for i := range l.cycle.Candidates {
+			l.places[l.cycle.Candidates[i].Node] = i
 		}
 	}
+	if i, found := l.places[node]; found {
+		return &l.cycle.Candidates[i]
+	}
 	return nil
+}
+
+// hasWithout reports whether the node would be among the best without the score of a plugin.
+func (l *look) hasWithout(plugin, node string) bool {
+	mine := l.candidate(node)
+	if mine == nil {
+		return false // scores reject no node
+	}
+	rest := func(c *placement.Candidate) int64 {
+		for _, score := range c.Scores {
+			if score.Plugin == plugin {
+				return c.Total - score.Weighted
+			}
+		}
+		return c.Total
+	}
+	return !slices.ContainsFunc(l.cycle.Candidates, func(c placement.Candidate) bool { return rest(&c) > rest(mine) })
 }
 
 // placement returns where the pod's node ranks, if it is among the best.

@@ -45,6 +45,14 @@ type search struct {
 	*replay
 	spare  int
 	failed map[string]bool // dead ends: the pods that were left, and the number of ends so far
+	// known are the looks at the cluster before the group, which has that many pods.
+	known  map[knownKey]*look
+	before int
+}
+
+type knownKey struct {
+	*life
+	lookKey
 }
 
 // taken is the next pod in the order, and the number of ends before its placement. A pod that no configured scheduler placed has no
@@ -180,12 +188,20 @@ func (s *search) lookOnce(looks looks, bound []*life, l *life, w when) (*look, e
 	if len(s.failed) > 0 && s.spare > 0 {
 		s.spare--
 	}
+	before := len(bound) == s.before
+	if seen := s.known[knownKey{l, key}]; before && seen != nil {
+		looks[key] = seen
+		return seen, nil
+	}
 	state, err := s.cluster(w, bound, l.pod)
 	if err != nil {
 		return nil, err
 	}
 	seen, err := s.look(state, l.pod)
 	looks[key] = seen
+	if before {
+		s.known[knownKey{l, key}] = seen
+	}
 	return seen, err
 }
 

@@ -14,19 +14,32 @@ import (
 // timeline is the cluster from one placement to the next, as far as it is known.
 type timeline struct {
 	dump *cluster.State
-	// since is the latest time by which each node existed: it was created, or the first of its pods was placed on it.
-	since map[string]time.Time
-	// phases are the lives of the nodes that changed, by name.
-	phases map[string]phases
-	// The same nodes give the same list, so that a scheduler that holds them has nothing to update.
-	nodes    map[string][]*v1.Node
+	// since is the latest time by which each of the dump's nodes existed: it was created, or the first of its pods was placed on it.
+	since []time.Time
+	// phases are the lives of the dump's nodes; nil for those that never changed. changes means that some did.
+	phases  []phases
+	changes bool
+	// The same nodes give the same list, so that a scheduler that holds them has nothing to update. last are those that were asked for
+	// last.
+	nodes map[string][]*v1.Node
+	last  nodesAt
+	bound boundPods
+	// services are those that had come by the time asOf.
 	services []*v1.Service
+	asOf     time.Time
 	// watched from and to are the first and the last request that an audit log has, if it has those that change nodes.
 	from, to time.Time
 }
 
+// nodesAt are the nodes at a moment, with a key that stands for them.
+type nodesAt struct {
+	moment moment
+	key    string
+	nodes  []*v1.Node
+}
+
 func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
-	t := &timeline{dump: dump, since: map[string]time.Time{}, phases: map[string]phases{}, nodes: map[string][]*v1.Node{}}
+	t := &timeline{dump: dump, since: make([]time.Time, len(dump.Nodes)), phases: make([]phases, len(dump.Nodes)), nodes: map[string][]*v1.Node{}}
 	if slices.ContainsFunc(facts, audited) {
 		for _, f := range facts {
 			if !f.audit {
@@ -41,7 +54,7 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 		}
 	}
 	of, on := ofNodes(facts), livesOn(lives)
-	for _, node := range dump.Nodes {
+	for i, node := range dump.Nodes {
 		since := node.CreationTimestamp.Time
 		for _, f := range of[node.Name] {
 			if f.what == nodeAdded && f.at.Add(-f.late).Before(since) {
@@ -53,9 +66,9 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 				since = l.lo
 			}
 		}
-		t.since[node.Name] = since
+		t.since[i] = since
 		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
-			t.phases[node.Name] = all
+			t.phases[i], t.changes = all, true
 		}
 	}
 	return t
@@ -65,22 +78,33 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 // the services that came later. Everything else is as in the dump.
 func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	state := *t.dump
-	t.services = unchanged(t.services, slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool {
-		return s.CreationTimestamp.After(m.at)
-	}))
 	_, state.Nodes = t.nodesAt(m)
-	state.Services = t.services
-	state.Pods = make([]*v1.Pod, 0, len(bound)+1)
-	for _, l := range bound {
+	state.Services = t.servicesAt(m.at)
+	// Usually these are the pods that were asked for last, and perhaps some more.
+	last := &t.bound
+	if last.ends != ends || len(bound) < len(last.lives) || !slices.Equal(bound[:len(last.lives)], last.lives) {
+		*last = boundPods{ends: ends}
+	}
+	pods := slices.Clip(last.pods)
+	for _, l := range bound[len(last.lives):] {
 		switch {
 		case l.ends < ends:
 		case l.terminates < ends:
-			state.Pods = append(state.Pods, l.ending)
+			pods = append(pods, l.ending)
 		default:
-			state.Pods = append(state.Pods, l.running)
+			pods = append(pods, l.running)
 		}
 	}
+	last.lives, last.pods = bound, pods
+	state.Pods = pods
 	return &state
+}
+
+// boundPods are the pods of these lives after that many ends.
+type boundPods struct {
+	lives []*life
+	ends  int
+	pods  []*v1.Pod
 }
 
 // unchanged returns the old list if the new one equals it.
@@ -91,14 +115,26 @@ func unchanged[T comparable](old, now []T) []T {
 	return now
 }
 
+// servicesAt returns the services that had come by then.
+func (t *timeline) servicesAt(at time.Time) []*v1.Service {
+	if !t.asOf.Equal(at) || at.IsZero() {
+		t.asOf = at
+		t.services = unchanged(t.services, slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) }))
+	}
+	return t.services
+}
+
 // nodesAt returns the nodes at that moment, and a key that stands for them.
 func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
+	if t.last.nodes != nil && t.last.moment == m {
+		return t.last.key, t.last.nodes
+	}
 	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
 	var key strings.Builder // what differs from the dump
 	for i, node := range t.dump.Nodes {
 		var was *v1.Node
-		if !t.since[node.Name].After(m.at) {
-			was = t.nodeAt(node, m)
+		if !t.since[i].After(m.at) {
+			was = t.nodeAt(i, m)
 		}
 		if was != nil {
 			nodes = append(nodes, was)
@@ -110,14 +146,15 @@ func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
 	if t.nodes[key.String()] == nil {
 		t.nodes[key.String()] = nodes
 	}
-	return key.String(), t.nodes[key.String()]
+	t.last = nodesAt{m, key.String(), t.nodes[key.String()]}
+	return t.last.key, t.last.nodes
 }
 
-// nodeAt returns the node at that moment, or nil if it was not there.
-func (t *timeline) nodeAt(node *v1.Node, m moment) *v1.Node {
-	all := t.phases[node.Name]
+// nodeAt returns the dump's node with that index at that moment, or nil if it was not there.
+func (t *timeline) nodeAt(i int, m moment) *v1.Node {
+	all := t.phases[i]
 	if all == nil {
-		return node
+		return t.dump.Nodes[i]
 	}
 	p := all[all.index(m)]
 	switch {
@@ -132,7 +169,7 @@ func (t *timeline) nodeAt(node *v1.Node, m moment) *v1.Node {
 // moments returns the moments at which the pod can have been scheduled, among different nodes; the most likely first.
 func (t *timeline) moments(l *life) []moment {
 	all := []moment{l.moment()}
-	if len(t.phases) == 0 {
+	if !t.changes {
 		return all
 	}
 	first, _ := t.nodesAt(all[0])

@@ -306,7 +306,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	}
 	r := &replay{
 		Result: &Result{Scenario: s, State: state, Notes: append(notes, s.Config.Notes(len(state.Nodes))...), With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
-		ownerOf: state.Owners(), filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state),
+		ownerOf: state.Owners(), filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, enough: map[sampled]int{}, labelKeys: labelKeys(state),
 	}
 	defer r.close()
 	history := opts.History
@@ -362,8 +362,10 @@ type replay struct {
 	// ordered are the names of these nodes in the scheduler's order.
 	ordered []string
 	orderOf []*v1.Node
-	done    int
-	total   int
+	// enough is the number of feasible nodes with which a search ends; see sampling.
+	enough map[sampled]int
+	done   int
+	total  int
 }
 
 func (r *replay) close() {
@@ -389,11 +391,13 @@ func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNod
 
 // replay schedules the pods, group by group.
 func (r *replay) replay() error {
+	r.timeline.bound = boundPods{}
 	var bound []*life
 	ends := 0
 	for _, group := range groups(r.past.lives) {
 		r.progress(group[0].name)
-		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}}
+		before := ends
+		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}, known: map[knownKey]*look{}, before: len(bound)}
 		found, err := search.arrange(bound, group, ends)
 		if found == nil && err == nil {
 			found, err = search.greedy(bound, group, ends)
@@ -411,7 +415,10 @@ func (r *replay) replay() error {
 				r.done++
 			}
 		}
-		bound = slices.DeleteFunc(slices.Clone(bound), func(l *life) bool { return l.ends < ends })
+		gone := func(l *life) bool { return l.ends < ends }
+		if ends > before || slices.ContainsFunc(group, gone) {
+			bound = slices.DeleteFunc(slices.Clone(bound), gone)
+		}
 	}
 	return nil
 }

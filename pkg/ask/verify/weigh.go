@@ -18,7 +18,10 @@ func (r *replay) weigh(taken taken, bound []*life) error {
 		return r.look(state, l.pod)
 	}
 	now, _ := r.nodesAt(taken.moment)
-	known := slices.DeleteFunc(slices.Clone(bound), func(other *life) bool { return r.unknown[other] != nil && other.ends >= taken.ends })
+	known := bound
+	if len(r.unknown) > 0 {
+		known = slices.DeleteFunc(slices.Clone(bound), func(other *life) bool { return r.unknown[other] != nil && other.ends >= taken.ends })
+	}
 	if proved, _ := r.nodesAt(taken.moment.by(proven)); proved != now || len(known) < len(bound) {
 		seen, err := look(proven, known)
 		if err != nil {

@@ -46,22 +46,34 @@ func outOfBounds(s *cluster.State, f func(hpa *autoscalingv2.HorizontalPodAutosc
 	if len(autoscalers) == 0 {
 		return
 	}
+	kinds := map[string]bool{}
+	for target := range autoscalers {
+		kinds[target.Kind] = true
+	}
 	check := func(kind string, target cluster.Object) {
 		if want := int32(autoscalers.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
 			f(autoscalers[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}], target, want)
 		}
 	}
-	for _, d := range s.Deployments {
-		check("Deployment", d)
+	if kinds["Deployment"] {
+		for _, d := range s.Deployments {
+			check("Deployment", d)
+		}
 	}
-	for _, set := range s.StatefulSets {
-		check("StatefulSet", set)
+	if kinds["StatefulSet"] {
+		for _, set := range s.StatefulSets {
+			check("StatefulSet", set)
+		}
 	}
-	for _, rs := range s.ReplicaSets {
-		check("ReplicaSet", rs)
+	if kinds["ReplicaSet"] {
+		for _, rs := range s.ReplicaSets {
+			check("ReplicaSet", rs)
+		}
 	}
-	for _, rc := range s.ReplicationControllers {
-		check("ReplicationController", rc)
+	if kinds["ReplicationController"] {
+		for _, rc := range s.ReplicationControllers {
+			check("ReplicationController", rc)
+		}
 	}
 }
 

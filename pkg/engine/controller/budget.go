@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -28,14 +29,24 @@ func (p *pass) budgets() error {
 	if err != nil {
 		return err
 	}
+	before := p.scaled.scales
 	scales := p.scales()
 	for i, pdb := range p.PodDisruptionBudgets {
+		if scales == before && !p.due.budgets[i] {
+			continue
+		}
 		guarded := pods.Of(i)
+		about, seen := subject{inSync, pdb.UID}, []any{pdb, guarded, scales}
 		// The time counts only where the condition changes.
-		_ = p.unlessSettled(subject{inSync, pdb.UID}, []any{pdb, guarded, scales}, func() error {
+		_ = p.unlessSettled(about, seen, func() error {
 			p.budget(pdb, guarded.Pods(), *scales)
 			return nil
 		})
+		if p.settled(about, seen) {
+			delete(p.due.budgets, i)
+		} else {
+			mark(&p.due.budgets, i)
+		}
 	}
 	return nil
 }
@@ -71,25 +82,34 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 	}
 }
 
-// guarded returns the pods that each budget guards, by its position.
+// guards are the pods that each budget guards, by its position.
+type guards struct{ pods *cluster.Groups[int] }
+
+// guarded returns the pods that each budget guards, by its position, and marks the budgets that have changed, or whose pods have.
 func (p *pass) guarded() (*cluster.Groups[int], error) {
-	var from []any
-	for _, pdb := range p.PodDisruptionBudgets {
-		from = append(from, pdb.Namespace, pdb.Spec.Selector)
+	same := func(was, is *policyv1.PodDisruptionBudget) bool {
+		return was.Namespace == is.Namespace && was.Spec.Selector == is.Spec.Selector
 	}
-	pods, found := recall[*cluster.Groups[int]](&p.memory, subject{fact: guardedPods}, from...)
-	if !found {
+	cluster.Changes(p.due.seen.budgets, p.PodDisruptionBudgets, func(_, is *policyv1.PodDisruptionBudget, position int) {
+		if is != nil {
+			mark(&p.due.budgets, position)
+		}
+	})
+	if changed(&p.due.seen.budgets, p.PodDisruptionBudgets, same) || p.guards.pods == nil {
+		p.guards.pods = nil
 		var selectors cluster.Selectors
-		for _, pdb := range p.PodDisruptionBudgets {
+		for i, pdb := range p.PodDisruptionBudgets {
 			if err := selectors.Add(pdb.Namespace, pdb.Spec.Selector); err != nil {
 				return nil, fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(pdb).Describe(), err)
 			}
+			mark(&p.due.budgets, i)
 		}
-		pods = cluster.NewGroups(selectors.Matching)
-		p.memory.remember(subject{fact: guardedPods}, pods, from...)
+		p.guards.pods = cluster.NewGroups(selectors.Matching)
 	}
-	pods.Follow(p.Pods)
-	return pods, nil
+	for _, position := range p.guards.pods.Follow(p.Pods) {
+		mark(&p.due.budgets, position)
+	}
+	return p.guards.pods, nil
 }
 
 // expectedPods is upstream's getExpectedPodCount.
@@ -145,39 +165,63 @@ type scale struct {
 	unscaled   bool // its kind has no scale subresource
 }
 
+// scaled are the scales of controllers, and what they were read from.
+type scaled struct {
+	scales *map[types.UID]scale
+
+	deployments []*appsv1.Deployment
+	sets        []*appsv1.ReplicaSet
+	controllers []*v1.ReplicationController
+	statefuls   []*appsv1.StatefulSet
+	unknown     []*cluster.UnknownOwner
+}
+
 // scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
 // equal. Jobs and DaemonSets have none upstream either, so that percentages and maxUnavailable do not work with them.
 func (p *pass) scales() *map[types.UID]scale {
-	deployments := map[types.UID]*appsv1.Deployment{}
+	s := &p.scaled
+	deployments := changed(&s.deployments, p.Deployments, func(was, is *appsv1.Deployment) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
+	})
+	sets := changed(&s.sets, p.ReplicaSets, func(was, is *appsv1.ReplicaSet) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas && sameOwner(was, is)
+	})
+	controllers := changed(&s.controllers, p.ReplicationControllers, func(was, is *v1.ReplicationController) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
+	})
+	statefuls := changed(&s.statefuls, p.StatefulSets, func(was, is *appsv1.StatefulSet) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
+	})
+	unknown := changed(&s.unknown, p.UnknownOwners, func(was, is *cluster.UnknownOwner) bool {
+		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas && was.Spec.Unscaled == is.Spec.Unscaled
+	})
+	if !deployments && !sets && !controllers && !statefuls && !unknown && s.scales != nil {
+		return s.scales
+	}
+	desired := map[types.UID]int32{}
 	for _, d := range p.Deployments {
-		deployments[d.UID] = d
+		desired[d.UID] = *d.Spec.Replicas
 	}
-	type scaled struct {
-		owner types.UID
-		scale
-	}
-	var from []any
+	scales := map[types.UID]scale{}
 	for _, rs := range p.ReplicaSets {
-		of := scale{controller: rs.UID, replicas: *rs.Spec.Replicas}
-		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && deployments[ref.UID] != nil {
-			of = scale{controller: ref.UID, replicas: *deployments[ref.UID].Spec.Replicas}
+		scales[rs.UID] = scale{controller: rs.UID, replicas: *rs.Spec.Replicas}
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			if replicas, found := desired[ref.UID]; found {
+				scales[rs.UID] = scale{controller: ref.UID, replicas: replicas}
+			}
 		}
-		from = append(from, scaled{rs.UID, of})
 	}
 	for _, rc := range p.ReplicationControllers {
-		from = append(from, scaled{rc.UID, scale{controller: rc.UID, replicas: *rc.Spec.Replicas}})
+		scales[rc.UID] = scale{controller: rc.UID, replicas: *rc.Spec.Replicas}
 	}
 	for _, set := range p.StatefulSets {
-		from = append(from, scaled{set.UID, scale{controller: set.UID, replicas: *set.Spec.Replicas}})
+		scales[set.UID] = scale{controller: set.UID, replicas: *set.Spec.Replicas}
 	}
 	for _, owner := range p.UnknownOwners {
-		from = append(from, scaled{owner.UID, scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}})
+		scales[owner.UID] = scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}
 	}
-	return once(&p.memory, subject{fact: replicaScales}, from, func() *map[types.UID]scale {
-		scales := make(map[types.UID]scale, len(from))
-		for _, thing := range from {
-			scales[thing.(scaled).owner] = thing.(scaled).scale
-		}
-		return &scales
-	})
+	if s.scales == nil || !maps.Equal(*s.scales, scales) {
+		s.scales = &scales
+	}
+	return s.scales
 }

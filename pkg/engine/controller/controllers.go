@@ -25,6 +25,11 @@ type Controllers struct {
 
 	nodes  node.Controllers
 	memory memory
+	due    due
+	scaled scaled
+	guards guards
+	adopts adopts
+	places places
 	// These follow the pods from state to state: to make them anew takes a look at every pod.
 	pods  *cluster.Groups[group]
 	names podNames
@@ -173,10 +178,16 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
+// settled reports whether the last sync saw the very same things and had nothing to do.
+func (p *pass) settled(about subject, seen []any) bool {
+	_, settled := recall[struct{}](&p.memory, about, seen...)
+	return settled && seen != nil
+}
+
 // unlessSettled runs a sync, unless the last one saw the very same things and had nothing to do. Without anything seen it runs. Where pods
 // were refused, it is tried again each time.
 func (p *pass) unlessSettled(about subject, seen []any, sync func() error) error {
-	if _, settled := recall[struct{}](&p.memory, about, seen...); settled && seen != nil {
+	if p.settled(about, seen) {
 		return nil
 	}
 	before, refused := p.actions(), len(p.refused)

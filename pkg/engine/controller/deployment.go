@@ -33,7 +33,8 @@ const maxRevisionHistory = 2000
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/deployment_controller.go does.
 func (p *pass) deployments() error {
 	seen := []any{listOf(p.Deployments), listOf(p.ReplicaSets)}
-	if slices.ContainsFunc(p.Deployments, recreates) { // which look at pods, too
+	p.due.follow(p.State)
+	if p.due.recreated > 0 { // which look at pods, too
 		seen = nil
 	}
 	return p.unlessSettled(subject{fact: deploymentsInSync}, seen, p.eachDeployment)
@@ -42,14 +43,23 @@ func (p *pass) deployments() error {
 func (p *pass) eachDeployment() error {
 	var orphans []*appsv1.ReplicaSet
 	owned := map[types.UID][]*appsv1.ReplicaSet{}
+	all := p.due.recreated > 0 || p.due.orphans > 0 // which any Deployment may adopt
+	if !all && len(p.due.deployments) == 0 {
+		return nil
+	}
 	for _, rs := range p.ReplicaSets {
 		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
-			owned[ref.UID] = append(owned[ref.UID], rs)
+			if all || p.due.deployments[ref.UID] {
+				owned[ref.UID] = append(owned[ref.UID], rs)
+			}
 		} else {
 			orphans = append(orphans, rs)
 		}
 	}
 	for _, d := range p.Deployments {
+		if !all && !p.due.deployments[d.UID] {
+			continue
+		}
 		selector, err := p.selector(d, d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
@@ -74,8 +84,12 @@ func (p *pass) eachDeployment() error {
 				}
 			}
 		}
-		if err := p.unlessSettled(subject{inSync, d.UID}, seen, func() error { return p.deployment(d, sets) }); err != nil {
+		about := subject{inSync, d.UID}
+		if err := p.unlessSettled(about, seen, func() error { return p.deployment(d, sets) }); err != nil {
 			return fmt.Errorf("%s: %w", cluster.RefTo(d).Describe(), err)
+		}
+		if p.settled(about, seen) {
+			delete(p.due.deployments, d.UID)
 		}
 	}
 	return nil

@@ -35,9 +35,6 @@ const (
 	asReplicaSet                // of a ReplicationController or an unknown owner, *appsv1.ReplicaSet
 	currentSet                  // of a Deployment, the UID of the ReplicaSet of its present template, or ""
 	parsedSelector              // labels.Selector
-	adoptablePods               // the orphans that each controller may adopt, map[types.UID][]*v1.Pod
-	guardedPods                 // of the budgets, by their positions, *cluster.Groups[int]
-	replicaScales               // map[types.UID]scale
 	publishedTaints             // of devices, map[device][]resourcev1.DeviceTaint
 	taintEvictions              // []deviceEviction
 	deploymentsInSync

@@ -44,7 +44,11 @@ func (c *Controllers) follow(s *cluster.State) {
 	if c.pods == nil {
 		c.pods = cluster.NewGroups(groupsOf)
 	}
-	c.pods.Follow(s.Pods)
+	for _, key := range c.pods.Follow(s.Pods) {
+		if key.owner != "" {
+			c.due.resize(key.owner)
+		}
+	}
 }
 
 // Unscheduled returns the pods of a state that wait for a node, as the state itself does, without looking at all the others each time.
@@ -62,6 +66,7 @@ type owners struct {
 	// adoptable holds the orphans that the selector of a ReplicaSet, ReplicationController, StatefulSet or DaemonSet matches; adopted are those of them
 	// that one has taken.
 	adoptable map[types.UID][]*v1.Pod
+	adopters  []types.UID // the controllers that may adopt some
 	adopted   map[types.UID]bool
 	// revisions holds the orphans under "".
 	revisions map[types.UID][]*appsv1.ControllerRevision
@@ -78,7 +83,7 @@ func (c *Controllers) ownership(s *cluster.State) *owners {
 		o.revisions[owner] = append(o.revisions[owner], revision)
 	}
 	if len(o.orphans()) > 0 {
-		o.adoptable = c.adoptable(s)
+		o.adoptable, o.adopters = c.adoptable(s)
 	}
 	return &o
 }
@@ -123,51 +128,63 @@ func (p *pass) seen(owner cluster.Object) []any {
 	return seen
 }
 
-// adopter is a controller that may adopt the pods that its selector matches.
-type adopter struct {
-	namespace string
-	uid       types.UID
-	selector  *metav1.LabelSelector
+// adopts are the orphans that each controller may adopt, and what they were found in.
+type adopts struct {
+	adoptable map[types.UID][]*v1.Pod
+	adopters  []types.UID
+	orphans   *cluster.Group
+
+	sets        []*appsv1.ReplicaSet
+	controllers []*v1.ReplicationController
+	statefuls   []*appsv1.StatefulSet
+	daemons     []*appsv1.DaemonSet
+	unknown     []*cluster.UnknownOwner
 }
 
-// adoptable returns the orphans that each controller may adopt.
-func (c *Controllers) adoptable(s *cluster.State) map[types.UID][]*v1.Pod {
-	orphans := c.pods.Of(group{})
-	from := []any{orphans}
+// adoptable returns the orphans that each controller may adopt, and the controllers that may adopt any.
+func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []types.UID) {
+	a, orphans := &c.adopts, c.pods.Of(group{})
+	selects := func(was, is cluster.Object) bool {
+		return was.GetUID() == is.GetUID() && was.GetNamespace() == is.GetNamespace() && cluster.Selector(was) == cluster.Selector(is)
+	}
+	sets := changed(&a.sets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet) bool { return selects(was, is) })
+	controllers := changed(&a.controllers, s.ReplicationControllers, func(*v1.ReplicationController, *v1.ReplicationController) bool { return false })
+	statefuls := changed(&a.statefuls, s.StatefulSets, func(was, is *appsv1.StatefulSet) bool { return selects(was, is) })
+	daemons := changed(&a.daemons, s.DaemonSets, func(was, is *appsv1.DaemonSet) bool { return selects(was, is) })
+	unknown := changed(&a.unknown, s.UnknownOwners, func(was, is *cluster.UnknownOwner) bool { return was.UID == is.UID })
+	if !sets && !controllers && !statefuls && !daemons && !unknown && a.orphans == orphans {
+		return a.adoptable, a.adopters
+	}
+	a.orphans, a.adoptable, a.adopters = orphans, map[types.UID][]*v1.Pod{}, nil
+	var selectors cluster.Selectors
+	var uids []types.UID
+	add := func(namespace string, uid types.UID, selector *metav1.LabelSelector) {
+		if selectors.Add(namespace, selector) == nil { // claim returns the error
+			uids = append(uids, uid)
+			a.adoptable[uid] = nil
+		}
+	}
 	for r := range c.replicated(s) {
-		from = append(from, adopter{r.set.Namespace, r.set.UID, r.set.Spec.Selector})
+		add(r.set.Namespace, r.set.UID, r.set.Spec.Selector)
 	}
 	for _, set := range s.StatefulSets {
-		from = append(from, adopter{set.Namespace, set.UID, set.Spec.Selector})
+		add(set.Namespace, set.UID, set.Spec.Selector)
 	}
 	for _, ds := range s.DaemonSets {
-		from = append(from, adopter{ds.Namespace, ds.UID, ds.Spec.Selector})
+		add(ds.Namespace, ds.UID, ds.Spec.Selector)
 	}
 	for _, owner := range s.UnknownOwners { // its selector is not known, and it adopts none
-		from = append(from, owner.UID)
+		a.adoptable[owner.UID] = nil
 	}
-	return once(&c.memory, subject{fact: adoptablePods}, from, func() map[types.UID][]*v1.Pod {
-		adoptable := map[types.UID][]*v1.Pod{}
-		var selectors cluster.Selectors
-		var uids []types.UID
-		for _, thing := range from[1:] {
-			switch of := thing.(type) {
-			case types.UID:
-				adoptable[of] = nil
-			case adopter:
-				if selectors.Add(of.namespace, of.selector) == nil { // claim returns the error
-					uids = append(uids, of.uid)
-					adoptable[of.uid] = nil
-				}
+	for _, pod := range orphans.Pods() {
+		for _, i := range selectors.Matching(pod) {
+			if len(a.adoptable[uids[i]]) == 0 {
+				a.adopters = append(a.adopters, uids[i])
 			}
+			a.adoptable[uids[i]] = append(a.adoptable[uids[i]], pod)
 		}
-		for _, pod := range orphans.Pods() {
-			for _, i := range selectors.Matching(pod) {
-				adoptable[uids[i]] = append(adoptable[uids[i]], pod)
-			}
-		}
-		return adoptable
-	})
+	}
+	return a.adoptable, a.adopters
 }
 
 // selector parses the selector of an object, once.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
 
@@ -26,7 +27,18 @@ func (p *pass) replicaSetStatuses() error {
 }
 
 func (p *pass) eachReplicaSetStatus() error {
+	p.due.follow(p.State)
+	for _, uid := range p.owned.adopters {
+		mark(&p.due.counts, uid)
+	}
+	if len(p.due.counts) == 0 {
+		return nil
+	}
+	left := map[types.UID]bool{}
 	for r := range p.replicated(p.State) {
+		if !p.due.counts[r.set.UID] {
+			continue
+		}
 		pods, all := p.owned.unclaimed(r.set.UID)
 		var now any
 		if r.set.Spec.MinReadySeconds > 0 { // pods become available with time
@@ -36,10 +48,15 @@ func (p *pass) eachReplicaSetStatus() error {
 		if !all {
 			seen = nil
 		}
-		if err := p.unlessSettled(subject{podsCounted, r.set.UID}, seen, func() error { return p.replicaSetStatus(r) }); err != nil {
+		about := subject{podsCounted, r.set.UID}
+		if err := p.unlessSettled(about, seen, func() error { return p.replicaSetStatus(r) }); err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(r.object).Describe(), err)
 		}
+		if now != nil || !p.settled(about, seen) {
+			left[r.set.UID] = true
+		}
 	}
+	p.due.counts = left
 	return nil
 }
 
@@ -77,6 +94,7 @@ func (p *pass) replicaSet(r replicated) error {
 	rs, about := r.set, subject{podsComplete, r.set.UID}
 	owned, all := p.owned.unclaimed(rs.UID)
 	if _, complete := recall[struct{}](&p.memory, about, rs.Spec.Replicas, rs.Spec.Selector, owned); complete && all {
+		delete(p.due.sizes, rs.UID)
 		return nil
 	}
 	count, claimed := p.count(r)
@@ -93,6 +111,7 @@ func (p *pass) replicaSet(r replicated) error {
 	case excess == 0:
 		if all && claimed {
 			p.memory.remember(about, struct{}{}, rs.Spec.Replicas, rs.Spec.Selector, owned)
+			delete(p.due.sizes, rs.UID)
 		}
 	case excess < 0:
 		return p.fill(r, -excess)

@@ -17,7 +17,7 @@ import (
 // same time.
 func (p *pass) workloads() error {
 	err := inOrderOfArrival(p.State,
-		ofKind(p.ReplicaSets, func(rs *appsv1.ReplicaSet) error { return p.replicaSet(replicated{rs, rs, replicaSetKind}) }),
+		p.incompleteSets(),
 		ofKind(p.ReplicationControllers, func(rc *v1.ReplicationController) error {
 			return p.replicaSet(replicated{p.replicaSetOf(rc), rc, replicationControllerKind})
 		}),
@@ -36,6 +36,55 @@ func (p *pass) workloads() error {
 		p.State = &next
 	}
 	return err
+}
+
+// incompleteSets are the ReplicaSets that may lack pods or have too many.
+func (p *pass) incompleteSets() *kind {
+	p.due.follow(p.State)
+	for _, uid := range p.owned.adopters {
+		mark(&p.due.sizes, uid)
+	}
+	for uid := range p.owned.claimed {
+		mark(&p.due.sizes, uid)
+	}
+	var sets []*appsv1.ReplicaSet
+	var arrivals []int
+	if len(p.due.sizes) > 0 {
+		all := p.places.of(p.State)
+		for i, rs := range p.ReplicaSets {
+			if p.due.sizes[rs.UID] {
+				sets, arrivals = append(sets, rs), append(arrivals, all[i])
+			}
+		}
+		clear(p.due.sizes) // which has the owners of all pods that changed
+		for _, rs := range sets {
+			p.due.sizes[rs.UID] = true
+		}
+	}
+	k := ofKind(sets, func(rs *appsv1.ReplicaSet) error { return p.replicaSet(replicated{rs, rs, replicaSetKind}) })
+	k.arrivals = arrivals
+	return k
+}
+
+// places are the turns of all ReplicaSets: each comes when it arrived or, since ReplicaSets keep their order, when the latest before it did.
+type places struct {
+	state *cluster.State
+	sets  []*appsv1.ReplicaSet
+	turns []int
+}
+
+func (p *places) of(s *cluster.State) []int {
+	same := func(was, is *appsv1.ReplicaSet) bool { return was.UID == is.UID && sameOwner(was, is) }
+	if others := changed(&p.sets, s.ReplicaSets, same); others || p.state == nil || !s.ArrivedLike(p.state) {
+		p.turns = make([]int, len(s.ReplicaSets))
+		latest := 0
+		for i, rs := range s.ReplicaSets {
+			latest = max(latest, s.Arrival(rs))
+			p.turns[i] = latest
+		}
+	}
+	p.state = s
+	return p.turns
 }
 
 // inTurn does what a controller does for its workload. With random ties it does so only when all controllers have said what they want, so that
@@ -87,6 +136,8 @@ type kind struct {
 	count int
 	get   func(i int) cluster.Object
 	sync  func(i int) error
+	// arrivals are when the objects' turns come; nil: when they arrived.
+	arrivals []int
 	// next is the object whose turn it is, and when it arrived.
 	next, arrival int
 }
@@ -99,8 +150,15 @@ func ofKind[T cluster.Object](objs []T, sync func(T) error) *kind {
 func inOrderOfArrival(s *cluster.State, kinds ...*kind) error {
 	done := func(k *kind) bool { return k.next == k.count }
 	kinds = slices.DeleteFunc(kinds, done)
+	arrive := func(k *kind) {
+		if k.arrivals != nil {
+			k.arrival = k.arrivals[k.next]
+		} else {
+			k.arrival = s.Arrival(k.get(k.next))
+		}
+	}
 	for _, k := range kinds {
-		k.arrival = s.Arrival(k.get(0))
+		arrive(k)
 	}
 	var problems []error
 	for len(kinds) > 0 {
@@ -112,7 +170,7 @@ func inOrderOfArrival(s *cluster.State, kinds ...*kind) error {
 		if first.next++; done(first) {
 			kinds = slices.DeleteFunc(kinds, done)
 		} else if len(kinds) > 1 {
-			first.arrival = s.Arrival(first.get(first.next))
+			arrive(first)
 		}
 	}
 	return errors.Join(problems...)

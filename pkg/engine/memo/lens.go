@@ -1,16 +1,20 @@
 package memo
 
 import (
+	"k8s.io/client-go/informers"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // handle is the handle of a plugin that sees the cluster through a lens.
 type handle struct {
 	fwk.Handle
-	lens *lens
+	lens      *lens
+	informers informers.SharedInformerFactory
 }
 
 func (h handle) SnapshotSharedLister() fwk.SharedLister { return h.lens }
+
+func (h handle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
 
 // lens is the snapshot, or some of its nodes. A plugin that walks over pods gets the same sums from the nodes that have pods which matter
 // to it.

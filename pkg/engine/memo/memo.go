@@ -24,6 +24,8 @@ type Memo struct {
 	Aside func(*v1.Pod) bool
 
 	informers informers.SharedInformerFactory
+	services  []*v1.Service
+	selecting func(*v1.Pod) []*v1.Service // of the services; nil: not asked for since they changed
 	nodes     fwk.NodeInfoLister
 	pods      *pods
 	plugins   map[fwk.Handle]map[string]fwk.Plugin // by profile and name
@@ -55,7 +57,9 @@ type Memo struct {
 // New returns a memo for a scheduler that reads the nodes from the snapshot, classes of devices from the resolver, and everything else from
 // the informers' listers.
 func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, resources fwk.DeviceClassResolver) *Memo {
-	return &Memo{informers: factory, nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
+	m := &Memo{nodes: snapshot.NodeInfos(), pods: newPods(), plugins: map[fwk.Handle]map[string]fwk.Plugin{}, resources: resources}
+	m.informers = servicesFactory{factory, m}
+	return m
 }
 
 // Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks. The plugins
@@ -67,7 +71,7 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 			seen := &lens{SharedLister: profile.SnapshotSharedLister()}
 			given := profile
 			if name == names.InterPodAffinity || name == names.PodTopologySpread {
-				given = handle{profile, seen}
+				given = handle{profile, seen, m.informers}
 			}
 			plugin, err := factory(ctx, args, given)
 			if err != nil {
@@ -128,6 +132,7 @@ func (m *Memo) NamespacesChanged() { m.infos = nil }
 // OwnersChanged reports that Services, ReplicaSets or StatefulSets have changed: their selectors tell which pods are spread by default.
 func (m *Memo) OwnersChanged(services []*v1.Service) {
 	m.owners++
+	m.services, m.selecting = services, nil
 	m.pods.readServices(services)
 }
 

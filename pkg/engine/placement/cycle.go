@@ -15,6 +15,8 @@ type Depth struct {
 	Nodes int
 	// Named lists nodes that are always recorded.
 	Named []string
+	// NoParts leaves out the parts of scores, which take longer to find than the scores.
+	NoParts bool
 	// Before records the cluster as the scheduler saw it.
 	Before bool
 }

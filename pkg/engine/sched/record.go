@@ -173,7 +173,10 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	c.PreScore = verdicts(p.plugins.PreScore, r.state.GetSkipScorePlugins())
 	c.Scored = len(p.scores)
 	kept := r.best(p.scores, chosen)
-	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
+	var parts map[string][][]placement.Part
+	if !r.depth.NoParts {
+		parts = p.parts(r.state, pod, kept, r.depth.Nodes)
+	}
 	c.Candidates = make([]placement.Candidate, 0, len(kept))
 	width := len(kept[0].Scores)
 	scores := make([]placement.PluginScore, len(kept)*width)

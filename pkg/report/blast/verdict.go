@@ -78,6 +78,11 @@ func (r *Report) verdict() doc.Cell {
 	if w == nil {
 		return doc.Bold.Cell("No failures")
 	}
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole+w.harm.Gone == 0 { // what is down for a while is not told by shares
+		if down := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); down.harm.Down > w.harm.Down {
+			w = down
+		}
+	}
 	where := w.step.failed(w.level, w.failure)
 	if len(r.Steps) > 1 {
 		where = fmt.Sprintf("after step %s, %s", w.step.Name, where)

@@ -24,7 +24,10 @@ func (t *writer) conclusion() {
 		t.Line(doc.Bold.Cell("No steps."))
 		return
 	case 1:
-		line := steps[0].Summary.text()
+		line, then := steps[0].Summary.text(), ""
+		if c := steps[0].Change; c != nil {
+			line, then = c.text(), line
+		}
 		if stuck := steps[0].Rollouts; len(stuck) > 0 {
 			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(report.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
 		}
@@ -35,8 +38,16 @@ func (t *writer) conclusion() {
 			line = "Nothing runs now: " + words.Few(report.Each(waiting, controller.CronJob.Runs))
 		}
 		t.Line(doc.Bold.Cell(line))
+		if then != "" {
+			t.Linef(doc.Plain, "%s", then)
+		}
 		t.verdict()
 		return
+	}
+	style := doc.Bold
+	if last := steps[len(steps)-1]; t.report.Named() == "" && last.Change != nil { // one question, asked by flags
+		t.Line(doc.Bold.Cell(last.Change.text()))
+		style = doc.Plain
 	}
 	var parts []string
 	clean, empty := 0, 0
@@ -63,7 +74,7 @@ func (t *writer) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.Linef(doc.Bold, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
+	t.Linef(style, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
 	t.verdict()
 }
 

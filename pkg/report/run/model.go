@@ -47,6 +47,8 @@ type Step struct {
 	Action string `json:"action"`
 	// Summary counts the pods after the step.
 	Summary Summary `json:"summary"`
+	// Change is what the step did to the pods that were there; missing where there were none.
+	Change *Change `json:"change,omitempty"`
 	// Nodes are the nodes after the step, where they are not the same as before it.
 	Nodes []report.Node `json:"nodes,omitempty"`
 	// Requested is what the pods of each node that has some request together.
@@ -102,6 +104,18 @@ type Summary struct {
 	Placed int `json:"placed"`
 	// Preempted is the number that lost it to others in this step.
 	Preempted int `json:"preempted,omitempty"`
+}
+
+// Change is what a step did to a cluster that had pods before it.
+type Change struct {
+	// New is the number of pods that were not there before, and NewPending how many of them are Pending.
+	New        int `json:"new"`
+	NewPending int `json:"newPending"`
+	// Pending is the number of pods that were there, ran before, and are Pending now.
+	Pending int `json:"pending"`
+	// WasPending is the number of pods that were Pending before, and StillPending how many of them are.
+	WasPending   int `json:"wasPending"`
+	StillPending int `json:"stillPending"`
 }
 
 // Workload is a set of pods with one owner.

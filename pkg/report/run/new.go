@@ -27,9 +27,16 @@ func New(result *simulation.Result, judged [][]expect.Expectation, version strin
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
 	r.Nodes = report.NewNodes(result.Initial.Nodes, levels)
-	before := result.Initial
+	before, there := result.Initial, podsOf(result.Initial)
+	if len(there) == 0 {
+		there = dumped(result.Scenario)
+	}
 	for i := range result.Steps {
 		step := newStep(&result.Steps[i], judged[i], result.Scenario)
+		if len(there) > 0 {
+			step.Change = newChange(there, result.Steps[i].State)
+		}
+		there = podsOf(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
 			step.Nodes = report.NewNodes(after.Nodes, levels)
 		}

@@ -1,0 +1,90 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// dumped are the pods of the first step that come from a running cluster, whose API server gave them a UID, by it.
+func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
+	objects := s.Workloads
+	if len(s.Steps) > 0 {
+		objects = slices.Concat(objects, s.Steps[0].Objects)
+	}
+	pods := map[types.UID]*v1.Pod{}
+	for _, obj := range objects {
+		if pod, is := obj.(*v1.Pod); is && pod.UID != "" && !pod.CreationTimestamp.IsZero() {
+			pods[pod.UID] = pod
+		}
+	}
+	return pods
+}
+
+func podsOf(state *cluster.State) map[types.UID]*v1.Pod {
+	pods := make(map[types.UID]*v1.Pod, len(state.Pods))
+	for _, pod := range state.Pods {
+		pods[pod.UID] = pod
+	}
+	return pods
+}
+
+// newChange compares the pods that were there with those of the state. A StatefulSet's pod that is made anew is new.
+func newChange(there map[types.UID]*v1.Pod, state *cluster.State) *Change {
+	c := &Change{}
+	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
+	for _, pod := range there {
+		if pending(pod) {
+			c.WasPending++
+		}
+	}
+	for _, pod := range state.Pods {
+		before := there[pod.UID]
+		switch {
+		case !cluster.Active(pod):
+		case before == nil:
+			c.New++
+			if pending(pod) {
+				c.NewPending++
+			}
+		case pending(pod) && pending(before):
+			c.StillPending++
+		case pending(pod):
+			c.Pending++
+		}
+	}
+	return c
+}
+
+// text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)".
+func (c *Change) text() string {
+	line := "Nothing is newly Pending"
+	switch {
+	case c.NewPending > 0:
+		line = fmt.Sprintf("No: %d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do"))
+	case c.New == 1:
+		line = "Yes: the new pod fits"
+	case c.New > 0:
+		line = fmt.Sprintf("Yes: all %d new pods fit", c.New)
+	}
+	if c.Pending > 0 {
+		line += fmt.Sprintf(", and %s that ran %s Pending", words.Count(c.Pending, "pod"), words.Pick(c.Pending, "is", "are"))
+	}
+	var old []string
+	if c.StillPending > 0 {
+		old = append(old, fmt.Sprintf("%d %s Pending before", c.StillPending, words.Pick(c.StillPending, "other was", "others were")))
+	}
+	if got := c.WasPending - c.StillPending; got > 0 {
+		old = append(old, fmt.Sprintf("%d that %s Pending before %s", got, words.Pick(got, "was", "were"), words.Pick(got, "no longer is", "no longer are")))
+	}
+	if len(old) > 0 {
+		line += " (" + words.And(old) + ")"
+	}
+	return line
+}
