@@ -230,6 +230,25 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
+// Scalable returns the workloads that have replicas, in the state's order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
+// ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
+// are the ones that have replicas.
+func (s *State) Scalable() []Object {
+	var all []Object
+	deployments := map[types.UID]bool{}
+	for _, d := range s.Deployments {
+		deployments[d.UID] = true
+	}
+	for _, obj := range s.Objects() {
+		replicas, scales := Replicas(obj)
+		by := metav1.GetControllerOfNoCopy(obj)
+		if scales && (by == nil || !deployments[by.UID] && replicas > 0) {
+			all = append(all, obj)
+		}
+	}
+	return all
+}
+
 // Desired returns spec.replicas of each Deployment, StatefulSet, ReplicationController, unknown owner, and ReplicaSet without a controller.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}

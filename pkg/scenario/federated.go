@@ -137,6 +137,15 @@ func validateFederated(p *Problems, path *field.Path, step *Step) {
 	if step.Fresh {
 		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
 	}
+	if step.ScaleBy != nil {
+		p.Add(path.Child("scaleBy"), "is for a single cluster; scale the workloads one by one")
+	}
+	if step.AddNodes != nil {
+		p.Add(path.Child("addNodes"), "is for a single cluster; give the nodes of a member in clusters")
+	}
+	if step.RemoveNodes != nil {
+		p.Add(path.Child("removeNodes"), "is for a single cluster; make the nodes fail, with mode: deleted")
+	}
 	if step.Trigger != nil {
 		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
 	}

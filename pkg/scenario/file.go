@@ -120,8 +120,8 @@ type Scheduler struct {
 }
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes neither fresh nor trigger nor drain; only a federation takes
-// join.
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes and drain;
+// only a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.
 	Name string `json:"name"`
@@ -136,12 +136,18 @@ type Step struct {
 	Patch *Patch `json:"patch,omitempty"`
 	// Scale sets the number of replicas, as kubectl scale does.
 	Scale *Scale `json:"scale,omitempty"`
+	// ScaleBy multiplies the replicas of workloads, in one moment, as more traffic would.
+	ScaleBy *ScaleBy `json:"scaleBy,omitempty"`
 	// Delete removes objects and what they own, one after the other, as kubectl delete does.
 	Delete *Delete `json:"delete,omitempty"`
 	// Rollout starts a rollout: a restart, or new images.
 	Rollout *Rollout `json:"rollout,omitempty"`
 	// Trigger runs a CronJob once, as kubectl create job --from does.
 	Trigger *Target `json:"trigger,omitempty"`
+	// AddNodes adds nodes like one that is there.
+	AddNodes *AddNodes `json:"addNodes,omitempty"`
+	// RemoveNodes takes nodes away in one moment, without a drain; controllers replace their pods.
+	RemoveNodes *RemoveNodes `json:"removeNodes,omitempty"`
 	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
 	Cordon *NodesInTurn `json:"cordon,omitempty"`
 	// Uncordon lets new pods on the nodes again, one after the other, as kubectl uncordon does.
@@ -188,6 +194,18 @@ type Scale struct {
 	Replicas int32 `json:"replicas" jsonschema:"minimum=0"`
 }
 
+// ScaleBy multiplies the replicas of workloads: of every Deployment, ReplicaSet, StatefulSet and ReplicationController that nothing else
+// scales, or of those that workloads and namespace choose. What has no replicas stays so.
+type ScaleBy struct {
+	// Factor is by how much, above 0: 1.2 for 20 % more. The products are rounded up, and those of a workload with a
+	// HorizontalPodAutoscaler stay between its minReplicas and maxReplicas.
+	Factor float64 `json:"factor"`
+	// Workloads lists workloads as kind/name or namespace/kind/name. Default: all.
+	Workloads []string `json:"workloads,omitempty"`
+	// Namespace is that of the workloads. Default: default for those named kind/name, otherwise all namespaces.
+	Namespace string `json:"namespace,omitempty"`
+}
+
 // Delete removes objects: those of files, those named, or pods by label. Give at least one of files, targets and pods.
 type Delete struct {
 	// Files lists files, folders and globs whose objects are deleted.
@@ -230,6 +248,23 @@ type Nodes struct {
 	Clusters []string `json:"clusters,omitempty"`
 }
 
+// AddNodes adds nodes that are ready and have no pods, with the labels, taints, resources and devices of one that is there. A label whose
+// value is that node's name, such as kubernetes.io/hostname, has theirs.
+type AddNodes struct {
+	// Count is how many nodes, from 1 to 10000.
+	Count int `json:"count" jsonschema:"minimum=1,maximum=10000"`
+	// Like is the name of the node that they are like.
+	Like string `json:"like"`
+}
+
+// RemoveNodes takes nodes away, as a failure of mode deleted does: those named, those that the selector matches, or some of them.
+type RemoveNodes struct {
+	Nodes `json:",inline"`
+	// Count is how many of the selected nodes go, or of all nodes if none is selected: the emptiest first, by the larger of the shares of cpu
+	// and memory that pods request, and of equals in the order of their names. Default: all that are selected.
+	Count int `json:"count,omitempty" jsonschema:"minimum=1"`
+}
+
 // NodesInTurn selects nodes, whose turns come one by one: those named, those that the selector matches, and those of the clusters. Give at
 // least one of the three.
 type NodesInTurn struct {
@@ -256,6 +291,9 @@ type Fail struct {
 	// and StatefulSet pods are replaced too. With deleted the nodes are gone, and their pods with them. Default: unreachable.
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 }
+
+// Selects reports whether anything is given by which nodes are selected.
+func (n Nodes) Selects() bool { return len(n.Names)+len(n.Clusters) > 0 || n.Selector != "" }
 
 // Select returns those of the nodes that are named or that the selector matches, in their order. A selector that does not parse
 // matches none.

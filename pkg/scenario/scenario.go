@@ -54,7 +54,9 @@ type Scenario struct {
 	// Cluster are the objects of the cluster's sources, in order; Workloads those that are applied before the first step.
 	Cluster, Workloads []cluster.Object
 	Steps              []LoadedStep
-	Ignored            []manifest.Ignored
+	// Asked is how many of the last steps are a question that a report answers first.
+	Asked   int
+	Ignored []manifest.Ignored
 	// Notes are what operators warn of and what was assumed of them, a sentence each.
 	Notes []string
 	// Failures are which failures are looked at, as the file says it.

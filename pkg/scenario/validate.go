@@ -50,6 +50,11 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	}
 }
 
+// ValidateStep finds what is wrong with a step that is no custom resource's, whatever the objects are.
+func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
+	validateActions(p, path, step, federated, func(Target) bool { return false })
+}
+
 func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {
 	if federated {
 		validateFederated(p, path, step)
@@ -67,6 +72,9 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 		validateTarget(p, path, step.Scale.Target, Scalable...)
 		validateNotNegative(p, path.Child("replicas"), int(step.Scale.Replicas))
 	}
+	if step.ScaleBy != nil {
+		validateScaleBy(p, path.Child("scaleBy"), step.ScaleBy)
+	}
 	if step.Delete != nil {
 		validateDelete(p, path.Child("delete"), step.Delete, func(target string) bool {
 			_, _, karmada := ParseKarmada(target)
@@ -82,6 +90,12 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 	}
 	if step.Trigger != nil {
 		validateTarget(p, path.Child("trigger"), *step.Trigger, "CronJob")
+	}
+	if step.AddNodes != nil {
+		validateAddNodes(p, path.Child("addNodes"), step.AddNodes)
+	}
+	if step.RemoveNodes != nil {
+		validateRemoveNodes(p, path.Child("removeNodes"), step.RemoveNodes)
 	}
 	for _, action := range step.OnNodes() {
 		validateNodes(p, path.Child(action.Name), *action.Nodes)
@@ -125,6 +139,34 @@ func (p *Patch) Misshapen() error {
 	return nil
 }
 
+func validateScaleBy(p *Problems, path *field.Path, action *ScaleBy) {
+	if !(action.Factor > 0) || action.Factor > maxFactor {
+		p.Add(path.Child("factor"), "%v is not above 0 and at most %d; give a factor such as 1.2 for 20 %% more", action.Factor, maxFactor)
+	}
+	for i, workload := range action.Workloads {
+		validateWorkload(p, path.Child("workloads").Index(i), workload, Scalable...)
+	}
+}
+
+func validateAddNodes(p *Problems, path *field.Path, action *AddNodes) {
+	if action.Count < 1 || action.Count > maxAdded {
+		p.Add(path.Child("count"), "%d is not from 1 to %d", action.Count, maxAdded)
+	}
+	if action.Like == "" {
+		p.Add(path.Child("like"), "is missing; give the name of the node that the new ones are like")
+	}
+}
+
+func validateRemoveNodes(p *Problems, path *field.Path, action *RemoveNodes) {
+	if action.Count < 0 {
+		p.Add(path.Child("count"), "%d is negative; give 1 or more", action.Count)
+	} else if action.Count == 0 {
+		validateNodes(p, path, action.Nodes)
+	} else {
+		validateSelector(p, path.Child("selector"), action.Selector)
+	}
+}
+
 // validateDelete leaves out targets that are resources.
 func validateDelete(p *Problems, path *field.Path, action *Delete, resource func(target string) bool) {
 	if len(action.Files) == 0 && len(action.Targets) == 0 && action.Pods == nil {
@@ -144,7 +186,7 @@ func validateDelete(p *Problems, path *field.Path, action *Delete, resource func
 }
 
 func validateNodes(p *Problems, path *field.Path, nodes Nodes) {
-	if len(nodes.Names) == 0 && nodes.Selector == "" && len(nodes.Clusters) == 0 {
+	if !nodes.Selects() {
 		p.Add(path, "selects no node; give names, or a selector such as topology.kubernetes.io/zone=zone-1")
 	}
 	validateSelector(p, path.Child("selector"), nodes.Selector)
@@ -173,12 +215,21 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 	}
 }
 
-var allActions = []string{"apply", "patch", "scale", "delete", "rollout", "trigger", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+var allActions = []string{"apply", "patch", "scale", "scaleBy", "delete", "rollout", "trigger", "addNodes", "removeNodes", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+
+// alone are the actions that a federation does not take.
+var alone = []string{"scaleBy", "trigger", "addNodes", "removeNodes", "drain"}
+
+// maxFactor keeps products of replicas within an int32 that MaxPods can refuse.
+const maxFactor = 1000
+
+// maxAdded is how many nodes a step adds at most.
+const maxAdded = 10000
 
 // possible are the actions that a step can take, and fresh.
 func possible(federated bool) []string {
 	if federated {
-		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "trigger" || action == "drain" })
+		return slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return slices.Contains(alone, action) })
 	}
 	single := slices.DeleteFunc(slices.Clone(allActions), func(action string) bool { return action == "join" })
 	return append(single, "or fresh: true")
@@ -188,7 +239,8 @@ func possible(federated bool) []string {
 func (s *Step) actions() []string {
 	var names []string
 	for i, given := range []bool{
-		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
+		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.ScaleBy != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
+		s.AddNodes != nil, s.RemoveNodes != nil,
 		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil, s.Join != nil,
 	} {
 		if given {

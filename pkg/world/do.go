@@ -28,8 +28,17 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 	for _, edit := range EditsOf(step, state.Now) {
 		done(c.edit(state, &edit, to))
 	}
+	if step.ScaleBy != nil {
+		done(c.scaleBy(state, step.ScaleBy, to))
+	}
 	if step.Trigger != nil {
 		done(trigger(state, step.Trigger))
+	}
+	if step.AddNodes != nil {
+		done(c.addNodes(state, step.AddNodes, to))
+	}
+	if step.RemoveNodes != nil {
+		done(c.removeNodes(state, step.RemoveNodes))
 	}
 	if step.Delete != nil {
 		done(c.delete(ctx, state, step, to))

@@ -140,6 +140,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
+	in.asked.register(cmd)
 	in.namespace.register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)

@@ -33,6 +33,7 @@ type input struct {
 	nodes         *nodes           // nil for a command that takes only scenarios
 	depth         *placement.Depth // how much of each pod's scheduling cycle to keep
 	changes       changes
+	asked         asked
 	operators     operators
 	federated     bool          // a federation of clusters is taken, too
 	overlay       []loader.Flag // those of the flags that take the place of fields of the scenario
@@ -147,6 +148,9 @@ func (i *input) load(cmd *cobra.Command, s streams, bar *output.Progress, args [
 	}
 	i.changes.patches, i.changes.restart, i.changes.triggers = i.namespace.of(i.changes.patches...), i.namespace.of(i.changes.restart)[0], i.namespace.of(i.changes.triggers...)
 	if loaded, err = i.changes.apply(cmd, loaded); err != nil {
+		return nil, err
+	}
+	if loaded, err = i.asked.apply(cmd, loaded, i.namespace.name); err != nil {
 		return nil, err
 	}
 	if step := cmd.Flags().Lookup("step"); step != nil {

@@ -92,6 +92,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
+	in.asked.register(cmd)
 	in.namespace.register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)
@@ -133,6 +134,7 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
 	found := run.New(shown, judged, version)
+	found.Answer = run.Answer(result)
 	found.AddCycles(shown, cycles)
 	return result, found, stopped
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/agext/levenshtein"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -20,21 +19,11 @@ import (
 // scalable are the kinds with replicas that a target can name. Unknown owners have them, too.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// Workloads returns the workloads of the state that have replicas, in its order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
-// ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
-// are the ones that have replicas.
+// Workloads names the workloads of the state that can be scaled, in its order.
 func Workloads(state *cluster.State) []cluster.Ref {
 	var all []cluster.Ref
-	deployments := map[types.UID]bool{}
-	for _, d := range state.Deployments {
-		deployments[d.UID] = true
-	}
-	for _, obj := range state.Objects() {
-		replicas, scales := cluster.Replicas(obj)
-		by := metav1.GetControllerOfNoCopy(obj)
-		if scales && (by == nil || !deployments[by.UID] && replicas > 0) {
-			all = append(all, cluster.RefTo(obj))
-		}
+	for _, obj := range state.Scalable() {
+		all = append(all, cluster.RefTo(obj))
 	}
 	return all
 }

@@ -29,6 +29,11 @@ func (p *pass) autoscalers() error {
 	return nil
 }
 
+// Autoscaled returns how many replicas the object has after its autoscaler, if it has one, has looked at it.
+func Autoscaled(s *cluster.State, obj cluster.Object) int32 {
+	return int32(autoscalersOf(s).replicas(cluster.KindOf(obj), obj))
+}
+
 // looksAfter returns the first time after now at which the autoscaler looks at its target.
 func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.Time {
 	age := max(now.Sub(hpa.CreationTimestamp.Time), 0)

@@ -42,7 +42,10 @@ func (t *writer) conclusion() {
 		return
 	}
 	style := doc.Bold
-	if last := steps[len(steps)-1]; t.report.Named() == "" && last.Change != nil { // one question, asked by flags
+	if last := steps[len(steps)-1]; t.report.Answer != "" {
+		t.Line(doc.Bold.Cell(t.report.Answer))
+		style = doc.Plain
+	} else if t.report.Named() == "" && last.Change != nil { // one question, asked by flags
 		t.Line(doc.Bold.Cell(last.Change.text()))
 		style = doc.Plain
 	}

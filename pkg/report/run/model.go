@@ -20,6 +20,8 @@ const Kind = "Report"
 // Report is what a simulation found, step by step.
 type Report struct {
 	report.Head
+	// Answer is that to the question of flags such as --scale, in a sentence.
+	Answer string `json:"answer,omitempty"`
 	// Nodes are the cluster's nodes before the first step, in its order.
 	Nodes []report.Node `json:"nodes,omitempty"`
 	// Steps are what happened, in order.

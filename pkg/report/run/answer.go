@@ -1,0 +1,173 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Answer answers what the last steps of the scenario ask, by what they change for the pods of the whole cluster; "" if they ask nothing.
+func Answer(result *simulation.Result) string {
+	first := len(result.Steps) - result.Scenario.Asked
+	if result.Scenario.Asked == 0 || result.Partial != "" || first < 1 {
+		return ""
+	}
+	before, after := tallyOf(&result.Steps[first-1]), tallyOf(&result.Steps[len(result.Steps)-1])
+	asks := func(kind func(*scenario.LoadedStep) bool) bool {
+		steps := result.Scenario.Steps
+		for i := range result.Scenario.Asked {
+			if kind(&steps[len(steps)-1-i]) {
+				return true
+			}
+		}
+		return false
+	}
+	was, is := result.Steps[first-1].State, result.Steps[len(result.Steps)-1].State
+	switch {
+	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
+		return scaled(before, after)
+	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
+		return removed(before, after, missing(was, is), gone(was, is))
+	}
+	return added(before, after, missing(is, was))
+}
+
+// missing counts the nodes of a state that another lacks.
+func missing(of, from *cluster.State) int {
+	there, n := from.NodesByName(), 0
+	for _, node := range of.Nodes {
+		if there[node.Name] == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// gone counts the pods of a state that a later one lacks and that no controller replaces.
+func gone(was, is *cluster.State) int {
+	there := sets.New[types.UID]()
+	for _, pod := range is.Pods {
+		there.Insert(pod.UID)
+	}
+	n := 0
+	for _, pod := range was.Pods {
+		if metav1.GetControllerOfNoCopy(pod) == nil && !cluster.Terminal(pod) && !there.Has(pod.UID) {
+			n++
+		}
+	}
+	return n
+}
+
+// tally counts the pods that are asked for after a step.
+type tally struct{ bound, pending, refused int }
+
+func tallyOf(step *simulation.Step) tally {
+	var t tally
+	for _, pod := range step.State.Pods {
+		switch {
+		case cluster.Waits(pod):
+			t.pending++
+		case pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed:
+			t.bound++
+		}
+	}
+	for _, refusal := range step.Refused {
+		t.refused += refusal.Pods
+	}
+	return t
+}
+
+func (t tally) all() int { return t.bound + t.pending + t.refused }
+
+// others says which pods had no node before.
+func (t tally) others() string {
+	var parts []string
+	if t.pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s Pending", t.pending, words.Pick(t.pending, "other was", "others were")))
+	}
+	if t.refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d %s refused", t.refused, words.Pick(t.refused, "was", "were")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + words.And(parts) + " before)"
+}
+
+// scaled answers whether the pods fit that workloads have more.
+func scaled(before, after tally) string {
+	more, waiting, refused := after.all()-before.all(), after.pending-before.pending, after.refused-before.refused
+	var short []string
+	if waiting > 0 {
+		short = append(short, fmt.Sprintf("%d of %s do not fit", waiting, words.Count(more, "new pod")))
+		if waiting > more {
+			short[0] = fmt.Sprintf("%d more pods are Pending, to make room for %s", waiting, words.Count(more, "new pod"))
+		} else if more == 1 {
+			short[0] = "the new pod does not fit"
+		} else if waiting == 1 {
+			short[0] = fmt.Sprintf("1 of %s does not fit", words.Count(more, "new pod"))
+		}
+	}
+	if refused > 0 {
+		short = append(short, words.Is(refused, "new pod")+" refused by the API server")
+	}
+	switch {
+	case len(short) > 0:
+		return "No: " + strings.Join(short, ", and ") + before.others()
+	case more > 0:
+		return "Yes: " + fits(more) + before.others()
+	case more < 0:
+		return words.Count(-more, "pod") + " fewer" + before.others()
+	}
+	return "No pod more: no workload's replicas change" + before.others()
+}
+
+func fits(n int) string {
+	switch n {
+	case 1:
+		return "the new pod fits"
+	case 2:
+		return "both new pods fit"
+	}
+	return fmt.Sprintf("all %d new pods fit", n)
+}
+
+// removed answers whether the pods still run with that many nodes fewer; so many that nobody replaces are gone.
+func removed(before, after tally, nodes, gone int) string {
+	without := ": without " + words.Count(nodes, "node")
+	short := after.lacking() - before.lacking()
+	var lost []string
+	if short > 0 {
+		lost = append(lost, words.Count(short, "more pod")+" "+words.Pick(short, "has", "have")+" no node")
+	}
+	if gone > 0 {
+		lost = append(lost, words.Is(gone, "pod")+" gone, since no controller replaces "+words.Pick(gone, "it", "them"))
+	}
+	if len(lost) > 0 {
+		return "No" + without + " " + strings.Join(lost, ", and ") + before.others()
+	}
+	return "Yes" + without + " no more pods are Pending" + before.others()
+}
+
+// added answers whether the pods that had no node get one of that many more nodes.
+func added(before, after tally, nodes int) string {
+	with := "with " + words.Count(nodes, "more node")
+	switch {
+	case before.lacking() == 0 && after.lacking() == 0:
+		return "No pod was Pending before, and none is " + with
+	case after.lacking() == 0:
+		return fmt.Sprintf("Yes: %s every pod has a node, %d of them Pending or refused before", with, before.lacking())
+	}
+	return fmt.Sprintf("No: %s %s no node, before %d", with, words.Has(after.lacking(), "pod"), before.lacking())
+}
+
+func (t tally) lacking() int { return t.pending + t.refused }

@@ -1,0 +1,72 @@
+package world
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// removeNodes takes nodes away, and their pods with them. Controllers replace the pods.
+func (c *Cluster) removeNodes(state *cluster.State, action *scenario.RemoveNodes) (*cluster.State, string, error) {
+	path := field.NewPath("removeNodes")
+	var names []string
+	if action.Nodes.Selects() {
+		var problem error
+		if names, problem = SelectNodes(state, path, action.Nodes); problem != nil {
+			return state, "", problem
+		}
+	} else {
+		for _, node := range state.Nodes {
+			names = append(names, node.Name)
+		}
+	}
+	if action.Count > len(names) {
+		return state, "", &Problem{path.Child("count"), fmt.Errorf("%d is more than the %d nodes that there are to choose from; give fewer", action.Count, len(names))}
+	}
+	if action.Count > 0 {
+		names = emptiest(state, names)[:action.Count]
+	}
+	if len(names) == len(state.Nodes) {
+		return state, "", &Problem{path, fmt.Errorf("leaves no node; there are %d, remove fewer", len(names))}
+	}
+	next, err := c.Fail(state, node.Deleted, names...)
+	return next, "remove " + List(names), err
+}
+
+// emptiest sorts nodes by how much of them their pods request: by the larger share of cpu and memory, then by name.
+func emptiest(state *cluster.State, names []string) []string {
+	requested := map[string]v1.ResourceList{}
+	for _, pod := range state.Pods {
+		if on := pod.Spec.NodeName; on != "" && !cluster.Terminal(pod) {
+			sum := requested[on]
+			if sum == nil {
+				sum = v1.ResourceList{}
+				requested[on] = sum
+			}
+			for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+				quantity.Add(sum[name])
+				sum[name] = quantity
+			}
+		}
+	}
+	share := map[string]float64{}
+	for _, node := range state.Nodes {
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			asked, has := requested[node.Name][name], node.Status.Allocatable[name]
+			if !has.IsZero() {
+				share[node.Name] = max(share[node.Name], asked.AsApproximateFloat64()/has.AsApproximateFloat64())
+			}
+		}
+	}
+	sorted := slices.Clone(names)
+	slices.SortFunc(sorted, func(a, b string) int { return cmp.Or(cmp.Compare(share[a], share[b]), cmp.Compare(a, b)) })
+	return sorted
+}

@@ -1,0 +1,101 @@
+package world
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// scaleBy multiplies the replicas of workloads.
+func (c *Cluster) scaleBy(state *cluster.State, action *scenario.ScaleBy, to *Record) (*cluster.State, string, error) {
+	path := field.NewPath("scaleBy")
+	selected, problem := selectWorkloads(state, path, action)
+	var scaled []cluster.Object
+	before, after := 0, 0
+	for _, obj := range selected {
+		now, _ := cluster.Replicas(obj)
+		wanted := times(now, action.Factor)
+		obj = obj.DeepCopyObject().(cluster.Object)
+		*cluster.ReplicasOf(obj) = &wanted
+		// An autoscaler whose load grows by the factor asks for as many, and keeps within its bounds.
+		if bounded := controller.Autoscaled(state, obj); bounded != wanted {
+			to.Notes = append(to.Notes, fmt.Sprintf("%s gets %s in place of %d, the %s that its HorizontalPodAutoscaler allows.",
+				cluster.RefTo(obj).Qualified(), words.Count(int(bounded), "replica"), wanted, bound(bounded < wanted)))
+			*cluster.ReplicasOf(obj) = &bounded
+			wanted = bounded
+		}
+		before, after = before+int(now), after+int(wanted)
+		if wanted != now {
+			scaled = append(scaled, obj)
+		}
+	}
+	next, err := c.admit(state, path, to, scaled...)
+	return next, fmt.Sprintf("scale %s by %v, from %d to %s", words.Count(len(selected), "workload"), action.Factor, before, words.Count(after, "replica")),
+		errors.Join(problem, err)
+}
+
+// bound is a bound of an autoscaler in words.
+func bound(upper bool) string {
+	if upper {
+		return "most"
+	}
+	return "fewest"
+}
+
+// selectWorkloads returns the selected workloads.
+func selectWorkloads(state *cluster.State, path *field.Path, action *scenario.ScaleBy) ([]cluster.Object, error) {
+	var selected []cluster.Object
+	var problems []error
+	for i, workload := range action.Workloads {
+		path := path.Child("workloads").Index(i)
+		ref, err := scenario.ParseWorkload(workload)
+		if err != nil {
+			problems = append(problems, &Problem{path, err})
+			continue
+		}
+		in := cmp.Or(ref.Namespace, action.Namespace, v1.NamespaceDefault)
+		obj, err := find(state, path, scenario.Target{Target: ref.String(), Namespace: in}, scenario.Scalable...)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		selected = append(selected, obj)
+	}
+	if len(action.Workloads) > 0 {
+		return selected, errors.Join(problems...)
+	}
+	namespaces := sets.New[string]()
+	for _, obj := range state.Scalable() {
+		if action.Namespace == "" || obj.GetNamespace() == action.Namespace {
+			selected = append(selected, obj)
+		}
+		namespaces.Insert(obj.GetNamespace())
+	}
+	if len(selected) == 0 && action.Namespace != "" {
+		return nil, &Problem{path.Child("namespace"), &scenario.NoMatchError{
+			Why: fmt.Sprintf("no workload with replicas is in namespace %q; %s", action.Namespace, scenario.Choices(action.Namespace, sets.List(namespaces))),
+		}}
+	}
+	return selected, nil
+}
+
+// times multiplies, and rounds up. It reckons with the decimals that were written, since 10 × 1.1 as floating-point numbers is above 11.
+func times(replicas int32, factor float64) int32 {
+	by, _ := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
+	product := by.Mul(by, new(big.Rat).SetInt64(int64(replicas)))
+	up := new(big.Int).Add(product.Num(), product.Denom())
+	up.Sub(up, big.NewInt(1)).Quo(up, product.Denom())
+	return int32(min(up.Int64(), math.MaxInt32))
+}
