@@ -167,7 +167,10 @@ func added(before, after tally, nodes int) string {
 	case after.lacking() == 0:
 		return fmt.Sprintf("Yes: %s every pod has a node, %d of them Pending or refused before", with, before.lacking())
 	}
-	return fmt.Sprintf("No: %s %s no node, before %d", with, words.Has(after.lacking(), "pod"), before.lacking())
+	if after.lacking() == before.lacking() {
+		return fmt.Sprintf("No: %s %s no node, as before", with, words.Has(after.lacking(), "pod"))
+	}
+	return fmt.Sprintf("No: %s %s no node, of %d before", with, words.Has(after.lacking(), "pod"), before.lacking())
 }
 
 func (t tally) lacking() int { return t.pending + t.refused }

@@ -39,7 +39,7 @@ func TestAdded(t *testing.T) {
 	for want, test := range map[string]struct{ before, after tally }{
 		"No pod was Pending before, and none is with 1 more node":                         {tally{bound: 4}, tally{bound: 4}},
 		"Yes: with 1 more node every pod has a node, 2 of them Pending or refused before": {tally{bound: 4, pending: 2}, tally{bound: 6}},
-		"No: with 1 more node 1 pod has no node, before 3":                                {tally{bound: 4, pending: 3}, tally{bound: 6, pending: 1}},
+		"No: with 1 more node 1 pod has no node, of 3 before":                             {tally{bound: 4, pending: 3}, tally{bound: 6, pending: 1}},
 	} {
 		if got := added(test.before, test.after, 1); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -28,6 +28,9 @@ func (t *writer) conclusion() {
 		if stuck := steps[0].Rollouts; len(stuck) > 0 {
 			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(report.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
 		}
+		if n := len(steps[0].Drains); n > 0 {
+			line = unended(n) + "; " + line
+		}
 		for _, trouble := range steps[0].karmada() {
 			line += "; " + trouble
 		}
