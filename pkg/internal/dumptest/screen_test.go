@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ import (
 )
 
 const (
-	// screen is how many lines a planner sees without scrolling, and lineLength how long a line is where there is no terminal.
+	// screen is how many lines a planner sees without scrolling, and lineLength how long they are.
 	screen     = 50
 	lineLength = 100
 )
@@ -21,6 +22,7 @@ const (
 // On the dump of a real cluster, with all that is the matter there, each command answers in a screen: its first lines are about the question,
 // and what a run is about comes last. Words that are longer than a line, and commands to be copied, may stand out.
 func TestAnswersFitAScreen(t *testing.T) {
+	t.Setenv("COLUMNS", strconv.Itoa(lineLength))
 	dump := filepath.Join(t.TempDir(), "dump.json")
 	if err := os.WriteFile(dump, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 48}), 0o600); err != nil {
 		t.Fatal(err)
