@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // failureCase is a recorded case in which nodes fail; see testdata/groundtruth/failures. It was recorded with a node eviction rate of 100
@@ -268,8 +269,9 @@ func compareFailure(t *testing.T, step *Step, recorded *failureStep) {
 	}
 	for _, drain := range want.Drain {
 		for _, refused := range drain.Value.Refused {
-			if !slices.ContainsFunc(step.Notes, func(note string) bool { return strings.Contains(note, refused) }) {
-				t.Errorf("%s: notes %q say nothing of %q", step.Name, step.Notes, refused)
+			says := func(pod world.BlockedPod) bool { return strings.Contains(pod.Reason, refused) }
+			if !slices.ContainsFunc(step.Drained, func(d world.DrainedNode) bool { return slices.ContainsFunc(d.Refused, says) }) {
+				t.Errorf("%s: no pod stays because of %q: %+v", step.Name, refused, step.Drained)
 			}
 		}
 	}
