@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +26,14 @@ type UnknownOwnerSpec struct {
 	Named []v1.PodTemplateSpec `json:"named,omitempty"`
 	// Unscaled means that the kind has no scale subresource, by which a PodDisruptionBudget learns how many pods there should be.
 	Unscaled bool `json:"unscaled,omitempty"`
+}
+
+// Changeable returns an error for an unknown owner: it can have more replicas or fewer, but nothing else of it is known that could change.
+func Changeable(obj Object) error {
+	if o, unknown := obj.(*UnknownOwner); unknown {
+		return fmt.Errorf("the input has the pods of the %s and not the %s itself, whose template could change; add it to the dump", RefTo(o).Describe(), o.Kind)
+	}
+	return nil
 }
 
 // DeepCopyObject implements runtime.Object.

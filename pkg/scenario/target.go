@@ -48,7 +48,7 @@ func ParseTarget(target string) (kind, name string, err error) {
 	case !found || slices.Contains(strings.Split(name, "/"), "") || strings.Count(name, "/") > 1:
 		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
 	case kind == "":
-		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling; give an object such as deployment/web or node/worker-1", target)
+		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give an object such as deployment/web or node/worker-1", target)
 	}
 	return kind, name, nil
 }
@@ -93,7 +93,10 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 		ref.Namespace, target, _ = strings.Cut(text, "/")
 	}
 	var err error
-	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil || target != text && ref.Namespace == "" {
+	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil && strings.Count(target, "/") == 1 && !slices.Contains(strings.Split(text, "/"), "") {
+		return cluster.Ref{}, fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give a name such as statefulset/db", text)
+	}
+	if err != nil || target != text && ref.Namespace == "" {
 		return cluster.Ref{}, fmt.Errorf("%q is neither kind/name nor namespace/kind/name; give a name such as statefulset/db", text)
 	}
 	return ref, nil

@@ -20,6 +20,24 @@ func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error)
 	return found, p.Err()
 }
 
+// Counted finds a workload whose pods are counted: of a kind that rules are of, as Workload does, or of any kind if its controller is not in
+// the input.
+func (s *Scenario) Counted(target string) (cluster.Ref, error) {
+	var found []cluster.Ref
+	for _, obj := range s.Objects() {
+		if _, unknown := obj.(*cluster.UnknownOwner); !unknown {
+			continue
+		}
+		if ref := cluster.RefTo(obj); target == ref.String() || target == ref.Namespace+"/"+ref.String() {
+			found = append(found, ref)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return s.Workload(target, Apart...)
+}
+
 // FindWorkload finds the workload that is named as kind/name or namespace/kind/name, of several the one in the namespace default.
 func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (cluster.Ref, bool) {
 	wanted, err := ParseWorkload(target)

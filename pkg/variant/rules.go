@@ -40,13 +40,17 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 		if !found {
 			return
 		}
+		if err := changeable(varied.Scenario, owner); err != nil {
+			p.Add(path.Child("workload"), "%s", err)
+			return
+		}
 		owners = append(owners, owner)
 		varied.About(owner)
 	} else {
 		seen := map[cluster.Ref]bool{}
 		for _, obj := range varied.Scenario.Objects() {
 			owner := cluster.RefTo(obj)
-			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !seen[owner] {
+			if slices.Contains(scenario.Apart, owner.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && cluster.Changeable(obj) == nil && !seen[owner] {
 				seen[owner] = true
 				owners = append(owners, owner)
 			}
@@ -58,6 +62,15 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 		}
 		*varied.Scenario = *m.keepOwnerApart(varied.Scenario, owner, change)
 	}
+}
+
+func changeable(s *scenario.Scenario, owner cluster.Ref) error {
+	for _, obj := range s.Objects() {
+		if cluster.RefTo(obj) == owner {
+			return cluster.Changeable(obj)
+		}
+	}
+	return nil
 }
 
 // keepOwnerApart returns the scenario with that rule for the pods of the owner: by a rollout if they run, from the start otherwise.

@@ -94,10 +94,16 @@ func rolledOut(rollout *scenario.Rollout, now metav1.Time) (change func(cluster.
 			action += " " + container + "=" + rollout.Images[container]
 		}
 		return func(obj cluster.Object) error {
+			if err := cluster.Changeable(obj); err != nil {
+				return err
+			}
 			return setImages(obj, rollout.Images)
 		}, action
 	}
 	return func(obj cluster.Object) error {
+		if err := cluster.Changeable(obj); err != nil {
+			return err
+		}
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
 		template, _ := cluster.Template(obj)
 		template.Annotations = maps.Clone(template.Annotations)

@@ -275,7 +275,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Workload(target, scenario.Apart...)
+		owner, err := s.Counted(target)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}

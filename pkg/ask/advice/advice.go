@@ -147,6 +147,14 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
 	}
+	for _, obj := range s.Objects() {
+		if cluster.RefTo(obj) != owner {
+			continue
+		}
+		if err := cluster.Changeable(obj); err != nil {
+			return nil, err
+		}
+	}
 	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {
 		return nil, err

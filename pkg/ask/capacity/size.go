@@ -66,6 +66,8 @@ type Sizing struct {
 	Aside []Aside `json:"aside,omitempty"`
 	// Fewer is what goes wrong with one node fewer, for each number that can be lowered.
 	Fewer []Fewer `json:"fewer,omitempty"`
+	// Mutated says what new pods get that their templates lack; see simulation.Result.Mutated.
+	Mutated []string `json:"-"`
 	// Partial says how far a search came that was interrupted; empty for a whole one.
 	Partial string `json:"-"`
 }
@@ -178,7 +180,7 @@ func (z *sizer) prepare() error {
 	}
 	for i := range z.scenario.Steps {
 		step := &z.scenario.Steps[i]
-		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil {
+		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil || step.AddNodes != nil || step.RemoveNodes != nil {
 			problems = append(problems, fmt.Errorf("step %q acts on nodes by name; give an earlier one with --step", step.Name))
 		}
 	}
@@ -332,6 +334,7 @@ func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
 	last := &result.Steps[len(result.Steps)-1]
 	if z.state == nil {
 		z.state = last.State
+		z.sizing.Mutated = result.Mutated()
 	}
 	if lacks := z.lacks(failure{}, last.State, last.Pending); len(lacks) > 0 {
 		return lacks, nil

@@ -9,13 +9,16 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Resources returns the custom resources of the scenario that can be asked about, sorted: those of which operators make objects and, in a
-// federation, those that Karmada brings into clusters.
+// Resources returns the custom resources of the scenario that can be asked about, sorted: those of which operators make objects, those
+// of whose operators the input has the pods alone and, in a federation, those that Karmada brings into clusters.
 func Resources(s *scenario.Scenario) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range s.Objects() {
 		if of, made := madeOf(obj); made {
 			all = append(all, of)
+		}
+		if owner, unknown := obj.(*cluster.UnknownOwner); unknown {
+			all = append(all, cluster.RefTo(owner))
 		}
 	}
 	brought := func(k *scenario.Karmada) {

@@ -99,6 +99,9 @@ func Fits(patch []byte, obj any) error {
 
 // Encode returns the object as JSON with its apiVersion and kind, so that Decode can read it.
 func Encode(obj cluster.Object) ([]byte, error) {
+	if err := cluster.Changeable(obj); err != nil {
+		return nil, err
+	}
 	kinds, _, err := legacyscheme.Scheme.ObjectKinds(obj)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", obj, err)

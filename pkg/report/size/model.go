@@ -2,6 +2,8 @@
 package size
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
@@ -22,6 +24,8 @@ type Report struct {
 
 // New makes the report on a sizing of the scenario, which has these nodes. The version is Faultline's own.
 func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, version string) *Report {
-	result := &simulation.Result{Scenario: s, Initial: &cluster.State{Nodes: nodes}, Partial: sizing.Partial}
+	result := &simulation.Result{
+		Scenario: s, Initial: &cluster.State{Nodes: nodes}, Notes: slices.Concat(s.Notes, sizing.Mutated), Partial: sizing.Partial,
+	}
 	return &Report{Head: report.NewHead(result, Kind, version), Sizing: *sizing}
 }

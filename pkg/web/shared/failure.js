@@ -200,7 +200,8 @@ function comesBack(step, key, domains, failure) {
 function cameBack(key, recovery, like) {
   const recovered = recovery.recovered ?? [],
     stranded = recovery.stranded ?? [],
-    unreplaced = (recovery.notReplaced ?? []).filter((pod) => !ofNode(pod));
+    unreplaced = (recovery.notReplaced ?? []).filter((pod) => !ofNode(pod)),
+    lostWork = recovery.lostWork ?? [];
   return [
     h("p", {class: "hint"}, `Nodes fail as: ${blast.mode}.`),
     like &&
@@ -288,6 +289,27 @@ function cameBack(key, recovery, like) {
             ),
         ),
       ),
+    lostWork.length > 0 &&
+      h(
+        "div",
+        {class: "fate unreplaced"},
+        h("h5", {}, `Lost work: ${number(lostWork.length)}`),
+        growing(groupBy(lostWork, workloadOf), 4, (pods) =>
+          h(
+            "li",
+            {},
+            h(
+              "span",
+              {},
+              firsts(
+                pods.map((pod) => qualified(pod.namespace, pod.name)),
+                3,
+              ),
+              h("span", {class: "message"}, "runs once, for a controller that is not part of the input"),
+            ),
+          ),
+        ),
+      ),
     h("h4", {}, `One more ${noun(key)}`),
     recovery.after.replicas > 0
       ? [
@@ -308,6 +330,7 @@ function fates(recovery) {
   const parts = [
     ["recovered", "back", recovery.recovered?.length ?? 0],
     ["stranded", "not back", notBack(recovery)],
+    ["unreplaced", "work lost", recovery.lostWork?.length ?? 0],
   ].filter(([, , n]) => n > 0);
   if (parts.length === 0) return null;
   return h(
