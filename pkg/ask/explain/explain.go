@@ -56,8 +56,10 @@ func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 // specOf returns the spec of the owner's next pod, or of its newest pod if the owner does not exist.
 func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	if obj := objectOf(state, owner); obj != nil {
-		spec, _ := cluster.PodSpec(obj)
-		return spec
+		if spec, _ := cluster.PodSpec(obj); spec == nil {
+			return nil
+		}
+		return &state.PodOf(obj).Spec
 	}
 	if pods := podsOf(state)[owner]; len(pods) > 0 {
 		return &pods[len(pods)-1].Spec

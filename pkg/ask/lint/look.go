@@ -131,7 +131,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		s := &subject{
 			owner: cluster.RefTo(object),
 			step:  step, object: object, path: path, calm: calm, owned: owned, guards: guards, serves: serves, admission: admits,
-			pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Labels: cluster.PodLabels(object)}, Spec: *spec},
+			pod: step.State.PodOf(object),
 		}
 		if replicas, ok := cluster.Replicas(object); ok {
 			s.replicas = int(replicas)
