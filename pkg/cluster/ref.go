@@ -81,13 +81,19 @@ func (p PodRef) Owner() Ref {
 	return Ref{Kind: kind, Namespace: p.Namespace, Name: name}
 }
 
-// Owners returns a function that finds the owner of a pod of the state: the Deployment rather than its ReplicaSet, the CronJob rather than
-// its Job, and the pod itself, as kind Pod, if nothing controls it.
+// Owners returns a function that finds the owner of a pod of the state: the Deployment or Rollout rather than its ReplicaSet, the
+// DeploymentConfig rather than its ReplicationController, the CronJob rather than its Job, and the pod itself, as kind Pod, if nothing
+// controls it.
 func (s *State) Owners() func(*v1.Pod) Ref {
 	above := map[types.UID]metav1.OwnerReference{}
 	for _, set := range s.ReplicaSets {
 		if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
 			above[set.UID] = *ref
+		}
+	}
+	for _, rc := range s.ReplicationControllers {
+		if ref := metav1.GetControllerOfNoCopy(rc); ref != nil {
+			above[rc.UID] = *ref
 		}
 	}
 	for _, job := range s.Jobs {

@@ -249,7 +249,8 @@ func (s *State) Scalable() []Object {
 	return all
 }
 
-// Desired returns spec.replicas of each Deployment, StatefulSet, ReplicationController, unknown owner, and ReplicaSet without a controller.
+// Desired returns spec.replicas of each Deployment, StatefulSet and unknown owner, and of each ReplicaSet and ReplicationController without a
+// controller.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
 	set := func(obj Object) {
@@ -268,7 +269,9 @@ func (s *State) Desired() map[Ref]int {
 		}
 	}
 	for _, rc := range s.ReplicationControllers {
-		set(rc)
+		if metav1.GetControllerOfNoCopy(rc) == nil {
+			set(rc)
+		}
 	}
 	for _, owner := range s.UnknownOwners {
 		set(owner)

@@ -110,6 +110,9 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 	if word, rest, _ := strings.Cut(target, "/"); err != nil {
 		i := slices.IndexFunc(known, func(of cluster.Ref) bool { return strings.EqualFold(of.Kind, word) })
 		if i < 0 {
+			if made, is := madeBy(state, word, namespace, rest); is {
+				return made, nil
+			}
 			return cluster.Ref{}, err
 		}
 		kind, short = known[i].Kind, rest
@@ -142,6 +145,21 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 		}
 	}
 	return cluster.Ref{}, fmt.Errorf("no %s; %s", name, near(name, known))
+}
+
+// madeBy returns the only workload that a controller of an unknown kind has made, such as the ReplicaSet of a Rollout.
+func madeBy(state *cluster.State, kind, namespace, name string) (cluster.Ref, bool) {
+	var made []cluster.Ref
+	for _, obj := range state.Scalable() {
+		by := metav1.GetControllerOfNoCopy(obj)
+		if by != nil && strings.EqualFold(by.Kind, kind) && by.Name == name && (namespace == "" || obj.GetNamespace() == namespace) {
+			made = append(made, cluster.RefTo(obj))
+		}
+	}
+	if len(made) != 1 {
+		return cluster.Ref{}, false
+	}
+	return made[0], true
 }
 
 // maxNear limits how many names an error lists.
