@@ -16,6 +16,27 @@ func apply[T metav1.Object](c change, list, given []T) []T {
 	return next
 }
 
+// applyMixed does what apply does for a short list of objects of several kinds.
+func applyMixed(c change, list, given []Object) []Object {
+	if len(given) == 0 {
+		return list
+	}
+	last := make(map[Ref]Object, len(given))
+	for _, obj := range given {
+		last[RefTo(obj)] = obj
+	}
+	var next []Object
+	for _, obj := range slices.Concat(list, given) {
+		if of, found := last[RefTo(obj)]; !found {
+			next = append(next, obj)
+		} else if of != nil && c.merge {
+			next = append(next, of)
+			last[RefTo(obj)] = nil // it is there
+		}
+	}
+	return next
+}
+
 // endings holds a hash of the end of each object's name, in the order of the list. Finding a few objects among many is much faster with
 // these numbers than with the objects, because the numbers lie side by side in memory.
 type endings[T metav1.Object] struct {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// LabelOfController reports whether controllers give pods the label.
+// LabelOfController reports whether controllers, or the node that it is bound to, give a pod the label.
 func LabelOfController(key string) bool {
 	return slices.Contains([]string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid",
-		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
+		appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel, v1.LabelTopologyZone, v1.LabelTopologyRegion}, key) || strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
 // MergeLabelKeys writes the label keys of the pod's affinity terms and spread constraints into their selectors, as the API server does when

@@ -11,10 +11,13 @@ import (
 )
 
 // KindOf returns the object's kind. It reads the Go type, because typed objects need not set their kind. An unknown owner has the kind that
-// its pods name.
+// its pods name, and a parameter of policies its own.
 func KindOf(obj Object) string {
-	if owner, is := obj.(*UnknownOwner); is {
-		return owner.Kind
+	switch o := obj.(type) {
+	case *UnknownOwner:
+		return o.Kind
+	case *Param:
+		return o.Kind
 	}
 	return reflect.TypeOf(obj).Elem().Name()
 }
@@ -23,7 +26,7 @@ func KindOf(obj Object) string {
 func Namespaced(kind string) bool {
 	switch kind {
 	case "Namespace", "Node", "PersistentVolume", "PriorityClass", "StorageClass", "CSINode", "CSIDriver", "RuntimeClass", "DeviceClass", "ResourceSlice",
-		"DeviceTaintRule":
+		"DeviceTaintRule", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding":
 		return false
 	}
 	return true

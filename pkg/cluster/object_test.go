@@ -29,7 +29,8 @@ func TestObjectsHaveNames(t *testing.T) {
 // Each of these types is marked with +genclient:nonNamespaced in k8s.io/api; the others are not.
 func TestKindsOfEveryNamespace(t *testing.T) {
 	clusterWide := map[string]bool{"Namespace": true, "Node": true, "PersistentVolume": true, "PriorityClass": true, "StorageClass": true, "CSINode": true,
-		"CSIDriver": true, "RuntimeClass": true, "DeviceClass": true, "ResourceSlice": true, "DeviceTaintRule": true}
+		"CSIDriver": true, "RuntimeClass": true, "DeviceClass": true, "ResourceSlice": true, "DeviceTaintRule": true,
+		"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true}
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		obj, err := scheme.Scheme.New(gvk)
 		if err != nil || !Supports(obj) {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -8,8 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 )
 
@@ -75,6 +78,37 @@ func Bind(pod *v1.Pod, node string, started time.Time) *v1.Pod {
 		},
 	}
 	return &bound
+}
+
+// topologyLabels are the labels of a node that a pod gets when it is bound to the node.
+var topologyLabels = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}
+
+// LabelByNode gives a pod that is bound to the node the node's zone and region, as the API server's plugin PodTopologyLabels does. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/podtopologylabels/admission.go. The pod's own map of labels stays
+// as it is.
+func LabelByNode(pod *v1.Pod, node *v1.Node) {
+	if node == nil || !utilfeature.DefaultFeatureGate.Enabled(features.PodTopologyLabelsAdmission) {
+		return
+	}
+	copied := false
+	for _, key := range topologyLabels {
+		value, found := node.Labels[key]
+		if was, has := pod.Labels[key]; !found || has && was == value {
+			continue
+		}
+		if !copied {
+			pod.Labels, copied = maps.Clone(pod.Labels), true
+		}
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
+	}
+}
+
+// OwnLabels returns the labels of the pod without those that it has from its node.
+func OwnLabels(pod *v1.Pod) map[string]string {
+	if pod.Spec.NodeName == "" {
+		return pod.Labels
+	}
+	return without(pod.Labels, func(key, _ string) bool { return slices.Contains(topologyLabels, key) })
 }
 
 // failedAttachVolume is the reason of the event of a pod that waits for a volume: FailedAttachVolume in

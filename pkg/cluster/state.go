@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -102,6 +103,8 @@ type State struct {
 	ResourceClaimTemplates   []*resourcev1.ResourceClaimTemplate
 	SchedulingWorkloads      []*schedulingv1beta1.Workload
 	PodGroups                []*schedulingv1beta1.PodGroup
+	// Policies holds the ValidatingAdmissionPolicies and MutatingAdmissionPolicies, their bindings, and their parameters, which are a Param each.
+	Policies []Object
 
 	// JobBackoffs holds the backoff of each Job whose pods have failed, by the Job's UID.
 	JobBackoffs map[types.UID]JobBackoff
@@ -112,6 +115,8 @@ type State struct {
 	Mutations *Mutations
 	// AsTemplate means that new pods are as their templates say, whatever the running pods show.
 	AsTemplate bool
+	// APIServer is how the API server is run.
+	APIServer APIServer
 
 	// Federation holds the clusters that a state of several clusters shows; nil for a single cluster.
 	Federation *Federation
@@ -208,7 +213,7 @@ func (s *State) Objects() []Object {
 	all = list(all, s.ResourceClaimTemplates)
 	all = list(all, s.SchedulingWorkloads)
 	all = list(all, s.PodGroups)
-	return all
+	return append(all, s.Policies...)
 }
 
 func (s *State) NodesByName() map[string]*v1.Node {
@@ -335,6 +340,7 @@ func (s *State) derive(objs []Object, c change) *State {
 	next.ResourceClaimTemplates = apply(c, s.ResourceClaimTemplates, given.ResourceClaimTemplates)
 	next.SchedulingWorkloads = apply(c, s.SchedulingWorkloads, given.SchedulingWorkloads)
 	next.PodGroups = apply(c, s.PodGroups, given.PodGroups)
+	next.Policies = applyMixed(c, s.Policies, given.Policies)
 	if c.merge {
 		next.arrivals = arrived(s.arrivals, objs)
 	}
@@ -407,6 +413,9 @@ func (s *State) collect(obj Object) error {
 		s.SchedulingWorkloads = append(s.SchedulingWorkloads, o)
 	case *schedulingv1beta1.PodGroup:
 		s.PodGroups = append(s.PodGroups, o)
+	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *admissionv1.MutatingAdmissionPolicy,
+		*admissionv1.MutatingAdmissionPolicyBinding, *Param:
+		s.Policies = append(s.Policies, obj)
 	default:
 		return fmt.Errorf("cluster: a state cannot hold a %T", obj)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -356,6 +357,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 func (l *reader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
+	s.Notes = append(s.Notes, unevaluated(s)...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	l.addOwners(s)
@@ -488,6 +490,12 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
+	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
+	for i, name := range s.APIServer.Plugins {
+		if !slices.Contains(admission.Optional(), name) {
+			l.problems.Add(field.NewPath("apiServer", "enableAdmissionPlugins").Index(i), "%q is none of the plugins that can be switched on; %s", name, scenario.Choices(name, admission.Optional()))
+		}
+	}
 	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
 		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
 	}

@@ -93,6 +93,7 @@ func (l *reader) expander() *expander {
 // what operators change in that moment of the resources that are there already.
 func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	l.given = read
+	read.params()
 	e := l.expander()
 	for i := range s.Members {
 		e.members = append(e.members, s.Members[i].Cluster)

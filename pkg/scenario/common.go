@@ -9,7 +9,7 @@ import (
 // that whatever happens in these happens in both; false where not even the cluster and those workloads are the same. Scenarios that
 // were derived from one another share the objects that are the same, and by that they are compared.
 func CommonSteps(a, b *Scenario) (int, bool) {
-	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.AsTemplate != b.AsTemplate || a.TerminationSeconds != b.TerminationSeconds ||
+	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.AsTemplate != b.AsTemplate || !reflect.DeepEqual(a.APIServer, b.APIServer) || a.TerminationSeconds != b.TerminationSeconds ||
 		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
 		!slices.EqualFunc(a.Members, b.Members, Member.same) || !reflect.DeepEqual(a.Federation, b.Federation) || !a.Karmada.same(&b.Karmada) ||
 		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own

@@ -71,6 +71,8 @@ type File struct {
 	Federation Federation `json:"federation,omitempty"`
 	// Scheduler configures the scheduler. Default: as a kube-scheduler that is given no configuration.
 	Scheduler Scheduler `json:"scheduler,omitempty"`
+	// APIServer configures the API server. Default: as a kube-apiserver that is given no flags.
+	APIServer APIServer `json:"apiServer,omitempty"`
 	// Operators says what operators are given besides their resources, which they turn into workloads wherever the scenario has them.
 	// Default: nothing.
 	Operators Operators `json:"operators,omitempty"`
@@ -117,6 +119,16 @@ type Scheduler struct {
 	Inline *runtime.RawExtension `json:"inline,omitempty"`
 	// FeatureGates switches kube-scheduler's feature gates, by name. Default: as in the release.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+}
+
+// APIServer configures the API server.
+type APIServer struct {
+	// EnableAdmissionPlugins lists admission plugins to switch on that are off by default: AlwaysPullImages, ExtendedResourceToleration,
+	// LimitPodHardAntiAffinityTopology, PodNodeSelector, PodTolerationRestriction. Default: none.
+	EnableAdmissionPlugins []string `json:"enableAdmissionPlugins,omitempty"`
+	// As is the user who makes all requests that no controller makes, as kubectl's --as has it; policies can read it in request.userInfo.
+	// Default: kubernetes-admin.
+	As string `json:"as,omitempty"`
 }
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given

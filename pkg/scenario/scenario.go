@@ -41,7 +41,9 @@ type Scenario struct {
 	RolledOut, PlacedAnew []cluster.Ref
 	// AsTemplate means that new pods are as their templates say, whatever the running ones of a dump look like.
 	AsTemplate bool
-	Ties       sched.Ties
+	// APIServer is how the API server is run.
+	APIServer cluster.APIServer
+	Ties      sched.Ties
 	// RandomArrivals means that workloads applied together arrive in an order drawn from the seed of the ties.
 	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.

@@ -64,7 +64,12 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 // admit lets the API server take the objects, and notes what it assumes. Of a problem the field is where the step gives them. The state then
 // has them as they were given, so that what comes after is not wrong for this.
 func (c *Cluster) admit(state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
-	next, notes, err := admission.Admit(state, objects...)
+	return c.admitBy(admission.Admit, state, path, to, objects...)
+}
+
+// admitBy is admit by one of the API server's ways to change objects.
+func (c *Cluster) admitBy(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
+	next, notes, err := admit(state, objects...)
 	if err != nil {
 		return state.With(objects...), &Problem{path, err}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -24,6 +25,8 @@ type Edit struct {
 	Kinds []string
 	// Action describes the change, as a kubectl command.
 	Action string
+	// Scale means that the change is one of the subresource scale.
+	Scale bool
 	// Do returns a changed copy of the target.
 	Do func(cluster.Object) (cluster.Object, error)
 }
@@ -35,19 +38,19 @@ func EditsOf(step *scenario.LoadedStep, now metav1.Time) []Edit {
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is valid JSON
 		action := fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
-		edits = append(edits, Edit{patch.Target, field.NewPath("patch", "patch"), nil, action, step.Patched})
+		edits = append(edits, Edit{patch.Target, field.NewPath("patch", "patch"), nil, action, false, step.Patched})
 	}
 	if step.Scale != nil {
 		replicas := step.Scale.Replicas
 		action := fmt.Sprintf("scale %s --replicas=%d", step.Scale.Target.Argument(), replicas)
-		edits = append(edits, Edit{step.Scale.Target, field.NewPath("scale", "replicas"), scenario.Scalable, action, copied(func(obj cluster.Object) error {
+		edits = append(edits, Edit{step.Scale.Target, field.NewPath("scale", "replicas"), scenario.Scalable, action, true, copied(func(obj cluster.Object) error {
 			*cluster.ReplicasOf(obj) = &replicas
 			return nil
 		})})
 	}
 	if step.Rollout != nil {
 		change, action := rolledOut(step.Rollout, now)
-		edits = append(edits, Edit{step.Rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, copied(change)})
+		edits = append(edits, Edit{step.Rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, false, copied(change)})
 	}
 	return edits
 }
@@ -74,7 +77,11 @@ func (c *Cluster) edit(state *cluster.State, edit *Edit, to *Record) (*cluster.S
 	if err != nil {
 		return state, "", err
 	}
-	next, err := c.admit(state, edit.Field, to, changed)
+	admit := admission.Admit
+	if edit.Scale {
+		admit = admission.Scale
+	}
+	next, err := c.admitBy(admit, state, edit.Field, to, changed)
 	return next, edit.Action, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -41,7 +42,7 @@ func (c *Cluster) scaleBy(state *cluster.State, action *scenario.ScaleBy, to *Re
 			scaled = append(scaled, obj)
 		}
 	}
-	next, err := c.admit(state, path, to, scaled...)
+	next, err := c.admitBy(admission.Scale, state, path, to, scaled...)
 	return next, fmt.Sprintf("scale %s by %v, from %d to %s", words.Count(len(selected), "workload"), action.Factor, before, words.Count(after, "replica")),
 		errors.Join(problem, err)
 }

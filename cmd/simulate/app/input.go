@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -74,6 +75,12 @@ func (i *input) registerConfiguration(cmd *cobra.Command) {
 	var asTemplate bool
 	flags.BoolVar(&asTemplate, "as-template", false, "make new pods as their templates say, without what webhooks added to the running pods of a dump")
 	i.overlays("as-template", "asTemplate", func(f *scenario.File) { f.AsTemplate = asTemplate })
+	var plugins []string
+	flags.StringSliceVar(&plugins, "enable-admission-plugins", nil, "admission `PLUGINS` to switch on, separated by commas: "+strings.Join(admission.Optional(), ", "))
+	i.overlays("enable-admission-plugins", "apiServer.enableAdmissionPlugins", func(f *scenario.File) { f.APIServer.EnableAdmissionPlugins = plugins })
+	var as string
+	flags.StringVar(&as, "as", "", "`USER` who makes the requests, for policies that ask (default kubernetes-admin, or what the scenario says)")
+	i.overlays("as", "apiServer.as", func(f *scenario.File) { f.APIServer.As = as })
 	i.choice(cmd, "storage", "storage", &i.storage, []string{scenario.StorageAssumed, scenario.StorageNone}, "`WHETHER` StorageClasses that claims name are made up where the input has none: assumed or none\n(default assumed where all nodes are made up, or what the scenario says)",
 		func(f *scenario.File) { f.Storage = i.storage })
 	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")

@@ -43,10 +43,10 @@ func (p *Pods) Class(pod *v1.Pod) string {
 	if class, found := p.known[id]; found && owner != "" {
 		return class
 	}
-	kept := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: pod.Labels}, Spec: pod.Spec}
+	kept := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Labels: cluster.OwnLabels(pod)}, Spec: pod.Spec}
 	kept.Spec.NodeName = ""
 	if ordinal {
-		kept.Labels, kept.Spec.Hostname = maps.Clone(pod.Labels), ""
+		kept.Labels, kept.Spec.Hostname = maps.Clone(kept.Labels), ""
 		for _, identity := range Identities {
 			delete(kept.Labels, identity)
 		}

@@ -31,9 +31,10 @@ type Controllers struct {
 	adopts adopts
 	places places
 	// These follow the pods from state to state: to make them anew takes a look at every pod.
-	pods  *cluster.Groups[group]
-	names podNames
-	usage admission.PodUsage // has its own rule, since other packages charge quotas, too
+	pods   *cluster.Groups[group]
+	names  podNames
+	usage  admission.PodUsage // has its own rule, since other packages charge quotas, too
+	admits *admission.Pods
 }
 
 // Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.

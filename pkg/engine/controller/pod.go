@@ -31,7 +31,7 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
 func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	about := subject{podPrototype, r.set.UID}
-	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), p.Mutations}
+	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), listOf(p.Namespaces), listOf(p.Policies), p.Mutations}
 	if known, found := recall[*v1.Pod](&p.memory, about, from...); found {
 		return known, nil
 	}
@@ -46,11 +46,15 @@ func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 }
 
 // admit lets a new pod pass admission.
-func (p *pass) admit(pod *v1.Pod) error {
+func (p *pass) admit(pod *v1.Pod) error { return p.admitter().Admit(pod) }
+
+// admitter admits the new objects of the controllers.
+func (p *pass) admitter() *admission.Pods {
 	if p.admission == nil {
-		p.admission = admission.NewPods(p.State)
+		p.admits = p.admits.Follow(p.State)
+		p.admission = p.admits
 	}
-	return p.admission.Admit(pod)
+	return p.admission
 }
 
 // create makes a pod from a prototype and names it where it has no name. On a node that is no more it makes none: the pod
@@ -78,6 +82,7 @@ func (p *pass) create(prototype *v1.Pod) {
 	created := &pod
 	if pod.Spec.NodeName != "" { // a template that names its node needs no scheduler
 		created = cluster.Bind(created, pod.Spec.NodeName, p.Now.Time)
+		cluster.LabelByNode(created, p.Node(pod.Spec.NodeName))
 	}
 	p.put(created)
 }

@@ -16,8 +16,14 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// charge charges a new object to the quotas of its namespace, or returns why it is refused.
+// charge lets a new object pass the policies, which pods have passed before, and charges it to the quotas of its namespace, or returns why it
+// is refused.
 func (p *pass) charge(obj cluster.Object) error {
+	if _, isPod := obj.(*v1.Pod); !isPod {
+		if err := p.admitter().AdmitOther(obj); err != nil {
+			return err
+		}
+	}
 	if len(p.ResourceQuotas) == 0 {
 		return nil
 	}

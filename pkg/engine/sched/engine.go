@@ -351,6 +351,9 @@ func (e *Engine) attempt(profile *profile, next *entry, result *placement.Result
 // refusal.
 func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, placed placement.Placement, result *placement.Result) (*refusal, error) {
 	bound := placed.Pod
+	if on, err := e.snapshot.NodeInfos().Get(placed.Node); err == nil {
+		cluster.LabelByNode(bound, on.Node())
+	}
 	if err := e.addPod(bound); err != nil {
 		return nil, err
 	}

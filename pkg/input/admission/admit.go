@@ -23,10 +23,20 @@ import (
 // UID. If the ReplicaSets between Deployments and their pods are missing, Admit adds them.
 //
 // The notes are sentences about the objects that Admit added. The error lists all problems, in the API server's words if there are any. It
-// is not an error if an API server's plugins refuse an object because of a RuntimeClass, a LimitRange or a ResourceQuota: the state then
-// lacks the object and lists it in Refused.
+// is not an error if an API server's plugins refuse an object because of a policy, a class that is missing, a LimitRange or a ResourceQuota:
+// the state then lacks the object and lists it in Refused.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := &admitting{state: s, created: s.Created, known: byRef(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
+	return admit(s, false, objs)
+}
+
+// Scale applies objects with other numbers of replicas to the state, as the API server would on kubectl scale, which changes the subresource
+// scale of an object.
+func Scale(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
+	return admit(s, true, objs)
+}
+
+func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.State, notes []string, err error) {
+	a := &admitting{state: s, scale: scale, created: s.Created, known: byRef(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
 			a.problem(obj, "a simulation knows no such kind; leave the object out")
@@ -55,9 +65,10 @@ func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 	return &with, a.notes, nil
 }
 
-// admitting is one call of Admit.
+// admitting is one call of Admit, or of Scale.
 type admitting struct {
 	state   *cluster.State
+	scale   bool
 	created int
 	// objs holds copies of the given objects, followed by added ones.
 	objs []cluster.Object
@@ -70,7 +81,7 @@ type admitting struct {
 	// pods and nodes cover the objects of the call and of the state.
 	pods     *Pods
 	quotas   *Quotas
-	nodes    map[string]bool
+	nodes    map[string]*v1.Node
 	refused  []cluster.Refusal
 	notes    []string
 	problems []error
@@ -116,7 +127,7 @@ func (a *admitting) add(given cluster.Object) {
 	dateTaints(obj, a.known[cluster.RefTo(obj)], a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
-		if cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
+		if _, param := obj.(*cluster.Param); !param && cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
 			obj.SetNamespace(metav1.NamespaceDefault)
 		}
 	}

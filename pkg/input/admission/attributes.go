@@ -2,6 +2,7 @@ package admission
 
 import (
 	"cmp"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,7 +16,7 @@ import (
 
 // Refused reports whether the error is the answer of an API server that refuses to create or change an object. Any other error means that
 // Faultline cannot simulate the input.
-func Refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+func Refused(err error) bool { return errors.As(err, new(apierrors.APIStatus)) }
 
 // creationOf returns the request to create an object, as upstream's admission plugins see it. The object may be in its internal version.
 func creationOf(obj cluster.Object, request runtime.Object) apiadmission.Attributes {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
@@ -54,7 +57,7 @@ type Kind struct {
 }
 
 var table = []*Kind{
-	{"Namespace", "", []string{"v1"}, onCreate(corevalidation.ValidateNamespace), nil},
+	{"Namespace", "", []string{"v1"}, onCreate(validateNamespace), nil},
 	{"Node", "", []string{"v1"}, onCreate(corevalidation.ValidateNode), nil},
 	{"Pod", "", []string{"v1"}, onCreate(validatePod), onUpdate(validatePodUpdate)},
 	{"Service", "", []string{"v1"}, onCreate(validateService), nil},
@@ -84,6 +87,10 @@ var table = []*Kind{
 	{"ResourceClaim", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaim), onUpdate(resourcevalidation.ValidateResourceClaimUpdate)},
 	{"ResourceClaimTemplate", "resource.k8s.io", []string{"v1", "v1beta2", "v1beta1"}, onCreate(resourcevalidation.ValidateResourceClaimTemplate), onUpdate(resourcevalidation.ValidateResourceClaimTemplateUpdate)},
 	{"Workload", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validateWorkload), byStrategy(schedulingworkload.Strategy)},
+	{validatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateValidatingPolicy), nil},
+	{"ValidatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateValidatingBinding), nil},
+	{mutatingPolicies, admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateMutatingPolicy), nil},
+	{"MutatingAdmissionPolicyBinding", admissionv1.GroupName, []string{"v1", "v1beta1"}, onPolicy(validateMutatingBinding), nil},
 	{"PodGroup", "scheduling.k8s.io", []string{"v1beta1", "v1alpha3"}, onCreate(validatePodGroup), byStrategy(podgroup.NewStrategy())},
 }
 
@@ -113,6 +120,19 @@ func (k *Kind) Serves(gv schema.GroupVersion) bool {
 // GroupVersion returns the version of the kind's objects in a State.
 func (k *Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: k.group, Version: k.versions[0]}
+}
+
+// validate validates an object in its internal version that is created, or takes the place of an older one.
+func (k *Kind) validate(internal, old runtime.Object) field.ErrorList {
+	switch {
+	case old == nil:
+		return k.validateCreate(internal)
+	case k.validateUpdate == nil:
+		return nil
+	}
+	internal.(metav1.Object).SetResourceVersion("1") // an update names the version that it changes
+	old.(metav1.Object).SetResourceVersion("1")
+	return k.validateUpdate(internal, old)
 }
 
 func onCreate[T runtime.Object](validate func(T) field.ErrorList) func(runtime.Object) field.ErrorList {

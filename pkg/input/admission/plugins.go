@@ -2,11 +2,17 @@ package admission
 
 import (
 	"cmp"
+	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -17,22 +23,23 @@ import (
 func (a *admitting) runPlugins() {
 	var context []cluster.Object
 	for _, obj := range a.objs {
-		switch cluster.KindOf(obj) {
-		case "PriorityClass", "StorageClass", "Node", "RuntimeClass", "LimitRange", "ResourceQuota":
-			context = append(context, obj)
-		}
-	}
-	view := a.state.With(context...)
-	a.quotas = NewQuotas(a.withCounted(view), PodUsage{})
-	a.pods, a.nodes = NewPods(view), map[string]bool{}
-	for _, node := range view.Nodes {
-		a.nodes[node.Name] = true
-	}
-	for _, obj := range a.objs {
 		switch o := obj.(type) {
 		case *v1.Namespace:
 			metav1.SetMetaDataLabel(&o.ObjectMeta, v1.LabelMetadataName, o.Name)
 			o.Status.Phase = cmp.Or(o.Status.Phase, v1.NamespaceActive)
+		case *schedulingv1.PriorityClass, *storagev1.StorageClass, *v1.Node, *nodev1.RuntimeClass, *v1.LimitRange, *v1.ResourceQuota,
+			*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding,
+			*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding, *cluster.Param:
+		default:
+			continue
+		}
+		context = append(context, obj)
+	}
+	view := a.state.With(context...)
+	a.quotas = NewQuotas(a.withCounted(view), PodUsage{})
+	a.pods, a.nodes = NewPods(view), view.NodesByName()
+	for _, obj := range a.objs {
+		switch o := obj.(type) {
 		case *v1.Node:
 			if o.Spec.Unschedulable {
 				cluster.Cordon(o, a.state.Now)
@@ -56,9 +63,10 @@ func (a *admitting) runPlugins() {
 			a.template(obj)
 		case *batchv1.CronJob:
 			a.template(obj)
-		case *cluster.UnknownOwner:
-			continue // its pods are admitted one by one, and no quota counts it
+		case *cluster.UnknownOwner, *cluster.Param:
+			continue // the pods of an owner are admitted one by one, and no quota counts these objects
 		}
+		a.pass(obj)
 		a.charge(obj)
 	}
 	a.noteQuotas()
@@ -68,14 +76,22 @@ func (a *admitting) pod(pod *v1.Pod) {
 	if was := a.previous(pod); was != nil {
 		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
 	}
-	if !a.nodeExists(pod, "spec", &pod.Spec) || a.wasAdmitted(pod) {
+	if !a.nodeExists(pod, "spec", &pod.Spec) {
+		return
+	}
+	if a.uncreated[cluster.RefTo(pod)] {
+		cluster.LabelByNode(pod, a.nodes[pod.Spec.NodeName])
+	}
+	if a.wasAdmitted(pod) {
 		return
 	}
 	if _, _, err := cluster.CompletesAfter(pod.Annotations, &pod.Spec); err != nil {
 		a.problem(pod, "%w", err)
 		return
 	}
-	if err := a.pods.Admit(pod); err != nil {
+	said, err := a.pods.admit(pod, nil)
+	a.warn(pod, said)
+	if err != nil {
 		a.refuse(pod, err)
 		return
 	}
@@ -102,11 +118,37 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
 }
 
+// pass lets an object pass the plugins that few clusters need. New pods have passed them before.
+func (a *admitting) pass(obj cluster.Object) {
+	kind, was := cluster.KindOf(obj), a.known[cluster.RefTo(obj)]
+	_, isPod := obj.(*v1.Pod)
+	switch {
+	case len(a.pods.on) == 0 && len(a.pods.state.Policies) == 0, !cluster.Namespaced(kind), kind == "ControllerRevision", a.isRefused(obj):
+		return
+	case was == nil && (isPod || !a.isNew(obj)), was != nil && apiequality.Semantic.DeepEqual(obj, was):
+		return
+	}
+	if err := a.pods.link(); err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	said, err := a.pods.chain.admit(apiRequest{obj: obj, was: was, scale: a.scale})
+	a.warn(obj, said)
+	a.refuse(obj, err)
+}
+
+// warn adds the warnings that kubectl prints as notes.
+func (a *admitting) warn(obj cluster.Object, said []string) {
+	for _, text := range said {
+		a.notes = append(a.notes, fmt.Sprintf("%s: %s", cluster.RefTo(obj).Describe(), text))
+	}
+}
+
 // nodeExists reports whether the node that the pod spec names exists, and adds a problem if it does not. A spec may name no node. A pod
 // that has ended takes no room, so its node may be gone.
 func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
 	pod, isPod := obj.(*v1.Pod)
-	if spec.NodeName == "" || a.nodes[spec.NodeName] || isPod && cluster.Terminal(pod) {
+	if spec.NodeName == "" || a.nodes[spec.NodeName] != nil || isPod && cluster.Terminal(pod) {
 		return true
 	}
 	a.problem(obj, "%s.nodeName: node %q does not exist; give the node too, or leave %s.nodeName out", path, spec.NodeName, path)
@@ -141,8 +183,8 @@ func (a *admitting) template(owner cluster.Object) {
 	if cronJob, ok := owner.(*batchv1.CronJob); ok && cronJob.Spec.JobTemplate.Annotations[cluster.CompletesAfterAnnotation] != "" {
 		a.problem(owner, "spec.jobTemplate.metadata.annotations[%s]: it is for pods; give it at %s.metadata.annotations", cluster.CompletesAfterAnnotation, path)
 	}
-	if err := a.pods.priority(&spec); err != nil {
-		a.problem(owner, "%s.spec: pods %q is forbidden: %w", path, owner.GetName()+"-", err)
+	if class := spec.PriorityClassName; class != "" && a.pods.classes[class] == nil {
+		a.notes = append(a.notes, fmt.Sprintf("The input lacks PriorityClass %s, so the pods of %s are refused; add it", class, cluster.RefTo(owner).Describe()))
 	}
 	// A controller is responsible for the objects that it owns, and a dump need not be correct: an old ReplicaSet may name a node that is
 	// gone.

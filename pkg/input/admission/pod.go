@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
@@ -16,28 +18,39 @@ import (
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	schedulingapiv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // Pods admits new pods, whoever creates them. It sets the API server's defaults of a pod, which a template does not have, and runs the
-// default plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass. Quotas is the last plugin, ResourceQuota.
+// plugins of the API server, of which Quotas is the last, ResourceQuota.
 type Pods struct {
 	state   *cluster.State
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
-	// runtimeClass is nil until a pod needs it.
-	runtimeClass *runtimeclass.RuntimeClass
+	// on are the optional plugins that are on. The chain is nil until an object needs it.
+	on    []string
+	chain *chain
 	// owner finds the workload whose mutations a pod gets; nil until it is needed.
 	owner func(*v1.Pod) cluster.Ref
 }
 
-// NewPods returns a Pods with the PriorityClasses, RuntimeClasses and LimitRanges of the state.
+// Follow returns the Pods of the state. It is p itself, or shares what p knows, if nothing has changed that matters; p may be nil.
+func (p *Pods) Follow(s *cluster.State) *Pods {
+	if p == nil || !cluster.Same(p.state.Policies, s.Policies) || !cluster.Same(p.state.Namespaces, s.Namespaces) || !cluster.Same(p.state.LimitRanges, s.LimitRanges) ||
+		!cluster.Same(p.state.PriorityClasses, s.PriorityClasses) || !cluster.Same(p.state.RuntimeClasses, s.RuntimeClasses) {
+		return NewPods(s)
+	}
+	next := *p
+	next.state, next.owner = s, nil
+	return &next
+}
+
+// NewPods returns a Pods with the classes, LimitRanges, policies and namespaces of the state.
 func NewPods(s *cluster.State) *Pods {
-	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}}
+	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, on: enabled(s)}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		p.classes[class.Name] = class
 	}
@@ -53,21 +66,60 @@ func NewPods(s *cluster.State) *Pods {
 // Admit completes a new pod in place, or returns why it is refused; see Refused. The pod must not share its containers with others. Admit
 // copies everything else before it changes it.
 func (p *Pods) Admit(pod *v1.Pod) error {
+	_, err := p.admit(pod, nil)
+	return err
+}
+
+// admit is Admit with the warnings of plugins. It calls seen, unless nil, with what each plugin has made of the pod.
+func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Object) error) (said []string, err error) {
 	legacyscheme.Scheme.Default(pod)
 	p.mutate(pod)
-	if err := p.priority(&pod.Spec); err != nil {
-		return fmt.Errorf("pods %q is forbidden: %w", nameOf(pod), err)
+	if p.plain(pod) && seen == nil {
+		err = p.admitPlain(pod)
+	} else if err = p.link(); err == nil {
+		said, err = p.chain.admit(apiRequest{obj: pod, seen: seen})
 	}
-	pod.Spec.Tolerations = defaultTolerations(pod.Spec.Tolerations)
+	if err == nil {
+		pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
+	}
+	return said, err
+}
+
+// AdmitOther lets a new object of a controller that is no pod pass the plugins that few clusters need, which may change it in place, or
+// returns why it is refused.
+func (p *Pods) AdmitOther(obj cluster.Object) error {
+	if len(p.on) == 0 && len(p.state.Policies) == 0 {
+		return nil
+	}
+	if err := p.link(); err != nil {
+		return err
+	}
+	_, err := p.chain.admit(apiRequest{obj: obj})
+	return err
+}
+
+// plain reports whether only the plugins Priority and DefaultTolerationSeconds do something with the pod.
+func (p *Pods) plain(pod *v1.Pod) bool {
+	return len(p.on) == 0 && len(p.state.Policies) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil && len(limitRangesOf(p.state, pod.Namespace)) == 0
+}
+
+// admitPlain does for a plain pod what the chain does, many times as fast: it needs no internal version.
+func (p *Pods) admitPlain(pod *v1.Pod) error {
+	spec := &pod.Spec
+	if err := p.priority(&spec.PriorityClassName, &spec.Priority, &spec.PreemptionPolicy); err != nil {
+		return apierrors.NewForbidden(v1.Resource("pods"), nameOf(pod), err)
+	}
+	spec.Tolerations = defaultTolerations(spec.Tolerations)
 	cluster.MergeLabelKeys(pod)
-	if err := p.limitAndRun(pod); err != nil {
-		return err
+	return defaultPodLevelResources(spec)
+}
+
+// link makes the chain of plugins, which few states need.
+func (p *Pods) link() (err error) {
+	if p.chain == nil {
+		p.chain, err = newChain(p, p.on)
 	}
-	if err := defaultPodLevelResources(&pod.Spec); err != nil {
-		return err
-	}
-	pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: qos.ComputePodQOS(pod)}
-	return nil
+	return err
 }
 
 // mutate makes the changes that webhooks make. They come before the plugins, because an API server calls its plugins again after webhooks.
@@ -101,20 +153,21 @@ func defaultPodLevelResources(spec *v1.PodSpec) error {
 }
 
 // priority does what admitPod does in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/priority/admission.go.
-func (p *Pods) priority(spec *v1.PodSpec) error {
-	value, preemption, err := p.establishPriority(&spec.PriorityClassName)
+// It sets the name of the class, the priority and the preemption policy of a pod.
+func (p *Pods) priority(class *string, priority **int32, policy **v1.PreemptionPolicy) error {
+	value, preemption, err := p.establishPriority(class)
 	if err != nil {
 		return err
 	}
-	if spec.Priority != nil && *spec.Priority != value {
-		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *spec.Priority, value)
+	if *priority != nil && **priority != value {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", **priority, value)
 	}
-	spec.Priority = &value
+	*priority = &value
 	if preemption != nil {
-		if spec.PreemptionPolicy != nil && *spec.PreemptionPolicy != *preemption {
-			return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *spec.PreemptionPolicy, *preemption)
+		if *policy != nil && **policy != *preemption {
+			return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", **policy, *preemption)
 		}
-		spec.PreemptionPolicy = preemption
+		*policy = preemption
 	}
 	return nil
 }
@@ -124,7 +177,7 @@ func (p *Pods) establishPriority(name *string) (int32, *v1.PreemptionPolicy, err
 	class := p.byDefault
 	if *name != "" {
 		if class = p.classes[*name]; class == nil {
-			return 0, nil, fmt.Errorf("no PriorityClass with name %v was found; add it to the input", *name)
+			return 0, nil, fmt.Errorf("no PriorityClass with name %v was found", *name)
 		}
 	}
 	if class == nil {

@@ -27,37 +27,23 @@ func (a *admitting) update(obj, old cluster.Object) {
 		a.problem(obj, "%w", err)
 		return
 	}
-	if _, unknown := obj.(*cluster.UnknownOwner); unknown {
-		return
+	kind := KindNamed(cluster.KindOf(obj))
+	if kind == nil {
+		return // an unknown owner, or the parameter of a policy
 	}
-	validate := KindNamed(cluster.KindOf(obj)).validateUpdate
-	if validate == nil {
-		return
-	}
-	internal, err := toInternal(obj)
-	if err != nil {
-		a.problem(obj, "%w", err)
-		return
-	}
-	was, err := toInternal(old)
-	if err != nil {
-		a.problem(obj, "%w", err)
-		return
-	}
-	for _, problem := range messages(validate(internal, was)) {
-		a.problem(obj, "%s", problem)
-	}
-}
-
-// toInternal returns a copy in the internal version, in which the API server validates objects. It sets a resourceVersion, because an
-// update must name the version that it changes; here that is always the latest.
-func toInternal(obj cluster.Object) (runtime.Object, error) {
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
-		return nil, err
+		a.problem(obj, "%w", err)
+		return
 	}
-	internal.(metav1.Object).SetResourceVersion("1")
-	return internal, nil
+	was, err := legacyscheme.Scheme.ConvertToVersion(old, runtime.InternalGroupVersioner)
+	if err != nil {
+		a.problem(obj, "%w", err)
+		return
+	}
+	for _, problem := range messages(kind.validate(internal, was)) {
+		a.problem(obj, "%s", problem)
+	}
 }
 
 // prepareForUpdate copies to the object what it keeps of the old one: its identity, the fields that controllers write, and its status

@@ -232,7 +232,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	if o := v.owner(pod); o.Kind != "Pod" {
 		p.Workload = o.String()
 	} else {
-		p.Labels = pod.Labels
+		p.Labels = cluster.OwnLabels(pod)
 	}
 	if node := v.nodes[pod.Spec.NodeName]; node != nil {
 		for _, key := range v.keys {

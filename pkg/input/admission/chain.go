@@ -1,0 +1,377 @@
+package admission
+
+import (
+	"context"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/autoscaling"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/plugin/pkg/admission/alwayspullimages"
+	"k8s.io/kubernetes/plugin/pkg/admission/antiaffinity"
+	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/extendedresourcetoleration"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
+	"k8s.io/kubernetes/plugin/pkg/admission/podnodeselector"
+	"k8s.io/kubernetes/plugin/pkg/admission/podtolerationrestriction"
+	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/security/podsecurity"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// chain is the API server's chain of admission plugins for one state. A request passes it as in an API server: each plugin may change the
+// object; all do so a second time if a policy has changed it; the object is validated; and each plugin may refuse it.
+type chain struct {
+	plugins  []plugin
+	policies *policies
+	// user makes the requests that no controller makes.
+	user user.Info
+}
+
+// plugin is an admission plugin under the name that an API server has for it.
+type plugin struct {
+	name string
+	apiadmission.Interface
+}
+
+// optional are upstream's plugins that few clusters need, which are off unless somebody switches them on. PodSecurity is on, and has nothing
+// to do where no namespace has a label for it.
+var optional = map[string]func(*apiadmission.Plugins){
+	antiaffinity.PluginName: antiaffinity.Register, alwayspullimages.PluginName: alwayspullimages.Register,
+	podsecurity.PluginName: podsecurity.Register, podnodeselector.PluginName: podnodeselector.Register,
+	podtolerationrestriction.PluginName: podtolerationrestriction.Register, extendedresourcetoleration.PluginName: extendedresourcetoleration.Register,
+}
+
+// Optional are the names of the plugins that can be switched on.
+func Optional() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(optional)), func(name string) bool { return name == podsecurity.PluginName })
+}
+
+const (
+	podSecurityLabel   = "pod-security.kubernetes.io/"
+	openShiftSelector  = "openshift.io/node-selector"
+	mutatingPolicies   = "MutatingAdmissionPolicy"
+	validatingPolicies = "ValidatingAdmissionPolicy"
+)
+
+// OpenShift's API server has the plugin PodNodeSelector, too, with an annotation of its own.
+func init() {
+	podnodeselector.NamespaceNodeSelectors = append(podnodeselector.NamespaceNodeSelectors, openShiftSelector)
+}
+
+// enabled returns the optional plugins that the state's API server runs.
+func enabled(s *cluster.State) []string {
+	on := slices.Clone(s.APIServer.Plugins)
+	for _, ns := range s.Namespaces {
+		for label := range ns.Labels {
+			if strings.HasPrefix(label, podSecurityLabel) {
+				on = append(on, podsecurity.PluginName)
+			}
+		}
+		if _, given := ns.Annotations[openShiftSelector]; given {
+			on = append(on, podnodeselector.PluginName)
+		}
+	}
+	slices.Sort(on)
+	return slices.Compact(on)
+}
+
+// newChain returns the chain with the plugins that are on, in the order of AllOrderedPlugins in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubeapiserver/options/plugins.go. The plugins that look at other objects than
+// pods, workloads and claims are not there; docs/model.md lists them all.
+func newChain(p *Pods, on []string) (*chain, error) {
+	s, client := p.state, fake.NewSimpleClientset() // plugins read from it what their informers lack; it is empty
+	factory := informers.NewSharedInformerFactory(client, 0)
+	namespaces, classes := factory.Core().V1().Namespaces(), factory.Node().V1().RuntimeClasses()
+	for _, ns := range s.Namespaces {
+		if err := namespaces.Informer().GetIndexer().Add(ns); err != nil {
+			return nil, err
+		}
+	}
+	for _, class := range s.RuntimeClasses {
+		if err := classes.Informer().GetIndexer().Add(class); err != nil {
+			return nil, err
+		}
+	}
+	registry := apiadmission.NewPlugins()
+	for _, register := range optional {
+		register(registry)
+	}
+	set := initializer.New(client, nil, factory, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
+	c := &chain{policies: newPolicies(s, namespaces.Lister(), client), user: userNamed(s.APIServer.User)}
+	for _, next := range []plugin{
+		{antiaffinity.PluginName, nil},
+		{limitranger.PluginName, limits{s}},
+		{alwayspullimages.PluginName, nil},
+		{podsecurity.PluginName, nil},
+		{podnodeselector.PluginName, nil},
+		{"Priority", priorities{p}},
+		{defaulttolerationseconds.PluginName, defaulttolerationseconds.NewDefaultTolerationSeconds()},
+		{podtolerationrestriction.PluginName, nil},
+		{extendedresourcetoleration.PluginName, nil},
+		{runtimeclass.PluginName, runtimeclass.NewRuntimeClass()},
+		{mutatingPolicies, mutating{c.policies}},
+		{validatingPolicies, validating{c.policies}},
+	} {
+		if next.Interface == nil {
+			if !slices.Contains(on, next.name) {
+				continue
+			}
+			var err error
+			if next.Interface, err = registry.InitPlugin(next.name, io.Reader(nil), set); err != nil {
+				return nil, err
+			}
+		}
+		set.Initialize(next.Interface)
+		if informed, is := next.Interface.(interface {
+			SetReadyFunc(apiadmission.ReadyFunc)
+		}); is {
+			informed.SetReadyFunc(func() bool { return true })
+		}
+		c.plugins = append(c.plugins, next)
+	}
+	return c, nil
+}
+
+// apiRequest is a request to create an object or, if there was one, to change it.
+type apiRequest struct {
+	obj, was cluster.Object
+	// scale means that the request is for the subresource scale. Policies for the object itself do not match it.
+	scale bool
+	// seen is called with what each plugin has made of the object, in its internal version.
+	seen func(plugin string, internal runtime.Object) error
+}
+
+// admit lets the object of the request pass the plugins, which may change it in place. It returns their warnings, and an error if one of them
+// refuses the object.
+func (c *chain) admit(r apiRequest) (said warnings, err error) {
+	internal, old, err := r.internal()
+	if err != nil {
+		return nil, err
+	}
+	ctx := warning.WithWarningRecorder(klog.NewContext(context.Background(), logr.Discard()), &said)
+	given := internal.DeepCopyObject()
+	if err := c.mutate(ctx, r.attributes(internal, old, r.obj.GetName(), c.user), r.seen); err != nil {
+		return said, err
+	}
+	changed := !apiequality.Semantic.DeepEqual(given, internal)
+	if pod, is := internal.(*core.Pod); is && old == nil {
+		if err := prepare(pod); err != nil {
+			return said, err
+		}
+	}
+	named := internal.(cluster.Object)
+	if named.GetName() == "" { // the API server has generated it by now; the prototype of a controller's pods has none, and any valid one will do
+		named.SetName(GenerateName(named.GetGenerateName(), 0))
+	}
+	if kind := KindNamed(cluster.KindOf(r.obj)); changed && !r.scale {
+		if errs := kind.validate(internal.DeepCopyObject(), old); len(errs) > 0 {
+			return said, apierrors.NewInvalid(kind.GroupVersion().WithKind(kind.name).GroupKind(), nameOf(r.obj), errs)
+		}
+	}
+	request := r.attributes(internal, old, nameOf(r.obj), c.user)
+	for _, p := range c.plugins {
+		if validator, is := p.Interface.(apiadmission.ValidationInterface); is && p.Handles(request.GetOperation()) {
+			if err := validator.Validate(ctx, request, objectInterfaces); err != nil {
+				return said, err
+			}
+		}
+	}
+	named.SetName(r.obj.GetName())
+	return said, r.take(internal)
+}
+
+// mutate calls the plugins that change objects, and does so again if a policy has changed the object. See reinvocation.go in
+// https://github.com/kubernetes/kubernetes/tree/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission.
+func (c *chain) mutate(ctx context.Context, request apiadmission.Attributes, seen func(string, runtime.Object) error) error {
+	again := request.GetReinvocationContext()
+	for {
+		for _, p := range c.plugins {
+			mutator, is := p.Interface.(apiadmission.MutationInterface)
+			if !is || !p.Handles(request.GetOperation()) {
+				continue
+			}
+			if err := mutator.Admit(ctx, request, objectInterfaces); err != nil {
+				return err
+			}
+			if seen != nil {
+				if err := seen(p.name, request.GetObject()); err != nil {
+					return err
+				}
+			}
+		}
+		if !again.ShouldReinvoke() || again.IsReinvoke() {
+			return nil
+		}
+		again.SetIsReinvoke()
+	}
+}
+
+var objectInterfaces = apiadmission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
+
+// prepare does what the strategy does with a pod between the plugins that change it and its validation.
+func prepare(pod *core.Pod) error {
+	podutil.DefaultPodLevelResources(pod)
+	var external v1.Pod
+	if err := corev1.Convert_core_Pod_To_v1_Pod(pod, &external, nil); err != nil {
+		return err
+	}
+	cluster.MergeLabelKeys(&external)
+	return corev1.Convert_v1_Pod_To_core_Pod(&external, pod, nil)
+}
+
+// internal returns the object and the one before in their internal versions, or the Scales that stand for them.
+func (r apiRequest) internal() (obj, old runtime.Object, err error) {
+	convert := func(o cluster.Object) (runtime.Object, error) {
+		if r.scale {
+			return scaleOf(o), nil
+		}
+		return legacyscheme.Scheme.ConvertToVersion(o, runtime.InternalGroupVersioner)
+	}
+	if r.was != nil {
+		if old, err = convert(r.was); err != nil {
+			return nil, nil, err
+		}
+	}
+	obj, err = convert(r.obj)
+	return obj, old, err
+}
+
+// take copies the admitted object to the object of the request.
+func (r apiRequest) take(internal runtime.Object) error {
+	if scale, is := internal.(*autoscaling.Scale); is {
+		*cluster.ReplicasOf(r.obj) = &scale.Spec.Replicas
+		return nil
+	}
+	external, err := legacyscheme.Scheme.ConvertToVersion(internal, KindNamed(cluster.KindOf(r.obj)).GroupVersion())
+	if err != nil {
+		return err
+	}
+	external.GetObjectKind().SetGroupVersionKind(r.obj.GetObjectKind().GroupVersionKind())
+	reflect.ValueOf(r.obj).Elem().Set(reflect.ValueOf(external).Elem())
+	return nil
+}
+
+// scaleOf returns the object's subresource scale.
+func scaleOf(obj cluster.Object) *autoscaling.Scale {
+	replicas, _ := cluster.Replicas(obj)
+	return &autoscaling.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), CreationTimestamp: obj.GetCreationTimestamp()},
+		Spec:       autoscaling.ScaleSpec{Replicas: replicas},
+		Status:     autoscaling.ScaleStatus{Replicas: replicas, Selector: metav1.FormatLabelSelector(cluster.Selector(obj))},
+	}
+}
+
+// attributes returns the request as plugins see it. A request of a controller comes from its service account.
+func (r apiRequest) attributes(internal, old runtime.Object, name string, by user.Info) apiadmission.Attributes {
+	kind, subresource := KindNamed(cluster.KindOf(r.obj)), ""
+	gvk := kind.GroupVersion().WithKind(kind.name)
+	if r.scale {
+		gvk, subresource = autoscalingv1.SchemeGroupVersion.WithKind("Scale"), "scale"
+	}
+	operation, options := apiadmission.Create, runtime.Object(&metav1.CreateOptions{})
+	if old != nil {
+		operation, options = apiadmission.Update, &metav1.UpdateOptions{}
+	} else if owner := metav1.GetControllerOfNoCopy(r.obj); owner != nil && controllers[owner.Kind] != "" {
+		by = serviceaccount.UserInfo(metav1.NamespaceSystem, controllers[owner.Kind]+"-controller", "")
+	}
+	return apiadmission.NewAttributesRecord(internal, old, gvk, r.obj.GetNamespace(), name, kind.resource(), subresource, operation, options, false, by)
+}
+
+// controllers are the names of the controllers that create objects, by the kind of the objects' owner, without "-controller". See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go.
+var controllers = map[string]string{
+	"Deployment": "deployment", "ReplicaSet": "replicaset", "ReplicationController": "replication", "StatefulSet": "statefulset",
+	"DaemonSet": "daemon-set", "Job": "job", "CronJob": "cronjob",
+}
+
+// userNamed returns the user with the groups that it has in a cluster of kubeadm.
+func userNamed(name string) user.Info {
+	if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
+		return serviceaccount.UserInfo(namespace, account, "")
+	}
+	groups := []string{user.AllAuthenticated}
+	if name == "" {
+		name, groups = "kubernetes-admin", []string{"kubeadm:cluster-admins", user.AllAuthenticated}
+	}
+	return &user.DefaultInfo{Name: name, Groups: groups}
+}
+
+// warnings collects what plugins warn of.
+type warnings []string
+
+// AddWarning implements warning.Recorder.
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+// limits is the plugin LimitRanger for new pods; see limitrange.go.
+type limits struct{ state *cluster.State }
+
+func (limits) Handles(operation apiadmission.Operation) bool { return operation == apiadmission.Create }
+
+// Admit implements admission.MutationInterface.
+func (l limits) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+	pod, is := a.GetObject().(*core.Pod)
+	if !is {
+		return nil
+	}
+	for _, limits := range limitRangesOf(l.state, a.GetNamespace()) {
+		if err := limitranger.PodMutateLimitFunc(limits, pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (l limits) Validate(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+	if pod, is := a.GetObject().(*core.Pod); is {
+		return limitPod(a, limitRangesOf(l.state, a.GetNamespace()), pod)
+	}
+	return nil
+}
+
+// priorities is the plugin Priority for new pods; see pod.go.
+type priorities struct{ *Pods }
+
+func (priorities) Handles(operation apiadmission.Operation) bool {
+	return operation == apiadmission.Create
+}
+
+// Admit implements admission.MutationInterface.
+func (p priorities) Admit(_ context.Context, a apiadmission.Attributes, _ apiadmission.ObjectInterfaces) error {
+	pod, is := a.GetObject().(*core.Pod)
+	if !is {
+		return nil
+	}
+	preemption := (*v1.PreemptionPolicy)(pod.Spec.PreemptionPolicy)
+	err := p.priority(&pod.Spec.PriorityClassName, &pod.Spec.Priority, &preemption)
+	pod.Spec.PreemptionPolicy = (*core.PreemptionPolicy)(preemption)
+	if err != nil {
+		return apiadmission.NewForbidden(a, err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package admission
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Matcher returns a function that reports whether the API server's request to create the object, or one of its pods, matches the resources.
+// The objects given hold the namespaces.
+func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResources) bool {
+	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	add := func(ns *v1.Namespace) {
+		ns = ns.DeepCopy()
+		metav1.SetMetaDataLabel(&ns.ObjectMeta, v1.LabelMetadataName, ns.Name)
+		_ = namespaces.Add(ns) // fails only for an object without a name
+	}
+	for _, obj := range objs { // a namespace that is missing will be created
+		if name := obj.GetNamespace(); name != "" {
+			add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+	}
+	for _, obj := range objs {
+		if ns, is := obj.(*v1.Namespace); is {
+			add(ns)
+		}
+	}
+	p := newPolicies(&cluster.State{}, corev1listers.NewNamespaceLister(namespaces), fake.NewSimpleClientset())
+	return func(obj cluster.Object, of admissionv1.MatchResources) bool {
+		for _, selector := range []**metav1.LabelSelector{&of.NamespaceSelector, &of.ObjectSelector} {
+			if *selector == nil {
+				*selector = &metav1.LabelSelector{}
+			}
+		}
+		pod := (&cluster.State{}).PodOf(obj)
+		for _, asked := range []cluster.Object{obj, pod} {
+			if KindNamed(cluster.KindOf(asked)) == nil {
+				continue
+			}
+			matches, _, _, err := p.matches(apiRequest{obj: asked}.attributes(asked, nil, asked.GetName(), nil), &of, "")
+			if matches && err == nil {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,232 @@
+package admission
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"github.com/google/cel-go/cel"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/client-go/kubernetes"
+	corev1listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Policies are compiled, matched and evaluated by the packages of
+// https://github.com/kubernetes/kubernetes/tree/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin on which upstream's two plugins
+// stand: cel, policy/matching, webhook/matchconditions and policy/mutating/patch. The plugins themselves, policy/validating and
+// policy/mutating, would import gRPC and OpenTelemetry, 160 packages, for the clients of webhooks; so what they add stands here and in
+// policy_dispatch.go, function by function, but for metrics, audit events and informers.
+
+// policies are the admission policies of a state, each kind in the order of the names; upstream's order is random.
+type policies struct {
+	mutating, validating []*boundPolicy
+	matcher              *matching.Matcher
+	params               map[schema.GroupVersionKind]*paramKind
+}
+
+// boundPolicy is a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy with its bindings.
+type boundPolicy struct {
+	name         string
+	paramKind    *admissionv1.ParamKind
+	match        *admissionv1.MatchResources
+	failure      admissionv1.FailurePolicyType
+	validations  []admissionv1.Validation
+	reinvocation admissionv1.ReinvocationPolicyType
+	bindings     []binding
+	// compile compiles the expressions when they are first needed.
+	compile func() *compiled
+}
+
+// binding is a binding of a policy.
+type binding struct {
+	name    string
+	param   *admissionv1.ParamRef
+	match   *admissionv1.MatchResources
+	actions []admissionv1.ValidationAction
+}
+
+// newPolicies returns the policies of the state that have bindings. See calculatePolicyData in policy/generic/policy_source.go.
+func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, client kubernetes.Interface) *policies {
+	p := &policies{matcher: matching.NewMatcher(namespaces, client), params: paramsOf(s)}
+	bound, kindOf := map[cluster.Ref][]binding{}, func(kind, name string) cluster.Ref { return cluster.Ref{Kind: kind, Name: name} }
+	for _, obj := range s.Policies {
+		switch b := obj.(type) {
+		case *admissionv1.ValidatingAdmissionPolicyBinding:
+			of := kindOf(validatingPolicies, b.Spec.PolicyName)
+			bound[of] = append(bound[of], binding{b.Name, b.Spec.ParamRef, b.Spec.MatchResources, b.Spec.ValidationActions})
+		case *admissionv1.MutatingAdmissionPolicyBinding:
+			of := kindOf(mutatingPolicies, b.Spec.PolicyName)
+			bound[of] = append(bound[of], binding{b.Name, b.Spec.ParamRef, b.Spec.MatchResources, nil})
+		}
+	}
+	for _, obj := range s.Policies {
+		bindings := bound[cluster.RefTo(obj)]
+		if len(bindings) == 0 {
+			continue
+		}
+		slices.SortFunc(bindings, func(a, b binding) int { return cmp.Compare(a.name, b.name) })
+		switch o := obj.(type) {
+		case *admissionv1.ValidatingAdmissionPolicy:
+			p.validating = append(p.validating, &boundPolicy{
+				name: o.Name, paramKind: o.Spec.ParamKind, match: o.Spec.MatchConstraints, failure: ptr.Deref(o.Spec.FailurePolicy, admissionv1.Fail),
+				validations: o.Spec.Validations, bindings: bindings, compile: func() *compiled { return once(o, compileValidating) },
+			})
+		case *admissionv1.MutatingAdmissionPolicy:
+			p.mutating = append(p.mutating, &boundPolicy{
+				name: o.Name, paramKind: o.Spec.ParamKind, match: o.Spec.MatchConstraints, failure: ptr.Deref(o.Spec.FailurePolicy, admissionv1.Fail),
+				reinvocation: o.Spec.ReinvocationPolicy, bindings: bindings, compile: func() *compiled { return once(o, compileMutating) },
+			})
+		}
+	}
+	for _, all := range [][]*boundPolicy{p.mutating, p.validating} {
+		slices.SortFunc(all, func(a, b *boundPolicy) int { return cmp.Compare(a.name, b.name) })
+	}
+	return p
+}
+
+// compiled are the expressions of a policy, ready to evaluate. Those that cannot be compiled fail when they are evaluated; problems lists
+// them for whoever checks the policy.
+type compiled struct {
+	compiler                           *plugincel.CompositedCompiler
+	matcher                            matchconditions.Matcher
+	validations, messages, annotations plugincel.ConditionEvaluator
+	patchers                           []patch.Patcher
+	problems                           field.ErrorList
+}
+
+// once compiles each policy once for all states that share it.
+func once[P any](policy *P, compile func(*P) *compiled) *compiled {
+	key := weak.Make(policy)
+	if known, found := evaluators.Load(key); found {
+		return known.(*compiled)
+	}
+	made := compile(policy)
+	if _, found := evaluators.LoadOrStore(key, made); !found {
+		runtime.AddCleanup(policy, func(gone weak.Pointer[P]) { evaluators.Delete(gone) }, key)
+	}
+	return made
+}
+
+// evaluators holds a *compiled for each policy, by a weak pointer to it.
+var evaluators sync.Map
+
+// expression is a CEL expression with the types that its result may have, and the name of the variable that it defines.
+type expression struct {
+	text  string
+	types []*cel.Type
+	name  string
+}
+
+func (e expression) GetExpression() string    { return e.text }
+func (e expression) ReturnTypes() []*cel.Type { return e.types }
+func (e expression) GetName() string          { return e.name }
+
+// newCompiled compiles what both kinds of policies have: the variables and the conditions for a match.
+func newCompiled(name string, params bool, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType) (*compiled, plugincel.OptionalVariableDeclarations) {
+	options := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		panic(err) // the environment is upstream's, and the same for every policy
+	}
+	c := &compiled{compiler: compiler}
+	spec := field.NewPath("spec")
+	for i, v := range variables {
+		result := compiler.CompileAndStoreVariable(expression{v.Expression, []*cel.Type{cel.AnyType, cel.DynType}, v.Name}, options, environment.StoredExpressions)
+		c.note(spec.Child("variables").Index(i).Child("expression"), v.Expression, result.Error)
+	}
+	if len(conditions) > 0 {
+		all := make([]plugincel.ExpressionAccessor, len(conditions))
+		for i := range conditions {
+			all[i] = (*matchconditions.MatchCondition)(&conditions[i])
+		}
+		c.matcher = matchconditions.NewMatcher(c.conditions(all, options, func(i int) *field.Path { return spec.Child("matchConditions").Index(i).Child("expression") }),
+			failure, "policy", "validate", name)
+	}
+	return c, options
+}
+
+// conditions compiles expressions; one that is nil stays nil. The path is that of an expression in the policy.
+func (c *compiled) conditions(all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, path func(int) *field.Path) plugincel.ConditionEvaluator {
+	results := make([]plugincel.CompilationResult, len(all))
+	for i, accessor := range all {
+		if accessor != nil {
+			results[i] = c.compiler.CompileCELExpression(accessor, options, environment.StoredExpressions)
+			c.note(path(i), accessor.GetExpression(), results[i].Error)
+		}
+	}
+	return composited{plugincel.NewCondition(results), c.compiler}
+}
+
+// composited evaluates conditions with the variables of their policy.
+type composited struct {
+	plugincel.ConditionEvaluator
+	compiler *plugincel.CompositedCompiler
+}
+
+// note takes note of an expression that cannot be compiled. See convertCELErrorToValidationError in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/admissionregistration/validation/validation.go.
+func (c *compiled) note(path *field.Path, text string, err *apiservercel.Error) {
+	if err != nil {
+		c.problems = append(c.problems, field.Invalid(path, text, err.Detail))
+	}
+}
+
+// compileValidating does what compilePolicy does in policy/validating/plugin.go.
+func compileValidating(o *admissionv1.ValidatingAdmissionPolicy) *compiled {
+	spec := &o.Spec
+	c, options := newCompiled(o.Name, spec.ParamKind != nil, spec.Variables, spec.MatchConditions, spec.FailurePolicy)
+	checks, messages := make([]plugincel.ExpressionAccessor, len(spec.Validations)), make([]plugincel.ExpressionAccessor, len(spec.Validations))
+	for i, v := range spec.Validations {
+		checks[i] = expression{text: v.Expression, types: []*cel.Type{cel.BoolType}}
+		if v.MessageExpression != "" {
+			messages[i] = expression{text: v.MessageExpression, types: []*cel.Type{cel.StringType}}
+		}
+	}
+	annotations := make([]plugincel.ExpressionAccessor, len(spec.AuditAnnotations))
+	for i, a := range spec.AuditAnnotations {
+		annotations[i] = expression{text: a.ValueExpression, types: []*cel.Type{cel.StringType, cel.NullType}}
+	}
+	within := func(list, of string) func(int) *field.Path {
+		return func(i int) *field.Path { return field.NewPath("spec", list).Index(i).Child(of) }
+	}
+	c.validations = c.conditions(checks, options, within("validations", "expression"))
+	c.annotations = c.conditions(annotations, options, within("auditAnnotations", "valueExpression"))
+	options.HasAuthorizer = false
+	c.messages = c.conditions(messages, options, within("validations", "messageExpression"))
+	return c
+}
+
+// compileMutating does what compilePolicy does in policy/mutating/compilation.go.
+func compileMutating(o *admissionv1.MutatingAdmissionPolicy) *compiled {
+	spec := &o.Spec
+	c, options := newCompiled(o.Name, spec.ParamKind != nil, spec.Variables, spec.MatchConditions, spec.FailurePolicy)
+	options.HasPatchTypes = true
+	evaluator := func(accessor plugincel.ExpressionAccessor, i int, of string) plugincel.MutatingEvaluator {
+		result := c.compiler.CompileCELExpression(accessor, options, environment.StoredExpressions)
+		c.note(field.NewPath("spec", "mutations").Index(i).Child(of, "expression"), accessor.GetExpression(), result.Error)
+		return plugincel.NewMutatingEvaluator(result)
+	}
+	for i, m := range spec.Mutations {
+		switch {
+		case m.PatchType == admissionv1.PatchTypeJSONPatch && m.JSONPatch != nil:
+			c.patchers = append(c.patchers, patch.NewJSONPatcher(evaluator(&patch.JSONPatchCondition{Expression: m.JSONPatch.Expression}, i, "jsonPatch")))
+		case m.PatchType == admissionv1.PatchTypeApplyConfiguration && m.ApplyConfiguration != nil:
+			accessor := &patch.ApplyConfigurationCondition{Expression: m.ApplyConfiguration.Expression}
+			c.patchers = append(c.patchers, patch.NewApplyConfigurationPatcher(evaluator(accessor, i, "applyConfiguration")))
+		}
+	}
+	return c
+}

@@ -1,0 +1,207 @@
+package loader
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// unevaluated takes from the ignored objects what acts on the workloads of the scenario, but cannot be asked: webhooks, and the policies of
+// Kyverno and Gatekeeper. It returns a note for each kind of them.
+func unevaluated(s *scenario.Scenario) []string {
+	objects := slices.Concat(s.Cluster, s.Workloads)
+	for i := range s.Steps {
+		objects = append(objects, s.Steps[i].Objects...)
+	}
+	workloads := slices.DeleteFunc(slices.Clone(objects), func(obj cluster.Object) bool {
+		spec, _ := cluster.PodSpec(obj)
+		return spec == nil || metav1.GetControllerOfNoCopy(obj) != nil
+	})
+	notes := serviceAccounts(s.Ignored, workloads)
+	known, matches := map[string]int{}, (func(cluster.Object, admissionv1.MatchResources) bool)(nil)
+	var kinds []string
+	var rest []manifest.Ignored
+	for _, ignored := range s.Ignored {
+		matched := matcherOf(ignored)
+		if matched == nil {
+			rest = append(rest, ignored)
+			continue
+		}
+		if matches == nil {
+			matches = admission.Matcher(objects)
+		}
+		if !slices.ContainsFunc(workloads, func(obj cluster.Object) bool { return matched(obj, matches) }) {
+			rest = append(rest, ignored)
+			continue
+		}
+		if known[ignored.Kind]++; known[ignored.Kind] == 1 {
+			kinds = append(kinds, ignored.Kind)
+		}
+	}
+	s.Ignored = rest
+	for _, kind := range kinds {
+		effect := "could refuse them, or change them"
+		switch {
+		case strings.HasPrefix(kind, "Validating"):
+			effect = "could refuse them"
+		case strings.HasPrefix(kind, "Mutating"):
+			effect = "could change them; what it has done to the running pods of a dump, new pods get, too"
+		}
+		verb := "match"
+		if known[kind] == 1 {
+			verb = "matches"
+		}
+		notes = append(notes, fmt.Sprintf("Not evaluated: %s that %s pods or workloads of the input, and %s.", words.Count(known[kind], kind), verb, effect))
+	}
+	return notes
+}
+
+// matchFunc reports whether what an object stands for looks at the workload or its pods. It may ask how an API server matches.
+type matchFunc func(workload cluster.Object, matches func(cluster.Object, admissionv1.MatchResources) bool) bool
+
+// matcherOf returns how the object matches workloads, or nil if it is of a kind that does not act on any.
+func matcherOf(ignored manifest.Ignored) matchFunc {
+	group, _, _ := strings.Cut(ignored.APIVersion, "/")
+	switch {
+	case ignored.JSON == nil:
+		return nil
+	case group == admissionv1.GroupName && strings.HasSuffix(ignored.Kind, "WebhookConfiguration"):
+		return webhooks(ignored)
+	case group == "policies.kyverno.io" && !strings.HasPrefix(ignored.Kind, "Policy"):
+		var of struct {
+			Spec struct{ MatchConstraints *admissionv1.MatchResources }
+		}
+		if json.Unmarshal(ignored.JSON, &of) != nil || of.Spec.MatchConstraints == nil {
+			return nil
+		}
+		return func(obj cluster.Object, matches func(cluster.Object, admissionv1.MatchResources) bool) bool {
+			return matches(obj, *of.Spec.MatchConstraints)
+		}
+	case group == "kyverno.io" && (ignored.Kind == "ClusterPolicy" || ignored.Kind == "Policy"):
+		return kyverno(ignored)
+	case group == "constraints.gatekeeper.sh", group == "mutations.gatekeeper.sh":
+		return gatekeeper(ignored)
+	}
+	return nil
+}
+
+// webhooks matches as the API server does.
+func webhooks(ignored manifest.Ignored) matchFunc {
+	var of struct {
+		Webhooks []admissionv1.ValidatingWebhook // a mutating one has the same fields to match by
+	}
+	if json.Unmarshal(ignored.JSON, &of) != nil {
+		return nil
+	}
+	return func(obj cluster.Object, matches func(cluster.Object, admissionv1.MatchResources) bool) bool {
+		return slices.ContainsFunc(of.Webhooks, func(w admissionv1.ValidatingWebhook) bool {
+			resources := admissionv1.MatchResources{NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector}
+			for _, rule := range w.Rules {
+				resources.ResourceRules = append(resources.ResourceRules, admissionv1.NamedRuleWithOperations{RuleWithOperations: rule})
+			}
+			return len(w.Rules) > 0 && matches(obj, resources)
+		})
+	}
+}
+
+// scope is what a policy of Kyverno or Gatekeeper says of the objects it is for; what is empty restricts nothing.
+type scope struct{ Kinds, Namespaces, ExcludedNamespaces, Names []string }
+
+// takes reports whether the workload or its pods are in the scope. Policies for pods of Kyverno are for workloads, too, and labels are not
+// compared: a policy may match although it does not.
+func (s scope) takes(obj cluster.Object) bool {
+	in := func(patterns []string, value string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool { matched, err := path.Match(pattern, value); return err == nil && matched })
+	}
+	kind := func(pattern string) bool {
+		pattern = pattern[strings.LastIndex(pattern, "/")+1:]
+		return in([]string{pattern}, "Pod") || in([]string{pattern}, cluster.KindOf(obj))
+	}
+	namespace := cmp.Or(obj.GetNamespace(), v1.NamespaceDefault)
+	return (len(s.Kinds) == 0 || slices.ContainsFunc(s.Kinds, kind)) && (len(s.Namespaces) == 0 || in(s.Namespaces, namespace)) &&
+		!in(s.ExcludedNamespaces, namespace) && (len(s.Names) == 0 || in(s.Names, obj.GetName()))
+}
+
+func kyverno(ignored manifest.Ignored) matchFunc {
+	type filter struct{ Resources scope }
+	var of struct {
+		Spec struct {
+			Rules []struct {
+				Match struct {
+					filter
+					Any, All []filter
+				}
+			}
+		}
+	}
+	if json.Unmarshal(ignored.JSON, &of) != nil {
+		return nil
+	}
+	return func(obj cluster.Object, _ func(cluster.Object, admissionv1.MatchResources) bool) bool {
+		if ignored.Kind == "Policy" && cmp.Or(ignored.Namespace, v1.NamespaceDefault) != obj.GetNamespace() {
+			return false
+		}
+		for _, rule := range of.Spec.Rules {
+			for _, f := range slices.Concat([]filter{rule.Match.filter}, rule.Match.Any, rule.Match.All) {
+				if len(f.Resources.Kinds) > 0 && f.Resources.takes(obj) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+func gatekeeper(ignored manifest.Ignored) matchFunc {
+	var of struct {
+		Spec struct {
+			Match struct {
+				Kinds                          []struct{ Kinds []string }
+				Namespaces, ExcludedNamespaces []string
+			}
+		}
+	}
+	if json.Unmarshal(ignored.JSON, &of) != nil {
+		return nil
+	}
+	in := scope{Namespaces: of.Spec.Match.Namespaces, ExcludedNamespaces: of.Spec.Match.ExcludedNamespaces}
+	for _, kinds := range of.Spec.Match.Kinds {
+		in.Kinds = append(in.Kinds, kinds.Kinds...)
+	}
+	return func(obj cluster.Object, _ func(cluster.Object, admissionv1.MatchResources) bool) bool {
+		return in.takes(obj)
+	}
+}
+
+// serviceAccounts notes the service accounts that workloads name and the input lacks, where it lists others of their namespace. Without them
+// an API server refuses the pods.
+func serviceAccounts(ignored []manifest.Ignored, workloads []cluster.Object) (notes []string) {
+	have := map[string][]string{}
+	for _, account := range ignored {
+		if account.Kind == "ServiceAccount" && account.APIVersion == "v1" {
+			in := cmp.Or(account.Namespace, v1.NamespaceDefault)
+			have[in] = append(have[in], account.Name)
+		}
+	}
+	for _, obj := range workloads {
+		spec, _ := cluster.PodSpec(obj)
+		in := cmp.Or(obj.GetNamespace(), v1.NamespaceDefault)
+		if name := spec.ServiceAccountName; name != "" && name != "default" && len(have[in]) > 0 && !slices.Contains(have[in], name) {
+			notes = append(notes, fmt.Sprintf("The input lists service accounts of namespace %s, but not %s, which %s names; an API server would refuse its pods.", in, name, cluster.RefTo(obj).Qualified()))
+		}
+	}
+	return unique(notes)
+}
