@@ -1,10 +1,7 @@
 package loader
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -251,9 +248,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 		return // of an object
 	}
 	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
-	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
+	step.Action = patch.Action()
 	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
 	if i < 0 {
 		return

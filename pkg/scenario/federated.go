@@ -132,35 +132,10 @@ func parseAPI(text string) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, fmt.Errorf("%q is not of the form apiVersion/kind; give a kind such as apps/v1/Deployment or v1/Pod", text)
 }
 
-// validateFederated finds what a step cannot do in a federation, where it acts on what Karmada has, and on nodes.
-func validateFederated(p *Problems, path *field.Path, step *Step) {
-	if step.Fresh {
-		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
-	}
-	if step.ScaleBy != nil {
-		p.Add(path.Child("scaleBy"), "is for a single cluster; scale the workloads one by one")
-	}
-	if step.AddNodes != nil {
-		p.Add(path.Child("addNodes"), "is for a single cluster; give the nodes of a member in clusters")
-	}
-	if step.RemoveNodes != nil {
-		p.Add(path.Child("removeNodes"), "is for a single cluster; make the nodes fail, with mode: deleted")
-	}
-	if step.Trigger != nil {
-		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
-	}
-	if step.Drain != nil {
-		p.Add(path.Child("drain"), "is for a single cluster; cordon the nodes, or make them fail")
-	}
-	if step.Delete != nil && step.Delete.Pods != nil {
-		p.Add(path.Child("delete", "pods"), "is for a single cluster, since Karmada has no pods of members; make their nodes fail")
-	}
-}
-
-// validateAlone finds what a step cannot do in a single cluster.
-func validateAlone(p *Problems, path *field.Path, step *Step) {
-	if step.Join != nil {
-		p.Add(path.Child("join"), "is for a federation; give clusters in place of cluster")
+// validate says that only a federation takes the step; ValidateCluster finds what is wrong with the cluster.
+func (c *Cluster) validate(v *checks) {
+	if !v.federated {
+		v.Add(v.path, "is for a federation; give clusters in place of cluster")
 	}
 }
 

@@ -11,6 +11,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
+// Trigger runs a CronJob once.
+type Trigger struct {
+	Target `json:",inline"`
+}
+
+func (*Trigger) instead() string { return "apply a Job" }
+
+func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, "CronJob") }
+
 // CronJobs are those that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once; "all" is all that the scenario ever has.
 func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) {
 	var found []cluster.Ref
@@ -46,7 +55,7 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 // Triggered returns the scenario with a further step at its end for each of the CronJobs, which runs it.
 func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
 	for _, ref := range cronJobs {
-		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Target{Target: ref.String(), Namespace: ref.Namespace}})
+		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Trigger{Target{Target: ref.String(), Namespace: ref.Namespace}}})
 	}
 	return s
 }

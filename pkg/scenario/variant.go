@@ -110,11 +110,10 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 }
 
-// The kinds of workloads that are scaled, whose pods can be kept apart, and that have rollouts.
+// The kinds of workloads that are scaled, and whose pods can be kept apart.
 var (
 	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
-	Rolled   = []string{"Deployment", "StatefulSet", "DaemonSet"}
 )
 
 func validateRule(p *Problems, path *field.Path, change *RuleChange) {

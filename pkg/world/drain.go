@@ -237,7 +237,8 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 }
 
 // drain carries out a drain step: kubectl drain --ignore-daemonsets.
-func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
+func (c *Cluster) drain(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	drain := step.Drain
 	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
 	if c.engine == nil { // controllers decide which pods are there by then, and how many of them the budgets let go
 		cordoned, err := node.Cordon(state, names...)

@@ -79,13 +79,13 @@ type Share struct {
 
 // StillThere keeps the last placement of each pod that the state still has.
 func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
-	bound := make(map[types.UID]bool, len(state.Pods))
+	onNode := make(map[types.UID]bool, len(state.Pods))
 	for _, pod := range state.Pods {
-		bound[pod.UID] = pod.Spec.NodeName != ""
+		onNode[pod.UID] = pod.Spec.NodeName != ""
 	}
 	var kept []placement.Placement
 	for _, p := range placed {
-		if bound[p.Pod.UID] {
+		if onNode[p.Pod.UID] {
 			kept = append(kept, p)
 		}
 	}

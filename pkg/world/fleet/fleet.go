@@ -132,7 +132,7 @@ func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
 	var notes []string
 	var problems []error
 	for i := range s.Members {
-		next, noted, err := f.join(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
+		next, noted, err := f.add(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
 		fed, notes, problems = next, append(notes, noted...), append(problems, err)
 	}
 	return inTime(fed).Join(), notes, errors.Join(problems...)
@@ -205,7 +205,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 			}
 		}
 		if next == fed {
-			if next, err = f.moved(fed, to); err != nil {
+			if next, err = f.endMoves(fed, to); err != nil {
 				return nil, err
 			}
 		}
