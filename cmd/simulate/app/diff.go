@@ -169,7 +169,7 @@ func (b *baseline) check(c *call, of string) error {
 		return c.usage("--fail-on has no effect without --baseline; give both")
 	case b.file == "":
 		return nil
-	case b.file == manifest.Stdin && slices.Contains(slices.Concat(c.in.cluster, c.in.files, c.args), manifest.Stdin):
+	case b.file == manifest.Stdin && slices.Contains(slices.Concat(c.in.Cluster, c.in.Files, c.args), manifest.Stdin):
 		return c.usage("standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
 	return b.unwanted.check(c.Command, of)

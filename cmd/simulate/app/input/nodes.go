@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"errors"
@@ -25,6 +25,12 @@ type nodes struct {
 
 // assumedNodes are those of manifests that come without any.
 var assumedNodes = nodes{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
+
+// AssumeNodes has manifests read as if no flag asked for nodes.
+func (i *Flags) AssumeNodes() {
+	assumed := assumedNodes
+	i.nodes = &assumed
+}
 
 func (n *nodes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
