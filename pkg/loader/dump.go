@@ -79,7 +79,7 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	if len(aside) == 0 {
 		return nil
 	}
-	failed := lost(s.Objects(), aside)
+	failed := uncounted(s.Objects(), aside)
 	without := func(objects []cluster.Object) []cluster.Object {
 		var kept []cluster.Object
 		for _, obj := range objects {
@@ -107,8 +107,8 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// lost returns, as the pod garbage collector leaves them, those of the pods without a node that a Job among the objects has yet to count.
-func lost(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
+// uncounted returns the pods that a Job among the objects has yet to count, as the pod garbage collector leaves them.
+func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
 	var known []cluster.Object
 	for _, obj := range objects {
 		if job, is := obj.(*batchv1.Job); is {

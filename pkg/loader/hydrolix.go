@@ -9,7 +9,7 @@ import (
 )
 
 // hydrolix reads the profile that the scenario names, unless the options have one.
-func (l *reader) hydrolix(given *scenario.HydrolixOptions) {
+func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
 	if given == nil || given.Profile == "" {
 		return
 	}

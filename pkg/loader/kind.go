@@ -15,13 +15,13 @@ import (
 )
 
 // kindStorage gives the scenario, whose nodes are those of a kind cluster, kind's default StorageClass if something in it claims storage.
-func (l *reader) kindStorage(s *scenario.Scenario) {
+func (l *loader) kindStorage(s *scenario.Scenario) {
 	s.Cluster = slices.Concat(s.Cluster, l.kindClass(s.Objects()))
 }
 
 // kindClass is kind's default StorageClass if something among the objects claims storage; nil if nothing does. Objects that have a default
 // class, or one of that name, are about another cluster than kind makes.
-func (l *reader) kindClass(objects []cluster.Object) []cluster.Object {
+func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
 	class := topology.KindStorageClass()
 	given := func(obj cluster.Object) bool {
 		other, is := obj.(*storagev1.StorageClass)

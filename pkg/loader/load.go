@@ -124,7 +124,7 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	return s, err
 }
 
-func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
+func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	file := &scenario.File{}
 	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
 		l.head(file)
@@ -192,27 +192,27 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 	return s, err
 }
 
-func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
+func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	l.overlay(s, &scenario.File{})
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
-	var read readings
+	var read contents
 	if len(clusterFiles) > 0 {
-		read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
+		read.cluster = []content{l.read(field.NewPath("--cluster"), clusterFiles)}
 	}
 	if len(files) > 0 {
 		step := scenario.LoadedStep{Step: scenario.Step{Name: "apply", Apply: &scenario.Source{Files: files}}}
-		l.reading = step.Name
+		l.step = step.Name
 		given := l.read(field.NewPath("-f"), files)
 		isNode := func(obj cluster.Object) bool {
 			_, is := obj.(*v1.Node)
 			return is
 		}
-		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		nodes := content{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
-		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
+		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
 	if !l.incomplete {
@@ -225,9 +225,9 @@ func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	return s, nil
 }
 
-// reader reads what a scenario file names.
-type reader struct {
-	ctx      context.Context         // ends the reading
+// loader reads what a scenario file names.
+type loader struct {
+	ctx      context.Context         // ends the loading
 	stop     context.CancelCauseFunc // so does a limit that is exceeded
 	nodes    *int                    // how many there are by now; see scenario.Limits
 	devices  *int
@@ -236,13 +236,13 @@ type reader struct {
 	fsys     fs.FS
 	stdin    io.Reader
 	opts     Options
-	given    *readings // what was read, for the kinds of custom resources
+	given    *contents // what was read, for the kinds of custom resources
 	lines    *manifest.Lines
 	data     []byte          // the file's; nil where there is none
 	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 
 	sources    map[string]map[cluster.Ref]manifest.Source
-	reading    string // the step whose objects are being read
+	step       string // the step whose objects are being read
 	incomplete bool   // some objects could not be read
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
@@ -262,19 +262,19 @@ type reader struct {
 	madeUp     map[string]bool      // whether all their nodes are synthetic
 }
 
-func newLoader(file string, opts Options) *reader {
+func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &reader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &readings{},
+	return &loader{
+		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
 }
 
 // ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
-func (l *reader) ended() bool { return l.ctx.Err() != nil }
+func (l *loader) ended() bool { return l.ctx.Err() != nil }
 
-// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the reading.
-func (l *reader) within(nodes, devices, pods int) bool {
+// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the loading.
+func (l *loader) within(nodes, devices, pods int) bool {
 	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
 	for _, err := range []error{
 		scenario.Exceeds("nodes", *l.nodes, l.opts.Limits.Nodes), scenario.Exceeds("devices", *l.devices, l.opts.Limits.Devices),
@@ -287,7 +287,7 @@ func (l *reader) within(nodes, devices, pods int) bool {
 	return !l.ended()
 }
 
-func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
+func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
 	if s.Name == "" {
 		s.Name = l.defaultName()
@@ -306,18 +306,18 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
-	read := &readings{cluster: l.clusters(s, file)}
-	l.reading = scenario.WorkloadsStep
-	read.workloads = []reading{{objects: l.install()}}
+	read := &contents{cluster: l.clusters(s, file)}
+	l.step = scenario.WorkloadsStep
+	read.workloads = []content{{objects: l.install()}}
 	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
 		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
 	for i := 0; i < len(file.Steps) && !l.ended(); i++ {
 		path := field.NewPath("steps").Index(i)
 		step := scenario.LoadedStep{Step: file.Steps[i]}
-		l.reading = step.Name
+		l.step = step.Name
 		step.Expects = l.places(step.Expect, "steps", i, "expect")
-		given := reading{patch: step.Patch}
+		given := content{patch: step.Patch}
 		if step.Apply != nil {
 			given = l.source(path.Child("apply"), step.Apply, false)
 		}
@@ -353,7 +353,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 }
 
 // finish checks what was read.
-func (l *reader) finish(s *scenario.Scenario) {
+func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
@@ -391,7 +391,7 @@ func placedSingly(groups []string) []string {
 
 // withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
 // server without it drops the names of groups. Who sets the gate has the last word.
-func (l *reader) withPodGroups() (Options, bool) {
+func (l *loader) withPodGroups() (Options, bool) {
 	opts := l.opts
 	if len(l.grouped) == 0 || l.gateGiven {
 		return opts, false
@@ -421,7 +421,7 @@ func placedTogether(s *scenario.Scenario, groups []string) []string {
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.
-func (l *reader) dump(s *scenario.Scenario) {
+func (l *loader) dump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
 	}
@@ -432,7 +432,7 @@ func (l *reader) dump(s *scenario.Scenario) {
 }
 
 // places are the lines of an expectation.
-func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
+func (l *loader) places(expect *scenario.Expect, path ...any) scenario.Places {
 	if l.data == nil || expect == nil {
 		return scenario.Places{}
 	}
@@ -440,7 +440,7 @@ func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
 }
 
 // fileLines are the lines of the scenario's file.
-func (l *reader) fileLines() *manifest.Lines {
+func (l *loader) fileLines() *manifest.Lines {
 	if l.lines == nil {
 		l.lines = manifest.NewLines(l.data)
 	}
@@ -449,7 +449,7 @@ func (l *reader) fileLines() *manifest.Lines {
 
 // locate keeps where an object stands that makes pods, is a budget of them or a claim on devices, unless a controller owns it: a dump has
 // thousands of those.
-func (l *reader) locate(obj cluster.Object, source manifest.Source) {
+func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
 	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate"
@@ -459,13 +459,13 @@ func (l *reader) locate(obj cluster.Object, source manifest.Source) {
 	if l.sources == nil {
 		l.sources = map[string]map[cluster.Ref]manifest.Source{}
 	}
-	if l.sources[l.reading] == nil {
-		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
+	if l.sources[l.step] == nil {
+		l.sources[l.step] = map[cluster.Ref]manifest.Source{}
 	}
-	l.sources[l.reading][cluster.RefTo(obj)] = source
+	l.sources[l.step][cluster.RefTo(obj)] = source
 }
 
-func (l *reader) head(file *scenario.File) {
+func (l *loader) head(file *scenario.File) {
 	switch {
 	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
 	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
@@ -481,7 +481,7 @@ func (l *reader) head(file *scenario.File) {
 }
 
 // overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
-func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
+func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	for _, flag := range l.opts.Flags {
 		flag.Set(file)
 		l.problems.Flags[flag.Path] = flag.Name
@@ -515,7 +515,7 @@ func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
 // control plane; see docs/model.md.
 const terminationSeconds = 1
 
-func (l *reader) defaultName() string {
+func (l *loader) defaultName() string {
 	base := filepath.Base(l.problems.File)
 	if base == FileName {
 		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {

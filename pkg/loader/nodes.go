@@ -25,7 +25,7 @@ type Nodes struct {
 
 // makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
 // pod has a node: no others can stand in for the nodes of a dump. A pod of a cluster that is given alone is placed anew.
-func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
+func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {
 		return

@@ -83,7 +83,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 }
 
 // operators puts what the command line says to operators over what the file says.
-func (l *reader) operators(given *scenario.Operators) {
+func (l *loader) operators(given *scenario.Operators) {
 	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
 	if err := l.opts.Operators.KafScale.Validate(); err != nil {
 		l.addLines(err)
@@ -94,7 +94,7 @@ func (l *reader) operators(given *scenario.Operators) {
 	l.hydrolix(given.Hydrolix)
 }
 
-func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
+func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 	if given == nil {
 		return kafscale.Options{}
 	}
@@ -124,11 +124,11 @@ func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
 }
 
 // install returns what the operators' own charts bring along.
-func (l *reader) install() []cluster.Object {
+func (l *loader) install() []cluster.Object {
 	return l.made(operator.Install(operators(l.opts.Operators)))
 }
 
-func (l *reader) made(result *operator.Result, err error) []cluster.Object {
+func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	if err != nil {
 		l.addLines(err)
 		l.incomplete = true
@@ -147,7 +147,7 @@ func (l *reader) made(result *operator.Result, err error) []cluster.Object {
 }
 
 // addLines reports each line of an error as a problem that names its place by itself.
-func (l *reader) addLines(err error) {
+func (l *loader) addLines(err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))
 	}

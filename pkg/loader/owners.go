@@ -9,7 +9,7 @@ import (
 )
 
 // addOwners adds, beside the pods of a dump, the controllers that the scenario lacks.
-func (l *reader) addOwners(s *scenario.Scenario) {
+func (l *loader) addOwners(s *scenario.Scenario) {
 	if l.incomplete {
 		return
 	}

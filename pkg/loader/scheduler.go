@@ -15,7 +15,7 @@ import (
 )
 
 // scheduler returns the scheduler's configuration: the one of the options, or the scenario's own, or one found among the objects, or the default.
-func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
+func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	path := field.NewPath("scheduler")
 	var config *sched.Config
 	var err error
@@ -59,7 +59,7 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 }
 
 // loadConfig reads the configuration of a file.
-func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
+func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	document, err := manifest.ToJSON(file, data)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
 
 // switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they
 // change what the API server accepts and what the scheduler's configuration may say.
-func (l *reader) switchFeatureGates(given map[string]bool) (back func()) {
+func (l *loader) switchFeatureGates(given map[string]bool) (back func()) {
 	_, l.gateGiven = given[string(features.GenericWorkload)]
 	l.gateGiven = l.gateGiven || strings.Contains(l.opts.FeatureGates, string(features.GenericWorkload)+"=")
 	var pairs []string

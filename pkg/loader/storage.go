@@ -27,14 +27,14 @@ const (
 )
 
 // makeStorage gives the scenario the StorageClasses that its objects lack, where its nodes are made up or somebody asks for them.
-func (l *reader) makeStorage(s *scenario.Scenario, madeUp bool) {
+func (l *loader) makeStorage(s *scenario.Scenario, madeUp bool) {
 	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
 }
 
 // assumedClasses are the classes that claims among the objects name, and a default one for those that name none. Objects that have a
 // StorageClass say what there is. A class that has PersistentVolumes is that of volumes which nobody provisions, and claims without a class
 // are for volumes without one.
-func (l *reader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
+func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
 	if l.storage == scenario.StorageNone || l.storage == "" && !madeUp {
 		return nil
 	}

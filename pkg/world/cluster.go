@@ -94,8 +94,8 @@ type Mark struct {
 	devices []*resourcev1.ResourceSlice
 }
 
-// StartAt returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
-func (m Mark) StartAt() int { return m.engine.StartAt() }
+// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+func (m Mark) NextStart() int { return m.engine.NextStart() }
 
 // Mark returns the cluster's position.
 func (c *Cluster) Mark() Mark {

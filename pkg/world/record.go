@@ -30,16 +30,16 @@ type Record struct {
 	Decisions []Decision
 	// Notes are what was assumed, added or refused, and the Jobs that failed.
 	Notes []string
-	// Moved is when Karmada last moved a workload away from a lost cluster.
-	Moved time.Time
+	// MovedAt is when Karmada last moved a workload away from a lost cluster.
+	MovedAt time.Time
 }
 
 // LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
 func (r *Record) LastMove(since time.Time) time.Duration {
-	if r.Moved.IsZero() {
+	if r.MovedAt.IsZero() {
 		return 0
 	}
-	return r.Moved.Sub(since)
+	return r.MovedAt.Sub(since)
 }
 
 // stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.

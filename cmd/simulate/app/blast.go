@@ -123,7 +123,7 @@ With --baseline, print the differences from a stored report instead, in the form
 				if found == nil || !out.Has("html") {
 					return found, stopped
 				}
-				judged := make([][]expect.Expectation, len(result.Steps))
+				judged := make([][]expect.Judged, len(result.Steps))
 				if stopped == nil { // the page also shows the steps' expectations
 					var err error
 					if judged, err = c.judge(result); err != nil {

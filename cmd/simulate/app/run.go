@@ -122,7 +122,7 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 	}
 	judged, err := c.judge(result)
 	if exit.Interrupted(err) { // the placements are known
-		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
+		stopped, judged = err, make([][]expect.Judged, len(result.Steps))
 		if result.Partial == "" {
 			result.Partial = "interrupted before the expectations were checked"
 		}
@@ -141,6 +141,6 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 }
 
 // judge checks what the scenario expects, and shows its progress through the failures.
-func (c *call) judge(result *simulation.Result) ([][]expect.Expectation, error) {
+func (c *call) judge(result *simulation.Result) ([][]expect.Judged, error) {
 	return expect.Judge(c.Context(), result, c.bar.Counts("failures"))
 }

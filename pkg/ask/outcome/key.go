@@ -94,7 +94,7 @@ func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][
 		head = append(head, k.token(pod, byClass))
 	}
 	if k.samples {
-		head = append(head, fmt.Sprint(tie.StartAt))
+		head = append(head, fmt.Sprint(tie.Start))
 	}
 	if !byClass {
 		head = append(head, others(state))
@@ -148,7 +148,7 @@ func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 		}
 	}
 	if k.samples {
-		head = append(head, fmt.Sprint(result.StartAt()))
+		head = append(head, fmt.Sprint(result.NextStart()))
 	}
 	return digest(append(head, k.elsewhere(on, k.shapeWith(state, on)))...)
 }

@@ -107,9 +107,9 @@ func runs(fed *cluster.Federation, b *federation.Binding) bool {
 
 // nextMove returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
 func nextMove(to *world.Record, next time.Time, interval time.Duration) time.Time {
-	if !to.Moved.IsZero() && next.Before(to.Moved.Add(interval)) {
-		next = to.Moved.Add(interval)
+	if !to.MovedAt.IsZero() && next.Before(to.MovedAt.Add(interval)) {
+		next = to.MovedAt.Add(interval)
 	}
-	to.Moved = next
+	to.MovedAt = next
 	return next
 }
