@@ -34,9 +34,6 @@ import (
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
 
-// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
-const mostMaxPods = 10_000_000
-
 // Options are what a command line says besides the scenario, or in place of what it says.
 type Options struct {
 	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
@@ -292,8 +289,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
-	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
-		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 {
 		s.MaxPods = controller.MaxPods
 	}
 	if s.Limits = l.opts.Limits; s.Limits.Pods > 0 {
@@ -475,9 +471,6 @@ func (l *loader) head(file *scenario.File) {
 	default:
 		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
-	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
-		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
-	}
 }
 
 // overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
@@ -488,27 +481,8 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
-	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
-		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
-	}
-	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
-		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
-	}
-	if l.ownersGone = file.UnknownOwners == "gone"; !slices.Contains([]string{"", "replace", "gone"}, file.UnknownOwners) {
-		l.problems.Add(field.NewPath("unknownOwners"), "%q is neither replace nor gone", file.UnknownOwners)
-	}
-	if l.storage = file.Storage; !slices.Contains([]string{"", scenario.StorageAssumed, scenario.StorageNone}, file.Storage) {
-		l.problems.Add(field.NewPath("storage"), "%q is neither assumed nor none", file.Storage)
-	}
-	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
-		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
-	}
-	if path := field.NewPath("federation"); file.Clusters == nil && !file.Federation.IsZero() {
-		if l.problems.Flags["federation.estimate"] != "" {
-			path = path.Child("estimate")
-		}
-		l.problems.Add(path, "is for a scenario of several clusters; give clusters in place of cluster")
-	}
+	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage
+	scenario.ValidateFile(l.problems, file)
 }
 
 // terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real

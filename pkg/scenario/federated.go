@@ -62,13 +62,9 @@ func ValidateFederation(p *Problems, f *Federation) {
 			p.Add(path, "is not a feature gate of Karmada; %s", Choices(gate, []string{WorkloadAffinity}))
 		}
 	}
-	if !slices.Contains([]string{"", EstimateKarmada, EstimateScheduler}, f.Estimate) {
-		p.Add(path.Child("estimate"), "%q is neither %s nor %s", f.Estimate, EstimateKarmada, EstimateScheduler)
-	}
+	validateEither(p, path.Child("estimate"), f.Estimate, EstimateKarmada, EstimateScheduler)
 	failover, path := &f.Failover, path.Child("failover")
-	if !slices.Contains([]string{"", federation.PurgeGracefully, federation.PurgeDirectly}, failover.PurgeMode) {
-		p.Add(path.Child("purgeMode"), "%q is neither %s nor %s", failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
-	}
+	validateEither(p, path.Child("purgeMode"), failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
 	switch s := failover.TolerationSeconds; {
 	case s == nil:
 	case *s < 0:

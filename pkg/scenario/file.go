@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -84,6 +86,28 @@ type File struct {
 	Sweep *Sweep `json:"sweep,omitempty"`
 	// Expect is what must be so after every step, and after the workloads before the first one. Default: nothing is checked.
 	Expect *Expect `json:"expect,omitempty"`
+}
+
+// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
+const mostMaxPods = 10_000_000
+
+// ValidateFile finds what is wrong with the fields of the file that stand alone, wherever their values come from.
+func ValidateFile(p *Problems, f *File) {
+	validateEither(p, field.NewPath("ties"), f.Ties, "upstream", "random")
+	validateEither(p, field.NewPath("arrivals"), f.Arrivals, "listed", "random")
+	validateEither(p, field.NewPath("unknownOwners"), f.UnknownOwners, "replace", "gone")
+	validateEither(p, field.NewPath("storage"), f.Storage, StorageAssumed, StorageNone)
+	validateRange(p, field.NewPath("terminationSeconds"), ptr.Deref(f.TerminationSeconds, 0), 0, 3600)
+	validateRange(p, field.NewPath("maxPods"), ptr.Deref(f.MaxPods, 1), 1, mostMaxPods)
+	if p.Flags["seed"] != "" && f.Ties != "random" && f.Arrivals != "random" {
+		p.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
+	}
+	if path := field.NewPath("federation"); f.Clusters == nil && !f.Federation.IsZero() {
+		if p.Flags["federation.estimate"] != "" {
+			path = path.Child("estimate")
+		}
+		p.Add(path, "is for a scenario of several clusters; give clusters in place of cluster")
+	}
 }
 
 // Metadata names a scenario.

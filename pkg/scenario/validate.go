@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,5 +30,18 @@ func ParseSelector(text string) (labels.Selector, error) {
 func validateNotNegative(p *Problems, path *field.Path, value int) {
 	if value < 0 {
 		p.Add(path, "%d is negative; give 0 or more", value)
+	}
+}
+
+// validateEither checks a field that is one of two words, or left out.
+func validateEither(p *Problems, path *field.Path, value, one, other string) {
+	if value != "" && value != one && value != other {
+		p.Add(path, "%q is neither %s nor %s", value, one, other)
+	}
+}
+
+func validateRange[T cmp.Ordered](p *Problems, path *field.Path, value, least, most T) {
+	if value < least || value > most {
+		p.Add(path, "%v is not between %v and %v", value, least, most)
 	}
 }

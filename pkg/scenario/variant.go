@@ -132,9 +132,7 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	if change.MaxSkew < 0 {
 		p.Add(path.Child("maxSkew"), "%d is less than 1; give 1 or more", change.MaxSkew)
 	}
-	if !slices.Contains([]string{"", string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}, change.WhenUnsatisfiable) {
-		p.Add(path.Child("whenUnsatisfiable"), "%q is neither DoNotSchedule nor ScheduleAnyway", change.WhenUnsatisfiable)
-	}
+	validateEither(p, path.Child("whenUnsatisfiable"), change.WhenUnsatisfiable, string(v1.DoNotSchedule), string(v1.ScheduleAnyway))
 	listed := map[string]bool{}
 	for i, term := range change.Over {
 		path := path.Child("over").Index(i)

@@ -188,9 +188,7 @@ func setReplicas(owner cluster.Ref, replicas int32) change {
 
 // scale is ScaleTo with the change of objects that the scenario holds, and of those that its patches make.
 func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched change) *scenario.Scenario {
-	sets := func(objects []cluster.Object) bool {
-		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == owner })
-	}
+	sets := func(objects []cluster.Object) bool { return cluster.Find(objects, owner) != nil }
 	next := *s
 	next.Steps = slices.Clone(s.Steps)
 	for i := s.Index(step); i >= 0; i-- {

@@ -71,10 +71,8 @@ func find(state *cluster.State, path *field.Path, target scenario.Target, kinds 
 	if err != nil {
 		return nil, &Problem{path, err}
 	}
-	for _, obj := range state.Objects() {
-		if cluster.RefTo(obj) == wanted {
-			return obj, nil
-		}
+	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
+		return obj, nil
 	}
 	return nil, &Problem{path, &Missing{Ref: wanted, Argument: target.Argument()}}
 }

@@ -112,8 +112,5 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, names
 		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
 	owner, err := s.Workload(namespace.Of(target)[0], askadvice.Kinds...)
-	if err != nil {
-		return owner, exit.Usage(cmd, "%s", err)
-	}
-	return owner, nil
+	return owner, exit.Wrong(cmd, err)
 }

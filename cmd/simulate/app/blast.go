@@ -82,10 +82,7 @@ func (f *failures) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 func newBlast(s streams) *cobra.Command {
@@ -272,10 +269,7 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		})
 		problems = append(problems, problem)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // everywhere returns the last error if the check fails after every step.

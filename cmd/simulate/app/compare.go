@@ -302,8 +302,5 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 			opts.Metric.Recover = known
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return opts, exit.Usage(cmd, "%s", err)
-	}
-	return opts, nil
+	return opts, exit.Wrong(cmd, problems...)
 }

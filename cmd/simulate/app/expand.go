@@ -49,9 +49,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 				found.made, found.others, err = loader.Expand(s.in, files, opts, strict)
 				return found, err
 			})
-			if exit.Interrupted(err) {
-				return err
-			} else if err != nil {
+			if err != nil {
 				return exit.Input(err)
 			}
 			if len(found.made.Made) == 0 && !all {

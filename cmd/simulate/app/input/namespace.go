@@ -67,8 +67,5 @@ func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, erro
 	if err == nil && n.Name != "" && n.Name != ref.Namespace {
 		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.Name)
 	}
-	if err != nil {
-		return ref, exit.Usage(cmd, "%s", err)
-	}
-	return ref, nil
+	return ref, exit.Wrong(cmd, err)
 }

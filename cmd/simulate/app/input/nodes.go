@@ -1,7 +1,6 @@
 package input
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -101,10 +100,7 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			n.total,
 			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
-	}
-	return made, nil
+	return made, exit.Wrong(cmd, problems...)
 }
 
 // again returns the flags as they were given.

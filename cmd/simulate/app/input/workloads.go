@@ -1,7 +1,6 @@
 package input
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,10 +43,7 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 		}
 		named = append(named, name+rest)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
-	}
-	return named, nil
+	return named, exit.Wrong(cmd, problems...)
 }
 
 // workloadCalled returns the only workload with that name, in any namespace if none is given.

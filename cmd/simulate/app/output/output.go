@@ -76,10 +76,7 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 		}
 		files = append(files, filepath.Clean(file))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // inputFiles returns the files that the command line names to read, including the scenario file of a folder.
