@@ -63,7 +63,7 @@ func (l *loader) customResources(given []scenario.CustomResource) {
 	}
 }
 
-// shapesOf finds what is wrong with the shapes whatever the resources are.
+// shapesOf reports problems of the shapes that do not depend on resources.
 func (l *loader) shapesOf(path *field.Path, c *scenario.CustomResource) {
 	if c.PodTemplatePath+c.As != "" {
 		l.problems.Add(path, "objects take the place of podTemplatePath and as; leave those out")

@@ -142,7 +142,7 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 		pod, ok := obj.(*v1.Pod)
 		switch {
 		case !ok:
-			if !cluster.Dumped(obj) { // of which the pods are there
+			if !cluster.Dumped(obj) { // a dump has their pods
 				templates = append(templates, obj)
 			}
 		case cluster.Terminal(pod):

@@ -87,8 +87,8 @@ func (l *loader) ofControlPlane(path *field.Path, resource manifest.Ignored) boo
 	return true
 }
 
-// storageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage, and
-// those that are made up the classes that it names.
+// storageOfMembers gives StorageClasses to members for the claims that they may get: kind's default class to a kind cluster, and the classes
+// that the claims name to a synthetic cluster.
 func (l *loader) storageOfMembers(s *scenario.Scenario) {
 	alone := *s
 	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)

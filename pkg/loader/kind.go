@@ -38,7 +38,7 @@ func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
 // claimsStorage reports whether the object is a claim, or makes some.
 func claimsStorage(obj cluster.Object) bool { return len(claimsOf(obj)) > 0 }
 
-// claimsOf are the claims that the object is or makes, those that it makes as in their templates.
+// claimsOf returns the claim that the object is, or the templates of the claims that it makes.
 func claimsOf(obj cluster.Object) (claims []*v1.PersistentVolumeClaim) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:

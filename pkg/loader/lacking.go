@@ -79,7 +79,7 @@ func asked(who []cluster.Object, one, several string) string {
 	return some(names, maxNamed) + " " + one
 }
 
-// lackingResources are the resources, such as those of device plugins, that the objects' pods request and no node has.
+// lackingResources returns the resources that the objects' pods request and no node has, such as devices of a device plugin.
 func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[cluster.Object] {
 	has := map[v1.ResourceName]bool{}
 	for _, node := range nodes {

@@ -47,7 +47,7 @@ type Options struct {
 	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
 	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
 	Dump bool
-	// Strict makes a problem of what is set aside of a dump otherwise.
+	// Strict reports a problem where an object of a dump would otherwise be set aside.
 	Strict bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
@@ -58,7 +58,7 @@ type Options struct {
 	Plain bool
 	// Every configuration of a scheduler is read with these.
 	sched.ConfigOptions
-	// Operators are given to those that expand custom resources, besides what the scenario says.
+	// Operators adds to the options of operators in the scenario.
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
@@ -135,7 +135,7 @@ func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	document, unread := manifest.Document(path, data)
 	if unread != nil {
-		document = data // of which the beginning may be readable
+		document = data // its beginning may be readable
 	}
 	if file.APIVersion, file.Kind = manifest.Head(document); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); l.problems.Len() > 0 {
@@ -155,7 +155,7 @@ func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	return l.build(file)
 }
 
-// ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
+// ForeignError says that a file is not a scenario, but an object of Kubernetes or of something else.
 type ForeignError struct {
 	// File is the file as it was given; APIVersion and Kind are those of its first document.
 	File, APIVersion, Kind string
@@ -244,7 +244,7 @@ type loader struct {
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
 	single     []string // pod groups whose pods are placed one by one
-	grouped    []string // of them those that objects of a dump name
+	grouped    []string // of them the groups that objects of a dump name
 	gateGiven  bool     // somebody says whether there are pod groups
 	notes      []string // of what operators make
 	levelKeys  []string
@@ -376,7 +376,7 @@ func unique(notes []string) []string {
 	return once
 }
 
-// placedSingly notes the pod groups of which an API server drops the names in pods.
+// placedSingly notes pod groups without effect: an API server drops their names from pods.
 func placedSingly(groups []string) []string {
 	if len(groups) == 0 {
 		return nil
@@ -397,7 +397,7 @@ func (l *loader) withPodGroups() (Options, bool) {
 	return opts, true
 }
 
-// placedTogether notes that a dump has pod groups, and those that it names and does not hold.
+// placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
 func placedTogether(s *scenario.Scenario, groups []string) []string {
 	if len(groups) == 0 {
 		return nil

@@ -18,7 +18,7 @@ type Nodes struct {
 	Spec topology.Spec
 	// KindName, if set, makes them the workers of the kind cluster of this name, and adds its control plane.
 	KindName string
-	// Flags are those that ask for the nodes. Without any the nodes are assumed, and Assumed is the note that says so.
+	// Flags are the flags that ask for the nodes. If there are none, the nodes are assumed, and Assumed is the note about that.
 	Flags   []string
 	Assumed string
 }

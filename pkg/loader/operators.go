@@ -32,13 +32,13 @@ type OperatorOptions struct {
 // operators are all that are known. A new one has its package below pkg/input/operator, and a line here; see docs/operators.md.
 func operators(opts OperatorOptions) []operator.Operator {
 	known := programmed(opts)
-	for _, rule := range opts.Custom { // before those that are shipped, so that they can be replaced
+	for _, rule := range opts.Custom { // before the built-in rules, which they can replace
 		known = append(known, generic.New(rule))
 	}
 	return append(known, generic.Shipped()...)
 }
 
-// programmed are those that are more than rules.
+// programmed returns the operators that are code, not rules.
 func programmed(opts OperatorOptions) []operator.Operator {
 	return []operator.Operator{
 		kafscale.New(opts.KafScale),

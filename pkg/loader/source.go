@@ -224,7 +224,7 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 	return objects
 }
 
-// withClasses adds the classes of synthetic devices, but for those that are given.
+// withClasses adds the classes of synthetic devices, unless the objects have them.
 func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
 	given := map[string]bool{}
 	for _, obj := range objects {

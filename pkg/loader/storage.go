@@ -31,7 +31,7 @@ func (l *loader) makeStorage(s *scenario.Scenario, madeUp bool) {
 	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
 }
 
-// assumedClasses are the classes that claims among the objects name, and a default one for those that name none. Objects that have a
+// assumedClasses returns the classes that claims among the objects name, and a default class if some name none. Objects that have a
 // StorageClass say what there is. A class that has PersistentVolumes is that of volumes which nobody provisions, and claims without a class
 // are for volumes without one.
 func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {

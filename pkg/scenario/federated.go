@@ -84,7 +84,7 @@ func ValidateFederation(p *Problems, f *Federation) {
 	}
 }
 
-// ValidateCluster finds what is wrong with a member cluster, whatever its nodes are.
+// ValidateCluster reports problems of a member cluster that do not depend on its nodes.
 func ValidateCluster(p *Problems, path *field.Path, c *Cluster) {
 	switch messages := validation.IsDNS1123Label(c.Name); {
 	case c.Name == "":
@@ -175,7 +175,7 @@ func (s *Scenario) Begins() bool {
 	return len(s.Workloads)+len(s.Karmada.Policies)+len(s.Karmada.Overrides)+len(s.Karmada.Resources) > 0
 }
 
-// AllMembers are the clusters of the federation at its start, and those that join.
+// AllMembers returns the clusters with which the federation starts, and the clusters that join later.
 func (s *Scenario) AllMembers() []Member {
 	all := slices.Clone(s.Members)
 	for i := range s.Steps {

@@ -45,7 +45,8 @@ func (p *Patch) Action() string {
 	return fmt.Sprintf("patch %s -p '%s'", p.Target.Argument(), compact.String())
 }
 
-// ValidatePatch finds what is wrong with a patch whatever it changes: an object, or a custom resource, which resources reports.
+// ValidatePatch reports problems of a patch that do not depend on what it changes: an object, or a custom resource, which resources
+// reports.
 func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
 	if resources == nil || !resources(patch.Target) {
 		validateTarget(p, path, patch.Target)

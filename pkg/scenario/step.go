@@ -63,8 +63,8 @@ type LoadedStep struct {
 	Objects []cluster.Object
 	// Karmada is what the step brings of Karmada's own, or what delete's files hold of it.
 	Karmada Karmada
-	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
-	// operator then makes. Empty elsewhere.
+	// Action says on the report what the step does, if its fields say something else: the patch of a custom resource becomes an apply of
+	// what its operator then makes. Otherwise it is empty.
 	Action string
 	// Edits are further changes to the object that the step patches. Only a scenario that was derived from another has them.
 	Edits []*PatchEdit `json:"-"`
@@ -88,7 +88,7 @@ func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
 
 // Action is a kind of step: a field of Step whose type knows what is legal. What it does to a world is in package world.
 type Action interface {
-	// validate finds what is wrong whatever the objects are.
+	// validate reports problems that do not depend on objects.
 	validate(c *checks)
 }
 
@@ -153,8 +153,8 @@ func ActionNames(federated bool) []string {
 	return names
 }
 
-// ValidateSteps finds what is wrong with the steps, failures and expectations whatever the objects are: actions that are none or two,
-// numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
+// ValidateSteps reports problems of the steps, failures and expectations that do not depend on objects: a step without an action or with
+// two, numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
 func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
@@ -199,7 +199,7 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	}
 }
 
-// ValidateStep finds what is wrong with a step that is no custom resource's, whatever the objects are.
+// ValidateStep reports problems of one step that do not depend on objects. It patches no custom resource.
 func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
 	validateActions(p, path, step, federated, func(Target) bool { return false })
 }

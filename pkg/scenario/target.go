@@ -90,7 +90,7 @@ func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 	return ref, err
 }
 
-// validateTarget finds what is wrong with the name of an object that is of one of the kinds.
+// validateTarget reports a problem of an object's name. The object must be of one of the kinds.
 func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
 	if _, err := target.Of(kinds...); err != nil {
 		p.Add(path.Child("target"), "%s", err)

@@ -20,7 +20,8 @@ func (*Trigger) instead() string { return "apply a Job" }
 
 func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, "CronJob") }
 
-// CronJobs are those that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once; "all" is all that the scenario ever has.
+// CronJobs returns the CronJobs that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once. The name "all" stands for
+// every CronJob of the scenario.
 func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) {
 	var found []cluster.Ref
 	var problems []error

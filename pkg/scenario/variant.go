@@ -68,11 +68,11 @@ const Baseline = "baseline"
 type LoadedVariant struct {
 	Name, Description string
 	Scenario          *Scenario
-	// Workloads are those that the change names, in order of appearance; empty if it is about none in particular.
+	// Workloads are the workloads that the change names, in order of appearance; empty if it names none.
 	Workloads []cluster.Ref
 }
 
-// shapeOfVariants finds what is wrong with the variants whatever the objects are.
+// ValidateVariants reports problems of the variants that do not depend on objects. A patch can be of a custom resource, which resources reports.
 func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range variants {
@@ -90,6 +90,7 @@ func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bo
 	}
 }
 
+// ValidateVariant is ValidateVariants for one of them.
 func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
 	if v.Scheduler != nil && len(v.Scheduler.FeatureGates) > 0 {
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")

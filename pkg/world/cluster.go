@@ -135,10 +135,10 @@ func Unattended(state *cluster.State) *cluster.State {
 	return &next
 }
 
-// Renew returns the state without what was refused to users.
+// Renew returns the state without the refused requests of users.
 func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
 
-// Renewed is the state of one cluster without what was refused to users.
+// Renewed returns the state of one cluster without the refused requests of users.
 func Renewed(state *cluster.State) *cluster.State {
 	next := *state
 	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })

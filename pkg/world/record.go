@@ -42,7 +42,7 @@ func (r *Record) LastMove(since time.Time) time.Duration {
 	return r.MovedAt.Sub(since)
 }
 
-// stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.
+// stillSaid gives the scheduler's last message to pods that the scheduler no longer tries, since their conditions stay.
 func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
 	for i := range pending {
 		p := &pending[i]

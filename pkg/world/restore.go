@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Nodes are those of the state, and those whose objects failures have deleted.
+// Nodes returns the nodes of the state, and the nodes that failures have deleted.
 func (c *Cluster) Nodes(state *cluster.State) []*v1.Node {
 	return slices.Concat(state.Nodes, c.deleted)
 }
@@ -39,7 +39,7 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scena
 		if err != nil {
 			return nil, err
 		}
-		return node.Restore(next, names...) // also those that stopped answering before they were deleted
+		return node.Restore(next, names...) // some stopped answering before they were deleted
 	})
 	if err != nil {
 		return nil, "", err

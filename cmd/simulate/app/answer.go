@@ -29,7 +29,7 @@ type question[R any] struct {
 	in      *input.Flags // nil for a command that takes no scenario
 	out     *output.Flags
 	formats report.Formats[R]
-	// check finds what is wrong with the command's own flags, which is reported with what is wrong with those of the output. Default: nothing.
+	// check checks the command's own flags. Its problems are reported together with the problems of the output's flags. Default: no check.
 	check func(c *call) error
 	// ask answers. An error that comes with a report says that the report is a part of the answer, or that an expectation is not met.
 	ask func(c *call) (*R, error)

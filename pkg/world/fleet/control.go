@@ -157,7 +157,7 @@ func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 }
 
-// requeued returns the control plane in which the bindings wait again that a cluster concerns.
+// requeued returns the control plane with the bindings that a cluster concerns in its queue.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/event_handler.go, enqueueAffectedBindings
 func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	next := *c
@@ -170,7 +170,7 @@ func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	return &next
 }
 
-// changed returns the control plane with a cluster in place of what it was.
+// changed returns the control plane after a change of a cluster.
 func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 	next := *c
 	next.Clusters = slices.Clone(c.Clusters)

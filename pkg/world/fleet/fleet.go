@@ -154,7 +154,7 @@ func (f *Fleet) Conclude(state *cluster.State, _ *scenario.LoadedStep, to *world
 	to.Rollouts, to.Decisions = rollouts(state.Federation), decisions(state, to.Pending)
 }
 
-// optionsOf are those that the scenario gives Karmada.
+// optionsOf returns the options that the scenario gives Karmada.
 func optionsOf(f *scenario.Federation) federation.Options {
 	o := federation.Options{Gates: federation.Gates{WorkloadAffinity: f.FeatureGates["WorkloadAffinity"]}, AskMembers: f.Estimate == "scheduler"}
 	if f.Failover.Enabled {
@@ -219,7 +219,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 	return inTime(fed).Join(), nil
 }
 
-// settleMembers lets the members act in which things may move.
+// settleMembers lets the members act that have changed.
 func (f *Fleet) settleMembers(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	for _, m := range fed.Members {
 		if m.Settled || m.Lost {

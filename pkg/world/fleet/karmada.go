@@ -21,8 +21,8 @@ import (
 )
 
 // karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
-// nothing has changed. Bindings for which there was no room are tried again each time, as Karmada does after a while; those that no cluster
-// fits wait until something changes that concerns them.
+// nothing has changed. Bindings without room are tried again each time, as Karmada does after a while. Bindings that fit no cluster wait
+// for a change that concerns them.
 func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Nodes are those of all members, and those whose objects failures have deleted.
+// Nodes returns the nodes of all members, and the nodes that failures have deleted.
 func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 	nodes := slices.Clip(state.Nodes)
 	for _, m := range state.Federation.Members {
@@ -73,7 +73,7 @@ func byMember(names []string) map[string][]string {
 	return in
 }
 
-// Fail makes nodes of members fail. A member of which no node is left is lost: its control plane is, too.
+// Fail makes nodes of members fail. A member without a node that answers is lost, with its control plane.
 func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
 	in := byMember(names)
 	fed := state.Federation
@@ -111,7 +111,8 @@ func (f *Fleet) restore(ctx context.Context, state *cluster.State, step *scenari
 	return markLost(next, state.Federation), action, err
 }
 
-// markLost marks the members that have changed and of which no node answers, and taints their clusters as Karmada does; and the reverse.
+// markLost looks at the members that have changed. It marks a member as lost if none of its nodes answers, and taints its cluster as Karmada
+// does; otherwise it takes both back.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
 func markLost(fed, before *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {

@@ -22,7 +22,7 @@ import (
 // maxCompleted is how many bytes of input are read for a completion: about as many as take a second.
 const maxCompleted = 32 << 20
 
-// CompleteFlags completes the flags whose values depend on the input, whatever command has them.
+// CompleteFlags completes the command's flags whose values depend on the input.
 func CompleteFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*scenario.Scenario) []string{
 		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": NamespacesOf,

@@ -28,7 +28,7 @@ func (n *Namespace) Register(cmd *cobra.Command, lists bool) {
 	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
 }
 
-// Listed is the namespace of which a report shows what there is; "" is all.
+// Listed returns the namespace that a report lists; "" is all.
 func (n *Namespace) Listed() string {
 	if n.All {
 		return ""
