@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/owner"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -225,4 +226,26 @@ func some(names []string, most int) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// addOwners adds, beside the pods of a dump, the controllers that the scenario lacks.
+func (l *loader) addOwners(s *scenario.Scenario) {
+	if l.incomplete {
+		return
+	}
+	unknown := owner.NewUnknown(s.Objects())
+	add := func(objects *[]cluster.Object) {
+		if owners := unknown.Owners(*objects); !l.ownersGone {
+			*objects = slices.Concat(*objects, owners)
+		}
+	}
+	add(&s.Cluster)
+	add(&s.Workloads)
+	s.Steps = slices.Clone(s.Steps)
+	for i := range s.Steps {
+		if s.Steps[i].Apply != nil {
+			add(&s.Steps[i].Objects)
+		}
+	}
+	s.Notes = append(s.Notes, unknown.Notes(l.ownersGone)...)
 }

@@ -363,14 +363,14 @@ func (l *loader) finish(s *scenario.Scenario) {
 	}
 }
 
-// unique returns the notes without repetitions: several steps can apply one resource.
-func unique(notes []string) []string {
+// unique returns the texts without repetitions: several steps can apply one resource.
+func unique(texts []string) []string {
 	var once []string
 	seen := map[string]bool{}
-	for _, note := range notes {
-		if !seen[note] {
-			seen[note] = true
-			once = append(once, note)
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			once = append(once, text)
 		}
 	}
 	return once

@@ -104,13 +104,7 @@ func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 		l.problems.Add(path.Child("revision"), "%q is not a revision; use before, drifted or fixed", given.Revision)
 	}
 	if given.Values != "" {
-		l.named[given.Values] = true
-		file := l.resolve(given.Values)
-		if !l.exists(file) {
-			l.problems.Add(path.Child("values"), "%s", l.missing(file))
-		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
-			l.problems.AddErrors(err)
-		} else {
+		if file, data, ok := l.file(path.Child("values"), given.Values); ok {
 			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
 		}
 	}
@@ -121,6 +115,25 @@ func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 		opts.Release = "kafscale" // the chart as it is
 	}
 	return opts
+}
+
+// hydrolix reads the profile that the scenario names, unless the options have one.
+func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
+	if given == nil || given.Profile == "" {
+		return
+	}
+	file, data, ok := l.file(field.NewPath("operators", "hydrolix", "profile"), given.Profile)
+	if !ok {
+		return
+	}
+	profile, err := hydrolix.ReadProfile(file, data)
+	if err != nil {
+		l.problems.AddErrors(err)
+		return
+	}
+	if l.opts.Operators.Hydrolix.Profile == nil {
+		l.opts.Operators.Hydrolix.Profile = profile
+	}
 }
 
 // install returns what the operators' own charts bring along.

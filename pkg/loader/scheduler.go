@@ -31,16 +31,11 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 			config, err = l.loadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
-		l.named[given.Config] = true
-		file := l.resolve(given.Config)
-		if !l.exists(file) {
-			l.problems.Add(path.Child("config"), "%s", l.missing(file))
+		file, data, ok := l.file(path.Child("config"), given.Config)
+		if !ok {
 			return nil
 		}
-		var data []byte
-		if data, err = manifest.ReadFile(l.fsys, nil, file); err == nil {
-			config, err = l.loadConfig(file, data)
-		}
+		config, err = l.loadConfig(file, data)
 	case given.Inline != nil:
 		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
 	case l.config != nil:

@@ -181,6 +181,20 @@ func resolve(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
+// file reads a file that a field of the scenario names, and reports why it cannot.
+func (l *loader) file(path *field.Path, name string) (file string, data []byte, ok bool) {
+	l.named[name] = true
+	if file = l.resolve(name); !l.exists(file) {
+		l.problems.Add(path, "%s", l.missing(file))
+		return file, nil, false
+	}
+	data, err := manifest.ReadFile(l.fsys, nil, file)
+	if err != nil {
+		l.problems.AddErrors(err)
+	}
+	return file, data, err == nil
+}
+
 func (l *loader) exists(file string) bool {
 	var err error
 	if l.fsys == nil {

@@ -25,11 +25,16 @@ func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Tar
 func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) {
 	var found []cluster.Ref
 	var problems []error
+	add := func(ref cluster.Ref) {
+		if !slices.Contains(found, ref) {
+			found = append(found, ref)
+		}
+	}
 	for _, name := range names {
 		if name == "all" {
 			for _, obj := range s.Objects() {
 				if ref := cluster.RefTo(obj); ref.Kind == "CronJob" {
-					found = append(found, ref)
+					add(ref)
 				}
 			}
 			continue
@@ -42,15 +47,9 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 			problems = append(problems, fmt.Errorf("%s %w", flag, err))
 			continue
 		}
-		found = append(found, ref)
+		add(ref)
 	}
-	var once []cluster.Ref
-	for _, ref := range found {
-		if !slices.Contains(once, ref) {
-			once = append(once, ref)
-		}
-	}
-	return once, errors.Join(problems...)
+	return found, errors.Join(problems...)
 }
 
 // Triggered returns the scenario with a further step at its end for each of the CronJobs, which runs it.
