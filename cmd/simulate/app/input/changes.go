@@ -24,6 +24,7 @@ type Changes struct {
 	triggers []string
 }
 
+// RegisterChanges adds the flags of Changes, for commands that run the scenario.
 func (i *Flags) RegisterChanges(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&i.Changes.Patches, "patch", nil, "run with this JSON merge patch of the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")

@@ -60,6 +60,7 @@ type Completion struct {
 	Resources func(*scenario.Scenario) []cluster.Ref // nil for a command that takes none
 }
 
+// Complete is the completion as cobra calls it.
 func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	word, name, slash := strings.Cut(begun, "/")
 	if !slash && len(args) > 0 {

@@ -24,20 +24,24 @@ import (
 type Flags struct {
 	Cluster, Files []string
 	Namespace      Namespace
-	Options        loader.Options   // what the flags say in place of the scenario
-	Federated      bool             // a federation of clusters is taken, too
-	Depth          *placement.Depth // how much of each pod's scheduling cycle to keep
-	File           scenario.File    // has the values of the flags that take the place of its fields
+	Changes        Changes
+	Steps          Steps
+	// Federated commands also take a federation of clusters.
+	Federated bool
+	// File has the values of the flags that take the place of its fields, and Options what else the flags say to the loader.
+	File    scenario.File
+	Options loader.Options
+	// Depth is how much of each pod's scheduling cycle to keep. Default: nothing.
+	Depth *placement.Depth
 
 	nodes     *nodes // nil for a command that takes only scenarios
-	Changes   Changes
-	Steps     Steps
 	operators Operators
-	overlay   []loader.Flag // those of the flags that take the place of fields of the scenario's file
+	overlay   []loader.Flag // the flags that take the place of fields of File
 	seed      uint64
 	explain   bool
 }
 
+// Register adds the flags of a command that takes a scenario or manifests.
 func (i *Flags) Register(cmd *cobra.Command) {
 	i.RegisterFiles(cmd)
 	i.RegisterConfiguration(cmd)

@@ -22,6 +22,7 @@ type Operators struct {
 	hydrolixProfile string
 }
 
+// Register adds the flags.
 func (o *Operators) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
@@ -30,6 +31,7 @@ func (o *Operators) Register(cmd *cobra.Command) {
 	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` of values that Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
+// Options returns what the flags say to operators.
 func (o *Operators) Options() (loader.OperatorOptions, error) {
 	opts := loader.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	if o.kafscale.release != "" {

@@ -22,6 +22,7 @@ type Steps struct {
 	scale       []string
 }
 
+// Register adds the flags.
 func (a *Steps) Register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&a.addNodes, "add-nodes", 0, "add a last step that adds this `NUMBER` of nodes like the one that --like names")
 	cmd.Flags().StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
