@@ -449,7 +449,7 @@ func (l *loader) fileLines() *manifest.Lines {
 func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
-	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate"
+	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate" || strings.HasSuffix(kind, "AdmissionPolicy")
 	if !named || metav1.GetControllerOfNoCopy(obj) != nil {
 		return
 	}

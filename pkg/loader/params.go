@@ -14,9 +14,9 @@ import (
 )
 
 // params makes a cluster.Param of every object whose kind is that of the parameters of a policy, and of these kinds' definitions.
-func (r *readings) params() {
+func (r *contents) params() {
 	wanted := map[admissionv1.ParamKind]bool{}
-	all := [][]reading{r.cluster, r.workloads, r.steps}
+	all := [][]content{r.cluster, r.workloads, r.steps}
 	for _, list := range all {
 		for i := range list {
 			for _, obj := range list[i].objects {

@@ -51,6 +51,8 @@ func Checks() []Check {
 		{ID: "no-such-device", Severity: Error, Title: "No node has a device that a claim asks for", find: static(noSuchDevice)},
 		{ID: "device-claim-unused", Severity: Note, Title: "No pod uses a claim on devices", find: static(deviceClaimUnused)},
 		{ID: "pods-refused", Severity: Error, Title: "The API server refuses the pods of a template", Simulated: true, find: static(podsRefused)},
+		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", find: static(policyUnmatched)},
+		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(policyUnmet)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},

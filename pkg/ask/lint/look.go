@@ -128,10 +128,14 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
 			continue
 		}
+		pod := step.State.PodOf(object)
+		if pod != object {
+			pod = admits().ByPolicies(pod)
+		}
 		s := &subject{
 			owner: cluster.RefTo(object),
 			step:  step, object: object, path: path, calm: calm, owned: owned, guards: guards, serves: serves, admission: admits,
-			pod: step.State.PodOf(object),
+			pod: pod,
 		}
 		if replicas, ok := cluster.Replicas(object); ok {
 			s.replicas = int(replicas)

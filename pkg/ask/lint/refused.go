@@ -16,7 +16,7 @@ func podsRefused(_ *look, s *subject) []Finding {
 	if _, bare := s.object.(*v1.Pod); bare {
 		return nil // it has been created
 	}
-	found := Finding{Field: s.path, Fix: "ask for what the LimitRanges, the ResourceQuotas and the RuntimeClass allow, or change these"}
+	found := Finding{Field: s.path, Fix: "ask for what the LimitRanges, the ResourceQuotas, the classes and the policies allow, or change these"}
 	pod, err := s.created()
 	if err == nil {
 		quotas := admission.NewQuotas(&cluster.State{Now: s.step.State.Now, ResourceQuotas: s.step.State.ResourceQuotas}, admission.PodUsage{})

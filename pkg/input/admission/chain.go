@@ -74,6 +74,7 @@ func Optional() []string {
 const (
 	podSecurityLabel   = "pod-security.kubernetes.io/"
 	openShiftSelector  = "openshift.io/node-selector"
+	priorityPlugin     = "Priority"
 	mutatingPolicies   = "MutatingAdmissionPolicy"
 	validatingPolicies = "ValidatingAdmissionPolicy"
 )
@@ -129,7 +130,7 @@ func newChain(p *Pods, on []string) (*chain, error) {
 		{alwayspullimages.PluginName, nil},
 		{podsecurity.PluginName, nil},
 		{podnodeselector.PluginName, nil},
-		{"Priority", priorities{p}},
+		{priorityPlugin, priorities{p}},
 		{defaulttolerationseconds.PluginName, defaulttolerationseconds.NewDefaultTolerationSeconds()},
 		{podtolerationrestriction.PluginName, nil},
 		{extendedresourcetoleration.PluginName, nil},

@@ -4,6 +4,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -11,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Matcher returns a function that reports whether the API server's request to create the object, or one of its pods, matches the resources.
-// The objects given hold the namespaces.
+// Matcher returns a function that reports whether a request to create, change or scale the object, or to create or change
+// one of its pods, matches the resources. The objects given hold the namespaces.
 func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResources) bool {
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	add := func(ns *v1.Namespace) {
@@ -37,13 +38,23 @@ func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResour
 				*selector = &metav1.LabelSelector{}
 			}
 		}
-		pod := (&cluster.State{}).PodOf(obj)
-		for _, asked := range []cluster.Object{obj, pod} {
-			if KindNamed(cluster.KindOf(asked)) == nil {
+		asked := []apiRequest{{obj: obj}, {obj: obj, was: obj}}
+		if spec, _ := cluster.PodSpec(obj); spec != nil {
+			pod := (&cluster.State{}).PodOf(obj)
+			asked = append(asked, apiRequest{obj: pod}, apiRequest{obj: pod, was: pod})
+		}
+		if cluster.ReplicasOf(obj) != nil {
+			asked = append(asked, apiRequest{obj: obj, was: obj, scale: true})
+		}
+		for _, r := range asked {
+			if KindNamed(cluster.KindOf(r.obj)) == nil {
 				continue
 			}
-			matches, _, _, err := p.matches(apiRequest{obj: asked}.attributes(asked, nil, asked.GetName(), nil), &of, "")
-			if matches && err == nil {
+			var old runtime.Object
+			if r.was != nil {
+				old = r.was
+			}
+			if matches, _, _, err := p.matches(r.attributes(r.obj, old, r.obj.GetName(), nil), &of, ""); matches && err == nil {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -74,6 +75,11 @@ func (p *Pods) Admit(pod *v1.Pod) error {
 func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Object) error) (said []string, err error) {
 	legacyscheme.Scheme.Default(pod)
 	p.mutate(pod)
+	if seen != nil {
+		if err := seen("MutatingAdmissionWebhook", pod); err != nil {
+			return nil, err
+		}
+	}
 	if p.plain(pod) && seen == nil {
 		err = p.admitPlain(pod)
 	} else if err = p.link(); err == nil {
@@ -96,6 +102,25 @@ func (p *Pods) AdmitOther(obj cluster.Object) error {
 	}
 	_, err := p.chain.admit(apiRequest{obj: obj})
 	return err
+}
+
+// ByPolicies returns the pod as the MutatingAdmissionPolicies make it, or the pod itself if there are none or one of them refuses it.
+func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
+	if len(p.state.Policies) == 0 || p.link() != nil || len(p.chain.policies.mutating) == 0 {
+		return pod
+	}
+	r := apiRequest{obj: pod.DeepCopy()}
+	internal, _, err := r.internal()
+	if err != nil {
+		return pod
+	}
+	if err := (mutating{p.chain.policies}).Admit(context.Background(), r.attributes(internal, nil, pod.Name, p.chain.user), objectInterfaces); err != nil {
+		return pod
+	}
+	if r.take(internal) != nil {
+		return pod
+	}
+	return r.obj.(*v1.Pod)
 }
 
 // plain reports whether only the plugins Priority and DefaultTolerationSeconds do something with the pod.

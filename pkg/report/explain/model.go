@@ -6,6 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/report"
 )
 
@@ -63,6 +64,8 @@ type Explanation struct {
 	Runs string `json:"runs,omitempty"`
 	// Claims are what the pod claims of devices, as it is after the step.
 	Claims []report.Claim `json:"claims,omitempty"`
+	// Admission is what the API server's plugins changed in the pod, in order; missing if these were only the two that change every pod.
+	Admission []admission.Change `json:"admission,omitempty"`
 	// Decision is how the node was chosen.
 	Decision *placement.Decision `json:"decision,omitempty"`
 	// Cycle is what every plugin said of the nodes; missing where the pod was held back before it came to that.

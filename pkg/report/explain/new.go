@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -23,7 +24,7 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 	for i := range pods {
 		e := newExplanation(&pods[i], asked)
 		if state, pod := after(result, e.Step, types.NamespacedName{Namespace: e.Namespace, Name: e.Name}); pod != nil {
-			e.Claims = report.ClaimsIn(state).Of(pod)
+			e.Claims, e.Admission = report.ClaimsIn(state).Of(pod), admission.Trace(state, pod)
 			if why := cluster.WaitsForVolume(pod); why != "" {
 				e.Notes = append(slices.Clip(e.Notes), "it has not started, and "+why)
 			}

@@ -1,10 +1,12 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -15,6 +17,8 @@ type writer struct {
 	doc.Doc
 	report *Report
 	shown  string // the workload whose rules were shown last
+	// admitted are the changes by admission that were shown last.
+	admitted []admission.Change
 }
 
 // document is the story alone if opts.Quiet is set.
@@ -80,6 +84,7 @@ func (t *writer) explanation(e *Explanation) {
 	for _, claim := range e.Claims {
 		t.Linef(doc.Plain, "  Claim %s", claimText(&claim))
 	}
+	t.admission(e.Admission)
 	if e.Cycle != nil {
 		t.Cycle(e.Cycle)
 	}
@@ -95,6 +100,20 @@ func (t *writer) explanation(e *Explanation) {
 	for _, note := range e.Notes {
 		t.Linef(doc.Plain, "  Note: %s", note)
 	}
+}
+
+// admission lists what plugins changed in the pod. The pods of a workload have the same changes.
+func (t *writer) admission(changes []admission.Change) {
+	if len(changes) == 0 || slices.Equal(changes, t.admitted) {
+		return
+	}
+	t.admitted = changes
+	t.Line(doc.Bold.Cell("  Admission"), doc.Plain.Cell(", what the API server changed in the pod of its template:"))
+	var rows [][]doc.Cell
+	for _, c := range changes {
+		rows = append(rows, doc.Plain.Row(c.Plugin, c.Field, cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none")))
+	}
+	t.Table("    ", rows...)
 }
 
 // claimText is "gpu, ResourceClaim web-gpu-x7k2p: gpu.example.com/node-1/gpu-0".

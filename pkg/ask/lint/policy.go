@@ -1,0 +1,92 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// policyUnmatched finds admission policies that are never asked about an object of the scenario, in any step. They belong to no subject, so the
+// first of their step finds them.
+func policyUnmatched(l *look, s *subject) []Finding {
+	if !l.first(s) || len(s.step.State.Policies) == 0 {
+		return nil
+	}
+	objects := slices.Concat(l.result.Scenario.Cluster, l.result.Scenario.Workloads)
+	for i := range l.result.Scenario.Steps {
+		objects = append(objects, l.result.Scenario.Steps[i].Objects...)
+	}
+	matches := admission.Matcher(objects)
+	var found []Finding
+	for _, obj := range s.step.State.Policies {
+		constraints := constraintsOf(obj)
+		if constraints == nil || deletes(constraints) {
+			continue
+		}
+		var bound []*admissionv1.MatchResources
+		for _, other := range s.step.State.Policies {
+			switch b := other.(type) {
+			case *admissionv1.ValidatingAdmissionPolicyBinding:
+				if cluster.KindOf(obj) == "ValidatingAdmissionPolicy" && b.Spec.PolicyName == obj.GetName() {
+					bound = append(bound, b.Spec.MatchResources)
+				}
+			case *admissionv1.MutatingAdmissionPolicyBinding:
+				if cluster.KindOf(obj) == "MutatingAdmissionPolicy" && b.Spec.PolicyName == obj.GetName() {
+					bound = append(bound, b.Spec.MatchResources)
+				}
+			}
+		}
+		finding := Finding{
+			Object: objectOf(cluster.RefTo(obj)), Field: "spec.matchConstraints", Message: "no object of the scenario matches the policy, or none its bindings",
+			Fix: "give resourceRules and selectors that match, or delete it",
+		}
+		if len(bound) == 0 {
+			finding.Field, finding.Message, finding.Fix = "metadata.name", "no binding names the policy, so that it is not in force", "add a "+cluster.KindOf(obj)+"Binding, or delete it"
+		} else if slices.ContainsFunc(objects, func(o cluster.Object) bool {
+			return matches(o, *constraints) && slices.ContainsFunc(bound, func(b *admissionv1.MatchResources) bool { return b == nil || matches(o, *b) })
+		}) {
+			continue
+		}
+		found = append(found, finding)
+	}
+	return found
+}
+
+// constraintsOf returns what an admission policy matches, or nil for another object.
+func constraintsOf(obj cluster.Object) *admissionv1.MatchResources {
+	switch o := obj.(type) {
+	case *admissionv1.ValidatingAdmissionPolicy:
+		return o.Spec.MatchConstraints
+	case *admissionv1.MutatingAdmissionPolicy:
+		return o.Spec.MatchConstraints
+	}
+	return nil
+}
+
+// deletes reports whether the policy also looks at requests that are not simulated.
+func deletes(constraints *admissionv1.MatchResources) bool {
+	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
+		return slices.Contains(rule.Operations, admissionv1.Delete) || slices.Contains(rule.Operations, admissionv1.Connect)
+	})
+}
+
+// policyUnmet finds workloads whose pods could go to some node, if admission policies did not change their node selector or affinity.
+func policyUnmet(l *look, s *subject) []Finding {
+	template := s.step.State.PodOf(s.object)
+	attracted := func(pod *v1.Pod) bool {
+		return slices.ContainsFunc(l.nodes, func(node *v1.Node) bool { return cluster.Attracts(node, pod) })
+	}
+	if s.pod == template || !attracted(template) || attracted(s.pod) {
+		return nil
+	}
+	return []Finding{{
+		Field: s.path, Message: fmt.Sprintf("MutatingAdmissionPolicies give its pods a node selector or a node affinity that none of the %s meets", words.Count(len(l.nodes), "node")),
+		Fix: "label nodes accordingly, or change the policies",
+	}}
+}
