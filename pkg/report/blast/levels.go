@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -44,11 +45,7 @@ func (t *writer) levels() [][]doc.Cell {
 
 // levels are the short names of the step's levels.
 func (s *Step) levels() []string {
-	var keys []string
-	for _, level := range s.Levels {
-		keys = append(keys, level.TopologyKey)
-	}
-	return doc.Shorts(keys)
+	return doc.Shorts(report.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
 // nouns are what the domains of the step's levels are called: region, zone, node, rack.

@@ -7,16 +7,14 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // risk says how likely it is that workloads have pods down.
 func (t *writer) risk(r *risk.Analysis) {
 	t.Linef(doc.Bold, "How likely it is, at a random moment")
-	var keys []string
-	for _, level := range r.Levels {
-		keys = append(keys, level.TopologyKey)
-	}
+	keys := report.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
 	levels := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
 	for i, short := range doc.Shorts(keys) {
 		level := r.Levels[i]
@@ -40,10 +38,7 @@ func (t *writer) risk(r *risk.Analysis) {
 		}
 		cells := doc.Plain.Row(t.qualified(w.Namespace, w.Ref.String()), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
 		if budgets {
-			var below []string
-			for _, budget := range w.Budgets {
-				below = append(below, fmt.Sprintf("%s: %s", budget.Name, chance(budget.Below)))
-			}
+			below := report.Each(w.Budgets, func(b risk.Budget) string { return b.Name + ": " + chance(b.Below) })
 			cells = append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(below, "; "))))
 		}
 		if quorums {

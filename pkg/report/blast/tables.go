@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -105,11 +106,7 @@ func (t *writer) hit(losses []blast.Loss) string {
 
 // named names workloads.
 func (t *writer) named(losses []blast.Loss) doc.Cell {
-	var names []string
-	for _, loss := range losses {
-		names = append(names, t.name(loss))
-	}
-	return t.few(names, doc.Red)
+	return t.few(report.Each(losses, t.name), doc.Red)
 }
 
 func (t *writer) budgets(names []string) doc.Cell {

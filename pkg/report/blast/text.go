@@ -131,12 +131,8 @@ func (t *writer) summary() {
 func (t *writer) step(i int) {
 	step := &t.report.Steps[i]
 	if len(t.report.Steps) > 1 {
-		heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), step.Name)
-		if step.Action != "" {
-			heading += ": " + step.Action
-		}
 		t.Space()
-		t.Linef(doc.Bold, "%s", heading)
+		t.Linef(doc.Bold, "%s", doc.StepHeading(i, len(t.report.Steps), step.Name, step.Action))
 	}
 	if len(step.Levels) == 0 {
 		t.Linef(doc.Plain, "No node is in any domain.")

@@ -71,10 +71,7 @@ func (t *writer) method() string {
 
 func (t *writer) step(i int) {
 	s := &t.report.Steps[i]
-	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
-	if s.Action != "" {
-		heading += ": " + s.Action
-	}
+	heading := doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action)
 	style := doc.Plain
 	if s.AnyPending.Share > 0 {
 		style = doc.Yellow
@@ -327,10 +324,7 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 		for _, node := range report.SortedKeys(left) { // that came later
 			add(node, w.Nodes[node])
 		}
-		var texts []string
-		for _, value := range order[:min(len(order), 2*maxParts)] {
-			texts = append(texts, fmt.Sprintf("%s %d", value, counts[value]))
-		}
+		texts := report.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
 		if more := len(order) - 2*maxParts; more > 0 {
 			texts = append(texts, fmt.Sprintf("… %d more", more))
 		}

@@ -109,10 +109,9 @@ func (s *stepText) waiting(pods []Pod) string {
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
 func (t *writer) reasons(reasons []placement.Reason) {
-	var table [][]doc.Cell
-	for _, r := range reasons {
-		table = append(table, doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
-	}
+	table := report.Each(reasons, func(r placement.Reason) []doc.Cell {
+		return doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message))
+	})
 	t.Table("    ", table...)
 }
 

@@ -37,11 +37,7 @@ func (t *writer) everything() {
 // step writes one step: what needs attention, then the pods, or a table of their workloads if they are many.
 func (t *writer) step(i int) {
 	s := t.stepText(i)
-	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
-	if s.Action != "" {
-		heading += ": " + s.Action
-	}
-	t.Section(heading)
+	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
 	if !t.page {
 		t.Space()
 	}
@@ -75,11 +71,9 @@ func (t *writer) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
-		var pods []doc.Explained
-		for _, pod := range s.Pods {
-			pods = append(pods, doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
-		}
-		t.Cycles(pods)
+		t.Cycles(report.Each(s.Pods, func(pod Pod) doc.Explained {
+			return doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
+		}))
 	case len(t.report.Steps) > 1:
 		t.Linef(doc.Plain, "%s.", s.Summary.text())
 	}
