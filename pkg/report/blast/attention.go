@@ -102,31 +102,24 @@ func (t *writer) excess(step *Step) {
 
 // stranded says why replacements stay Pending, once for all failures of which the same is to be said.
 func (t *writer) stranded(shown []failed) {
-	type same struct {
-		names []string
+	type reason struct {
+		name  string // of the failure
 		lines []string
 	}
-	var told []same
-	position := map[string]int{}
+	var all []reason
 	for _, f := range shown {
 		if f.recovery == nil {
 			continue
 		}
 		for _, pods := range report.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
-			lines := t.refusal(pods)
-			key := strings.Join(lines, "\n")
-			i, seen := position[key]
-			if !seen {
-				i = len(told)
-				position[key] = i
-				told = append(told, same{lines: lines})
-			}
-			told[i].names = append(told[i].names, f.name)
+			all = append(all, reason{f.name, t.refusal(pods)})
 		}
 	}
+	told := report.Group(all, func(r reason) string { return strings.Join(r.lines, "\n") })
 	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
-		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(told[i].names), told[i].lines[0])
-		for _, line := range told[i].lines[1:] {
+		lines := told[i][0].lines
+		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(report.Each(told[i], func(r reason) string { return r.name })), lines[0])
+		for _, line := range lines[1:] {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
@@ -163,30 +156,26 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 
 // notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
-	names, order := map[string][]string{}, []string(nil)
-	seen := map[[2]string]bool{}
+	type left struct{ pod, why string }
+	var all []left
+	seen := map[left]bool{}
 	for _, f := range shown {
 		if f.recovery == nil {
 			continue
 		}
 		for _, pod := range f.recovery.NotReplaced {
-			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.OfNode() || seen[key] {
-				continue
-			} else {
-				seen[key] = true
+			if l := (left{t.qualified(pod.Namespace, pod.Name), pod.Why}); !pod.OfNode() && !seen[l] {
+				seen[l] = true
+				all = append(all, l)
 			}
-			if names[pod.Why] == nil {
-				order = append(order, pod.Why)
-			}
-			names[pod.Why] = append(names[pod.Why], t.qualified(pod.Namespace, pod.Name))
 		}
 	}
-	for _, why := range order {
-		who := words.Count(len(names[why]), "pod")
-		if len(names[why]) <= maxHit || t.All {
-			who = strings.Join(names[why], ", ")
+	for _, pods := range report.Group(all, func(l left) string { return l.why }) {
+		who := words.Count(len(pods), "pod")
+		if len(pods) <= maxHit || t.All {
+			who = strings.Join(report.Each(pods, func(l left) string { return l.pod }), ", ")
 		}
-		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, why))
+		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, pods[0].why))
 	}
 }
 
