@@ -223,21 +223,14 @@ type curve struct {
 
 // combinations are the curves over the axis. Of many those with points that are not beaten are first.
 func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
-	var order []string
-	points := map[string][]*Point{}
-	others := s.others(x)
+	points := make([]*Point, len(s.Points))
 	for i := range s.Points {
-		p := &s.Points[i]
-		key := p.key(others)
-		if points[key] == nil {
-			order = append(order, key)
-		}
-		points[key] = append(points[key], p)
+		points[i] = &s.Points[i]
 	}
+	others := s.others(x)
 	var curves []*curve
 	alike := map[string]*curve{}
-	for _, key := range order {
-		of := points[key]
+	for _, of := range report.Group(points, func(p *Point) string { return p.key(others) }) {
 		slices.SortStableFunc(of, func(p, q *Point) int { return cmp.Compare(x.place[p.Values[x.name]], x.place[q.Values[x.name]]) })
 		var course strings.Builder
 		front := false
