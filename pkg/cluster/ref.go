@@ -11,6 +11,7 @@ import (
 
 // Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
 type Ref struct {
+	// Kind is the object's. The kind of a workload is that of the outermost owner of its pods, or Pod for a pod without one.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
