@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/report"
@@ -55,6 +56,8 @@ func nameOf(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[cluster.Refusal]():
 		return "NotCreated"
+	case reflect.TypeFor[expect.Judged]():
+		return "Expectation"
 	case reflect.TypeFor[manifest.Place]():
 		return "Source"
 	case reflect.TypeFor[risk.Analysis]():

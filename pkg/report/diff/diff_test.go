@@ -273,8 +273,8 @@ func TestDiffVerdict(t *testing.T) {
 	on := func(name, node string) run.Pod {
 		return run.Pod{PodRef: cluster.PodRef{Namespace: "default", Name: name}, Node: node}
 	}
-	unmet := run.Step{Name: "a", Expectations: []expect.Expectation{{Want: "w"}}}
-	met := run.Step{Name: "a", Expectations: []expect.Expectation{{Want: "w", Met: true}}}
+	unmet := run.Step{Name: "a", Expectations: []expect.Judged{{Want: "w"}}}
+	met := run.Step{Name: "a", Expectations: []expect.Judged{{Want: "w", Met: true}}}
 	lost := run.Step{Name: "a", Summary: run.Summary{NotReady: 2}}
 	stuck := run.Step{Name: "a", Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "d"}}}}
 	for want, test := range map[string]struct {
@@ -438,7 +438,7 @@ func hostileRun() *run.Report {
 			Workloads:    []run.Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Domains: []run.Distribution{{TopologyKey: h, Counts: []run.Count{{Domain: h, Pods: 1}}}}}},
 			Preempted:    []run.Preemption{{Victim: h, For: h, Node: h}},
 			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
-			Expectations: []expect.Expectation{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
+			Expectations: []expect.Judged{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
 		}},
 	}
 }

@@ -108,8 +108,8 @@ type StepDiff struct {
 	NewlyStuck    []controller.Rollout `json:"newlyStuck,omitempty"`
 	NoLongerStuck []controller.Rollout `json:"noLongerStuck,omitempty"`
 	// NewlyUnmet are the expectations that the new report alone does not meet, NoLongerUnmet those of the old one alone.
-	NewlyUnmet    []expect.Expectation `json:"newlyUnmet,omitempty"`
-	NoLongerUnmet []expect.Expectation `json:"noLongerUnmet,omitempty"`
+	NewlyUnmet    []expect.Judged `json:"newlyUnmet,omitempty"`
+	NoLongerUnmet []expect.Judged `json:"noLongerUnmet,omitempty"`
 }
 
 // MovedPod is a pod that is on another node. The pods of a Deployment, ReplicaSet or Job, whose names are generated, are matched

@@ -393,7 +393,7 @@ func (d *stepDiff) rollouts() {
 // expectations compares those of the same words. An expectation that one of the reports does not have is met there.
 func (d *stepDiff) expectations() {
 	old, new := expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations)
-	want := func(e expect.Expectation) string { return e.Want }
+	want := func(e expect.Judged) string { return e.Want }
 	_, added, removed := pairByKey(report.Each(old, want), report.Each(new, want))
 	for _, i := range added {
 		d.NewlyUnmet = append(d.NewlyUnmet, new[i])

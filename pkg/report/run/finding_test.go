@@ -38,7 +38,7 @@ func sourced() *Report {
 			},
 			Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Desired: 3, Updated: 1, Old: 2, Ready: 1, Waiting: "pod web-2 is Pending"}},
 			Why:      []string{"deployment/web: no node has room."},
-			Expectations: []expect.Expectation{
+			Expectations: []expect.Judged{
 				{Want: "0 pods Pending", Got: "4 pods Pending", Source: &manifest.Place{File: "scenario.yaml", Line: 12}},
 				{Want: "1 pod in each zone", Got: "1 pod in zone a", Met: true, Source: &manifest.Place{File: "scenario.yaml", Line: 13}},
 				{Want: "rollouts end", Got: "deployment/web"},

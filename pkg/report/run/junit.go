@@ -72,7 +72,7 @@ func (s *Step) cases() []junit.Case {
 }
 
 // reasons are the lines of a failure.
-func (s *Step) reasons(e expect.Expectation) string {
+func (s *Step) reasons(e expect.Judged) string {
 	lines := []string{"want " + e.Want, "got  " + e.Got}
 	if e.Why != "" {
 		lines = append(lines, "why  "+e.Why)

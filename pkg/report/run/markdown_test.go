@@ -26,7 +26,7 @@ func hostileReport() *Report {
 			Bindings:     []Binding{{Kind: h, Namespace: h, Name: h, Policy: h, Reason: h, Message: h, Clusters: []world.Share{{Cluster: h, Assigned: 1, Message: h}}, Leaving: []string{h}}},
 			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
 			Drains:       []Drain{{Node: h, Stays: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Reason: h}}}},
-			Expectations: []expect.Expectation{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
+			Expectations: []expect.Judged{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
 		}},
 	}
 }

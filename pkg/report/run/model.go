@@ -91,7 +91,7 @@ type Step struct {
 	// Notes are what Faultline assumed, added or could not do in this step.
 	Notes []string `json:"notes,omitempty"`
 	// Expectations are what the scenario expected of the step, and whether it came so.
-	Expectations []expect.Expectation `json:"expectations,omitempty"`
+	Expectations []expect.Judged `json:"expectations,omitempty"`
 }
 
 // Summary counts pods.

@@ -9,8 +9,8 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
-	met, failed := expect.Expectation{Met: true}, expect.Expectation{}
-	step := func(running, pending, notReady int, expectations ...expect.Expectation) Step {
+	met, failed := expect.Judged{Met: true}, expect.Judged{}
+	step := func(running, pending, notReady int, expectations ...expect.Judged) Step {
 		return Step{Summary: Summary{Pods: running + pending + notReady, Running: running, Pending: pending, NotReady: notReady}, Expectations: expectations}
 	}
 	tests := map[string]struct {
