@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Resources returns the custom resources of the scenario that can be asked about, sorted: those of which operators make objects, those
-// of whose operators the input has the pods alone and, in a federation, those that Karmada brings into clusters.
+// Resources returns the custom resources of the scenario that have pods, sorted: an operator makes objects of them, or the input has only the
+// pods that their operator has made or, in a federation, Karmada brings them into clusters.
 func Resources(s *scenario.Scenario) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range s.Objects() {

@@ -74,7 +74,7 @@ type tally struct {
 	ending []*v1.Pod
 }
 
-// count counts the pods of a workload. Those that are being deleted are counted by StatefulSets and DaemonSets alone.
+// count counts the pods of a workload. Only StatefulSets and DaemonSets count pods that are being deleted.
 func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
 	var t tally
 	for _, pod := range pods {
