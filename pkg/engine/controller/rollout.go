@@ -218,12 +218,7 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 }
 
 func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rollout {
-	desired, should := 0, daemonNodes(ds)
-	for _, node := range s.Nodes {
-		if run, _ := should(node); run {
-			desired++
-		}
-	}
+	desired := int(daemonPods(s, ds))
 	hash := "" // no pod is of a template that the controller has not seen yet
 	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
 		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
