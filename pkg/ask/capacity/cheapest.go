@@ -29,7 +29,7 @@ func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 				low = point[i]
 				continue
 			}
-			lacks, err := z.try(ctx, point)
+			lacks, err := z.try(ctx, point, false)
 			if err != nil {
 				found[i] = high
 				return found, err
@@ -67,7 +67,7 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 			if z.sizing.Tried >= z.opts.Most {
 				return found, nil
 			}
-			lacks, err := z.try(ctx, next.at)
+			lacks, err := z.try(ctx, next.at, false)
 			if err != nil {
 				return found, err
 			}

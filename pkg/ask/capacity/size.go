@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -119,7 +120,7 @@ type Fewer struct {
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
 // nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
-	z := &sizer{scenario: s, opts: opts, known: map[string][]lack{}, aside: map[failure]map[cluster.Ref]int{}}
+	z := &sizer{scenario: s, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
@@ -159,7 +160,8 @@ type sizer struct {
 	numbers  []number
 	rest     []cluster.Object
 	sizing   Sizing
-	known    map[string][]lack // by point
+	known    map[string]tried  // by point
+	weak     map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
 	aside    map[failure]map[cluster.Ref]int
 	state    *cluster.State // after the first run
 	needs    []need
@@ -309,24 +311,34 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 	return &s
 }
 
+// tried is what a cluster lacks. Unless it is whole, there may be more.
+type tried struct {
+	lacks []lack
+	whole bool
+}
+
 // try runs the scenario on a cluster with that many nodes. It returns what then lacks a node; nothing if everything has one and comes back.
-func (z *sizer) try(ctx context.Context, point []int) ([]lack, error) {
+// Unless all of that is asked for, it ends with the first failure after which something lacks a node.
+func (z *sizer) try(ctx context.Context, point []int, whole bool) ([]lack, error) {
 	key := fmt.Sprint(point)
-	if lacks, found := z.known[key]; found {
-		return lacks, nil
+	known, found := z.known[key]
+	if found && (known.whole || !whole) {
+		return known.lacks, nil
 	}
-	z.sizing.Tried++
+	if !found {
+		z.sizing.Tried++
+	}
 	if z.opts.Progress != nil {
 		z.opts.Progress("sizing", z.sizing.Tried, -1)
 	}
-	lacks, err := z.run(ctx, point)
+	lacks, err := z.run(ctx, point, whole)
 	if err == nil {
-		z.known[key] = lacks
+		z.known[key] = tried{lacks, whole || len(lacks) == 0}
 	}
 	return lacks, err
 }
 
-func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
+func (z *sizer) run(ctx context.Context, point []int, whole bool) ([]lack, error) {
 	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: z.world})
 	if err != nil {
 		return nil, err
@@ -339,20 +351,32 @@ func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
 	if lacks := z.lacks(failure{}, last.State, last.Pending); len(lacks) > 0 {
 		return lacks, nil
 	}
-	var lacks []lack
+	var all []lack
 	for _, level := range z.opts.Survive {
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		failures, err := losses{level: level, mode: z.opts.Mode, recoverer: in(z.world), whole: true}.of(ctx, last.State)
+		lost := losses{level: level, mode: z.opts.Mode, recoverer: onAllCores(result), whole: whole}
+		lost.excused = func(domain string, r *blast.Recovery) bool {
+			return len(z.lacks(failure{level, domain}, r.State, r.Stranded)) == 0
+		}
+		if !whole {
+			lost.first = z.weak[level]
+		}
+		failures, err := lost.of(ctx, last.State)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range failures {
-			lacks = append(lacks, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Stranded)...)
+			if lacks := z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Stranded); len(lacks) > 0 {
+				all, z.weak[level] = append(all, lacks...), f.Domains[0]
+			}
+		}
+		if len(all) > 0 && !whole {
+			break
 		}
 	}
-	return lacks, nil
+	return all, nil
 }
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
@@ -378,7 +402,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		}
 		less := slices.Clone(found)
 		less[i]--
-		lacks, err := z.try(ctx, less)
+		lacks, err := z.try(ctx, less, true)
 		if err != nil {
 			return z.partly(ctx, err)
 		}
@@ -400,7 +424,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 // uneven lowers the numbers that were found zone by zone, so that the answer says what it costs to keep the zones of a group equal.
 func (z *sizer) uneven(ctx context.Context, even []int) error {
 	free := *z
-	free.numbers, free.known = nil, map[string][]lack{}
+	free.numbers, free.known = nil, map[string]tried{}
 	var found []int
 	for i, number := range z.numbers {
 		for _, zone := range number.zones {
@@ -444,7 +468,7 @@ func (z *sizer) present() []int {
 // a node of its own, it gives up and returns what is then lacking.
 func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	point := z.present()
-	lacks, err := z.try(ctx, point)
+	lacks, err := z.try(ctx, point, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -458,7 +482,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
 	}
 	for {
-		if lacks, err = z.try(ctx, point); err != nil || len(lacks) == 0 {
+		if lacks, err = z.try(ctx, point, true); err != nil || len(lacks) == 0 {
 			return point, nil, err
 		}
 		more := make([]int, len(point))
@@ -468,7 +492,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		if slices.Min(point) > len(z.state.Pods) {
 			return nil, lacks, nil
 		}
-		still, err := z.try(ctx, more)
+		still, err := z.try(ctx, more, true)
 		if err != nil || len(still) == 0 {
 			return more, nil, err
 		}
