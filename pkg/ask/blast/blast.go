@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // Options select the failures.
@@ -34,6 +35,8 @@ type Options struct {
 	// Until, if set, ends the recovery with the first failure, in the order of the analysis, of which it is true: those after it have none.
 	// Waiting and After are left out then.
 	Until func(*Failure, *Recovery) bool
+	// Worlds, if set, are those in which Recover lets failures happen. It resets them.
+	Worlds *simulation.Worlds
 	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
 	Only map[cluster.Ref]bool
 	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see world.Hooks. It is called on several

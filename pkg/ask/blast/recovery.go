@@ -52,7 +52,12 @@ func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, an
 	if progress != nil {
 		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
-	err = simulation.Each(ctx, s, len(jobs), each, one)
+	worlds := opts.Worlds
+	if worlds == nil {
+		worlds = simulation.NewWorlds(s)
+		defer worlds.Close()
+	}
+	err = worlds.Each(ctx, len(jobs), each, one)
 	var end last
 	if errors.As(err, &end) {
 		jobs = jobs[:end+1]

@@ -129,7 +129,8 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 		return nil, err
 	}
 	defer w.Close()
-	z.world = w
+	z.world, z.worlds = w, simulation.NewWorlds(s, w)
+	defer z.worlds.Close()
 	return z.search(ctx)
 }
 
@@ -155,6 +156,7 @@ type sizer struct {
 	scenario *scenario.Scenario
 	opts     SizeOptions
 	world    world.World
+	worlds   *simulation.Worlds // in which domains fail, that world among them
 	groups   []NodeGroup
 	priced   bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers  []number
@@ -356,7 +358,7 @@ func (z *sizer) run(ctx context.Context, point []int, whole bool) ([]lack, error
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		lost := losses{level: level, mode: z.opts.Mode, recoverer: onAllCores(result), whole: whole}
+		lost := losses{level: level, mode: z.opts.Mode, recoverer: onAllCores(result, z.worlds), whole: whole}
 		lost.excused = func(domain string, r *blast.Recovery) bool {
 			return len(z.lacks(failure{level, domain}, r.State, r.Stranded)) == 0
 		}

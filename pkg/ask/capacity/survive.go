@@ -22,9 +22,10 @@ func in(w world.World) recoverer {
 	}
 }
 
-// onAllCores recovers from several at once.
-func onAllCores(base *simulation.Result) recoverer {
+// onAllCores recovers from several at once, in the worlds if there are any.
+func onAllCores(base *simulation.Result, worlds *simulation.Worlds) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
+		opts.Worlds = worlds
 		return blast.Recover(ctx, state, base.Scenario, analysis, opts, nil)
 	}
 }
@@ -86,8 +87,8 @@ func (l losses) rank(f blast.Failure) int {
 // losses are the failures that a count has to survive. All are examined if the worst is to be found.
 func (p *prober) losses(level string, whole bool) losses {
 	l := losses{level: level, mode: p.opts.Mode, recoverer: in(p.world), whole: whole}
-	if p.onAllCores {
-		l.recoverer = onAllCores(p.base)
+	if p.worlds != nil {
+		l.recoverer = onAllCores(p.base, p.worlds)
 	}
 	if !whole {
 		l.first = p.weak
