@@ -167,13 +167,16 @@ func (f *finder) find(ctx context.Context) error {
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: onAllCores(f.base, nil), whole: true}).survives(ctx, lastState(f.base)); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: onAllCores(f.base), whole: true}).survives(ctx, lastState(f.base)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, p := range f.probers {
 		p.tell, p.budget, p.zero = f.tell, checked, zero
+		if len(f.probers) == 1 {
+			p.onAllCores = true
+		}
 		if p.autoscaled {
 			p.zero = nil // without the autoscaler, other pods may come back
 		}
@@ -222,18 +225,10 @@ func (f *finder) done(answered int) {
 	f.answered += answered
 }
 
-// enter lets the prober act in the world and, if it is the only one, recover from failures in others, too.
-func (f *finder) enter(p *prober, w world.World) {
-	p.world = w
-	if len(f.probers) == 1 {
-		p.worlds = simulation.NewWorlds(f.base.Scenario, w)
-	}
-}
-
 // answer finds how many units of the i-th mix fit, and where its free resources are, and then how many survive the failures of the levels.
 func (f *finder) answer(ctx context.Context, w world.World, i int, levels []string) error {
 	p := f.probers[i]
-	f.enter(p, w)
+	p.world = w
 	defer p.leave()
 	fit, err := p.limit(ctx, "", 0)
 	if err != nil {

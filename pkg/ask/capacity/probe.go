@@ -40,19 +40,14 @@ type prober struct {
 	// leave some, which is the first to be tried.
 	zero map[string]*verdict
 	weak string
-	// worlds, if set, are those in which several failures happen at once, the world among them.
-	worlds     *simulation.Worlds
+	// onAllCores recovers from several failures at once.
+	onAllCores bool
 	autoscaled bool // the mix has a HorizontalPodAutoscaler
 	tell       func(what string, tried int)
 }
 
-// leave lets go of the worlds and of the runs in them.
-func (p *prober) leave() {
-	if p.worlds != nil {
-		p.worlds.Close()
-	}
-	p.world, p.worlds, p.full = nil, nil, nil
-}
+// leave lets go of the world and of the runs in it.
+func (p *prober) leave() { p.world, p.full = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	p := &prober{base: base, opts: opts, mix: slices.Clone(mix), name: nameOf(mix), state: lastState(base), pending: map[types.UID]bool{}}

@@ -56,7 +56,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 	defer w.Close()
 	var all []Safety
 	for _, level := range opts.Survive {
-		r := &rescue{world: w, lose: onAllCores(base, nil), levels: base.Scenario.LevelKeys, level: level, opts: opts}
+		r := &rescue{world: w, lose: onAllCores(base), levels: base.Scenario.LevelKeys, level: level, opts: opts}
 		safety, err := r.look(ctx, lastState(base))
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
@@ -86,7 +86,7 @@ func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error
 	}
 	s := &Safety{Level: r.level, Domains: len(failures), Unreplaced: unreplaced(failures)}
 	for _, f := range failures {
-		if stranded := f.Recovery.Stranded; len(stranded) > 0 {
+		if stranded := f.Recovery.Pending; len(stranded) > 0 {
 			unsafe := Unsafe{Domain: f.Domains[0], Pods: len(stranded)}
 			unsafe.Pod, unsafe.Message = stranded[0].Said()
 			s.Unsafe = append(s.Unsafe, unsafe)

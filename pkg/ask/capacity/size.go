@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -128,9 +129,12 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	z.world, z.worlds = w, simulation.NewWorlds(s, w)
-	defer z.worlds.Close()
+	z.world, z.worlds = w, []world.World{w}
+	defer func() {
+		for _, w := range z.worlds {
+			w.Close()
+		}
+	}()
 	return z.search(ctx)
 }
 
@@ -156,7 +160,7 @@ type sizer struct {
 	scenario *scenario.Scenario
 	opts     SizeOptions
 	world    world.World
-	worlds   *simulation.Worlds // in which domains fail, that world among them
+	worlds   []world.World // of as many cores as were needed so far, the first of them that world
 	groups   []NodeGroup
 	priced   bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers  []number
@@ -315,52 +319,92 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 
 // tried is what a cluster lacks. Unless it is whole, there may be more.
 type tried struct {
-	lacks []lack
-	whole bool
+	lacks       []lack
+	done, whole bool
+	counted     bool // the search has asked for it
 }
 
 // try runs the scenario on a cluster with that many nodes. It returns what then lacks a node; nothing if everything has one and comes back.
-// Unless all of that is asked for, it ends with the first failure after which something lacks a node.
-func (z *sizer) try(ctx context.Context, point []int, whole bool) ([]lack, error) {
+// Unless all of that is asked for, it ends with the first failure after which something lacks a node. Meanwhile, other cores try those clusters
+// that are likely to be next.
+func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]int) ([]lack, error) {
 	key := fmt.Sprint(point)
-	known, found := z.known[key]
-	if found && (known.whole || !whole) {
-		return known.lacks, nil
-	}
-	if !found {
+	known := z.known[key]
+	if !known.counted {
 		z.sizing.Tried++
+		known.counted = true
+		z.known[key] = known
+	}
+	if known.done && (known.whole || !whole) {
+		return known.lacks, nil
 	}
 	if z.opts.Progress != nil {
 		z.opts.Progress("sizing", z.sizing.Tried, -1)
 	}
-	lacks, err := z.run(ctx, point, whole)
-	if err == nil {
-		z.known[key] = tried{lacks, whole || len(lacks) == 0}
+	all := [][]int{point}
+	for _, next := range likely {
+		if !z.known[fmt.Sprint(next)].done {
+			all = append(all, next)
+		}
 	}
-	return lacks, err
+	all = all[:parallel.Options{}.Count(len(all))]
+	found, err := z.runAll(ctx, all, whole)
+	if err != nil {
+		return nil, err
+	}
+	for i, next := range all {
+		known := z.known[fmt.Sprint(next)]
+		if lacks := found[i]; lacks != nil {
+			known.lacks, known.done, known.whole = lacks, true, whole || len(lacks) == 0
+			z.known[fmt.Sprint(next)] = known
+		}
+	}
+	for _, lack := range found[0] {
+		z.weak[lack.level] = lack.domain
+	}
+	return found[0], nil
 }
 
-func (z *sizer) run(ctx context.Context, point []int, whole bool) ([]lack, error) {
-	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: z.world})
+// runAll runs the scenario on several clusters at once. Of all but the first an error does not matter: what they lack is nil then.
+func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
+	for len(z.worlds) < len(points) {
+		w, err := simulation.NewWorld(z.scenario)
+		if err != nil {
+			return nil, err
+		}
+		z.worlds = append(z.worlds, w)
+	}
+	found := make([][]lack, len(points))
+	err := parallel.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, worker, i int) (err error) {
+		if found[i], err = z.run(ctx, z.worlds[worker], points[i], whole); i > 0 {
+			return nil
+		}
+		return err
+	})
+	return found, err
+}
+
+func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool) ([]lack, error) {
+	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: w})
 	if err != nil {
 		return nil, err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	if z.state == nil {
+	if z.state == nil { // the first try is alone
 		z.state = last.State
 		z.sizing.Mutated = result.Mutated()
 	}
-	if lacks := z.lacks(failure{}, last.State, last.Pending); len(lacks) > 0 {
-		return lacks, nil
-	}
-	var all []lack
+	all := z.lacks(failure{}, last.State, last.Pending)
 	for _, level := range z.opts.Survive {
+		if len(all) > 0 && (!whole || all[0].failure == failure{}) {
+			break
+		}
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		lost := losses{level: level, mode: z.opts.Mode, recoverer: onAllCores(result, z.worlds), whole: whole}
+		lost := losses{level: level, mode: z.opts.Mode, recoverer: in(w), whole: whole}
 		lost.excused = func(domain string, r *blast.Recovery) bool {
-			return len(z.lacks(failure{level, domain}, r.State, r.Stranded)) == 0
+			return len(z.lacks(failure{level, domain}, r.State, r.Pending)) == 0
 		}
 		if !whole {
 			lost.first = z.weak[level]
@@ -370,15 +414,10 @@ func (z *sizer) run(ctx context.Context, point []int, whole bool) ([]lack, error
 			return nil, err
 		}
 		for _, f := range failures {
-			if lacks := z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Stranded); len(lacks) > 0 {
-				all, z.weak[level] = append(all, lacks...), f.Domains[0]
-			}
-		}
-		if len(all) > 0 && !whole {
-			break
+			all = append(all, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
 		}
 	}
-	return all, nil
+	return append([]lack{}, all...), nil // not nil
 }
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
@@ -398,13 +437,19 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	if err != nil {
 		return z.partly(ctx, err)
 	}
+	var less [][]int
+	for i, n := range found {
+		if n > 0 {
+			less = append(less, slices.Clone(found))
+			less[len(less)-1][i]--
+		}
+	}
 	for i, n := range found {
 		if n == 0 {
 			continue
 		}
-		less := slices.Clone(found)
-		less[i]--
-		lacks, err := z.try(ctx, less, true)
+		lacks, err := z.try(ctx, true, less[0], less[1:]...)
+		less = less[1:]
 		if err != nil {
 			return z.partly(ctx, err)
 		}
@@ -438,7 +483,7 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 		return nil
 	}
 	found, err := free.lower(ctx, found)
-	z.sizing.Tried = free.sizing.Tried
+	z.sizing.Tried, z.worlds = free.sizing.Tried, free.worlds
 	if free.cost(found) < z.cost(even) {
 		groups, nodes := free.sized(free.counts(found))
 		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
@@ -470,7 +515,7 @@ func (z *sizer) present() []int {
 // a node of its own, it gives up and returns what is then lacking.
 func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	point := z.present()
-	lacks, err := z.try(ctx, point, true)
+	lacks, err := z.try(ctx, true, point)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -484,7 +529,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
 	}
 	for {
-		if lacks, err = z.try(ctx, point, true); err != nil || len(lacks) == 0 {
+		if lacks, err = z.try(ctx, true, point); err != nil || len(lacks) == 0 {
 			return point, nil, err
 		}
 		more := make([]int, len(point))
@@ -494,7 +539,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		if slices.Min(point) > len(z.state.Pods) {
 			return nil, lacks, nil
 		}
-		still, err := z.try(ctx, more, true)
+		still, err := z.try(ctx, true, more)
 		if err != nil || len(still) == 0 {
 			return more, nil, err
 		}

@@ -22,10 +22,9 @@ func in(w world.World) recoverer {
 	}
 }
 
-// onAllCores recovers from several at once, in the worlds if there are any.
-func onAllCores(base *simulation.Result, worlds *simulation.Worlds) recoverer {
+// onAllCores recovers from several at once.
+func onAllCores(base *simulation.Result) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
-		opts.Worlds = worlds
 		return blast.Recover(ctx, state, base.Scenario, analysis, opts, nil)
 	}
 }
@@ -51,7 +50,7 @@ func (l losses) survives(ctx context.Context, state *cluster.State) (*verdict, e
 	}
 	v := &verdict{fits: true, unreplaced: unreplaced(failures), part: !l.whole}
 	for _, failure := range failures {
-		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
+		if stranded := failure.Recovery.Pending; len(stranded) > v.stranded {
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
@@ -69,7 +68,7 @@ func (l losses) of(ctx context.Context, state *cluster.State) ([]blast.Failure, 
 	failures := analysis.Levels[0].Failures
 	slices.SortStableFunc(failures, func(a, b blast.Failure) int { return cmp.Compare(l.rank(a), l.rank(b)) })
 	looked.Until = func(f *blast.Failure, r *blast.Recovery) bool {
-		return !l.whole && len(r.Stranded) > 0 && (l.excused == nil || !l.excused(f.Domains[0], r))
+		return !l.whole && len(r.Pending) > 0 && (l.excused == nil || !l.excused(f.Domains[0], r))
 	}
 	if err := l.recoverer(ctx, state, analysis, looked); err != nil {
 		return nil, err
@@ -87,8 +86,8 @@ func (l losses) rank(f blast.Failure) int {
 // losses are the failures that a count has to survive. All are examined if the worst is to be found.
 func (p *prober) losses(level string, whole bool) losses {
 	l := losses{level: level, mode: p.opts.Mode, recoverer: in(p.world), whole: whole}
-	if p.worlds != nil {
-		l.recoverer = onAllCores(p.base, p.worlds)
+	if p.onAllCores {
+		l.recoverer = onAllCores(p.base)
 	}
 	if !whole {
 		l.first = p.weak
@@ -100,13 +99,7 @@ func (p *prober) losses(level string, whole bool) losses {
 func unreplaced(failures []blast.Failure) int {
 	most := 0
 	for _, failure := range failures {
-		n := 0
-		for _, pod := range failure.Recovery.NotReplaced {
-			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
-				n++
-			}
-		}
-		most = max(most, n)
+		most = max(most, failure.Recovery.Unreplaced())
 	}
 	return most
 }

@@ -86,7 +86,7 @@ func (f *finder) all(group []int) *prober {
 func (f *finder) survive(ctx context.Context, w world.World, group []int) error {
 	first := f.probers[group[0]]
 	if len(group) == 1 {
-		f.enter(first, w)
+		first.world = w
 		defer first.leave()
 		limits, err := first.survive(ctx, &f.answers[group[0]].Fit, f.opts.Survive)
 		if err != nil {
