@@ -146,6 +146,9 @@ func validateFederated(p *Problems, path *field.Path, step *Step) {
 	if step.RemoveNodes != nil {
 		p.Add(path.Child("removeNodes"), "is for a single cluster; make the nodes fail, with mode: deleted")
 	}
+	if step.ReplaceNodes != nil {
+		p.Add(path.Child("replaceNodes"), "is for a single cluster; give the new nodes of a member in clusters, and make the old ones fail, with mode: deleted")
+	}
 	if step.Trigger != nil {
 		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
 	}

@@ -120,7 +120,7 @@ type Scheduler struct {
 }
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes and drain;
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes, replaceNodes and drain;
 // only a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.
@@ -148,6 +148,8 @@ type Step struct {
 	AddNodes *AddNodes `json:"addNodes,omitempty"`
 	// RemoveNodes takes nodes away in one moment, without a drain; controllers replace their pods.
 	RemoveNodes *RemoveNodes `json:"removeNodes,omitempty"`
+	// ReplaceNodes puts nodes of another type in the place of nodes, in one moment; controllers replace their pods.
+	ReplaceNodes *ReplaceNodes `json:"replaceNodes,omitempty"`
 	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
 	Cordon *NodesInTurn `json:"cordon,omitempty"`
 	// Uncordon lets new pods on the nodes again, one after the other, as kubectl uncordon does.
@@ -251,8 +253,8 @@ type Nodes struct {
 // AddNodes adds nodes that are ready and have no pods, with the labels, taints, resources and devices of one that is there. A label whose
 // value is that node's name, such as kubernetes.io/hostname, has theirs.
 type AddNodes struct {
-	// Count is how many nodes, from 1 to 10000.
-	Count int `json:"count" jsonschema:"minimum=1,maximum=10000"`
+	// Count is how many nodes, from 0 to 10000.
+	Count int `json:"count" jsonschema:"minimum=0,maximum=10000"`
 	// Like is the name of the node that they are like.
 	Like string `json:"like"`
 }
@@ -263,6 +265,28 @@ type RemoveNodes struct {
 	// Count is how many of the selected nodes go, or of all nodes if none is selected: the emptiest first, by the larger of the shares of cpu
 	// and memory that pods request, and of equals in the order of their names. Default: all that are selected.
 	Count int `json:"count,omitempty" jsonschema:"minimum=1"`
+}
+
+// ReplaceNodes puts nodes of another type in the place of those that are selected, in the same regions and zones. If a node has the label of
+// the new ones, they are like it: of several, the one that has most labels in common with those that go. Otherwise they are like those that
+// go, with cpu and memory as given; what the system reserves of these is as much as before.
+type ReplaceNodes struct {
+	Nodes `json:",inline"`
+	// Label is the label that tells the new type, as KEY=VALUE: node.kubernetes.io/instance-type=m5.4xlarge.
+	Label string `json:"label"`
+	// Count is how many new nodes there are. Default: as many as have at least the cpu and the memory of those that go.
+	Count int `json:"count,omitempty" jsonschema:"minimum=1,maximum=10000"`
+	// CPU of a new node, if none has the label. It goes with memory.
+	CPU topology.Quantity `json:"cpu,omitempty"`
+	// Memory of a new node, if none has the label. It goes with cpu.
+	Memory topology.Quantity `json:"memory,omitempty"`
+	// Pods is how many pods a new node with cpu and memory can hold. Default: as many as those that go.
+	Pods topology.Quantity `json:"pods,omitempty"`
+}
+
+// Type returns the given type of the new nodes.
+func (r *ReplaceNodes) Type() *topology.NodeType {
+	return &topology.NodeType{CPU: r.CPU, Memory: r.Memory, Pods: r.Pods}
 }
 
 // NodesInTurn selects nodes, whose turns come one by one: those named, those that the selector matches, and those of the clusters. Give at

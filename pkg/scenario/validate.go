@@ -23,9 +23,36 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			p.Add(field.NewPath("expect", "drained"), "no step drains a node; give a step a drain, or leave drained out")
 		}
 	}
+	validateSteps(p, s, 0, resources)
+}
+
+// ValidateAsked finds what is wrong with the steps that ask, as ValidateSteps does. They have no files.
+func ValidateAsked(p *Problems, s *Scenario) {
+	first := len(s.Steps) - s.Asked
+	for i := first; i < len(s.Steps); i++ {
+		step, path := &s.Steps[i], s.StepPath(i)
+		if step.Apply != nil {
+			p.Add(path.Child("apply"), "is not for the steps of a variant; add the objects in a step of the scenario, or give the variant patches")
+		}
+		if step.Delete != nil && len(step.Delete.Files) > 0 {
+			p.Add(path.Child("delete", "files"), "is not for the steps of a variant; give targets or pods")
+		}
+		if step.Join != nil {
+			p.Add(path.Child("join"), "is not for the steps of a variant; let the cluster join in a step of the scenario")
+		}
+	}
+	validateSteps(p, s, first, func(Target) bool { return false })
+}
+
+// validateSteps looks at the steps from one on; those before are right.
+func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range s.Steps {
 		step, path := &s.Steps[i], s.StepPath(i)
+		if i < from {
+			names[step.Name] = true
+			continue
+		}
 		switch {
 		case strings.TrimSpace(step.Name) == "":
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
@@ -48,11 +75,6 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			}
 		}
 	}
-}
-
-// ValidateStep finds what is wrong with a step that is no custom resource's, whatever the objects are.
-func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
-	validateActions(p, path, step, federated, func(Target) bool { return false })
 }
 
 func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {
@@ -96,6 +118,9 @@ func validateActions(p *Problems, path *field.Path, step *Step, federated bool, 
 	}
 	if step.RemoveNodes != nil {
 		validateRemoveNodes(p, path.Child("removeNodes"), step.RemoveNodes)
+	}
+	if step.ReplaceNodes != nil {
+		validateReplaceNodes(p, path.Child("replaceNodes"), step.ReplaceNodes)
 	}
 	for _, action := range step.OnNodes() {
 		validateNodes(p, path.Child(action.Name), *action.Nodes)
@@ -149,8 +174,8 @@ func validateScaleBy(p *Problems, path *field.Path, action *ScaleBy) {
 }
 
 func validateAddNodes(p *Problems, path *field.Path, action *AddNodes) {
-	if action.Count < 1 || action.Count > maxAdded {
-		p.Add(path.Child("count"), "%d is not from 1 to %d", action.Count, maxAdded)
+	if action.Count < 0 || action.Count > maxAdded {
+		p.Add(path.Child("count"), "%d is not from 0 to %d", action.Count, maxAdded)
 	}
 	if action.Like == "" {
 		p.Add(path.Child("like"), "is missing; give the name of the node that the new ones are like")
@@ -164,6 +189,23 @@ func validateRemoveNodes(p *Problems, path *field.Path, action *RemoveNodes) {
 		validateNodes(p, path, action.Nodes)
 	} else {
 		validateSelector(p, path.Child("selector"), action.Selector)
+	}
+}
+
+func validateReplaceNodes(p *Problems, path *field.Path, action *ReplaceNodes) {
+	validateNodes(p, path, action.Nodes)
+	if key, value, _ := strings.Cut(action.Label, "="); key == "" || value == "" {
+		p.Add(path.Child("label"), "%q is not KEY=VALUE; give the label of the new nodes, such as node.kubernetes.io/instance-type=m5.4xlarge", action.Label)
+	}
+	if action.Count < 0 || action.Count > maxAdded {
+		p.Add(path.Child("count"), "%d is not from 1 to %d", action.Count, maxAdded)
+	}
+	if (action.CPU == "") != (action.Memory == "") || action.CPU == "" && action.Pods != "" {
+		p.Add(path, "cpu and memory go together, and pods with both; give cpu and memory, or neither for nodes like one that has the label")
+	}
+	_, invalid := action.Type().Size(path)
+	for _, err := range invalid {
+		p.AddAt(err)
 	}
 }
 
@@ -215,10 +257,10 @@ func validateNotNegative(p *Problems, path *field.Path, value int) {
 	}
 }
 
-var allActions = []string{"apply", "patch", "scale", "scaleBy", "delete", "rollout", "trigger", "addNodes", "removeNodes", "cordon", "uncordon", "drain", "fail", "restore", "join"}
+var allActions = []string{"apply", "patch", "scale", "scaleBy", "delete", "rollout", "trigger", "addNodes", "removeNodes", "replaceNodes", "cordon", "uncordon", "drain", "fail", "restore", "join"}
 
 // alone are the actions that a federation does not take.
-var alone = []string{"scaleBy", "trigger", "addNodes", "removeNodes", "drain"}
+var alone = []string{"scaleBy", "trigger", "addNodes", "removeNodes", "replaceNodes", "drain"}
 
 // maxFactor keeps products of replicas within an int32 that MaxPods can refuse.
 const maxFactor = 1000
@@ -240,7 +282,7 @@ func (s *Step) actions() []string {
 	var names []string
 	for i, given := range []bool{
 		s.Apply != nil, s.Patch != nil, s.Scale != nil, s.ScaleBy != nil, s.Delete != nil, s.Rollout != nil, s.Trigger != nil,
-		s.AddNodes != nil, s.RemoveNodes != nil,
+		s.AddNodes != nil, s.RemoveNodes != nil, s.ReplaceNodes != nil,
 		s.Cordon != nil, s.Uncordon != nil, s.Drain != nil, s.Fail != nil, s.Restore != nil, s.Join != nil,
 	} {
 		if given {

@@ -40,6 +40,9 @@ func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.L
 	if step.RemoveNodes != nil {
 		done(c.removeNodes(state, step.RemoveNodes))
 	}
+	if step.ReplaceNodes != nil {
+		done(c.replaceNodes(state, step.ReplaceNodes, to))
+	}
 	if step.Delete != nil {
 		done(c.delete(ctx, state, step, to))
 	}

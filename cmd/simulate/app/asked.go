@@ -2,10 +2,12 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
@@ -13,21 +15,33 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// asked are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario.
+// asked are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario, or makes variants of it.
 type asked struct {
-	addNodes    int
-	like        string
-	removeNodes []string
-	scale       []string
+	addNodes     []string
+	like         string
+	removeNodes  []string
+	replaceNodes []string
+	count        []string
+	scale        []string
 }
 
-func (a *asked) register(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&a.addNodes, "add-nodes", 0, "add a last step that adds this `NUMBER` of nodes like the one that --like names")
-	cmd.Flags().StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
-	cmd.Flags().StringArrayVar(&a.removeNodes, "remove-nodes", nil, "add a last step that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
+// register adds the flags, for one question or for several of which the answers are set side by side.
+func (a *asked) register(cmd *cobra.Command, several bool) {
+	adds, number, factor := "add a last step that adds", "this `NUMBER` of nodes", "this `FACTOR`:\n1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)"
+	removes, replaces, scales := "add a last step that removes", "add a last step that puts other nodes in the place of some", "add a last step that multiplies"
+	if several {
+		adds, number, factor = "a variant that adds", "each of these `NUMBERS` of nodes,…", "each of these `FACTORS`,…:\n1.2 for 20 % more traffic, or WORKLOAD=FACTOR,… (repeatable)"
+		removes, replaces, scales = "a variant that removes", "a variant that puts other nodes in the place of some", "a variant that multiplies"
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&a.addNodes, "add-nodes", nil, adds+" "+number+" like the one that --like names")
+	flags.StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
+	flags.StringArrayVar(&a.removeNodes, "remove-nodes", nil, removes+" these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
 		"LABEL=VALUE=NUMBER or of all as emptiest=NUMBER (repeatable)")
-	cmd.Flags().StringArrayVar(&a.scale, "scale", nil, "add a last step that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`:\n"+
-		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)")
+	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, replaces+", `LABEL=OLD:NEW`, for example\n"+
+		"instance-type=m5.2xlarge:m5.4xlarge; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
+	flags.StringArrayVar(&a.count, "count", nil, "the `NUMBER` of new nodes of --replace-nodes (default as many as have at least the cpu and memory of the old)")
+	flags.StringArrayVar(&a.scale, "scale", nil, scales+" the replicas of all workloads, of those of -n, or of one, by "+factor)
 }
 
 // askedStep is a step that a flag makes, and the flags that give fields of it, by their paths.
@@ -38,56 +52,117 @@ type askedStep struct {
 
 // apply returns the scenario with the steps at its end, which can be done.
 func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
-	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
-		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
+	steps, err := a.steps(cmd, s, namespace)
+	if err != nil || len(steps) == 0 {
+		return s, err
 	}
-	steps, err := a.steps(namespace)
-	if err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
+	return ask(cmd, s, steps...)
+}
+
+// variants returns a variant for each of the questions.
+func (a *asked) variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
+	each := *a
+	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.count, &each.scale} {
+		var all []string
+		for _, one := range *given {
+			all = append(all, alternatives(one)...)
+		}
+		*given = all
 	}
-	if len(steps) == 0 {
-		return s, nil
+	steps, err := each.steps(cmd, s, namespace)
+	var made []scenario.LoadedVariant
+	for i := 0; i < len(steps) && err == nil; i++ {
+		name := steps[i].Name
+		if slices.ContainsFunc(append(made, s.Variants...), func(v scenario.LoadedVariant) bool { return v.Name == name }) {
+			return nil, exit.Usage(cmd, "two variants are called %q; give it once", name)
+		}
+		v := scenario.NewVariant(s, &scenario.Variant{Name: steps[i].Name})
+		v.Scenario, err = ask(cmd, v.Scenario, steps[i])
+		made = append(made, *v)
 	}
-	if len(s.Steps) == 0 && !s.Begins() { // what the cluster is like before
-		s = s.Then(scenario.Step{Name: scenario.WorkloadsStep})
+	return made, err
+}
+
+// alternatives splits NAME=1,2 into NAME=1 and NAME=2. Names are not numbers, and stay together.
+func alternatives(given string) []string {
+	name, list := "", given
+	if i := strings.LastIndex(given, "="); i >= 0 {
+		name, list = given[:i+1], given[i+1:]
 	}
-	p := &scenario.Problems{File: s.File, Flags: map[string]string{}}
+	var all []string
+	for _, value := range strings.Split(list, ",") {
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			return []string{given}
+		}
+		all = append(all, name+value)
+	}
+	return all
+}
+
+// ask returns the scenario with the steps at its end, which can be done.
+func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenario.Scenario, error) {
+	var added []scenario.Step
 	for _, step := range steps {
-		if s.Index(step.Name) >= 0 {
+		if s.Index(step.Name) >= 0 || slices.ContainsFunc(added, func(other scenario.Step) bool { return other.Name == step.Name }) {
 			return nil, exit.Usage(cmd, "--%s: there is a step of this name already; give it once", step.Name)
 		}
-		path := s.StepPath(len(s.Steps))
+		added = append(added, step.Step)
+	}
+	s = s.Ask(added...)
+	p := &scenario.Problems{File: s.File, Flags: map[string]string{}}
+	for i, step := range steps {
+		path := s.StepPath(len(s.Steps) - len(steps) + i)
 		for field, flag := range step.flags {
 			p.Flags[path.Child(field).String()] = flag
 		}
-		s = s.Then(step.Step)
-		scenario.ValidateStep(p, path, &step.Step, s.Federated())
 	}
-	if p.Len() == 0 {
+	if scenario.ValidateAsked(p, s); p.Len() == 0 {
 		check.Check(cmd.Context(), p, s)
 	}
-	s.Asked = len(steps)
 	return s, exit.Input(p.Err())
 }
 
-func (a *asked) steps(namespace string) ([]askedStep, error) {
+func (a *asked) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
+	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
+		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
+	}
+	if len(a.count) > 0 && len(a.replaceNodes) == 0 {
+		return nil, exit.Usage(cmd, "--count has no effect without --replace-nodes; give both")
+	}
 	var steps []askedStep
-	if a.like != "" || a.addNodes != 0 {
+	for _, given := range a.addNodes {
+		count, err := strconv.Atoi(given)
+		if err != nil {
+			return nil, exit.Usage(cmd, "--add-nodes %q: give a number of nodes", given)
+		}
 		steps = append(steps, askedStep{
-			scenario.Step{Name: fmt.Sprintf("add %d like %s", a.addNodes, a.like), AddNodes: &scenario.AddNodes{Count: a.addNodes, Like: a.like}},
+			scenario.Step{Name: fmt.Sprintf("add %d like %s", count, a.like), AddNodes: &scenario.AddNodes{Count: count, Like: a.like}},
 			map[string]string{"addNodes.count": "add-nodes", "addNodes.like": "like"},
 		})
 	}
+	nodes := s.Nodes()
 	for _, given := range a.removeNodes {
-		removed, err := removal(given)
+		removed, err := removal(nodes, given)
 		if err != nil {
-			return nil, err
+			return nil, exit.Usage(cmd, "%s", err)
 		}
 		flags := map[string]string{"removeNodes": "remove-nodes", "removeNodes.count": "remove-nodes", "removeNodes.selector": "remove-nodes"}
 		for i := range removed.Names {
 			flags[fmt.Sprintf("removeNodes.names[%d]", i)] = "remove-nodes"
 		}
 		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
+	}
+	for _, given := range a.replaceNodes {
+		for _, count := range append(slices.Clone(a.count), "")[:max(1, len(a.count))] {
+			replaced, err := replacement(nodes, given, count)
+			if err != nil {
+				return nil, exit.Usage(cmd, "%s", err)
+			}
+			steps = append(steps, askedStep{scenario.Step{Name: strings.TrimSpace("replace " + given + " " + count), ReplaceNodes: replaced}, map[string]string{
+				"replaceNodes": "replace-nodes", "replaceNodes.selector": "replace-nodes", "replaceNodes.label": "replace-nodes", "replaceNodes.cpu": "replace-nodes",
+				"replaceNodes.memory": "replace-nodes", "replaceNodes.pods": "replace-nodes", "replaceNodes.count": "count",
+			}})
+		}
 	}
 	for _, given := range a.scale {
 		step := &scenario.ScaleBy{Namespace: namespace}
@@ -97,7 +172,7 @@ func (a *asked) steps(namespace string) ([]askedStep, error) {
 		}
 		var err error
 		if step.Factor, err = strconv.ParseFloat(factor, 64); err != nil {
-			return nil, fmt.Errorf("--scale %q: give a factor such as 1.2 for 20 %% more, or a workload and its factor, such as deployment/web=1.5", given)
+			return nil, exit.Usage(cmd, "--scale %q: give a factor such as 1.2 for 20 %% more, or a workload and its factor, such as deployment/web=1.5", given)
 		}
 		steps = append(steps, askedStep{scenario.Step{Name: "scale " + given, ScaleBy: step}, map[string]string{
 			"scaleBy.factor": "scale", "scaleBy.workloads[0]": "scale", "scaleBy.namespace": "namespace",
@@ -107,7 +182,7 @@ func (a *asked) steps(namespace string) ([]askedStep, error) {
 }
 
 // removal reads NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
-func removal(given string) (*scenario.RemoveNodes, error) {
+func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	parts := strings.Split(given, "=")
 	count := ""
 	removed := &scenario.RemoveNodes{}
@@ -118,14 +193,42 @@ func removal(given string) (*scenario.RemoveNodes, error) {
 	case parts[0] == "emptiest" && len(parts) == 2:
 		count = parts[1]
 	case len(parts) == 2:
-		removed.Selector = topology.Key(parts[0]) + "=" + parts[1]
+		removed.Selector = topology.KeyAmong(nodes, parts[0]) + "=" + parts[1]
 		return removed, nil
 	case len(parts) == 3:
-		removed.Selector, count = topology.Key(parts[0])+"="+parts[1], parts[2]
+		removed.Selector, count = topology.KeyAmong(nodes, parts[0])+"="+parts[1], parts[2]
 	}
 	var err error
 	if removed.Count, err = strconv.Atoi(count); err != nil || removed.Count < 1 {
 		return nil, fmt.Errorf("--remove-nodes %q: give names such as worker-1,worker-2, emptiest=10, or a label as role=batch or role=batch=3", given)
 	}
 	return removed, nil
+}
+
+// replacement reads LABEL=OLD:NEW, and sizes after it such as ,cpu=16,memory=64Gi.
+func replacement(nodes []*v1.Node, given, count string) (*scenario.ReplaceNodes, error) {
+	parts := strings.Split(given, ",")
+	label, values, _ := strings.Cut(parts[0], "=")
+	was, is, _ := strings.Cut(values, ":")
+	wrong := fmt.Errorf("--replace-nodes %q: give LABEL=OLD:NEW such as instance-type=m5.2xlarge:m5.4xlarge, and ,cpu=16,memory=64Gi where no node is of the new type", given)
+	if label == "" || was == "" || is == "" {
+		return nil, wrong
+	}
+	key := topology.KeyAmong(nodes, label)
+	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is}
+	for _, part := range parts[1:] {
+		name, value, _ := strings.Cut(part, "=")
+		size := map[string]*topology.Quantity{"cpu": &replaced.CPU, "memory": &replaced.Memory, "pods": &replaced.Pods}[name]
+		if size == nil || value == "" {
+			return nil, wrong
+		}
+		*size = topology.Quantity(value)
+	}
+	if count != "" {
+		var err error
+		if replaced.Count, err = strconv.Atoi(count); err != nil || replaced.Count < 1 {
+			return nil, fmt.Errorf("--count %q: give a number of nodes, 1 or more", count)
+		}
+	}
+	return replaced, nil
 }

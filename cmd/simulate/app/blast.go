@@ -140,7 +140,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	in.asked.register(cmd)
+	in.asked.register(cmd, false)
 	in.namespace.register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
@@ -172,7 +172,7 @@ func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*b
 		levels = said.Levels
 	}
 	for _, level := range levels {
-		opts.Levels = append(opts.Levels, topology.Key(level))
+		opts.Levels = append(opts.Levels, topology.KeyAmong(result.Scenario.Nodes(), level))
 	}
 	var err error
 	f.filter.Namespace = c.in.namespace.listed()

@@ -92,7 +92,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.register(cmd)
 	in.registerExplain(cmd)
 	in.registerChanges(cmd)
-	in.asked.register(cmd)
+	in.asked.register(cmd, false)
 	in.namespace.register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)

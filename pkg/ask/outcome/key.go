@@ -257,7 +257,7 @@ func interchangeable(s *scenario.Scenario) []bool {
 
 // changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
 func changesPods(step *scenario.LoadedStep) bool {
-	return step.Patch != nil || step.Scale != nil || step.ScaleBy != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil || step.AddNodes != nil || step.RemoveNodes != nil ||
+	return step.Patch != nil || step.Scale != nil || step.ScaleBy != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil || step.AddNodes != nil || step.RemoveNodes != nil || step.ReplaceNodes != nil ||
 		step.Drain != nil || step.Fail != nil || step.Restore != nil
 }
 

@@ -88,7 +88,7 @@ func LeastNeeded(keys []string) []string {
 	var order []string
 	for i, key := range keys {
 		if key == v1.LabelTopologyRegion {
-			order = append(order, "SKEW/"+heads[i], "RADIUS/"+heads[i], "STRANDED/"+heads[i])
+			order = append(order, "SKEW/"+heads[i], "RADIUS/"+heads[i], "NOT BACK/"+heads[i])
 		}
 	}
 	order = append(order, "PODS")
