@@ -90,6 +90,8 @@ func (t *writer) verdict() doc.Cell {
 	case len(pending) > 0:
 		return doc.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
 	case evicted == 0 || len(t.report.Nodes) > 1 || t.report.Namespace != "": // a pod may be evicted from one node after the other
+	case evicted == 1 && placed == 0:
+		return doc.Red.Cellf("%s, and it does not come back.", line)
 	case placed < evicted:
 		return doc.Red.Cellf("%s, and %d of them %s not come back.", line, evicted-placed, words.Pick(evicted-placed, "does", "do"))
 	default:
