@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,8 +20,8 @@ import (
 )
 
 // replaceNodes takes nodes away, and adds nodes of another type in their places.
-func (c *Cluster) replaceNodes(state *cluster.State, action *scenario.ReplaceNodes, to *Record) (*cluster.State, string, error) {
-	path := field.NewPath("replaceNodes")
+func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	action, path := step.ReplaceNodes, field.NewPath("replaceNodes")
 	names, err := SelectNodes(state, path, action.Nodes)
 	if err != nil {
 		return state, "", err

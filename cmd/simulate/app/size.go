@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -22,7 +23,7 @@ import (
 const defaultTries = 300
 
 func newSize(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var survive survival
 	var step, catalogue string
 	var cronJobs []string
@@ -105,7 +106,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 			}),
 		}.run(s),
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.StringVar(&catalogue, "catalogue", "", "find the cheapest mix of the types of nodes in this `FILE`, in the place of the nodes of each group")

@@ -32,10 +32,10 @@ func TestAnswersFitAScreen(t *testing.T) {
 	var answers strings.Builder
 	for _, args := range [][]string{
 		{"run", dump},
-		{"run", dump, "--scale", "1.5"},
-		{"run", dump, "--add-nodes", "2", "--like", "ip-10-0-1-16"},
-		{"run", dump, "--remove-nodes", "pool=general=5"},
-		{"run", dump, "--replace-nodes", "instance-type=m6.memory:m6.general"},
+		{"run", dump, "--scale", "1.5", "-q"},
+		{"run", dump, "--add-nodes", "2", "--like", "ip-10-0-1-16", "-q"},
+		{"run", dump, "--remove-nodes", "pool=general=5", "-q"},
+		{"run", dump, "--replace-nodes", "instance-type=m6.memory:m6.general", "-q"},
 		{"compare", dump, "--scale", "1,1.5,3", "--recover=false", "--level", "zone"},
 		{"run", dump, "-q"},
 		{"blast", dump},
@@ -58,7 +58,7 @@ func TestAnswersFitAScreen(t *testing.T) {
 				t.Errorf("%d lines:\n%s", lines, out.String())
 			}
 			first, _, _ := strings.Cut(out.String(), "\n")
-			whole := strings.ReplaceAll(out.String(), "\n  ", " ") // a line that goes on is indented
+			whole := strings.NewReplacer("\n  ", " ").Replace(out.String()) // a line that goes on is indented
 			answer, _, _ := strings.Cut(whole, "\n")
 			fmt.Fprintf(&answers, "$ simulate %s\n%s\n", strings.ReplaceAll(strings.Join(args, " "), dump, "dump.json"), answer)
 			if strings.HasPrefix(first, "Scenario:") || strings.HasPrefix(first, "Notes:") || first == "" {

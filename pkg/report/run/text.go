@@ -197,6 +197,10 @@ func (t *writer) quiet() {
 		t.Linef(doc.Plain, "No steps.")
 		return
 	}
+	if t.report.Answer != "" {
+		t.Linef(doc.Bold, "%s", t.report.Answer)
+		t.Space()
+	}
 	t.Table("", t.steps()...)
 	t.Space()
 	for i := range t.report.Steps {

@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"fmt"
@@ -12,11 +12,12 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// asked are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario, or makes variants of it.
-type asked struct {
+// Steps are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario, or makes variants of it.
+type Steps struct {
 	addNodes     []string
 	like         string
 	removeNodes  []string
@@ -25,8 +26,8 @@ type asked struct {
 	scale        []string
 }
 
-// register adds the flags, for one question or for several of which the answers are set side by side.
-func (a *asked) register(cmd *cobra.Command, several bool) {
+// Register adds the flags, for one question or for several of which the answers are set side by side.
+func (a *Steps) Register(cmd *cobra.Command, several bool) {
 	adds, number, factor := "add a last step that adds", "this `NUMBER` of nodes", "this `FACTOR`:\n1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)"
 	removes, replaces, scales := "add a last step that removes", "add a last step that puts other nodes in the place of some", "add a last step that multiplies"
 	if several {
@@ -51,7 +52,7 @@ type askedStep struct {
 }
 
 // apply returns the scenario with the steps at its end, which can be done.
-func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
+func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
 	steps, err := a.steps(cmd, s, namespace)
 	if err != nil || len(steps) == 0 {
 		return s, err
@@ -59,8 +60,8 @@ func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return ask(cmd, s, steps...)
 }
 
-// variants returns a variant for each of the questions.
-func (a *asked) variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
+// Variants returns a variant for each of the questions.
+func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
 	each := *a
 	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.count, &each.scale} {
 		var all []string
@@ -122,7 +123,7 @@ func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenari
 	return s, exit.Input(p.Err())
 }
 
-func (a *asked) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
+func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
 	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
 		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
 	}
@@ -231,4 +232,13 @@ func replacement(nodes []*v1.Node, given, count string) (*scenario.ReplaceNodes,
 		}
 	}
 	return replaced, nil
+}
+
+// stepsOf returns the names of the steps of a run.
+func stepsOf(s *scenario.Scenario) []string {
+	var names []string
+	for _, step := range simulation.StepsOf(s) {
+		names = append(names, step.Name)
+	}
+	return names
 }
