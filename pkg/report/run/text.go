@@ -197,8 +197,8 @@ func (t *writer) quiet() {
 		t.Linef(doc.Plain, "No steps.")
 		return
 	}
-	if t.report.Answer != "" {
-		t.Linef(doc.Bold, "%s", t.report.Answer)
+	if answer := t.report.answer(); answer != "" {
+		t.Linef(doc.Bold, "%s", answer)
 		t.Space()
 	}
 	t.Table("", t.steps()...)

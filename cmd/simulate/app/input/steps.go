@@ -22,27 +22,24 @@ type Steps struct {
 	like         string
 	removeNodes  []string
 	replaceNodes []string
-	count        []string
 	scale        []string
 }
 
 // Register adds the flags, for one question or for several of which the answers are set side by side.
 func (a *Steps) Register(cmd *cobra.Command, several bool) {
-	adds, number, factor := "add a last step that adds", "this `NUMBER` of nodes", "this `FACTOR`:\n1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)"
-	removes, replaces, scales := "add a last step that removes", "add a last step that puts other nodes in the place of some", "add a last step that multiplies"
+	add, each := "add a last step", ""
 	if several {
-		adds, number, factor = "a variant that adds", "each of these `NUMBERS` of nodes,…", "each of these `FACTORS`,…:\n1.2 for 20 % more traffic, or WORKLOAD=FACTOR,… (repeatable)"
-		removes, replaces, scales = "a variant that removes", "a variant that puts other nodes in the place of some", "a variant that multiplies"
+		add, each = "add a variant for each number", ",…"
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&a.addNodes, "add-nodes", nil, adds+" "+number+" like the one that --like names")
+	flags.StringArrayVar(&a.addNodes, "add-nodes", nil, add+" that adds this `NUMBER`"+each+" of nodes like the one that --like names")
 	flags.StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
-	flags.StringArrayVar(&a.removeNodes, "remove-nodes", nil, removes+" these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
-		"LABEL=VALUE=NUMBER or of all as emptiest=NUMBER (repeatable)")
-	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, replaces+", `LABEL=OLD:NEW`, for example\n"+
-		"instance-type=m5.2xlarge:m5.4xlarge; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
-	flags.StringArrayVar(&a.count, "count", nil, "the `NUMBER` of new nodes of --replace-nodes (default as many as have at least the cpu and memory of the old)")
-	flags.StringArrayVar(&a.scale, "scale", nil, scales+" the replicas of all workloads, of those of -n, or of one, by "+factor)
+	flags.StringArrayVar(&a.removeNodes, "remove-nodes", nil, add+" that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
+		"LABEL=VALUE=NUMBER"+each+" or of all as emptiest=NUMBER"+each+" (repeatable)")
+	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, add+" that puts nodes of another type in the place of some: `LABEL=OLD:NEW`, such as\n"+
+		"instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER"+each+"; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
+	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
+		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }
 
 // askedStep is a step that a flag makes, and the flags that give fields of it, by their paths.
@@ -63,7 +60,7 @@ func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 // Variants returns a variant for each of the questions.
 func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
 	each := *a
-	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.count, &each.scale} {
+	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
 		var all []string
 		for _, one := range *given {
 			all = append(all, alternatives(one)...)
@@ -127,9 +124,6 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
 		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
 	}
-	if len(a.count) > 0 && len(a.replaceNodes) == 0 {
-		return nil, exit.Usage(cmd, "--count has no effect without --replace-nodes; give both")
-	}
 	var steps []askedStep
 	for _, given := range a.addNodes {
 		count, err := strconv.Atoi(given)
@@ -154,16 +148,15 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
 	}
 	for _, given := range a.replaceNodes {
-		for _, count := range append(slices.Clone(a.count), "")[:max(1, len(a.count))] {
-			replaced, err := replacement(nodes, given, count)
-			if err != nil {
-				return nil, exit.Usage(cmd, "%s", err)
-			}
-			steps = append(steps, askedStep{scenario.Step{Name: strings.TrimSpace("replace " + given + " " + count), ReplaceNodes: replaced}, map[string]string{
-				"replaceNodes": "replace-nodes", "replaceNodes.selector": "replace-nodes", "replaceNodes.label": "replace-nodes", "replaceNodes.cpu": "replace-nodes",
-				"replaceNodes.memory": "replace-nodes", "replaceNodes.pods": "replace-nodes", "replaceNodes.count": "count",
-			}})
+		replaced, err := replacement(nodes, given)
+		if err != nil {
+			return nil, exit.Usage(cmd, "%s", err)
 		}
+		flags := map[string]string{"replaceNodes": "replace-nodes"}
+		for _, field := range []string{"selector", "label", "count", "cpu", "memory", "pods"} {
+			flags["replaceNodes."+field] = "replace-nodes"
+		}
+		steps = append(steps, askedStep{scenario.Step{Name: "replace " + given, ReplaceNodes: replaced}, flags})
 	}
 	for _, given := range a.scale {
 		step := &scenario.ScaleBy{Namespace: namespace}
@@ -206,17 +199,19 @@ func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	return removed, nil
 }
 
-// replacement reads LABEL=OLD:NEW, and sizes after it such as ,cpu=16,memory=64Gi.
-func replacement(nodes []*v1.Node, given, count string) (*scenario.ReplaceNodes, error) {
+// replacement reads LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, and sizes after it such as ,cpu=16,memory=64Gi.
+func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error) {
 	parts := strings.Split(given, ",")
 	label, values, _ := strings.Cut(parts[0], "=")
 	was, is, _ := strings.Cut(values, ":")
-	wrong := fmt.Errorf("--replace-nodes %q: give LABEL=OLD:NEW such as instance-type=m5.2xlarge:m5.4xlarge, and ,cpu=16,memory=64Gi where no node is of the new type", given)
-	if label == "" || was == "" || is == "" {
+	is, count, counted := strings.Cut(is, "=")
+	number, err := strconv.Atoi(count)
+	wrong := fmt.Errorf("--replace-nodes %q: give LABEL=OLD:NEW such as instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER, and ,cpu=16,memory=64Gi where no node is of the new type", given)
+	if label == "" || was == "" || is == "" || counted && (err != nil || number < 1) {
 		return nil, wrong
 	}
 	key := topology.KeyAmong(nodes, label)
-	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is}
+	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is, Count: number}
 	for _, part := range parts[1:] {
 		name, value, _ := strings.Cut(part, "=")
 		size := map[string]*topology.Quantity{"cpu": &replaced.CPU, "memory": &replaced.Memory, "pods": &replaced.Pods}[name]
@@ -224,12 +219,6 @@ func replacement(nodes []*v1.Node, given, count string) (*scenario.ReplaceNodes,
 			return nil, wrong
 		}
 		*size = topology.Quantity(value)
-	}
-	if count != "" {
-		var err error
-		if replaced.Count, err = strconv.Atoi(count); err != nil || replaced.Count < 1 {
-			return nil, fmt.Errorf("--count %q: give a number of nodes, 1 or more", count)
-		}
 	}
 	return replaced, nil
 }
