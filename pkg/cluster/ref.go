@@ -11,6 +11,7 @@ import (
 
 // Ref names an object of a kind that a State holds. Name is empty if only the kind and the namespace matter.
 type Ref struct {
+	// Kind is the object's. The kind of a workload is that of the outermost owner of its pods, or Pod for a pod without one.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -89,6 +90,35 @@ func (p PodRef) Owner() Ref {
 		kind, name = "pod", p.Name
 	}
 	return Ref{Kind: kind, Namespace: p.Namespace, Name: name}
+}
+
+// Key returns the pod's namespace and name.
+func (p PodRef) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// OfWorkload reports whether the pod belongs to the workload.
+func (p PodRef) OfWorkload(workload Ref) bool {
+	owner := p.Owner()
+	return owner.Namespace == workload.Namespace && owner.String() == workload.String()
+}
+
+// WorkloadRef names a workload in an answer.
+type WorkloadRef struct {
+	Namespace string `json:"namespace"`
+	// Workload is kind/name, the kind in lower case; pod/name for a pod without an owner.
+	Workload string `json:"workload"`
+}
+
+// Workload names the workload.
+func (r Ref) Workload() WorkloadRef { return WorkloadRef{Namespace: r.Namespace, Workload: r.String()} }
+
+// Qualified returns the name with the namespace as a prefix unless it is the default namespace.
+func (w WorkloadRef) Qualified() string { return Qualify(w.Namespace, w.Workload) }
+
+// Compare orders workloads by namespace and name.
+func (w WorkloadRef) Compare(other WorkloadRef) int {
+	return cmp.Or(cmp.Compare(w.Namespace, other.Namespace), cmp.Compare(w.Workload, other.Workload))
 }
 
 // Owners returns a function that finds the owner of a pod of the state: the Deployment or Rollout rather than its ReplicaSet, the

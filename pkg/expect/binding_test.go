@@ -8,7 +8,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
-	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -63,7 +62,7 @@ func TestJudgeBinding(t *testing.T) {
 		}},
 	} {
 		var got []Judged
-		j := &judge{Expect: &scenario.Expect{Bindings: []scenario.ExpectedBinding{c.expect}}, judged: &got, source: func(field ...any) manifest.Source { return *at(field...) }}
+		j := &judge{Expect: &scenario.Expect{Bindings: []scenario.ExpectedBinding{c.expect}}, judged: &got, source: from}
 		j.judgeStep(step)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -12,6 +12,7 @@ package expect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -20,19 +21,26 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Judged is an expectation that was judged: what a scenario expects of a step, what was seen, and whether that meets it.
+// Judged is what a scenario expects of a step, and what was seen.
 type Judged struct {
-	Want, Got string
-	Met       bool
-	// Why is one line on what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages for those
-	// that are Pending. Empty where it is met, or where nothing is known besides Got.
-	Why string
-	// Source is where the expectation stands; nil where no file has it.
-	Source *manifest.Source
+	// Want is the expectation in words; Got is what was seen.
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	Met  bool   `json:"met"`
+	// Why explains in one line an expectation that is not met: the pods concerned, and kube-scheduler's messages. It is empty if nothing is
+	// known besides Got.
+	Why string `json:"why,omitempty"`
+	// Source is where the expectation stands; missing if no file has it.
+	Source *manifest.Place `json:"source,omitempty"`
 }
 
 // String returns "want 0 pods Pending, got 1".
 func (e Judged) String() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+
+// Unmet returns the expectations that are not met.
+func Unmet(all []Judged) []Judged {
+	return slices.DeleteFunc(slices.Clone(all), func(e Judged) bool { return e.Met })
+}
 
 // Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
 // seen at once before failures and findings. Progress, if set, is called after each recovery from a step's failures with how many
@@ -77,8 +85,7 @@ func (j *judge) add(e Judged, field ...any) {
 		e.Why = ""
 	}
 	if j.source != nil {
-		source := j.source(field...)
-		e.Source = &source
+		e.Source = j.source(field...).Place()
 	}
 	*j.judged = append(*j.judged, e)
 }

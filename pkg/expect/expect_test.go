@@ -156,11 +156,11 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := Judged{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "every", Line: 2}}
+	every := Judged{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Place{File: "every", Line: 2}}
 	want := [][]Judged{{every}, {
-		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "own", Line: 1}},
+		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Place{File: "own", Line: 1}},
 		every,
-		{Want: "no finding", Got: "5", Source: &manifest.Source{File: "own", Line: 3}},
+		{Want: "no finding", Got: "5", Source: &manifest.Place{File: "own", Line: 3}},
 	}}
 	if got[1][2].Why == "" {
 		t.Error("no word on the findings")

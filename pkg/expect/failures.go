@@ -172,13 +172,14 @@ func (b *bounded) radius() Judged {
 	worst := 0.0
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
-		for _, loss := range f.Workloads {
-			if !b.Covers(loss.Workload) || loss.Share() <= worst {
+		for k := range f.Workloads {
+			loss := &f.Workloads[k]
+			if !b.Covers(loss.Ref) || loss.Share() <= worst {
 				continue
 			}
 			worst = loss.Share()
-			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Workload, b.of(f))
-			e.Why = fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Workload }), ", "))
+			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Ref, b.of(f))
+			e.Why = fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Ref }), ", "))
 		}
 	}
 	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
@@ -220,7 +221,7 @@ func (b *bounded) lost(f *blast.Failure) (int, string) {
 	if b.Workload != "" {
 		n = 0
 		for _, loss := range f.Workloads {
-			if b.Covers(loss.Workload) {
+			if b.Covers(loss.Ref) {
 				n += loss.Lost
 			}
 		}
@@ -237,7 +238,7 @@ func (b *bounded) stranded(f *blast.Failure) (int, string) {
 	}
 	owner := f.Recovery.State.Owners()
 	var stranded []placement.Pending
-	for _, p := range f.Recovery.Stranded {
+	for _, p := range f.Recovery.Pending {
 		if b.Covers(owner(p.Pod)) {
 			stranded = append(stranded, p)
 		}
@@ -249,10 +250,9 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 	if f.Recovery == nil {
 		return 0, ""
 	}
-	owner := b.step.State.Owners()
 	var names []string
 	for _, pod := range f.Recovery.NotReplaced {
-		if o := owner(pod); b.Covers(o) && (b.Workload != "" || o.Kind != "DaemonSet") {
+		if o := pod.Owner(); b.Covers(o) && (b.Workload != "" || o.Kind != "daemonset") {
 			names = append(names, fmt.Sprintf("%s (%s)", cluster.Qualify(pod.Namespace, pod.Name), o))
 		}
 	}
@@ -272,8 +272,8 @@ func (b *bounded) quorum() Judged {
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
 		for _, loss := range f.Workloads {
-			if loss.QuorumLost && b.Covers(loss.Workload) {
-				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.of(f), loss.Lost, loss.Replicas, loss.Workload, loss.Quorum))
+			if loss.QuorumLost && b.Covers(loss.Ref) {
+				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.of(f), loss.Lost, loss.Replicas, loss.Ref, loss.Quorum))
 			}
 		}
 	}

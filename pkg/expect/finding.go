@@ -32,8 +32,8 @@ type Finding struct {
 	Level string
 	// Message is one line on what was found.
 	Message string
-	// Source is where the cause stands; nil where no file has it.
-	Source *manifest.Source
+	// Source is where the cause stands; nil if no file has it.
+	Source *manifest.Place
 	// Step is the name of the step.
 	Step string
 	// Workload is the workload concerned, as kind/name in lower case, and Namespace its namespace; a pod without an owner is its own
@@ -61,47 +61,35 @@ const (
 	PodsStranded = "pods-stranded"
 )
 
-// Rules returns all kinds of findings, those of a step before those of failures.
-func Rules() []Rule {
-	return []Rule{
-		{
-			ID: NotMet, Level: Error, Short: "An expectation was not met",
-			Full: "The scenario says what should be so after a step, and it is not.",
-			Help: "Look at the step with simulate run: its Why line shows what decided. Change the workload, or the expectation if it is out of date.",
-		}, {
-			ID: PodsPending, Level: Warning, Short: "Pods stay Pending",
-			Full: "kube-scheduler finds no node for some of the workload's pods. The message is its own and counts the nodes by reason.",
-			Help: "Give the workload fewer replicas, softer rules or smaller requests, or the cluster more nodes; simulate explain finds the smallest change.",
-		}, {
-			ID: PodsRefused, Level: Warning, Short: "The API server refuses pods",
-			Full: "A RuntimeClass, a LimitRange or a ResourceQuota keeps pods of the workload from being created. The message is the API server's, or the controller's event that quotes it.",
-			Help: "Raise the quota or the limits, or ask for fewer or smaller pods. During a rolling update a quota must have room for maxSurge.",
-		}, {
-			ID: RolloutStuck, Level: Error, Short: "A rollout cannot end",
-			Full: "The controller waits for pods of the new revision, and these wait for room that the old ones hold.",
-			Help: "Let the rollout take an old pod away first (maxUnavailable of at least 1), or make room for the pods that it adds (maxSurge).",
-		}, {
-			ID: WorkloadGone, Level: Warning, Short: "One failure takes a whole workload",
-			Full: "All running pods of the workload are in one failure domain, so that its failure leaves none.",
-			Help: "Spread the pods over the level with topologySpreadConstraints or podAntiAffinity.",
-		}, {
-			ID: OneReplica, Level: Note, Short: "A workload has one replica",
-			Full: "The workload has a single running pod, so that any failure of its domain takes it whole, wherever it is.",
-			Help: "Run a second replica if the workload must not be gone until its pod is replaced.",
-		}, {
-			ID: QuorumLost, Level: Error, Short: "One failure takes a quorum",
-			Full: "The failure leaves fewer pods than the workload needs to decide by majority, and it had enough before.",
-			Help: "Spread the pods so that no failure domain holds as many as the quorum can spare, or use more domains.",
-		}, {
-			ID: BudgetBroken, Level: Warning, Short: "One failure breaks a PodDisruptionBudget",
-			Full: "The failure leaves fewer healthy pods than a PodDisruptionBudget asks for, so that no drain can go on until they are back.",
-			Help: "Spread the pods over more failure domains, run more replicas, or ask for fewer in the budget.",
-		}, {
-			ID: PodsStranded, Level: Warning, Short: "Lost pods do not come back",
-			Full: "Replacements of the lost pods stay Pending on what is left of the cluster, or no controller makes any for as long as the failure lasts.",
-			Help: "Make the rule that refuses the nodes left preferred instead of required, or give the other domains room for the pods.",
-		},
-	}
+// Rules are all kinds of findings, those of a step before those of failures.
+var Rules = []Rule{
+	{NotMet, Error, "An expectation was not met",
+		"The scenario says what should be so after a step, and it is not.",
+		"Look at the step with simulate run: its Why line shows what decided. Change the workload, or the expectation if it is out of date."},
+	{PodsPending, Warning, "Pods stay Pending",
+		"kube-scheduler finds no node for some of the workload's pods. The message is its own and counts the nodes by reason.",
+		"Give the workload fewer replicas, softer rules or smaller requests, or the cluster more nodes; simulate explain finds the smallest change."},
+	{PodsRefused, Warning, "The API server refuses pods",
+		"A RuntimeClass, a LimitRange or a ResourceQuota keeps pods of the workload from being created. The message is the API server's, or the controller's event that quotes it.",
+		"Raise the quota or the limits, or ask for fewer or smaller pods. During a rolling update a quota must have room for maxSurge."},
+	{RolloutStuck, Error, "A rollout cannot end",
+		"The controller waits for pods of the new revision, and these wait for room that the old ones hold.",
+		"Let the rollout take an old pod away first (maxUnavailable of at least 1), or make room for the pods that it adds (maxSurge)."},
+	{WorkloadGone, Warning, "One failure takes a whole workload",
+		"All running pods of the workload are in one failure domain, so that its failure leaves none.",
+		"Spread the pods over the level with topologySpreadConstraints or podAntiAffinity."},
+	{OneReplica, Note, "A workload has one replica",
+		"The workload has a single running pod, so that any failure of its domain takes it whole, wherever it is.",
+		"Run a second replica if the workload must not be gone until its pod is replaced."},
+	{QuorumLost, Error, "One failure takes a quorum",
+		"The failure leaves fewer pods than the workload needs to decide by majority, and it had enough before.",
+		"Spread the pods so that no failure domain holds as many as the quorum can spare, or use more domains."},
+	{BudgetBroken, Warning, "One failure breaks a PodDisruptionBudget",
+		"The failure leaves fewer healthy pods than a PodDisruptionBudget asks for, so that no drain can go on until they are back.",
+		"Spread the pods over more failure domains, run more replicas, or ask for fewer in the budget."},
+	{PodsStranded, Warning, "Lost pods do not come back",
+		"Replacements of the lost pods stay Pending on what is left of the cluster, or no controller makes any for as long as the failure lasts.",
+		"Make the rule that refuses the nodes left preferred instead of required, or give the other domains room for the pods."},
 }
 
 // NoMessage stands for the message that kube-scheduler did not give.
@@ -119,8 +107,8 @@ type Facts struct {
 	Refused []cluster.Refusal
 	// Failures are what failures of one level would take.
 	Failures []Failure
-	// Source returns where a workload stands; nil where no file has it. Facts without files need none.
-	Source func(cluster.Ref) *manifest.Source
+	// Source returns where a workload stands, or nil if no file has it. Facts without files need none.
+	Source func(cluster.Ref) *manifest.Place
 }
 
 // Pods are pods of one workload that have no node.
@@ -169,9 +157,8 @@ func (f *Facts) Findings() []Finding {
 
 // finding fills in the level of the rule and what is known of the workload, if there is one.
 func (f *Facts) finding(id string, of cluster.Ref, message string) Finding {
-	rules := Rules()
-	i := slices.IndexFunc(rules, func(rule Rule) bool { return rule.ID == id })
-	found := Finding{ID: id, Level: rules[i].Level, Message: message, Step: f.Step}
+	i := slices.IndexFunc(Rules, func(rule Rule) bool { return rule.ID == id })
+	found := Finding{ID: id, Level: Rules[i].Level, Message: message, Step: f.Step}
 	if of != (cluster.Ref{}) {
 		found.Namespace, found.Workload = of.Namespace, of.String()
 		if f.Source != nil {
@@ -226,19 +213,20 @@ func (f *Facts) failures() []Finding {
 	}
 	for i := range f.Failures {
 		failure := "the failure of " + f.Failures[i].Domains
-		for _, loss := range f.Failures[i].Losses {
-			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, words.Count(loss.Replicas, "running pod"), loss.Workload)
+		for k := range f.Failures[i].Losses {
+			loss := &f.Failures[i].Losses[k]
+			takes := fmt.Sprintf("%s takes %d of %s of %s", failure, loss.Lost, words.Count(loss.Replicas, "running pod"), loss.Ref)
 			if loss.QuorumLost {
-				add(QuorumLost, loss.Workload, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
+				add(QuorumLost, loss.Ref, loss.Lost, fmt.Sprintf("%s, whose quorum is %d", takes, loss.Quorum))
 			}
 			switch {
-			case loss.Gone() && loss.Replicas == 1:
-				add(OneReplica, loss.Workload, loss.Lost, fmt.Sprintf("%s has one replica, and %s takes it", loss.Workload, failure))
-			case loss.Gone():
-				add(WorkloadGone, loss.Workload, loss.Lost, takes)
+			case loss.Whole() && loss.Replicas == 1:
+				add(OneReplica, loss.Ref, loss.Lost, fmt.Sprintf("%s has one replica, and %s takes it", loss.Ref, failure))
+			case loss.Whole():
+				add(WorkloadGone, loss.Ref, loss.Lost, takes)
 			}
 			if len(loss.BrokenBudgets) > 0 {
-				add(BudgetBroken, loss.Workload, loss.Lost, fmt.Sprintf("%s, which breaks PodDisruptionBudget %s", takes, strings.Join(loss.BrokenBudgets, ", ")))
+				add(BudgetBroken, loss.Ref, loss.Lost, fmt.Sprintf("%s, which breaks PodDisruptionBudget %s", takes, strings.Join(loss.BrokenBudgets, ", ")))
 			}
 		}
 		for _, pods := range f.Failures[i].Gone {

@@ -22,7 +22,7 @@ import (
 
 func TestFindings(t *testing.T) {
 	db, web := cluster.Ref{Kind: "StatefulSet", Namespace: "data", Name: "db"}, cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}
-	loss := func(of cluster.Ref, lost int) blast.Loss { return blast.Loss{Workload: of, Replicas: 4, Lost: lost} }
+	loss := func(of cluster.Ref, lost int) blast.Loss { return blast.Loss{Ref: of, Replicas: 4, Lost: lost} }
 	quorum := func(lost int) blast.Loss {
 		l := loss(db, lost)
 		l.Quorum, l.QuorumLost = 3, lost > 1
@@ -58,7 +58,7 @@ func TestFindings(t *testing.T) {
 		"a workload that is gone has lost its quorum, too": {Facts{Failures: []Failure{{Domains: "node n", Losses: []blast.Loss{quorum(4)}}}}, []string{
 			"error quorum-lost data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db, whose quorum is 3",
 			"warning workload-gone data/statefulset/db : the failure of node n takes 4 of 4 running pods of statefulset/db"}},
-		"one replica": {Facts{Failures: []Failure{{Domains: "zone a", Losses: []blast.Loss{{Workload: web, Lost: 1, Replicas: 1}}}}}, []string{
+		"one replica": {Facts{Failures: []Failure{{Domains: "zone a", Losses: []blast.Loss{{Ref: web, Lost: 1, Replicas: 1}}}}}, []string{
 			"note one-replica shop/deployment/web web.yaml: deployment/web has one replica, and the failure of zone a takes it"}},
 		"each workload and rule once": {
 			Facts{Failures: []Failure{
@@ -70,11 +70,11 @@ func TestFindings(t *testing.T) {
 				"warning pods-stranded shop/deployment/web web.yaml: the failure of zone b takes 2 pods of deployment/web that do not come back: y (likewise 1 other failure)",
 				"warning pods-stranded data/statefulset/db : the failure of zone b takes 1 pod of statefulset/db that does not come back: x"}},
 	} {
-		c.facts.Source = func(of cluster.Ref) *manifest.Source {
+		c.facts.Source = func(of cluster.Ref) *manifest.Place {
 			if of != web {
 				return nil
 			}
-			return &manifest.Source{File: "web.yaml"}
+			return &manifest.Place{File: "web.yaml"}
 		}
 		var got []string
 		for _, f := range c.facts.Findings() {
@@ -134,7 +134,7 @@ func TestFactsOf(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	seen := map[string]bool{}
-	for _, rule := range Rules() {
+	for _, rule := range Rules {
 		if rule.ID == "" || rule.Short == "" || rule.Full == "" || rule.Help == "" || seen[rule.ID] {
 			t.Errorf("rule %+v lacks something, or is listed twice", rule)
 		}

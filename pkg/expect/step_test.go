@@ -57,7 +57,10 @@ func expected() *simulation.Step {
 }
 
 // at is where an expectation stands, its field in place of a file.
-func at(field ...any) *manifest.Source { return &manifest.Source{Path: fmt.Sprint(field...)} }
+func at(field ...any) *manifest.Place { return from(field...).Place() }
+
+// from stands for the place of a field.
+func from(field ...any) manifest.Source { return manifest.Source{File: fmt.Sprint(field...)} }
 
 func TestJudgeStep(t *testing.T) {
 	const zone = v1.LabelTopologyZone
@@ -119,7 +122,7 @@ func TestJudgeStep(t *testing.T) {
 		}},
 	} {
 		var got []Judged
-		j := &judge{Expect: c.expect, judged: &got, source: func(field ...any) manifest.Source { return *at(field...) }}
+		j := &judge{Expect: c.expect, judged: &got, source: from}
 		j.judgeStep(expected())
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -45,7 +45,7 @@ func TestSARIFEscapes(t *testing.T) {
 	for path, want := range map[string]string{
 		"deploy.yaml": "deploy.yaml", "../a b/é.yaml": "../a%20b/%C3%A9.yaml", "c:d.yaml": "./c:d.yaml", "/abs/x.yaml": "file:///abs/x.yaml", "a#b?.yaml": "a%23b%3F.yaml",
 	} {
-		data, err := sarif.Encode("", nil, []sarif.Result{{Message: "[a](http://b) {c: }", Source: &manifest.Source{File: path}}})
+		data, err := sarif.Encode("", nil, []sarif.Result{{Message: "[a](http://b) {c: }", Source: &manifest.Place{File: path}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,15 +38,15 @@ type Formats[R any] []Format[R]
 
 // Format is one way to write a report.
 type Format[R any] struct {
-	name  string
-	write func(w io.Writer, r *R, opts Options) error
+	Name  string
+	Write func(w io.Writer, r *R, opts Options) error
 }
 
 // Names are the names of the formats, as -o takes them.
 func (f Formats[R]) Names() []string {
 	names := make([]string, len(f))
 	for i := range f {
-		names[i] = f[i].name
+		names[i] = f[i].Name
 	}
 	return names
 }
@@ -55,7 +55,7 @@ func (f Formats[R]) Names() []string {
 // the renderer's or the writer's.
 func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	for i := range f {
-		if f[i].name != name {
+		if f[i].Name != name {
 			continue
 		}
 		if of, ok := any(r).(interface{ partial() string }); ok && of.partial() != "" && slices.Contains([]string{"text", "wide", "markdown"}, name) {
@@ -63,28 +63,13 @@ func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 				return err
 			}
 		}
-		return f[i].write(w, r, opts)
+		return f[i].Write(w, r, opts)
 	}
 	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.Names(), ", "))
 }
 
-// Text is a format that follows the options.
-func Text[R any](name string, render func(r *R, opts Options) []byte) Format[R] {
-	return rendered(name, func(r *R, opts Options) ([]byte, error) { return render(r, opts), nil })
-}
-
-// Plain is a format that is the same whatever the options.
-func Plain[R any](name string, render func(r *R) []byte) Format[R] {
-	return rendered(name, func(r *R, _ Options) ([]byte, error) { return render(r), nil })
-}
-
-// Encoded is a format for other programs, which may fail to hold the report.
-func Encoded[R any](name string, render func(r *R) ([]byte, error)) Format[R] {
-	return rendered(name, func(r *R, _ Options) ([]byte, error) { return render(r) })
-}
-
-// rendered is a format that is written when all of it is there.
-func rendered[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
+// Rendered is a format that is written when all of it is there.
+func Rendered[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
 	return Format[R]{name, func(w io.Writer, r *R, opts Options) error {
 		out, err := render(r, opts)
 		if err == nil {
@@ -94,19 +79,12 @@ func rendered[R any](name string, render func(r *R, opts Options) ([]byte, error
 	}}
 }
 
-// Streamed is a format that is written as it is made, the same whatever the options.
-func Streamed[R any](name string, write func(w io.Writer, r *R) error) Format[R] {
-	return Format[R]{name, func(w io.Writer, r *R, _ Options) error { return write(w, r) }}
-}
-
-// JSON is the model as JSON.
-func JSON[R any]() Format[R] {
-	return Streamed("json", func(w io.Writer, r *R) error { return writeJSON(w, r, jsontext.WithIndent("  ")) })
-}
-
-// YAML is the model as YAML.
-func YAML[R any]() Format[R] {
-	return Streamed("yaml", func(w io.Writer, r *R) error { return writeYAML(w, r) })
+// Models are the formats that are the model itself, for other programs.
+func Models[R any]() []Format[R] {
+	return []Format[R]{
+		{"json", func(w io.Writer, r *R, _ Options) error { return writeJSON(w, r, jsontext.WithIndent("  ")) }},
+		{"yaml", func(w io.Writer, r *R, _ Options) error { return writeYAML(w, r) }},
+	}
 }
 
 // EncodeJSON is the model as JSON.
@@ -120,13 +98,6 @@ func EncodeJSON(model any) ([]byte, error) {
 func CompactJSON(model any) ([]byte, error) {
 	var out bytes.Buffer
 	err := writeJSON(&out, model)
-	return out.Bytes(), err
-}
-
-// EncodeYAML is the model as YAML.
-func EncodeYAML(model any) ([]byte, error) {
-	var out bytes.Buffer
-	err := writeYAML(&out, model)
 	return out.Bytes(), err
 }
 

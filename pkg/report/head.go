@@ -85,14 +85,6 @@ type Ignored struct {
 	Source string `json:"source"`
 }
 
-// Source is a place in a file.
-type Source struct {
-	// File is the path as it was given.
-	File string `json:"file"`
-	// Line is the line, from 1.
-	Line int `json:"line"`
-}
-
 // Named is the scenario's name, "" where flags and files stand for a scenario.
 func (h Head) Named() string {
 	if h.Scenario == scenario.CommandLine {
@@ -132,31 +124,11 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 	return h
 }
 
-// SourceOf is where a workload's object stands; nil where no file has it.
-func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *Source {
+// SourceOf returns where a workload's object stands; nil if no file has it.
+func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *manifest.Place {
 	source, found := from.Source(step, owner)
 	if !found {
 		return nil
 	}
-	return NewSource(source)
-}
-
-func NewSource(source manifest.Source) *Source {
-	return &Source{File: source.File, Line: max(1, source.Line)}
-}
-
-// OwnerName is kind/name in lower case; empty for a pod without an owner.
-func OwnerName(o cluster.Ref) string {
-	if o.Kind == "Pod" {
-		return ""
-	}
-	return o.String()
-}
-
-// InManifest is the source as it was read; nil stays nil.
-func (s *Source) InManifest() *manifest.Source {
-	if s == nil {
-		return nil
-	}
-	return &manifest.Source{File: s.File, Line: s.Line}
+	return source.Place()
 }

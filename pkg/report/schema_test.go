@@ -9,7 +9,10 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/golden"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/advice"
@@ -50,8 +53,17 @@ var schemas = map[string]struct {
 
 // nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
 func nameOf(t reflect.Type) string {
-	if t == reflect.TypeFor[cluster.Refusal]() {
+	switch t {
+	case reflect.TypeFor[cluster.Refusal]():
 		return "NotCreated"
+	case reflect.TypeFor[expect.Judged]():
+		return "Expectation"
+	case reflect.TypeFor[manifest.Place]():
+		return "Source"
+	case reflect.TypeFor[risk.Analysis]():
+		return "Risk"
+	case reflect.TypeFor[risk.Probability]():
+		return "Probability"
 	}
 	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
 	if !within {
@@ -102,7 +114,7 @@ func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 // The files under docs are written from the Go types of the models and the comments on them.
 func TestSchemas(t *testing.T) {
 	var reader jsonschema.Reflector
-	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../federation", "../input/manifest", "../world"} {
+	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../expect", "../federation", "../input/manifest", "../world"} {
 		if err := reader.AddGoComments("github.com/faultline/faultline/pkg/report", dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

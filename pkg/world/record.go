@@ -67,15 +67,21 @@ type Decision struct {
 	Shares []Share
 }
 
-// Share is what a member does with what Karmada gave it.
+// Share is what a cluster does with what Karmada gave it.
 type Share struct {
-	Cluster string
-	// Assigned is the number of replicas that Karmada gave, 0 for what has none. Running and Pending count the member's pods of the workload:
-	// those on nodes that answer, and those without a node.
-	Assigned, Running, Pending int
-	// Message is why the first of the Pending pods is, in kube-scheduler's words, or why it is not tried; if none is, why the member's API server refuses some.
-	Message string
+	Cluster string `json:"cluster"`
+	// Assigned is the number of replicas that Karmada gave, 0 for a workload without replicas.
+	Assigned int `json:"assigned"`
+	// Running and Pending count the cluster's pods of the workload: those on nodes that answer, and those without a node.
+	Running int `json:"running"`
+	Pending int `json:"pending"`
+	// Message is why the first Pending pod is, in kube-scheduler's words, or why it is not tried; if none is, why the cluster's API server
+	// refuses some.
+	Message string `json:"message,omitempty"`
 }
+
+// Short reports whether the cluster cannot run what Karmada gave it.
+func (s Share) Short() bool { return s.Pending > 0 || s.Running < s.Assigned }
 
 // StillThere keeps the last placement of each pod that the state still has.
 func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {

@@ -77,9 +77,10 @@ func (f *failures) check(cmd *cobra.Command) error {
 		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
 	}
 	if f.selector != "" {
-		var err error
-		if f.filter.Selector, err = scenario.ParseSelector(f.selector); err != nil {
+		if selector, err := scenario.ParseSelector(f.selector); err != nil {
 			problems = append(problems, fmt.Errorf("--selector: %w", err))
+		} else {
+			f.filter.Selector = selector.String()
 		}
 	}
 	return exit.Wrong(cmd, problems...)
@@ -237,15 +238,8 @@ func (f *failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	if err != nil {
 		return nil, exit.Input(err)
 	}
-	risks, err := risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed})
-	if err != nil {
-		return nil, exit.Input(err)
-	}
-	if opts.Only != nil {
-		risks.Workloads = slices.DeleteFunc(risks.Workloads, func(w risk.Workload) bool { return !opts.Only[w.Workload] })
-	}
-	blasted.Risk = blast.NewRisk(risks)
-	return blasted, nil
+	blasted.Risk, err = risk.Analyze(ctx, step.State, s.Failures.Rates, risk.Options{Quorum: quorum, Seed: s.Ties.Seed, Only: opts.Only})
+	return blasted, exit.Input(err)
 }
 
 // known rejects levels that no node has, and filters and quorums that no workload has, after any step. Each step then uses those it has.

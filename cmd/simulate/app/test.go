@@ -299,7 +299,7 @@ func (t *tests) text(all []*tested) string {
 func (t *tests) step(out *lines, step *run.Step) {
 	shown := step.Expectations
 	if !t.verbose {
-		shown = slices.DeleteFunc(slices.Clone(shown), func(e run.Expectation) bool { return e.Met })
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e expect.Judged) bool { return e.Met })
 	}
 	if len(shown) == 0 && !t.verbose {
 		return

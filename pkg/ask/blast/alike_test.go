@@ -73,8 +73,8 @@ func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 	if diff := cmp.Diff(outcome{Lost: 2, Recovered: 1, Stranded: 1}, of(failure.Recovery)); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
 	}
-	if app := failure.Recovery.Recovered[0].Pod.Labels["app"]; app != "high" {
-		t.Errorf("a pod of %s is recovered, want one of high", app)
+	if of := failure.Recovery.Recovered[0].Workload; of != "deployment/high" {
+		t.Errorf("a pod of %s is recovered, want one of high", of)
 	}
 }
 

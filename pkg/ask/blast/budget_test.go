@@ -43,7 +43,7 @@ func TestBrokenBudgets(t *testing.T) {
 			var got map[string]string
 			for _, failure := range lost(t, state, blast.Options{Levels: []string{zone}}).Levels[0].Failures {
 				for _, loss := range failure.Workloads {
-					if loss.Workload.Name == "web" && loss.BrokenBudgets != nil {
+					if loss.Name == "web" && loss.BrokenBudgets != nil {
 						if got == nil {
 							got = map[string]string{}
 						}
@@ -74,7 +74,7 @@ func TestBudgetsOfAFailure(t *testing.T) {
 	}
 	got := map[string][]string{}
 	for _, loss := range failure.Workloads {
-		got[loss.Workload.String()] = loss.BrokenBudgets
+		got[loss.Ref.String()] = loss.BrokenBudgets
 	}
 	want := map[string][]string{"deployment/web": {"all", "web-2"}, "statefulset/db": {"all"}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -28,7 +28,7 @@ func TestEvenIsTheBestPlacement(t *testing.T) {
 						}
 					}
 					least = min(least, worst)
-					if replicas > 1 && (level.Excess.Replicas > 0) != (worst > even) {
+					if replicas > 1 && (level.Excess != nil) != (worst > even) {
 						t.Errorf("%s: excess %+v where %d of %d are lost and an even spread loses %d", place, level.Excess, worst, replicas, even)
 					}
 				}
@@ -69,27 +69,23 @@ func TestExcess(t *testing.T) {
 	state := settled(t, all, map[string]string{"one": "n1", "web": "n1 n1 n1 n2", "pinned": "n1 n1 n2 n2", "tolerant": "n1 n1 n2"},
 		app("Deployment", "one", 1, ""), app("Deployment", "web", 4, ""), pinned, tolerant)
 	analysis := lost(t, state, blast.Options{Levels: []string{"zone"}})
-	deployment := func(name string) cluster.Ref {
-		return cluster.Ref{Kind: "Deployment", Namespace: "default", Name: name}
-	}
-
-	if diff := cmp.Diff([]cluster.Ref{deployment("one")}, analysis.Single); diff != "" {
+	if diff := cmp.Diff([]string{"deployment/one"}, analysis.OneReplica); diff != "" {
 		t.Errorf("one replica (-want +got):\n%s", diff)
 	}
 	level := analysis.Levels[0]
-	if want := (blast.Radius{Share: 1, Workload: deployment("one"), Domains: []string{"a"}, Lost: 1, Replicas: 1}); !cmp.Equal(want, level.Radius) {
+	if want := (blast.Radius{Share: 1, Namespace: "default", Workload: "deployment/one", Domains: []string{"a"}, Lost: 1, Replicas: 1}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v", level.Radius)
 	}
-	if want := (blast.Radius{Share: 0.75, Workload: deployment("web"), Domains: []string{"a"}, Lost: 3, Replicas: 4}); !cmp.Equal(want, level.Replicated) {
+	if want := (blast.Radius{Share: 0.75, Namespace: "default", Workload: "deployment/web", Domains: []string{"a"}, Lost: 3, Replicas: 4}); !cmp.Equal(want, level.Replicated) {
 		t.Errorf("radius of two or more replicas %+v", level.Replicated)
 	}
 	// tolerant may go to c, too, and loses 2 of 3 instead of 1; web may not, and loses 3 of 4 instead of 2.
-	if want := (blast.Excess{Workload: deployment("tolerant"), Domains: []string{"a"}, Lost: 2, Even: 1, Replicas: 3}); !cmp.Equal(want, level.Excess) {
+	if want := (blast.Excess{Share: 1. / 3, WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/tolerant"}, Domains: []string{"a"}, Lost: 2, Even: 1, Replicas: 3}); !cmp.Equal(&want, level.Excess) {
 		t.Errorf("excess %+v", level.Excess)
 	}
 	evens := map[string]int{}
 	for _, loss := range level.Failures[0].Workloads {
-		evens[loss.Workload.Name] = loss.Even
+		evens[loss.Name] = loss.Even
 	}
 	if diff := cmp.Diff(map[string]int{"one": 1, "web": 2, "pinned": 2, "tolerant": 1}, evens); diff != "" {
 		t.Errorf("even spreads (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -89,12 +90,11 @@ func TestLostClusters(t *testing.T) {
 		t.Error(diff)
 	}
 	clusters := analysis.Levels[0]
-	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
-	want := Radius{Share: 0.5, Workload: web, Domains: []string{"m1"}, Lost: 2, Replicas: 4}
+	want := Radius{Share: 0.5, Namespace: "default", Workload: "deployment/web", Domains: []string{"m1"}, Lost: 2, Replicas: 4}
 	if diff := cmp.Diff(want, clusters.Radius); diff != "" {
 		t.Errorf("radius (-want +got)\n%s", diff)
 	}
-	if clusters.Excess.Replicas > 0 {
+	if clusters.Excess != nil {
 		t.Errorf("two of four is what an even spread loses, too: %v", clusters.Excess)
 	}
 	for i, budget := range []string{"default/m1/web", "default/m2/web"} {
@@ -193,8 +193,14 @@ func TestRecoveryInAFederation(t *testing.T) {
 						t.Errorf("none is on %s", name)
 					}
 				}
-				if r.LastMove != test.last || r.LastEviction != test.evicted {
-					t.Errorf("the last one moved after %s, and the last pod was evicted after %s, want %s and %s", r.LastMove, r.LastEviction, test.last, test.evicted)
+				after := func(found, later time.Duration) float64 {
+					if later == 0 {
+						return 0
+					}
+					return (found + later).Seconds()
+				}
+				if r.LastMove != after(federation.FailureThreshold, test.last) || r.LastEviction != after(node.NodeMonitorGracePeriod, test.evicted) {
+					t.Errorf("the last one moved after %v s, and the last pod was evicted after %v s, want %s and %s later than found", r.LastMove, r.LastEviction, test.last, test.evicted)
 				}
 				return
 			}

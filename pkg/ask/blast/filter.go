@@ -15,21 +15,20 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Filter selects the workloads that are reported. It does not change what fails.
+// Filter selects the workloads that match all of it. It does not change what fails.
 type Filter struct {
-	// Workloads are their names, as kind/name or namespace/kind/name; all if empty.
-	Workloads []string
-	// Namespace is theirs, if set.
-	Namespace string
-	// Selector matches the labels of one of their pods, if set.
-	Selector labels.Selector
+	// Workloads are their names, as kind/name or namespace/kind/name.
+	Workloads []string `json:"workloads,omitempty"`
+	Namespace string   `json:"namespace,omitempty"`
+	// Selector matches the labels of one of their pods.
+	Selector string `json:"selector,omitempty"`
 	// MinReplicas is the least number of running pods.
-	MinReplicas int
+	MinReplicas int `json:"minReplicas,omitempty" jsonschema:"minimum=2"`
 }
 
 // Empty reports whether the filter lets everything pass.
 func (f Filter) Empty() bool {
-	return len(f.Workloads) == 0 && f.Namespace == "" && f.Selector == nil && f.MinReplicas <= 1
+	return len(f.Workloads) == 0 && f.Namespace == "" && f.Selector == "" && f.MinReplicas <= 1
 }
 
 // reports reports whether the workload is among those of the report.
@@ -56,8 +55,12 @@ func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 	}
 	slices.SortFunc(workloads, cluster.Ref.Compare)
 	named, problems := f.named(workloads)
+	selector, err := labels.Parse(f.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector %s: %w", f.Selector, err)
+	}
 	labelled := func(o cluster.Ref) bool {
-		return f.Selector == nil || slices.ContainsFunc(pods[o], func(pod *v1.Pod) bool { return f.Selector.Matches(labels.Set(pod.Labels)) })
+		return slices.ContainsFunc(pods[o], func(pod *v1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) })
 	}
 	for _, part := range []struct {
 		what  string
@@ -68,8 +71,8 @@ func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 		{"namespace " + f.Namespace, f.Namespace != "", f.inNamespace, func() string {
 			return scenario.Choices(f.Namespace, namespaces(workloads))
 		}},
-		{fmt.Sprintf("selector %s", f.Selector), f.Selector != nil, labelled, func() string {
-			return scenario.Choices(f.Selector.String(), labelsOf(workloads, pods))
+		{"selector " + f.Selector, f.Selector != "", labelled, func() string {
+			return scenario.Choices(f.Selector, labelsOf(workloads, pods))
 		}},
 		{fmt.Sprintf("at least %d replicas", f.MinReplicas), f.MinReplicas > 1, func(o cluster.Ref) bool { return len(pods[o]) >= f.MinReplicas }, func() string {
 			return fmt.Sprintf("the largest has %d", largest(workloads, pods))

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -20,15 +19,6 @@ func filtered(t *testing.T) *cluster.State {
 		`{apiVersion: v1, kind: Pod, metadata: {name: one, labels: {app: one}}, spec: {containers: [{name: c, image: c}]}}`)
 }
 
-func selector(t *testing.T, text string) labels.Selector {
-	t.Helper()
-	s, err := labels.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestFilterSelects(t *testing.T) {
 	state := filtered(t)
 	for name, test := range map[string]struct {
@@ -38,9 +28,9 @@ func TestFilterSelects(t *testing.T) {
 		"name":      {blast.Filter{Workloads: []string{"deploy/web"}}, []string{"deployment/web"}},
 		"full name": {blast.Filter{Workloads: []string{"default/deployment/web", "deployment/db"}}, []string{"deployment/db", "deployment/web"}},
 		"namespace": {blast.Filter{Namespace: "default"}, []string{"deployment/db", "deployment/web", "pod/one"}},
-		"selector":  {blast.Filter{Selector: selector(t, "app in (db, one)")}, []string{"deployment/db", "pod/one"}},
+		"selector":  {blast.Filter{Selector: "app in (db, one)"}, []string{"deployment/db", "pod/one"}},
 		"replicas":  {blast.Filter{MinReplicas: 2}, []string{"deployment/web"}},
-		"all":       {blast.Filter{Namespace: "default", Selector: selector(t, "app!=db"), MinReplicas: 3}, []string{"deployment/web"}},
+		"all":       {blast.Filter{Namespace: "default", Selector: "app!=db", MinReplicas: 3}, []string{"deployment/web"}},
 	} {
 		only, err := test.filter.Select(state)
 		if err != nil {
@@ -66,7 +56,7 @@ func TestFilterMatchesNothing(t *testing.T) {
 namespace shop: no workload matches; there is default
 selector app=one: no workload matches; there are app=db, app=web
 at least 4 replicas: no workload matches; the largest has 3`: {
-			Workloads: []string{"web"}, Namespace: "shop", Selector: selector(t, "app=one"), MinReplicas: 4,
+			Workloads: []string{"web"}, Namespace: "shop", Selector: "app=one", MinReplicas: 4,
 		},
 		`workload "pod/one": no workload of this name has a running pod; there are deployment/db, deployment/web`: {Workloads: []string{"pod/one"}},
 		"filters: each matches a workload, but no workload matches all of them; leave one out": {
@@ -89,7 +79,7 @@ func TestFilterRestrictsTheReport(t *testing.T) {
 	}
 	opts := blast.Options{Levels: []string{zone}, Mode: node.Deleted, Only: only}
 	level := lost(t, state, opts).Levels[0]
-	want := blast.Radius{Share: 1, Workload: owner("Deployment", "db"), Domains: []string{"b"}, Lost: 1, Replicas: 1}
+	want := blast.Radius{Share: 1, Namespace: "default", Workload: "deployment/db", Domains: []string{"b"}, Lost: 1, Replicas: 1}
 	if diff := cmp.Diff(want, level.Radius); diff != "" {
 		t.Errorf("radius (-want +got):\n%s", diff)
 	}
@@ -97,7 +87,7 @@ func TestFilterRestrictsTheReport(t *testing.T) {
 		t.Errorf("zone b has %d pods, and takes of %d workloads; want 3 and 1", b.Pods, len(b.Workloads))
 	}
 	b := recoveries(t, state, opts)["b"]
-	if b.Lost != 1 || len(b.Stranded) != 1 || b.Stranded[0].Pod.Labels["app"] != "db" { // the nodes hold no other pod
+	if b.Lost != 1 || len(b.Stranded) != 1 || b.Stranded[0].Workload != "deployment/db" { // the nodes hold no other pod
 		t.Errorf("%d lost, stranded %v; want db's pod", b.Lost, b.Stranded)
 	}
 }

@@ -1,6 +1,9 @@
 package blast
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Harm is how bad a failure is, as the numbers by which failures are compared.
 type Harm struct {
@@ -32,28 +35,39 @@ func (h Harm) Compare(other Harm) int {
 }
 
 // Add counts the loss of a workload. No placement saves a workload of one replica from the loss of its domain, so it counts in Down alone.
-func (h *Harm) Add(loss Loss) {
+func (h *Harm) Add(loss *Loss) {
 	if loss.QuorumLost {
 		h.Quorums++
 	}
-	if loss.Gone() {
-		h.Down++
-	}
+	gone := rank(loss.Whole())
+	h.Down += gone
 	if loss.Replicas < 2 {
 		return
 	}
-	if loss.Gone() {
-		h.Whole++
-	}
+	h.Whole += gone
 	h.Share = max(h.Share, loss.Share())
-	h.Excess = max(h.Excess, beyond(loss.Lost, loss.Even, loss.Replicas))
+	h.Excess = max(h.Excess, loss.beyond())
 }
 
-// harm is that of the failure before anything comes back.
-func (f *Failure) harm() Harm {
+// Harm returns how bad the failure is, with the pods that do not come back if that was examined.
+func (l *Level) Harm(f *Failure) Harm {
 	h := Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
-	for _, loss := range f.Workloads {
-		h.Add(loss)
+	for i := range f.Workloads {
+		h.Add(&f.Workloads[i])
+	}
+	if r := l.Recovery(f); r != nil {
+		h.Gone = r.Gone()
 	}
 	return h
+}
+
+// ByHarm returns the failures, the worst first, and equal ones in order of their domains' names.
+func (l *Level) ByHarm() []*Failure {
+	failures, harms := make([]*Failure, len(l.Failures)), make(map[*Failure]Harm, len(l.Failures))
+	for i := range l.Failures {
+		failures[i] = &l.Failures[i]
+		harms[failures[i]] = l.Harm(failures[i])
+	}
+	slices.SortStableFunc(failures, func(a, b *Failure) int { return harms[a].Compare(harms[b]) })
+	return failures
 }

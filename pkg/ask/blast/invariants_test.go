@@ -64,8 +64,8 @@ func TestInvariants(t *testing.T) {
 		for _, failure := range level.Failures {
 			pods += failure.Pods
 			for _, loss := range failure.Workloads {
-				sum[loss.Workload] += loss.Lost
-				check(loss.Replicas == replicas[loss.Workload], "%s has %d replicas, want %d", loss.Workload, loss.Replicas, replicas[loss.Workload])
+				sum[loss.Ref] += loss.Lost
+				check(loss.Replicas == replicas[loss.Ref], "%s has %d replicas, want %d", loss.Ref, loss.Replicas, replicas[loss.Ref])
 			}
 		}
 		check(pods == inside, "domains hold %d pods, want %d", pods, inside)
@@ -84,7 +84,7 @@ func TestInvariants(t *testing.T) {
 		everything := lost(t, state, blast.Options{Levels: []string{zone}, Simultaneous: level.Domains}).Levels[0].Failures[0]
 		check(everything.Pods == inside, "all domains hold %d pods, want %d", everything.Pods, inside)
 		for _, loss := range everything.Workloads {
-			check(loss.Survivors() == outside[loss.Workload], "%s: %d survive all domains, want %d", loss.Workload, loss.Survivors(), outside[loss.Workload])
+			check(loss.Survivors() == outside[loss.Ref], "%s: %d survive all domains, want %d", loss.Ref, loss.Survivors(), outside[loss.Ref])
 		}
 
 		// An empty domain takes nothing, alone or together with another. But replicas can be spread over it.

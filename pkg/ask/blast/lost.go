@@ -52,7 +52,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	analysis := &Analysis{Workloads: len(held.workloads)}
 	for _, w := range held.workloads {
 		if w.replicas == 1 {
-			analysis.Single = append(analysis.Single, w.owner)
+			analysis.OneReplica = append(analysis.OneReplica, w.owner.Qualified())
 		}
 	}
 	most := 0
@@ -276,48 +276,68 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, on
 	}
 	level.Search = search
 	evens := c.evens(of, domains, simultaneous)
-	var total float64
-	for _, set := range sets {
+	var largest, replicated, excess widest
+	shares := make([]float64, len(sets))
+	for i, set := range sets {
 		failure := c.failure(domains, set, evens)
 		level.Failures = append(level.Failures, failure)
-		share := 0.0
-		for i, loss := range failure.Workloads {
-			if i == 0 {
-				share = loss.Share()
-				level.Radius.widen(loss, failure.Domains)
+		shares[i] = failure.Share()
+		for k := range failure.Workloads {
+			loss := &failure.Workloads[k]
+			if k == 0 {
+				largest.take(loss, failure.Domains, compareLosses)
 			}
 			if loss.Replicas > 1 {
-				level.Replicated.widen(loss, failure.Domains)
-				level.Excess.widen(loss, failure.Domains)
+				replicated.take(loss, failure.Domains, compareLosses)
+				if loss.Lost > loss.Even {
+					excess.take(loss, failure.Domains, compareExcess)
+				}
 			}
 		}
-		level.Shares = append(level.Shares, share)
-		total += share
+	}
+	level.Radius, level.Replicated = largest.radius(), replicated.radius()
+	if e := excess.Loss; e != nil {
+		level.Excess = &Excess{Share: e.beyond(), WorkloadRef: e.Ref.Workload(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: excess.domains}
 	}
 	if search != "" {
-		level.Shares = nil // the worst sets alone say nothing about a usual one
-		return
+		return // the worst sets alone say nothing about a usual one
 	}
-	level.Mean = total / float64(len(sets))
-	slices.Sort(level.Shares)
+	level.Mean = new(float64)
+	for _, share := range shares {
+		*level.Mean += share
+	}
+	*level.Mean /= float64(len(sets))
+	slices.Sort(shares)
+	for i, share := range shares {
+		if i == 0 || share != shares[i-1] {
+			level.Shares = append(level.Shares, Share{Share: share})
+		}
+		level.Shares[len(level.Shares)-1].Failures++
+	}
 }
 
-// widen takes the loss if it is the larger one.
-func (r *Radius) widen(loss Loss, domains []string) {
-	if r.Replicas == 0 || compareLosses(loss, Loss{Workload: r.Workload, Lost: r.Lost, Replicas: r.Replicas}) < 0 {
-		*r = Radius{Share: loss.Share(), Workload: loss.Workload, Domains: domains, Lost: loss.Lost, Replicas: loss.Replicas}
+// widest is the first loss by some order, and the domains whose failure causes it. It has none until it takes one.
+type widest struct {
+	*Loss
+	domains []string
+}
+
+func (w *widest) take(loss *Loss, domains []string, order func(a, b *Loss) int) {
+	if w.Loss == nil || order(loss, w.Loss) < 0 {
+		*w = widest{loss, domains}
 	}
 }
 
-// widen takes the loss if it is further beyond an even spread.
-func (e *Excess) widen(loss Loss, domains []string) {
-	found := Excess{Workload: loss.Workload, Domains: domains, Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas}
-	if found.Lost <= found.Even {
-		return
+func (w *widest) radius() Radius {
+	if w.Loss == nil {
+		return Radius{}
 	}
-	if e.Replicas == 0 || cmp.Or(cmp.Compare(found.Share(), e.Share()), cmp.Compare(found.Lost-found.Even, e.Lost-e.Even), e.Workload.Compare(found.Workload)) > 0 {
-		*e = found
-	}
+	return Radius{Share: w.Share(), Namespace: w.Namespace, Workload: w.Ref.String(), Lost: w.Lost, Replicas: w.Replicas, Domains: w.domains}
+}
+
+// compareExcess puts the loss that is further beyond an even spread first, and of equal ones the first workload.
+func compareExcess(a, b *Loss) int {
+	return cmp.Or(cmp.Compare(b.beyond(), a.beyond()), cmp.Compare(b.Lost-b.Even, a.Lost-a.Even), a.Ref.Compare(b.Ref))
 }
 
 // failure adds up the domains of a set, which share no node and so no pod. The evens are what an even spread of each workload would lose.
@@ -340,7 +360,7 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 				at = len(f.Workloads)
 				position[part.workload] = at
 				w := c.workloads[part.workload]
-				f.Workloads = append(f.Workloads, Loss{Workload: w.owner, Replicas: w.replicas, Even: evens[part.workload], Quorum: w.quorum})
+				f.Workloads = append(f.Workloads, Loss{Ref: w.owner, Replicas: w.replicas, Even: evens[part.workload], Quorum: w.quorum})
 				parts, waiting = append(parts, nil), append(waiting, 0)
 			}
 			parts[at] = append(parts[at], part.pods...)
@@ -379,23 +399,18 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	for workload, i := range position {
 		loss := &f.Workloads[i]
 		w := &c.workloads[workload]
+		loss.Gone = loss.Whole()
 		started, left := loss.Replicas-w.waiting, loss.Survivors()-(w.waiting-waiting[i])
 		loss.QuorumLost = started >= loss.Quorum && left < loss.Quorum
 		if w.apart != nil {
 			loss.Quorum, loss.QuorumLost = w.lostApart(parts[i])
 		}
 	}
-	slices.SortFunc(f.Workloads, compareLosses)
+	slices.SortFunc(f.Workloads, func(a, b Loss) int { return compareLosses(&a, &b) })
 	return f
 }
 
 // compareLosses sorts by share, then lost pods, both descending, then by the workload's namespace, kind and name.
-func compareLosses(a, b Loss) int {
-	return cmp.Or(
-		cmp.Compare(b.Share(), a.Share()),
-		cmp.Compare(b.Lost, a.Lost),
-		cmp.Compare(a.Workload.Namespace, b.Workload.Namespace),
-		cmp.Compare(a.Workload.Kind, b.Workload.Kind),
-		cmp.Compare(a.Workload.Name, b.Workload.Name),
-	)
+func compareLosses(a, b *Loss) int {
+	return cmp.Or(cmp.Compare(b.Share(), a.Share()), cmp.Compare(b.Lost, a.Lost), a.Ref.Compare(b.Ref))
 }

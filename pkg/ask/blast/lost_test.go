@@ -139,11 +139,11 @@ func TestLost(t *testing.T) {
 	)
 	got := lost(t, state, blast.Options{Levels: []string{zone}})
 
-	web := blast.Loss{Workload: owner("Deployment", "web"), Replicas: 6, Even: 2} // ready or not
-	db := blast.Loss{Workload: owner("StatefulSet", "db"), Replicas: 3, Lost: 1, Even: 1, Quorum: 2}
+	web := blast.Loss{Ref: owner("Deployment", "web"), Replicas: 6, Even: 2} // ready or not
+	db := blast.Loss{Ref: owner("StatefulSet", "db"), Replicas: 3, Lost: 1, Even: 1, Quorum: 2}
 	webA, webB := web, web
 	webA.Lost, webB.Lost = 3, 1
-	radius := blast.Radius{Share: 0.5, Workload: web.Workload, Domains: []string{"a"}, Lost: 3, Replicas: 6}
+	radius := blast.Radius{Share: 0.5, Namespace: "default", Workload: "deployment/web", Domains: []string{"a"}, Lost: 3, Replicas: 6}
 	want := &blast.Analysis{Workloads: 2, Levels: []blast.Level{{
 		TopologyKey: zone, Domains: 3, Unlabelled: []string{"n5"},
 		Failures: []blast.Failure{
@@ -161,9 +161,9 @@ func TestLost(t *testing.T) {
 			},
 		},
 		Radius: radius, Replicated: radius,
-		Excess: blast.Excess{Workload: web.Workload, Domains: []string{"a"}, Lost: 3, Even: 2, Replicas: 6},
-		Shares: []float64{1. / 3, 1. / 3, 1. / 2},
-		Mean:   (1./3 + 1./3 + 1./2) / 3,
+		Excess: &blast.Excess{Share: 1. / 6, WorkloadRef: web.Ref.Workload(), Domains: []string{"a"}, Lost: 3, Even: 2, Replicas: 6},
+		Shares: []blast.Share{{Share: 1. / 3, Failures: 2}, {Share: 1. / 2, Failures: 1}},
+		Mean:   ptr.To((1./3 + 1./3 + 1./2) / 3),
 	}}}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(blast.Loss{}, "SharedFate"), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -184,7 +184,7 @@ func TestLostCountsRunningPods(t *testing.T) {
 		state.Pods = append(state.Pods, pod)
 	}
 	level := lost(t, state, blast.Options{Levels: []string{zone}}).Levels[0]
-	want := blast.Radius{Share: 0.5, Workload: owner("StatefulSet", "db"), Domains: []string{"a"}, Lost: 1, Replicas: 2}
+	want := blast.Radius{Share: 0.5, Namespace: "default", Workload: "statefulset/db", Domains: []string{"a"}, Lost: 1, Replicas: 2}
 	if diff := cmp.Diff(want, level.Radius); diff != "" {
 		t.Errorf("radius (-want +got):\n%s", diff)
 	}
@@ -199,9 +199,9 @@ func TestRadiusOfEqualShares(t *testing.T) {
 		place map[string]string
 		want  blast.Radius
 	}{
-		{"more lost pods", map[string]string{"a": "n1", "b": "n2 n2"}, blast.Radius{Share: 1, Workload: owner("StatefulSet", "b"), Domains: []string{"y"}, Lost: 2, Replicas: 2}},
-		{"then the first workload", map[string]string{"a": "n2", "b": "n1"}, blast.Radius{Share: 1, Workload: owner("StatefulSet", "a"), Domains: []string{"y"}, Lost: 1, Replicas: 1}},
-		{"then the first domain", map[string]string{"a": "n1 n2"}, blast.Radius{Share: 0.5, Workload: owner("StatefulSet", "a"), Domains: []string{"x"}, Lost: 1, Replicas: 2}},
+		{"more lost pods", map[string]string{"a": "n1", "b": "n2 n2"}, blast.Radius{Share: 1, Namespace: "default", Workload: "statefulset/b", Domains: []string{"y"}, Lost: 2, Replicas: 2}},
+		{"then the first workload", map[string]string{"a": "n2", "b": "n1"}, blast.Radius{Share: 1, Namespace: "default", Workload: "statefulset/a", Domains: []string{"y"}, Lost: 1, Replicas: 1}},
+		{"then the first domain", map[string]string{"a": "n1 n2"}, blast.Radius{Share: 0.5, Namespace: "default", Workload: "statefulset/a", Domains: []string{"x"}, Lost: 1, Replicas: 2}},
 		{"nothing to lose", nil, blast.Radius{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

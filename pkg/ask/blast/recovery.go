@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -59,7 +60,7 @@ func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, an
 	} else if err != nil {
 		return err
 	}
-	assign(jobs)
+	assign(analysis, jobs)
 	return nil
 }
 
@@ -69,7 +70,7 @@ type last int
 func (l last) Error() string { return fmt.Sprintf("job %d is the last", int(l)) }
 
 // RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once and count what comes
-// back: it leaves out Waiting and After. It resets the world.
+// back: it leaves out what lookAhead adds. It resets the world.
 func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysis *Analysis, opts Options) error {
 	jobs, err := plan(state, w.Config(), analysis, opts)
 	if err != nil {
@@ -84,7 +85,7 @@ func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysi
 			break
 		}
 	}
-	assign(jobs)
+	assign(analysis, jobs)
 	return nil
 }
 
@@ -112,13 +113,18 @@ func (j *job) wrapped(err error) error {
 // domains are those that the first of the job's failures takes.
 func (j *job) domains() string { return strings.Join(j.failures[0].Domains, " and ") }
 
-// lookAhead adds to the recovery what would happen next: once the pods that stay Terminating are gone, and after a second failure.
-func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) (err error) {
+// lookAhead adds to the recovery why pods are not replaced, and what would happen next: once the pods that stay Terminating are gone, and
+// after a second failure.
+func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error {
 	r := j.recovery
 	if len(r.Stranded) > 0 && len(r.ending) > 0 {
-		if r.Waiting, err = waiting(ctx, w, r.State.Without(r.ending...), r.Stranded); err != nil {
+		if err := r.wait(ctx, w); err != nil {
 			return j.wrapped(err)
 		}
+	}
+	why := unreplaced(r.State)
+	for i, pod := range r.notReplaced {
+		r.NotReplaced[i].Why = why(pod)
 	}
 	if domains, _ := topology.Domains(r.State.Nodes, j.level.TopologyKey); len(domains) > 0 {
 		next, err := Lost(r.State, Options{Levels: []string{j.level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum, Only: opts.Only})
@@ -127,13 +133,16 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) (err e
 		}
 		r.After = next.Levels[0].Radius
 		replicated := j.level.replicated()
-		for _, failure := range next.Levels[0].Failures {
-			for _, loss := range failure.Workloads {
-				if replicated[loss.Workload] {
-					r.AfterReplicated.widen(loss, failure.Domains)
+		var largest widest
+		for i := range next.Levels[0].Failures {
+			failure := &next.Levels[0].Failures[i]
+			for k := range failure.Workloads {
+				if loss := &failure.Workloads[k]; replicated[loss.Ref] {
+					largest.take(loss, failure.Domains, compareLosses)
 				}
 			}
 		}
+		r.AfterReplicated = largest.radius()
 	}
 	return nil
 }
@@ -144,18 +153,29 @@ func (l *Level) replicated() map[cluster.Ref]bool {
 	for _, failure := range l.Failures {
 		for _, loss := range failure.Workloads {
 			if loss.Replicas > 1 {
-				found[loss.Workload] = true
+				found[loss.Ref] = true
 			}
 		}
 	}
 	return found
 }
 
-// assign sets the recovery of each failure.
-func assign(jobs []job) {
+// assign sets the recovery of each failure, and says which earlier one has the same.
+func assign(analysis *Analysis, jobs []job) {
 	for i := range jobs {
 		for _, failure := range jobs[i].failures {
 			failure.Recovery = jobs[i].recovery
+		}
+	}
+	first := map[*Recovery][]string{}
+	for i := range analysis.Levels {
+		for j := range analysis.Levels[i].Failures {
+			failure := &analysis.Levels[i].Failures[j]
+			if like, seen := first[failure.Recovery]; seen {
+				failure.LikeDomains = like
+			} else if failure.Recovery != nil {
+				first[failure.Recovery] = failure.Domains
+			}
 		}
 	}
 }
@@ -188,17 +208,14 @@ func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts O
 
 // worst returns the n failures that do most harm, and of equal ones the first; all if n is 0.
 func worst(level *Level, n int) []*Failure {
+	if n > 0 && n < len(level.Failures) {
+		return level.ByHarm()[:n]
+	}
 	failures := make([]*Failure, len(level.Failures))
-	harms := make(map[*Failure]Harm, len(level.Failures))
 	for i := range level.Failures {
 		failures[i] = &level.Failures[i]
-		harms[failures[i]] = failures[i].harm()
 	}
-	if n == 0 || len(failures) <= n {
-		return failures
-	}
-	slices.SortStableFunc(failures, func(a, b *Failure) int { return harms[a].Compare(harms[b]) })
-	return failures[:n]
+	return failures
 }
 
 // recovery fails the nodes and waits until nothing moves any more.
@@ -213,7 +230,12 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{State: settled, LastMove: step.LastMove(state.Now.Time)}
+	r := &Recovery{State: settled}
+	moved := step.LastMove(state.Now.Time)
+	if moved > 0 {
+		r.LastMove = (federation.FailureThreshold + moved).Seconds()
+	}
+	var evicted, detached time.Duration // how long after the failure the last was
 	before := make(map[types.UID]bool, len(state.Pods))
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
@@ -252,8 +274,11 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		there[pod.UID], now[pod.UID] = cluster.Active(pod), pod
 		if before[pod.UID] && down[pod.Spec.NodeName] && !cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
 			r.ending = append(r.ending, pod)
-			r.LastEviction = max(r.LastEviction, cluster.DeletionRequested(pod).Sub(state.Now.Time))
+			evicted = max(evicted, cluster.DeletionRequested(pod).Sub(state.Now.Time))
 		}
+	}
+	if evicted > 0 {
+		r.LastEviction = (node.NodeMonitorGracePeriod + evicted).Seconds()
 	}
 	runs := map[cluster.Ref]time.Time{}
 	replaced, names := map[cluster.Ref]int{}, map[types.NamespacedName]bool{}
@@ -269,28 +294,32 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		replace(placed.Pod)
 		pod := now[placed.Pod.UID]
 		if why := cluster.WaitsForVolume(pod); why != "" {
-			r.Stranded = append(r.Stranded, placement.Pending{Pod: pod, Message: why, Cycle: placed.Cycle})
+			r.Pending = append(r.Pending, placement.Pending{Pod: pod, Message: why, Cycle: placed.Cycle})
 			continue
 		}
-		r.Recovered = append(r.Recovered, placed)
+		r.Recovered = append(r.Recovered, placed.Recovered(owner(placed.Pod)))
 		if ready := podutil.GetPodReadyCondition(pod.Status); ready != nil {
 			if first, seen := runs[anywhere(owner(pod))]; !seen || ready.LastTransitionTime.Time.Before(first) {
 				runs[anywhere(owner(pod))] = ready.LastTransitionTime.Time
 			}
 		}
 		if waited := cluster.StartedAfterVolume(pod).Sub(state.Now.Time); waited >= controller.MaxWaitForUnmount {
-			r.LastDetach = max(r.LastDetach, waited)
+			detached = max(detached, waited)
 		}
 	}
+	r.LastDetach = detached.Seconds()
 	for _, pending := range step.Pending {
 		if !before[pending.Pod.UID] && opts.reports(owner(pending.Pod)) {
-			r.Stranded = append(r.Stranded, pending)
+			r.Pending = append(r.Pending, pending)
 			replace(pending.Pod)
 		}
 	}
+	for i := range r.Pending {
+		r.Stranded = append(r.Stranded, r.Pending[i].Stranded(owner(r.Pending[i].Pod)))
+	}
 	r.Outages = outages(failure, runs, func(again time.Time) time.Duration {
 		switch waited := again.Sub(state.Now.Time); {
-		case r.LastMove > 0:
+		case moved > 0:
 			return federation.FailureThreshold + waited
 		case opts.Mode == node.Unreachable:
 			return node.NodeMonitorGracePeriod + waited
@@ -298,7 +327,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 			return waited
 		}
 	})
-	losesWork := state.LosesWork()
+	losesWork, lostWork := state.LosesWork(), []*v1.Pod(nil)
 	for o, pods := range lost {
 		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
 		// last.
@@ -308,17 +337,26 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		slices.SortStableFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(order(a), order(b)) })
 		for _, pod := range pods[:max(0, len(pods)-replaced[o])] {
 			if losesWork(pod) {
-				r.LostWork = append(r.LostWork, pod)
+				lostWork = append(lostWork, pod)
 			} else {
-				r.NotReplaced = append(r.NotReplaced, pod)
+				r.notReplaced = append(r.notReplaced, pod)
 			}
 		}
 	}
 	byName := func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	}
-	slices.SortFunc(r.NotReplaced, byName)
-	slices.SortFunc(r.LostWork, byName)
+	slices.SortFunc(r.notReplaced, byName)
+	slices.SortFunc(lostWork, byName)
+	for _, pod := range r.notReplaced {
+		left := UnreplacedPod{PodRef: cluster.NewPodRef(pod, owner(pod)), Why: withNode(pod)}
+		r.OfDaemonSets += rank(left.Why == ofDaemonSet)
+		r.OfNodes += rank(left.Why == ofStatic)
+		r.NotReplaced = append(r.NotReplaced, left)
+	}
+	for _, pod := range lostWork {
+		r.LostWork = append(r.LostWork, cluster.NewPodRef(pod, owner(pod)))
+	}
 	return r, nil
 }
 
@@ -327,35 +365,32 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.Time) time.Duration) []Outage {
 	var all []Outage
 	for _, loss := range failure.Workloads {
-		if !loss.Gone() {
+		if !loss.Whole() {
 			continue
 		}
-		o := Outage{Workload: loss.Workload, Replicas: loss.Replicas}
-		if again, runs := runs[loss.Workload]; runs {
-			o.Ends, o.After = true, since(again)
+		o := Outage{WorkloadRef: loss.Ref.Workload(), Replicas: loss.Replicas}
+		if again, runs := runs[loss.Ref]; runs {
+			o.Seconds = ptr.To(since(again).Seconds())
 		}
 		all = append(all, o)
 	}
 	return all
 }
 
-// waiting returns the stranded pods that get a node, or start there, once those that stay Terminating are gone.
-func waiting(ctx context.Context, w world.World, freed *cluster.State, stranded []placement.Pending) ([]types.UID, error) {
-	settled, err := w.Settle(ctx, freed, &world.Record{})
+// wait finds the stranded pods that get a node, or start there, once those that stay Terminating are gone.
+func (r *Recovery) wait(ctx context.Context, w world.World) error {
+	settled, err := w.Settle(ctx, r.State.Without(r.ending...), &world.Record{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bound := map[types.UID]bool{}
 	for _, pod := range settled.Pods {
 		bound[pod.UID] = pod.Spec.NodeName != "" && cluster.WaitsForVolume(pod) == ""
 	}
-	var waiting []types.UID
-	for _, pending := range stranded {
-		if bound[pending.Pod.UID] {
-			waiting = append(waiting, pending.Pod.UID)
-		}
+	for i := range r.Stranded {
+		r.Stranded[i].Waiting = bound[r.Pending[i].Pod.UID]
 	}
-	return waiting, nil
+	return nil
 }
 
 func rank(b bool) int {

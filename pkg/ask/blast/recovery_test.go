@@ -18,6 +18,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -193,10 +194,15 @@ func TestVolumeThatStaysAttached(t *testing.T) {
 		for _, stranded := range r.Stranded {
 			message = stranded.Message
 		}
-		if message != test.message || len(r.Waiting) != test.waiting || r.LastDetach != test.detach {
-			t.Errorf("%s: %q, %d waiting, detached after %s; want %q, %d, %s", test.mode, message, len(r.Waiting), r.LastDetach, test.message, test.waiting, test.detach)
+		if message != test.message || waits(r) != test.waiting || r.LastDetach != test.detach.Seconds() {
+			t.Errorf("%s: %q, %d waiting, detached after %v s; want %q, %d, %s", test.mode, message, waits(r), r.LastDetach, test.message, test.waiting, test.detach)
 		}
 	}
+}
+
+// waits counts the stranded pods that wait for the lost ones to be gone.
+func waits(r *Recovery) int {
+	return len(slices.DeleteFunc(slices.Clone(r.Stranded), func(p placement.StrandedPod) bool { return !p.Waiting }))
 }
 
 func antiAffinityHost(app string) string {
@@ -232,7 +238,7 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 		for _, level := range recovered(t, state, Options{Mode: node.Deleted}).Levels {
 			for _, failure := range level.Failures {
 				for _, placed := range failure.Recovery.Recovered {
-					all = append(all, fmt.Sprint(level.TopologyKey, failure.Domains, placed.Pod.Name, placed.Node))
+					all = append(all, fmt.Sprint(level.TopologyKey, failure.Domains, placed.Name, placed.Node))
 				}
 			}
 		}
@@ -343,7 +349,7 @@ func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
 		waiting int
 		evicted time.Duration
 	}{
-		node.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, 300 * time.Second},
+		node.Unreachable:  {outcome{1, 0, 0, 1, 0}, 1, node.NodeMonitorGracePeriod + 300*time.Second},
 		node.OutOfService: {outcome{1, 0, 1, 0, 0}, 0, 0},
 	} {
 		level := recovered(t, state, Options{Levels: []string{v1.LabelHostname}, Mode: mode}).Levels[0]
@@ -351,8 +357,8 @@ func TestStrandedPodWaitsForTheLostOne(t *testing.T) {
 		if diff := cmp.Diff(want.outcome, of(got)); diff != "" {
 			t.Errorf("%s: recovery (-want +got):\n%s", mode, diff)
 		}
-		if len(got.Waiting) != want.waiting || got.LastEviction != want.evicted {
-			t.Errorf("%s: %d pods wait and the last is evicted after %v, want %d and %v", mode, len(got.Waiting), got.LastEviction, want.waiting, want.evicted)
+		if waits(got) != want.waiting || got.LastEviction != want.evicted.Seconds() {
+			t.Errorf("%s: %d pods wait and the last is evicted after %v s, want %d and %v", mode, waits(got), got.LastEviction, want.waiting, want.evicted)
 		}
 	}
 }
@@ -374,7 +380,7 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 		t.Errorf("one more failure takes %d of %d, want all of the 3 pods that run", got.After.Lost, got.After.Replicas)
 	}
 	var stay []string
-	for _, pod := range got.NotReplaced {
+	for _, pod := range got.notReplaced {
 		stay = append(stay, pod.Spec.NodeName)
 	}
 	if slices.Sort(stay); !slices.Equal(stay, []string{"n1", "n2", "n3"}) {

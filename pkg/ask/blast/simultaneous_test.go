@@ -24,7 +24,7 @@ func TestSimultaneous(t *testing.T) {
 	for _, failure := range level.Failures {
 		text := strings.Join(failure.Domains, "+")
 		for _, loss := range failure.Workloads {
-			text += fmt.Sprintf(" %s %d/%d", loss.Workload.Name, loss.Lost, loss.Replicas)
+			text += fmt.Sprintf(" %s %d/%d", loss.Name, loss.Lost, loss.Replicas)
 		}
 		got = append(got, text)
 	}
@@ -33,11 +33,11 @@ func TestSimultaneous(t *testing.T) {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
 	// db comes before web in b+c: 3 lost pods before 1. The largest shares are 5/6, 1 and 1/2.
-	if diff := cmp.Diff([]float64{1. / 2, 5. / 6, 1}, level.Shares); diff != "" {
+	if diff := cmp.Diff([]blast.Share{{Share: 1. / 2, Failures: 1}, {Share: 5. / 6, Failures: 1}, {Share: 1, Failures: 1}}, level.Shares); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
-	if want := (1./2 + 5./6 + 1) / 3; level.Mean < want-1e-12 || level.Mean > want+1e-12 {
-		t.Errorf("mean = %v, want %v", level.Mean, want)
+	if want := (1./2 + 5./6 + 1) / 3; *level.Mean < want-1e-12 || *level.Mean > want+1e-12 {
+		t.Errorf("mean = %v, want %v", *level.Mean, want)
 	}
 	if diff := cmp.Diff([]string{"a", "c"}, level.Radius.Domains); diff != "" {
 		t.Errorf("radius (-want +got):\n%s", diff)
@@ -107,10 +107,10 @@ func TestSearchSaysWhatItLookedAt(t *testing.T) {
 	if !strings.HasPrefix(level.Search, "looked at 3 of 79800 sets of 2 domains: ") {
 		t.Errorf("search = %q", level.Search)
 	}
-	if level.Mean != 0 || level.Shares != nil {
+	if level.Mean != nil || level.Shares != nil {
 		t.Errorf("mean %v and shares %v of sets that were not looked at", level.Mean, level.Shares)
 	}
-	want := blast.Radius{Share: 1, Workload: owner("StatefulSet", "web"), Domains: []string{"n1", "n400"}, Lost: 2, Replicas: 2}
+	want := blast.Radius{Share: 1, Namespace: "default", Workload: "statefulset/web", Domains: []string{"n1", "n400"}, Lost: 2, Replicas: 2}
 	if diff := cmp.Diff(want, level.Radius); diff != "" {
 		t.Errorf("radius (-want +got):\n%s", diff)
 	}
@@ -164,10 +164,10 @@ func TestWorstSetsAreTheWorst(t *testing.T) {
 							lost := on[a] + on[b] + on[c] + on[d]
 							share := float64(lost) / float64(replicas)
 							name := fmt.Sprint("w", w)
-							if share < want.Share || share == want.Share && (lost < want.Lost || lost == want.Lost && name >= want.Workload.Name) {
+							if share < want.Share || share == want.Share && (lost < want.Lost || lost == want.Lost && "statefulset/"+name >= want.Workload) {
 								continue
 							}
-							want = blast.Radius{Share: share, Workload: owner("StatefulSet", name), Lost: lost, Replicas: replicas}
+							want = blast.Radius{Share: share, Namespace: "default", Workload: "statefulset/" + name, Lost: lost, Replicas: replicas}
 							for _, host := range []int{a, b, c, d} {
 								want.Domains = append(want.Domains, state.Nodes[host].Name)
 							}

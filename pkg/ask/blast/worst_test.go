@@ -71,7 +71,7 @@ func TestTerminatingPodsAreNoReplicas(t *testing.T) {
 	}
 	opts := blast.Options{Levels: []string{zone}, Mode: node.Deleted}
 	level := lost(t, state, opts).Levels[0]
-	want := blast.Radius{Share: 0.5, Workload: owner("Widget", "db"), Domains: []string{"a"}, Lost: 1, Replicas: 2}
+	want := blast.Radius{Share: 0.5, Namespace: "default", Workload: "widget/db", Domains: []string{"a"}, Lost: 1, Replicas: 2}
 	if diff := cmp.Diff(want, level.Radius); diff != "" {
 		t.Errorf("radius (-want +got):\n%s", diff)
 	}
@@ -107,7 +107,7 @@ func TestEachFailureDrawsAnew(t *testing.T) {
 		for _, failure := range analysis.Levels[0].Failures {
 			var on []string
 			for _, p := range failure.Recovery.Recovered {
-				on = append(on, p.Pod.Name+" "+p.Node)
+				on = append(on, p.Name+" "+p.Node)
 			}
 			all = append(all, on)
 		}

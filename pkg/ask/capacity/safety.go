@@ -86,7 +86,7 @@ func (r *rescue) look(ctx context.Context, state *cluster.State) (*Safety, error
 	}
 	s := &Safety{Level: r.level, Domains: len(failures), Unreplaced: unreplaced(failures)}
 	for _, f := range failures {
-		if stranded := f.Recovery.Stranded; len(stranded) > 0 {
+		if stranded := f.Recovery.Pending; len(stranded) > 0 {
 			unsafe := Unsafe{Domain: f.Domains[0], Pods: len(stranded)}
 			unsafe.Pod, unsafe.Message = stranded[0].Said()
 			s.Unsafe = append(s.Unsafe, unsafe)

@@ -372,7 +372,7 @@ func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
 			return nil, err
 		}
 		for _, f := range failures {
-			lacks = append(lacks, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Stranded)...)
+			lacks = append(lacks, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
 		}
 	}
 	return lacks, nil

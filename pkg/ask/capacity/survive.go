@@ -49,7 +49,7 @@ func (l losses) survives(ctx context.Context, state *cluster.State) (*verdict, e
 	}
 	v := &verdict{fits: true, unreplaced: unreplaced(failures), part: !l.whole}
 	for _, failure := range failures {
-		if stranded := failure.Recovery.Stranded; len(stranded) > v.stranded {
+		if stranded := failure.Recovery.Pending; len(stranded) > v.stranded {
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
@@ -96,13 +96,7 @@ func (p *prober) losses(level string, whole bool) losses {
 func unreplaced(failures []blast.Failure) int {
 	most := 0
 	for _, failure := range failures {
-		n := 0
-		for _, pod := range failure.Recovery.NotReplaced {
-			if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
-				n++
-			}
-		}
-		most = max(most, n)
+		most = max(most, failure.Recovery.Unreplaced())
 	}
 	return most
 }

@@ -62,7 +62,7 @@ func budgetBroken(_ *look, s *subject) ([]Finding, error) {
 	var found []Finding
 	for _, b := range budgets {
 		for _, failure := range analysis.Levels[0].Failures {
-			i := slices.IndexFunc(failure.Workloads, func(loss blast.Loss) bool { return loss.Workload == s.owner })
+			i := slices.IndexFunc(failure.Workloads, func(loss blast.Loss) bool { return loss.Ref == s.owner })
 			if i < 0 || !slices.Contains(failure.Workloads[i].BrokenBudgets, b.Name) {
 				continue
 			}

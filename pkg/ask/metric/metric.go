@@ -6,9 +6,6 @@ import (
 	"context"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -212,8 +209,8 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 // share returns the largest share that the failure takes of a workload that counts.
 func (o *Options) share(f blast.Failure) float64 {
 	most := 0.0
-	for _, loss := range f.Workloads {
-		if o.counts(loss.Workload) {
+	for i := range f.Workloads {
+		if loss := &f.Workloads[i]; o.counts(loss.Ref) {
 			most = max(most, loss.Share())
 		}
 	}
@@ -224,12 +221,13 @@ func (o *Options) share(f blast.Failure) float64 {
 func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
-		for _, loss := range failure.Workloads {
-			if !counts(loss.Workload) {
+		for i := range failure.Workloads {
+			loss := &failure.Workloads[i]
+			if !counts(loss.Ref) {
 				continue
 			}
 			if share := loss.Share(); share > l.Radius || share == l.Radius && loss.Lost > lost {
-				l.Radius, l.RadiusOf, l.RadiusIn = share, loss.Workload.Qualified(), failure.Domains[0]
+				l.Radius, l.RadiusOf, l.RadiusIn = share, loss.Qualified(), failure.Domains[0]
 				lost = loss.Lost
 			}
 		}
@@ -239,28 +237,23 @@ func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool)
 // recovered sums up the recovery. Pods that were Pending before may take freed room while other pods wait in their place, so only the
 // number of pods counts.
 func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluster.State, opts *Options) {
-	owner, ownPending := before.Owners(), opts.ownUnscheduled(before)
+	ownPending := opts.ownUnscheduled(before)
 	for _, failure := range found.Failures {
 		if failure.Recovery == nil {
 			continue
 		}
 		settled := failure.Recovery.State
 		f := FailureMetrics{
-			Domain: failure.Domains[0], Lost: failure.Recovery.Lost - len(failure.Recovery.LostWork),
+			Domain: failure.Domains[0], Lost: failure.Recovery.CountLost(), Unreplaced: failure.Recovery.Unreplaced(),
 			Stranded: max(0, len(settled.Unscheduled())-pending), OwnStranded: max(0, opts.ownUnscheduled(settled)-ownPending),
 		}
 		for _, pod := range failure.Recovery.NotReplaced {
-			if followsNode(pod) {
-				f.Lost--
-				continue
-			}
-			f.Unreplaced++
-			if opts.selects(owner(pod)) {
+			if !pod.OfNode() && slices.ContainsFunc(opts.Workloads, pod.OfWorkload) {
 				f.OwnStranded++
 			}
 		}
 		for _, loss := range failure.Workloads {
-			if opts.selects(loss.Workload) {
+			if opts.selects(loss.Ref) {
 				f.OwnLost += loss.Lost
 			}
 		}
@@ -282,8 +275,3 @@ func (o *Options) ownUnscheduled(state *cluster.State) int {
 
 // selects reports whether the workload is one of o.Workloads.
 func (o *Options) selects(owner cluster.Ref) bool { return slices.Contains(o.Workloads, owner) }
-
-// followsNode reports whether the pod lives and dies with its node: a DaemonSet's pod, or a static pod.
-func followsNode(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
-}

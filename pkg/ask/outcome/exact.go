@@ -47,15 +47,14 @@ type Exact struct {
 	// First is the run in which the first node, by name, won every tie.
 	First *simulation.Result
 	Steps []ExactStep
-	// Runs is the number of runs of a step that it took, States the number of different states at ties that they met.
-	Runs, States int
+	ExactMethod
 	// Notes say what else is left to chance, and was held fixed.
 	Notes []string
 }
 
 // ExactStep is every outcome of one step.
 type ExactStep struct {
-	Name, Action string
+	Step
 	// Classes are the distributions of pods over nodes, the most probable first.
 	Classes []Class
 }
@@ -63,12 +62,12 @@ type ExactStep struct {
 // Class is a distribution, together with those that it turns into when interchangeable nodes change places.
 type Class struct {
 	// Placement is one of them, and Ways their number.
-	Placement Placement
+	Placement Distribution
 	Ways      *big.Int
 	// Each is the exact probability of each of them.
 	Each *big.Rat
 	// Placements are all of them, or as many as found room.
-	Placements []Placement
+	Placements []Distribution
 	// Metrics hold for each of them, save for the names of nodes and domains.
 	Metrics *metric.Metrics
 }
@@ -284,14 +283,14 @@ func (w *walker) name(step int) string {
 
 // ended is the key of an end: what the next steps depend on, and what is reported.
 func (w *walker) ended(result *simulation.Result) string {
-	placement := PlacementOf(stateOf(result))
+	placement := DistributionOf(stateOf(result))
 	pods := placement.withoutNodes()
 	shape := w.shape(placement.on)
 	return w.end(w.exact.Scenario, result) + pods + shape.code + w.later(placement)
 }
 
 // later is what of the placement is on nodes that came after the first step.
-func (w *walker) later(p Placement) string {
+func (w *walker) later(p Distribution) string {
 	text := ""
 	for _, node := range slices.Sorted(maps.Keys(p.Nodes())) {
 		if w.anchor[node] == nil {
@@ -341,7 +340,7 @@ func (w *walker) report(ends []start) error {
 	classes := map[string]*found{}
 	var order []*found
 	for _, end := range ends {
-		placement := PlacementOf(stateOf(end.result))
+		placement := DistributionOf(stateOf(end.result))
 		shape := w.shape(placement.on)
 		key := placement.withoutNodes() + shape.code + w.later(placement)
 		if f := classes[key]; f != nil {
@@ -352,14 +351,14 @@ func (w *walker) report(ends []start) error {
 		order = append(order, classes[key])
 	}
 	last := &ends[0].result.Steps[len(ends[0].result.Steps)-1]
-	step := ExactStep{Name: last.Name, Action: last.Action}
+	var step ExactStep
 	for _, f := range order {
 		state := stateOf(f.result)
 		metrics, err := metric.Of(w.ctx, w.world, w.exact.Scenario, state, metric.Options{})
 		if err != nil {
 			return err
 		}
-		c := Class{Placement: PlacementOf(state), Ways: f.shape.ways(), Metrics: metrics}
+		c := Class{Placement: DistributionOf(state), Ways: f.shape.ways(), Metrics: metrics}
 		c.Each = new(big.Rat).Quo(f.p, new(big.Rat).SetInt(c.Ways))
 		step.Classes = append(step.Classes, c)
 	}
@@ -375,10 +374,11 @@ func (w *walker) report(ends []start) error {
 		for _, from := range w.shape(c.Placement.on).arrangements(room) {
 			c.Placements = append(c.Placements, c.Placement.moved(from))
 		}
-		slices.SortFunc(c.Placements, func(a, b Placement) int { return cmp.Compare(a.key(), b.key()) })
+		slices.SortFunc(c.Placements, func(a, b Distribution) int { return cmp.Compare(a.key(), b.key()) })
 		c.Placement = c.Placements[0]
 		room -= len(c.Placements)
 	}
+	step.Step = NewStep(last.Name, last.Action, step.Classes)
 	w.exact.Steps = append(w.exact.Steps, step)
 	return nil
 }

@@ -16,27 +16,29 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Placement is a distribution of pods over nodes.
-type Placement struct {
-	// Workloads are those that have pods, by namespace, kind and name. Bare pods are workloads of their own.
-	Workloads []Workload
+// Distribution is how many pods of each workload are on each node.
+type Distribution struct {
+	// Workloads are the workloads that have pods, by namespace, kind and name. Bare pods are workloads of their own.
+	Workloads []PlacedWorkload `json:"workloads"`
 }
 
-// Workload is how the pods of one workload are distributed.
-type Workload struct {
-	Owner cluster.Ref
+// PlacedWorkload is how the pods of one workload are distributed.
+type PlacedWorkload struct {
+	cluster.WorkloadRef
 	// Nodes are the numbers of pods by node; Pending is the number of pods without one.
-	Nodes   map[string]int
-	Pending int
+	Nodes   map[string]int `json:"nodes"`
+	Pending int            `json:"pending,omitempty"`
 }
 
-// PlacementOf returns the distribution of the state's pods, those that have ended or are about to apart.
-func PlacementOf(state *cluster.State) Placement {
-	found := map[cluster.Ref]*Workload{}
+// DistributionOf returns the distribution of the state's pods, those that have ended or are about to apart.
+func DistributionOf(state *cluster.State) Distribution {
+	found := map[cluster.Ref]*PlacedWorkload{}
 	owner := state.Owners()
 	for _, pod := range state.Pods {
 		if !cluster.Active(pod) {
@@ -45,7 +47,8 @@ func PlacementOf(state *cluster.State) Placement {
 		o := owner(pod)
 		w := found[o]
 		if w == nil {
-			w = &Workload{Owner: o, Nodes: map[string]int{}}
+			w = &PlacedWorkload{WorkloadRef: o.Workload(), Nodes: map[string]int{}}
+			w.Namespace = cmp.Or(w.Namespace, v1.NamespaceDefault)
 			found[o] = w
 		}
 		if pod.Spec.NodeName == "" {
@@ -54,18 +57,15 @@ func PlacementOf(state *cluster.State) Placement {
 			w.Nodes[pod.Spec.NodeName]++
 		}
 	}
-	var p Placement
-	for _, w := range found {
-		p.Workloads = append(p.Workloads, *w)
+	var p Distribution
+	for _, o := range slices.SortedFunc(maps.Keys(found), cluster.Ref.Compare) {
+		p.Workloads = append(p.Workloads, *found[o])
 	}
-	slices.SortFunc(p.Workloads, func(a, b Workload) int {
-		return cmp.Or(cmp.Compare(a.Owner.Namespace, b.Owner.Namespace), cmp.Compare(a.Owner.Kind, b.Owner.Kind), cmp.Compare(a.Owner.Name, b.Owner.Name))
-	})
 	return p
 }
 
 // Pending is the number of pods without a node.
-func (p Placement) Pending() int {
+func (p Distribution) Pending() int {
 	n := 0
 	for _, w := range p.Workloads {
 		n += w.Pending
@@ -74,7 +74,7 @@ func (p Placement) Pending() int {
 }
 
 // Nodes are the numbers of pods by node, of all workloads together.
-func (p Placement) Nodes() map[string]int {
+func (p Distribution) Nodes() map[string]int {
 	nodes := map[string]int{}
 	for _, w := range p.Workloads {
 		for node, n := range w.Nodes {
@@ -85,10 +85,10 @@ func (p Placement) Nodes() map[string]int {
 }
 
 // key is the same for the same placements, and for no others.
-func (p Placement) key() string {
+func (p Distribution) key() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {
-		fmt.Fprintf(&b, "%s/%s %d:", w.Owner.Namespace, w.Owner, w.Pending)
+		fmt.Fprintf(&b, "%s/%s %d:", w.Namespace, w.Workload, w.Pending)
 		for _, node := range slices.Sorted(maps.Keys(w.Nodes)) {
 			fmt.Fprintf(&b, " %s %d", node, w.Nodes[node])
 		}
@@ -98,7 +98,7 @@ func (p Placement) key() string {
 }
 
 // on returns the part of the placement that is on a node.
-func (p Placement) on(node string) string {
+func (p Distribution) on(node string) string {
 	var b strings.Builder
 	for i, w := range p.Workloads {
 		if n := w.Nodes[node]; n > 0 {
@@ -109,8 +109,8 @@ func (p Placement) on(node string) string {
 }
 
 // moved returns the placement with the pods of each node on another: those of from[node] are then on node.
-func (p Placement) moved(from map[string]string) Placement {
-	var next Placement
+func (p Distribution) moved(from map[string]string) Distribution {
+	var next Distribution
 	for _, w := range p.Workloads {
 		nodes := map[string]int{}
 		for node, source := range from {
@@ -123,7 +123,7 @@ func (p Placement) moved(from map[string]string) Placement {
 				nodes[node] = n
 			}
 		}
-		next.Workloads = append(next.Workloads, Workload{Owner: w.Owner, Nodes: nodes, Pending: w.Pending})
+		next.Workloads = append(next.Workloads, PlacedWorkload{WorkloadRef: w.WorkloadRef, Nodes: nodes, Pending: w.Pending})
 	}
 	return next
 }
@@ -140,10 +140,10 @@ func stateOf(result *simulation.Result) *cluster.State {
 }
 
 // withoutNodes is the part of the placement that is on no node: the workloads and their Pending pods.
-func (p Placement) withoutNodes() string {
+func (p Distribution) withoutNodes() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {
-		fmt.Fprintf(&b, "%s/%s %d\n", w.Owner.Namespace, w.Owner, w.Pending)
+		fmt.Fprintf(&b, "%s/%s %d\n", w.Namespace, w.Workload, w.Pending)
 	}
 	return b.String()
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/stats"
@@ -33,57 +36,13 @@ type TrialSet struct {
 	Scenario *scenario.Scenario
 	// First is the run with the first seed.
 	First *simulation.Result
-	// N is the number of trials; trial i ran with seed Seed+i, so that anyone can repeat it.
-	N    int
-	Seed uint64
-	// Until is how far the intervals may reach to each side, between 0 and 1; 0 means no limit. Reached says whether they reach no
-	// further.
-	Until   float64
-	Reached bool
-	Steps   []TrialStep
-}
-
-// TrialStep is what they found after one step.
-type TrialStep struct {
-	Name, Action string
-	// AnyPending is in how many trials a pod was Pending.
-	AnyPending stats.Proportion
-	// Pending is the number of Pending pods.
-	Pending Spread
-	// Levels are the levels of failure domains, widest first.
-	Levels []LevelSpread
-	// Different is the number of different placements that were seen, and Placements are the most frequent ones.
-	Different  int
-	Placements []Frequency
-}
-
-// LevelSpread is how skew and blast radius of a level vary; see metric.LevelMetrics.
-type LevelSpread struct {
-	TopologyKey  string
-	Skew, Radius Spread
-}
-
-// Spread is how a number varies over the trials.
-type Spread struct {
-	// Median has an interval that holds the true one with Confidence, from order statistics. P95 is what 95 % of the trials do not
-	// exceed.
-	Median, Low, High float64
-	P95, Worst        float64
-	// Seed is the lowest that shows the worst.
-	Seed uint64
-}
-
-// Frequency is how often a placement was seen.
-type Frequency struct {
-	Placement Placement
-	Seen      stats.Proportion
-	// Seed is the lowest that shows it.
-	Seed uint64
+	TrialsMethod
+	Steps []Step
 }
 
 // observed is what a step came to. Trials that come to the same share it.
 type observed struct {
-	placement Placement
+	placement Distribution
 	pending   int
 	metrics   *metric.Metrics
 }
@@ -95,7 +54,7 @@ type observed struct {
 func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, opts Options) (*TrialSet, error) {
 	random := *s
 	random.Ties.Random = true
-	set := &TrialSet{Scenario: &random, Seed: s.Ties.Seed, Until: until}
+	set := &TrialSet{Scenario: &random, TrialsMethod: TrialsMethod{Seed: s.Ties.Seed, Confidence: Confidence, Until: until}}
 	crew := &crew{scenario: &random, seen: map[string]*observed{}, trials: make([][]*observed, n), opts: opts}
 	defer crew.close()
 	if err := crew.hire(parallel.Options{Workers: opts.Workers}.Count(n)); err != nil {
@@ -197,7 +156,7 @@ func (c *crew) trial(ctx context.Context, w world.World, trial int) error {
 // observe looks at a step, once for all trials in which the pods and the nodes come to the same.
 func (c *crew) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observed, error) {
 	state := result.Steps[step].State
-	placement := PlacementOf(state)
+	placement := DistributionOf(state)
 	key := string(rune(step)) + placement.key() + conditions(state)
 	c.mutex.Lock()
 	known := c.seen[key]
@@ -235,42 +194,43 @@ func conditions(state *cluster.State) string {
 }
 
 // summed puts the trials together, step by step.
-func summed(set *TrialSet, trials [][]*observed) []TrialStep {
-	var steps []TrialStep
+func summed(set *TrialSet, trials [][]*observed) []Step {
+	var steps []Step
 	for i := range trials[0] {
-		step := TrialStep{Name: set.First.Steps[i].Name, Action: set.First.Steps[i].Action}
-		step.AnyPending.N = len(trials)
-		places := map[string]*Frequency{}
+		step := Step{Name: set.First.Steps[i].Name, Action: set.First.Steps[i].Action}
+		pending, places := 0, map[string]*Placement{}
 		keys := map[*observed]string{}
 		for trial, found := range trials {
 			o := found[i]
 			if o.pending > 0 {
-				step.AnyPending.Successes++
+				pending++
 			}
 			key, known := keys[o]
 			if !known {
 				key = o.placement.key()
 				keys[o] = key
 			}
-			f := places[key]
-			if f == nil {
-				f = &Frequency{Placement: o.placement, Seen: stats.Proportion{N: len(trials)}, Seed: set.Seed + uint64(trial)}
-				places[key] = f
+			p := places[key]
+			if p == nil {
+				p = &Placement{Seed: ptr.To(set.Seed + uint64(trial)), Pending: o.pending, Distribution: o.placement}
+				places[key] = p
 			}
-			f.Seen.Successes++
+			p.Seen++
 		}
-		step.Different = len(places)
-		for _, f := range places {
-			step.Placements = append(step.Placements, *f)
+		step.Different = strconv.Itoa(len(places))
+		step.AnyPending = Frequency(stats.Proportion{Successes: pending, N: len(trials)})
+		for _, p := range places {
+			p.Chance = Frequency(stats.Proportion{Successes: p.Seen, N: len(trials)})
+			step.Placements = append(step.Placements, *p)
 		}
-		slices.SortFunc(step.Placements, func(a, b Frequency) int {
-			return cmp.Or(cmp.Compare(b.Seen.Successes, a.Seen.Successes), cmp.Compare(a.Seed, b.Seed))
+		slices.SortFunc(step.Placements, func(a, b Placement) int {
+			return cmp.Or(cmp.Compare(b.Seen, a.Seen), cmp.Compare(*a.Seed, *b.Seed))
 		})
 		step.Placements = step.Placements[:min(frequent, len(step.Placements))]
 		step.Pending = spread(set.Seed, trials, func(found []*observed) float64 { return float64(found[i].pending) })
 		for l, level := range trials[0][i].metrics.Levels {
 			of := func(found []*observed) *metric.LevelMetrics { return &found[i].metrics.Levels[l] }
-			step.Levels = append(step.Levels, LevelSpread{
+			step.Levels = append(step.Levels, LevelVariation{
 				TopologyKey: level.TopologyKey,
 				Skew:        spread(set.Seed, trials, func(found []*observed) float64 { return float64(of(found).Skew) }),
 				Radius:      spread(set.Seed, trials, func(found []*observed) float64 { return of(found).Radius }),
@@ -281,29 +241,28 @@ func summed(set *TrialSet, trials [][]*observed) []TrialStep {
 	return steps
 }
 
-func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) Spread {
+// spread is how a number varies over the trials. The interval of its median is from order statistics.
+func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) Variation {
 	values := make([]float64, len(trials))
-	s := Spread{Seed: seed}
+	var v Variation
 	for i, found := range trials {
 		values[i] = value(found)
-		if i == 0 || values[i] > s.Worst {
-			s.Worst, s.Seed = values[i], seed+uint64(i)
+		if i == 0 || values[i] > v.Worst {
+			v.Worst, v.Seed = values[i], ptr.To(seed+uint64(i))
 		}
 	}
 	slices.Sort(values)
-	s.Median, s.P95 = stats.Quantile(values, 0.5), stats.Quantile(values, 0.95)
-	s.Low, s.High = stats.MedianInterval(values, Confidence)
-	return s
+	v.Median, v.P95 = stats.Quantile(values, 0.5), stats.Quantile(values, 0.95)
+	low, high := stats.MedianInterval(values, Confidence)
+	v.Low, v.High = &low, &high
+	return v
 }
 
 // narrow reports whether every share is known as precisely as requested.
 func (t *TrialSet) narrow() bool {
-	enough := func(p stats.Proportion) bool {
-		low, high := p.Wilson(Confidence)
-		return high-low <= 2*t.Until
-	}
+	enough := func(c Chance) bool { return *c.High-*c.Low <= 2*t.Until }
 	for _, step := range t.Steps {
-		if !enough(step.AnyPending) || slices.ContainsFunc(step.Placements, func(f Frequency) bool { return !enough(f.Seen) }) {
+		if !enough(step.AnyPending) || slices.ContainsFunc(step.Placements, func(p Placement) bool { return !enough(p.Chance) }) {
 			return false
 		}
 	}

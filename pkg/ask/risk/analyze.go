@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/stats"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -101,8 +102,8 @@ func (a *analyzer) workloads(ctx context.Context, state *cluster.State) error {
 		w.Replicas, w.Down = len(pods[i]), exposed.down
 		w.Method = found.method
 		w.AllUp, w.AllDown = found.between(0, 0), found.between(w.Replicas, w.Replicas)
-		if w.Quorum = a.opts.Quorum[w.Workload]; w.Quorum > 0 {
-			w.BelowQuorum = found.between(w.Replicas-w.Quorum+1, w.Replicas)
+		if w.Quorum = a.opts.Quorum[w.Ref]; w.Quorum > 0 {
+			w.BelowQuorum = ptr.To(found.between(w.Replicas-w.Quorum+1, w.Replicas))
 		}
 		w.ExpectedDown = exposed.expectedDown()
 	}
@@ -115,7 +116,7 @@ func (a *analyzer) workload(owner cluster.Ref) int {
 	if !found {
 		i = len(a.Workloads)
 		a.at[owner] = i
-		a.Workloads = append(a.Workloads, Workload{Workload: owner})
+		a.Workloads = append(a.Workloads, Workload{Ref: owner})
 	}
 	return i
 }
@@ -186,20 +187,27 @@ func (a *analyzer) outcome(ctx context.Context, e *exposure) (outcome, error) {
 
 // between returns the probability that at least from and at most to pods are down.
 func (o outcome) between(from, to int) Probability {
-	most := max(len(o.exact), len(o.counts)) - 1
-	from, to = max(from, 0), min(to, most)
-	switch {
+	value, low, high := o.share(max(from, 0), min(to, max(len(o.exact), len(o.counts))-1))
+	p := Probability{Value: value, HoursPerYear: value * scenario.HoursPerYear}
+	if o.method == Trials {
+		p.Low, p.High = &low, &high
+	}
+	return p
+}
+
+// share returns a probability and the bounds of its interval.
+func (o outcome) share(from, to int) (value, low, high float64) {
+	switch most := max(len(o.exact), len(o.counts)) - 1; {
 	case from > to:
-		return Probability{0, 0, 0}
+		return 0, 0, 0
 	case from == 0 && to == most:
-		return Probability{1, 1, 1}
+		return 1, 1, 1
 	case o.method == Exact:
-		var sum float64
 		for i := to; i >= from; i-- { // the small ones first
-			sum += o.exact[i]
+			value += o.exact[i]
 		}
-		sum = min(sum, 1)
-		return Probability{sum, sum, sum}
+		value = min(value, 1)
+		return value, value, value
 	}
 	var p stats.Proportion
 	for down, count := range o.counts {
@@ -208,8 +216,8 @@ func (o outcome) between(from, to int) Probability {
 			p.Successes += count
 		}
 	}
-	low, high := p.Wilson(Confidence)
-	return Probability{p.Value(), low, high}
+	low, high = p.Wilson(Confidence)
+	return p.Value(), low, high
 }
 
 // assumptions lists what the figures depend on.
@@ -230,7 +238,7 @@ func (a *Analysis) assumptions(nodes int) []string {
 	down, trials := 0, false
 	for _, w := range a.Workloads {
 		down += w.Down
-		trials = trials || w.Method == Trials || slices.ContainsFunc(w.Budgets, func(b Budget) bool { return b.Method == Trials })
+		trials = trials || w.counted()
 	}
 	if down > 0 {
 		say = append(say, fmt.Sprintf("Replicas that are Pending or not ready now stay down: %d.", down))

@@ -25,6 +25,8 @@ type Options struct {
 	Seed uint64
 	// Workers is the number of trials that run concurrently; 0 means one per core. It does not change the result.
 	Workers int
+	// Only are the workloads that are reported; nil means all.
+	Only map[cluster.Ref]bool
 	// TrialsOnly counts trials even if the exact distribution can be computed.
 	TrialsOnly bool
 }
@@ -35,60 +37,70 @@ const DefaultTrials = 100_000
 // Confidence of the intervals around probabilities counted in trials.
 const Confidence = 0.95
 
-// Analysis is how likely workloads are to lose pods.
+// Analysis is how likely workloads are to have pods down at a random moment, at the given failure rates.
 type Analysis struct {
 	// Levels are the levels that fail, widest first.
-	Levels []Level
-	// Workloads are in the order in which their first pods arrived, then those of Options.Quorum that have none.
-	Workloads []Workload
-	// Trials and Seed apply to every result that was counted in trials.
-	Trials int
-	Seed   uint64
+	Levels []Level `json:"levels"`
+	// Workloads are the controllers and bare pods, in order of arrival, then those of Options.Quorum that have no pods.
+	Workloads []Workload `json:"workloads"`
+	// Trials and Seed are those of the probabilities that were counted in trials.
+	Trials int    `json:"trials,omitempty"`
+	Seed   uint64 `json:"seed,omitempty"`
 	// Assumptions are sentences about what the figures depend on.
-	Assumptions []string
+	Assumptions []string `json:"assumptions"`
 }
 
-// Level is a topology key whose domains fail.
+// Level is a level whose domains fail.
 type Level struct {
 	// TopologyKey is the label key; kubernetes.io/hostname stands for each single node, whatever its labels.
-	TopologyKey string
+	TopologyKey string `json:"topologyKey"`
 	// Domains is the number of domains, Unlabelled of the nodes in none, which do not fail at this level.
-	Domains, Unlabelled int
-	// FailuresPerYear and RecoveryHours are the means per domain.
-	FailuresPerYear, RecoveryHours float64
+	Domains    int `json:"domains"`
+	Unlabelled int `json:"unlabelled,omitempty"`
+	// FailuresPerYear and RecoveryHours are the means for each domain.
+	FailuresPerYear float64 `json:"failuresPerYear"`
+	RecoveryHours   float64 `json:"recoveryHours"`
 	// Unavailability is the fraction of the time that each domain is down, between 0 and 1.
-	Unavailability float64
+	Unavailability float64 `json:"unavailability"`
 }
 
-// Workload is how likely a workload is to lose pods, at a random moment.
+// Workload is how likely a workload is to have pods down.
 type Workload struct {
-	Workload cluster.Ref
+	cluster.Ref
 	// Replicas is the number of its pods that have not ended. Down is the number of these that are down at the start and stay down:
 	// Pending, not ready, or on a missing node.
-	Replicas, Down int
+	Replicas int `json:"replicas"`
+	Down     int `json:"down,omitempty"`
 	// Method is how AllUp, AllDown and BelowQuorum were computed.
-	Method Method
+	Method Method `json:"method" jsonschema:"enum=exact,enum=trials"`
 	// AllUp and AllDown are the probabilities that no replica is down and that every replica is.
-	AllUp, AllDown Probability
-	// Quorum is the number of replicas that it needs; 0 means none. BelowQuorum is the probability that fewer are up.
-	Quorum      int
-	BelowQuorum Probability
+	AllUp   Probability `json:"allUp"`
+	AllDown Probability `json:"allDown"`
+	// Quorum is the number of replicas that it needs, and BelowQuorum the probability that fewer are up; missing if it needs none.
+	Quorum      int          `json:"quorum,omitempty"`
+	BelowQuorum *Probability `json:"belowQuorum,omitempty"`
 	// Budgets are the PodDisruptionBudgets that select any of its replicas.
-	Budgets []Budget
+	Budgets []Budget `json:"budgets,omitempty"`
 	// ExpectedDown is the expected number of replicas down. It is always exact.
-	ExpectedDown float64
+	ExpectedDown float64 `json:"expectedDown"`
+}
+
+// counted reports whether any of its probabilities was counted in trials.
+func (w *Workload) counted() bool {
+	return w.Method == Trials || slices.ContainsFunc(w.Budgets, func(b Budget) bool { return b.Method == Trials })
 }
 
 // Budget is how likely a PodDisruptionBudget is to be violated. It may cover pods of several workloads, or some of one.
 type Budget struct {
 	// Name is the name of the PodDisruptionBudget, in the namespace of the workload.
-	Name string
+	Name string `json:"name"`
 	// Pods is the number of pods that it selects, and DesiredHealthy how many of them should be up, from its status.
-	Pods, DesiredHealthy int
+	Pods           int `json:"pods"`
+	DesiredHealthy int `json:"desiredHealthy"`
 	// Method is how Below was computed.
-	Method Method
+	Method Method `json:"method" jsonschema:"enum=exact,enum=trials"`
 	// Below is the probability that fewer of its pods are up than desired.
-	Below Probability
+	Below Probability `json:"below"`
 }
 
 // Method is how a probability was computed.
@@ -101,16 +113,14 @@ const (
 	Trials Method = "trials"
 )
 
+// Probability is that of something at a random moment.
 type Probability struct {
-	// Value is the probability, or the fraction of the trials.
-	Value float64
-	// Low and High are the bounds of the interval around a fraction of trials; both are Value if it is exact.
-	Low, High float64
-}
-
-// HoursPerYear returns the probability and its bounds as expected hours per year.
-func (p Probability) HoursPerYear() Probability {
-	return Probability{p.Value * scenario.HoursPerYear, p.Low * scenario.HoursPerYear, p.High * scenario.HoursPerYear}
+	// Value is between 0 and 1. Low and High bound its 95 % interval if it was counted in trials, and are missing if it is exact.
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+	// HoursPerYear is the expected time in a year for which it holds.
+	HoursPerYear float64 `json:"hoursPerYear"`
 }
 
 // Analyze computes how likely the workloads of the state are to lose pods at the given rates. The status of the PodDisruptionBudgets must
@@ -133,6 +143,12 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 		return nil, err
 	}
 	analysis.Assumptions = analysis.assumptions(len(state.Nodes))
+	if opts.Only != nil {
+		analysis.Workloads = slices.DeleteFunc(analysis.Workloads, func(w Workload) bool { return !opts.Only[w.Ref] })
+	}
+	if !slices.ContainsFunc(analysis.Workloads, func(w Workload) bool { return w.counted() }) {
+		analysis.Trials, analysis.Seed = 0, 0
+	}
 	return analysis, nil
 }
 

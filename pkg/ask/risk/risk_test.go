@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -96,7 +97,12 @@ func analyze(t testing.TB, state *cluster.State, rates scenario.Rates, opts risk
 
 // figures are a workload's probabilities in one list: all up, all down, below quorum, expected down.
 func figures(w risk.Workload) []float64 {
-	return []float64{w.AllUp.Value, w.AllDown.Value, w.BelowQuorum.Value, w.ExpectedDown}
+	return []float64{w.AllUp.Value, w.AllDown.Value, ptr.Deref(w.BelowQuorum, risk.Probability{}).Value, w.ExpectedDown}
+}
+
+// exactly is an exact probability.
+func exactly(p float64) risk.Probability {
+	return risk.Probability{Value: p, HoursPerYear: p * scenario.HoursPerYear}
 }
 
 func TestByHand(t *testing.T) {
@@ -144,10 +150,10 @@ func TestByHand(t *testing.T) {
 			if diff := cmp.Diff(test.want, figures(w), near); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
-			if w.Method != risk.Exact || w.AllUp.Low != w.AllUp.Value || w.AllUp.High != w.AllUp.Value {
+			if w.Method != risk.Exact || w.AllUp.Low != nil || w.AllUp.High != nil {
 				t.Errorf("method %s, all up %+v: want exact", w.Method, w.AllUp)
 			}
-			if w.Budgets[0].Below != w.BelowQuorum {
+			if w.Budgets[0].Below != ptr.Deref(w.BelowQuorum, w.Budgets[0].Below) {
 				t.Errorf("below a budget of the quorum's size %+v, below quorum %+v", w.Budgets[0].Below, w.BelowQuorum)
 			}
 		})
@@ -296,7 +302,7 @@ func TestTrialsWhereDomainsCross(t *testing.T) {
 		}
 		for p, want := range map[risk.Probability]float64{w.AllUp: dist[0], w.AllDown: dist[len(dist)-1]} {
 			checked++
-			if p.Low <= want && want <= p.High {
+			if *p.Low <= want && want <= *p.High {
 				hits++
 			}
 		}
@@ -315,7 +321,7 @@ func TestIntervalsHoldTheExactValue(t *testing.T) {
 	exact := analyze(t, state, rates, opts).Workloads[0]
 	opts.TrialsOnly, opts.Trials = true, 2000
 	holds := func(p risk.Probability, exact float64) bool {
-		return p.Low <= exact && exact <= p.High && p.Low < p.High
+		return *p.Low <= exact && exact <= *p.High && *p.Low < *p.High
 	}
 	hits := map[string]int{}
 	for opts.Seed = range uint64(100) {
@@ -326,7 +332,7 @@ func TestIntervalsHoldTheExactValue(t *testing.T) {
 		if holds(w.AllUp, exact.AllUp.Value) {
 			hits["all up"]++
 		}
-		if holds(w.BelowQuorum, exact.BelowQuorum.Value) {
+		if holds(*w.BelowQuorum, exact.BelowQuorum.Value) {
 			hits["below quorum"]++
 		}
 		if w.ExpectedDown != exact.ExpectedDown {
@@ -345,7 +351,7 @@ func TestOneZoneIsItsOwnLimit(t *testing.T) {
 	if w.AllDown.Value < zoneDown || w.AllDown.Value > zoneDown*(1+1e-6) {
 		t.Errorf("all down %g, want the zone's %g and hardly more", w.AllDown.Value, zoneDown)
 	}
-	if diff := cmp.Diff(0.001, w.AllDown.HoursPerYear().Value, cmpopts.EquateApprox(1e-4, 0)); diff != "" {
+	if diff := cmp.Diff(0.001, w.AllDown.HoursPerYear, cmpopts.EquateApprox(1e-4, 0)); diff != "" {
 		t.Errorf("hours in a year (-want +got)\n%s", diff)
 	}
 }
@@ -359,8 +365,8 @@ func TestPodsThatAreDownAlready(t *testing.T) {
 	state = state.With(pending, lost, ended, unready)
 	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{Quorum: map[cluster.Ref]int{owner("web"): 2}})
 	want := risk.Workload{
-		Workload: owner("web"), Replicas: 5, Down: 3, Method: risk.Exact, Quorum: 2, ExpectedDown: 3.2,
-		AllDown: risk.Probability{Value: 0.01, Low: 0.01, High: 0.01}, BelowQuorum: risk.Probability{Value: 0.19, Low: 0.19, High: 0.19},
+		Ref: owner("web"), Replicas: 5, Down: 3, Method: risk.Exact, Quorum: 2, ExpectedDown: 3.2,
+		AllDown: exactly(0.01), BelowQuorum: ptr.To(exactly(0.19)),
 	}
 	if diff := cmp.Diff([]risk.Workload{want}, analysis.Workloads, near); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -388,7 +394,7 @@ func TestTerminatingPods(t *testing.T) {
 	}}}
 	got := map[string][2]int{}
 	for _, w := range analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads {
-		got[w.Workload.String()] = [2]int{w.Replicas, w.Down}
+		got[w.Ref.String()] = [2]int{w.Replicas, w.Down}
 	}
 	if diff := cmp.Diff(map[string][2]int{"deployment/web": {1, 0}, "statefulset/db": {2, 1}}, got); diff != "" {
 		t.Errorf("replicas and down (-want +got)\n%s", diff)
@@ -401,11 +407,11 @@ func TestBudgetOverTwoWorkloads(t *testing.T) {
 	state.PodDisruptionBudgets = append(state.PodDisruptionBudgets, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "all"}})
 	analysis := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{})
 	// Two of the three pods are down as soon as the first node is.
-	all := risk.Budget{Name: "all", Pods: 3, DesiredHealthy: 2, Method: risk.Exact, Below: risk.Probability{Value: 0.1, Low: 0.1, High: 0.1}}
-	db := risk.Budget{Name: "db", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: risk.Probability{Value: 0.1, Low: 0.1, High: 0.1}}
+	all := risk.Budget{Name: "all", Pods: 3, DesiredHealthy: 2, Method: risk.Exact, Below: exactly(0.1)}
+	db := risk.Budget{Name: "db", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: exactly(0.1)}
 	got := map[string][]risk.Budget{}
 	for _, w := range analysis.Workloads {
-		got[w.Workload.Name] = w.Budgets
+		got[w.Name] = w.Budgets
 	}
 	if diff := cmp.Diff(map[string][]risk.Budget{"web": {all}, "db": {all, db}}, got, near); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -421,7 +427,7 @@ func TestBudgetOverParts(t *testing.T) {
 	one.Spec.Selector.MatchLabels = map[string]string{"one": "yes"}
 	state.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{mixed, one}
 	w := analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads[0]
-	tenth := risk.Probability{Value: 0.1, Low: 0.1, High: 0.1}
+	tenth := exactly(0.1)
 	want := []risk.Budget{
 		{Name: "mixed", Pods: 2, DesiredHealthy: 1, Method: risk.Exact, Below: tenth}, // both on the first node
 		{Name: "one", Pods: 1, DesiredHealthy: 1, Method: risk.Exact, Below: tenth},
@@ -573,7 +579,7 @@ func TestBudgetOfANamespace(t *testing.T) {
 	got := map[string]int{}
 	for _, w := range analyze(t, state, scenario.Rates{"node": u(0.1)}, risk.Options{}).Workloads {
 		for _, b := range w.Budgets {
-			got[w.Workload.Namespace+" "+b.Name] = b.Pods
+			got[w.Namespace+" "+b.Name] = b.Pods
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"shop web": 1}, got); diff != "" {

@@ -8,7 +8,8 @@ import (
 
 // Wait is why a pod has no node, or has not started on it.
 type Wait struct {
-	// Message is kube-scheduler's FailedScheduling text, or says to which node the volume is attached.
+	// Message is kube-scheduler's FailedScheduling text, or the API server's text for a pod with scheduling gates. If the pod waits for its
+	// volume, it is the FailedAttachVolume text, or says to which node the volume is attached.
 	Message string `json:"message,omitempty"`
 	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
 	Reason string `json:"reason,omitempty"`

@@ -57,6 +57,17 @@ func (s Source) String() string {
 	return text
 }
 
+// Place returns the file and the line, from 1.
+func (s Source) Place() *Place { return &Place{File: s.File, Line: max(1, s.Line)} }
+
+// Place is a line of a file.
+type Place struct {
+	// File is the path as it was given.
+	File string `json:"file"`
+	// Line is the line, from 1.
+	Line int `json:"line"`
+}
+
 func (s Source) errorf(format string, args ...any) error {
 	return errors.New(Problem(fmt.Sprintf("%s: %s", s, fmt.Sprintf(format, args...))))
 }

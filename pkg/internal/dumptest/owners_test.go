@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/cmd/simulate/app"
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/drain"
@@ -55,7 +56,7 @@ func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 			var blasted blast.Report
 			ask(t, &blasted, "blast", file, "--level", "node", "--mode", "deleted", "--worst", "100")
 			level := &blasted.Steps[0].Levels[0]
-			i := slices.IndexFunc(level.Failures, func(f blast.Failure) bool { return f.Domains[0] == node })
+			i := slices.IndexFunc(level.Failures, func(f askblast.Failure) bool { return f.Domains[0] == node })
 			r := level.Recovery(&level.Failures[i])
 			got = counts{r.Lost - r.OfDaemonSets, len(r.Recovered), len(r.Stranded), r.Unreplaced(), len(r.LostWork)}
 			if diff := cmp.Diff(want, got); diff != "" {

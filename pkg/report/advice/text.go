@@ -91,10 +91,7 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	if !slices.Contains(shown, now) {
 		shown = append(slices.Clone(shown), now)
 	}
-	var keys []string
-	for _, level := range now.Levels {
-		keys = append(keys, level.TopologyKey)
-	}
+	keys := report.Each(now.Levels, func(l metric.LevelMetrics) string { return l.TopologyKey })
 	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
 	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "RADIUS/"+name, "NOT BACK/"+name)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
@@ -15,8 +16,8 @@ import (
 
 // failed is a failure of a step and its recovery, nil if that was not looked at, with the failure's name, such as "zone a".
 type failed struct {
-	*Failure
-	recovery *Recovery
+	*blast.Failure
+	recovery *blast.Recovery
 	name     string
 }
 
@@ -59,26 +60,25 @@ func (t *writer) attention(step *Step) {
 // that is true.
 func (t *writer) excess(step *Step) {
 	type beyond struct {
-		Loss
+		blast.Loss
 		share float64
 		name  string
 	}
 	var all []beyond
-	position := map[[3]string]int{}
+	position := map[cluster.Ref]int{}
 	for j := range step.Levels {
 		l := &step.Levels[j]
 		for i := range l.Failures {
 			f := &l.Failures[i]
-			for _, loss := range f.severalReplicas() {
+			for _, loss := range f.OfSeveral() {
 				if loss.Lost <= loss.Even {
 					continue
 				}
 				found := beyond{loss, float64(loss.Lost-loss.Even) / float64(loss.Replicas), step.failed(j, f)}
-				key := [3]string{loss.Kind, loss.Namespace, loss.Name}
-				at, seen := position[key]
+				at, seen := position[loss.Ref]
 				switch {
 				case !seen:
-					position[key] = len(all)
+					position[loss.Ref] = len(all)
 					all = append(all, found)
 				case found.share > all[at].share:
 					all[at] = found
@@ -96,37 +96,30 @@ func (t *writer) excess(step *Step) {
 			t.More(len(all)-i, "workload", "workloads")
 			return
 		}
-		t.Linef(doc.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.workload()), w.Lost, w.Replicas, w.name, w.Even)
+		t.Linef(doc.Plain, "  %s loses %d of %d with %s; an even spread loses %d", t.qualified(w.Namespace, w.Ref.String()), w.Lost, w.Replicas, w.name, w.Even)
 	}
 }
 
 // stranded says why replacements stay Pending, once for all failures of which the same is to be said.
 func (t *writer) stranded(shown []failed) {
-	type same struct {
-		names []string
+	type reason struct {
+		name  string // of the failure
 		lines []string
 	}
-	var told []same
-	position := map[string]int{}
+	var all []reason
 	for _, f := range shown {
 		if f.recovery == nil {
 			continue
 		}
 		for _, pods := range report.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
-			lines := t.refusal(pods)
-			key := strings.Join(lines, "\n")
-			i, seen := position[key]
-			if !seen {
-				i = len(told)
-				position[key] = i
-				told = append(told, same{lines: lines})
-			}
-			told[i].names = append(told[i].names, f.name)
+			all = append(all, reason{f.name, t.refusal(pods)})
 		}
 	}
+	told := report.Group(all, func(r reason) string { return strings.Join(r.lines, "\n") })
 	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
-		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(told[i].names), told[i].lines[0])
-		for _, line := range told[i].lines[1:] {
+		lines := told[i][0].lines
+		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(report.Each(told[i], func(r reason) string { return r.name })), lines[0])
+		for _, line := range lines[1:] {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
@@ -163,30 +156,26 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 
 // notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
-	names, order := map[string][]string{}, []string(nil)
-	seen := map[[2]string]bool{}
+	type left struct{ pod, why string }
+	var all []left
+	seen := map[left]bool{}
 	for _, f := range shown {
 		if f.recovery == nil {
 			continue
 		}
 		for _, pod := range f.recovery.NotReplaced {
-			if key := [2]string{pod.Namespace + "/" + pod.Name, pod.Why}; pod.ofNode() || seen[key] {
-				continue
-			} else {
-				seen[key] = true
+			if l := (left{t.qualified(pod.Namespace, pod.Name), pod.Why}); !pod.OfNode() && !seen[l] {
+				seen[l] = true
+				all = append(all, l)
 			}
-			if names[pod.Why] == nil {
-				order = append(order, pod.Why)
-			}
-			names[pod.Why] = append(names[pod.Why], t.qualified(pod.Namespace, pod.Name))
 		}
 	}
-	for _, why := range order {
-		who := words.Count(len(names[why]), "pod")
-		if len(names[why]) <= maxHit || t.All {
-			who = strings.Join(names[why], ", ")
+	for _, pods := range report.Group(all, func(l left) string { return l.why }) {
+		who := words.Count(len(pods), "pod")
+		if len(pods) <= maxHit || t.All {
+			who = strings.Join(report.Each(pods, func(l left) string { return l.pod }), ", ")
 		}
-		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, why))
+		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, pods[0].why))
 	}
 }
 
@@ -216,12 +205,12 @@ func (t *writer) lostWork(shown []failed) {
 // evictions says how long after a failure its last pod is evicted, its last volume detached, and its last workload moved, where that is a
 // matter of time.
 func (t *writer) evictions(shown []failed) {
-	t.lasts("The last pod is evicted", shown, func(r *Recovery) float64 { return r.LastEviction })
-	t.lasts("The last volume is detached by force", shown, func(r *Recovery) float64 { return r.LastDetach })
-	t.lasts("Karmada moves the last workload away", shown, func(r *Recovery) float64 { return r.LastMove })
+	t.lasts("The last pod is evicted", shown, func(r *blast.Recovery) float64 { return r.LastEviction })
+	t.lasts("The last volume is detached by force", shown, func(r *blast.Recovery) float64 { return r.LastDetach })
+	t.lasts("Karmada moves the last workload away", shown, func(r *blast.Recovery) float64 { return r.LastMove })
 }
 
-func (t *writer) lasts(what string, shown []failed, seconds func(*Recovery) float64) {
+func (t *writer) lasts(what string, shown []failed, seconds func(*blast.Recovery) float64) {
 	var least, most float64
 	for _, f := range shown {
 		if f.recovery == nil || seconds(f.recovery) == 0 {
@@ -268,7 +257,7 @@ func (t *writer) sharedFate(shown []failed) {
 }
 
 // unlabelled names the nodes that are in no domain.
-func (t *writer) unlabelled(level *Level) {
+func (t *writer) unlabelled(level *blast.Level) {
 	n := len(level.Unlabelled)
 	if n == 0 {
 		return
@@ -286,7 +275,7 @@ func (t *writer) someFate(names []string) string {
 }
 
 // whole says of a level whose failure takes every node that it does.
-func (t *writer) whole(level *Level, name string) {
+func (t *writer) whole(level *blast.Level, name string) {
 	for _, f := range level.Failures { // there is one
 		t.Linef(doc.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
 			name, doc.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))

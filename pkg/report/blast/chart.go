@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
@@ -36,7 +37,7 @@ func drawing(r *Report) *chart.Chart {
 		step := chart.LossStep{Name: r.Steps[i].Name, Levels: make([]*chart.LossShare, len(keys))}
 		for j := range r.Steps[i].Levels {
 			level := &r.Steps[i].Levels[j]
-			step.Levels[slices.Index(keys, level.TopologyKey)] = &chart.LossShare{Lost: level.Replicated.Share, NotBack: level.shareNotBack()}
+			step.Levels[slices.Index(keys, level.TopologyKey)] = &chart.LossShare{Lost: level.Replicated.Share, NotBack: shareNotBack(level)}
 		}
 		l.Steps = append(l.Steps, step)
 	}
@@ -44,8 +45,8 @@ func drawing(r *Report) *chart.Chart {
 }
 
 // shareNotBack is the share of the workload of the blast radius that does not come back after that failure.
-func (l *Level) shareNotBack() float64 {
-	i := slices.IndexFunc(l.Failures, func(f Failure) bool { return slices.Equal(f.Domains, l.Replicated.Domains) })
+func shareNotBack(l *blast.Level) float64 {
+	i := slices.IndexFunc(l.Failures, func(f blast.Failure) bool { return slices.Equal(f.Domains, l.Replicated.Domains) })
 	if i < 0 || l.Replicated.Replicas == 0 {
 		return 0
 	}
@@ -53,6 +54,6 @@ func (l *Level) shareNotBack() float64 {
 	if r == nil {
 		return 0
 	}
-	gone := r.GoneOf()[cluster.PodRef{Namespace: l.Replicated.Namespace, Workload: l.Replicated.Workload}.Owner()]
+	gone := r.GoneOf()[cluster.WorkloadRef{Namespace: l.Replicated.Namespace, Workload: l.Replicated.Workload}]
 	return min(l.Replicated.Share, float64(gone)/float64(l.Replicated.Replicas))
 }

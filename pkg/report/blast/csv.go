@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
 )
 
 // lossesCSV has a row for each workload that a failure takes pods of, by step, level and failure, and one without a workload for a
@@ -39,7 +41,7 @@ func lossesCSV(r *Report) [][]string {
 					table = append(table, slices.Concat(failure, []string{"", "", "", "0", "0", "", "", "", ""}, recovery, []string{""}, apart))
 				}
 				for _, loss := range f.Workloads {
-					table = append(table, slices.Concat(failure, loss.cells(), recovery, []string{strconv.Itoa(loss.Even)}, apart))
+					table = append(table, slices.Concat(failure, lossCells(&loss), recovery, []string{strconv.Itoa(loss.Even)}, apart))
 				}
 			}
 		}
@@ -47,13 +49,13 @@ func lossesCSV(r *Report) [][]string {
 	return table
 }
 
-func (l Loss) cells() []string {
+func lossCells(l *blast.Loss) []string {
 	quorum, lost := "", ""
 	if l.Quorum > 0 {
 		quorum, lost = strconv.Itoa(l.Quorum), strconv.FormatBool(l.QuorumLost)
 	}
 	return []string{
-		l.Namespace, strings.ToLower(l.Kind) + "/" + l.Name, strconv.Itoa(l.Replicas), strconv.Itoa(l.Lost), strconv.FormatFloat(l.share(), 'g', -1, 64),
+		l.Namespace, l.Ref.String(), strconv.Itoa(l.Replicas), strconv.Itoa(l.Lost), strconv.FormatFloat(l.Share(), 'g', -1, 64),
 		strconv.FormatBool(l.Gone), quorum, lost, strings.Join(l.BrokenBudgets, ";"),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -17,7 +18,7 @@ func TestLossesCSV(t *testing.T) {
 	level := &r.Steps[0].Levels[0]
 	level.Failures[0].Recovery.OfDaemonSets = 1
 	level.Failures[0].Recovery.LostWork = []cluster.PodRef{{Namespace: "ml", Name: "etl", Workload: "workflow/etl"}}
-	level.Failures = append(level.Failures[:2], Failure{Domains: []string{"a", "d"}, Nodes: []string{"n", "m"}})
+	level.Failures = append(level.Failures[:2], blast.Failure{Domains: []string{"a", "d"}, Nodes: []string{"n", "m"}})
 	want := [][]string{
 		{"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost", "brokenBudgets",
 			"recovered", "stranded", "notReplaced", "even", "ofDaemonSets", "lostWork"},

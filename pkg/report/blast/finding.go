@@ -2,12 +2,12 @@ package blast
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -26,21 +26,17 @@ func (r *Report) Findings() []expect.Finding {
 
 // findings are those of one level of the step.
 func (s *Step) findings(level int) []expect.Finding {
-	sources := map[cluster.Ref]*manifest.Source{}
-	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Source { return sources[of] }}
+	sources := map[cluster.WorkloadRef]*manifest.Place{}
+	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Place { return sources[of.Workload()] }}
 	l := &s.Levels[level]
 	for i := range l.Failures {
 		f := &l.Failures[i]
-		failure := expect.Failure{Domains: s.failed(level, f)}
 		for _, loss := range f.Workloads {
-			of := cluster.Ref{Kind: strings.ToLower(loss.Kind), Namespace: loss.Namespace, Name: loss.Name}
-			sources[of] = loss.Source.InManifest()
-			failure.Losses = append(failure.Losses, blast.Loss{
-				Workload: of, Replicas: loss.Replicas, Lost: loss.Lost, BrokenBudgets: loss.BrokenBudgets, Quorum: loss.Quorum, QuorumLost: loss.QuorumLost,
-			})
+			sources[loss.Ref.Workload()] = loss.Source
 		}
+		failure := expect.Failure{Domains: s.failed(level, f), Losses: f.Workloads}
 		if recovery := l.Recovery(f); recovery != nil {
-			failure.Gone = recovery.gone()
+			failure.Gone = gone(recovery)
 		}
 		facts.Failures = append(facts.Failures, failure)
 	}
@@ -48,27 +44,23 @@ func (s *Step) findings(level int) []expect.Finding {
 }
 
 // gone are the pods that do not come back, by workload, those first whose replacements stay Pending.
-func (r *Recovery) gone() []expect.Pods {
-	var all []expect.Pods
-	position := map[cluster.Ref]int{}
-	add := func(pod cluster.PodRef, why string) {
-		i, seen := position[pod.Owner()]
-		if !seen {
-			i = len(all)
-			position[pod.Owner()] = i
-			all = append(all, expect.Pods{Workload: pod.Owner()})
-		}
-		all[i].Messages = append(all[i].Messages, why)
+func gone(r *blast.Recovery) []expect.Pods {
+	type left struct {
+		of  cluster.Ref
+		why string
 	}
+	var all []left
 	for _, pod := range r.Stranded {
-		add(pod.PodRef, pod.Why())
+		all = append(all, left{pod.Owner(), pod.Why()})
 	}
 	for _, pod := range r.NotReplaced {
-		if !pod.ofNode() {
-			add(pod.PodRef, pod.Why)
+		if !pod.OfNode() {
+			all = append(all, left{pod.Owner(), pod.Why})
 		}
 	}
-	return all
+	return report.Each(report.Group(all, func(l left) cluster.Ref { return l.of }), func(pods []left) expect.Pods {
+		return expect.Pods{Workload: pods[0].of, Messages: report.Each(pods, func(l left) string { return l.why })}
+	})
 }
 
 // folded sets the workloads of one replica apart from other findings: it returns these, and a sentence on how many workloads those are, ""
@@ -89,7 +81,7 @@ func folded(all []expect.Finding) (found []expect.Finding, note string) {
 }
 
 // failed names the failed domains with their level: "zone a", or "zones a + b together".
-func (s *Step) failed(level int, f *Failure) string {
+func (s *Step) failed(level int, f *blast.Failure) string {
 	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
 	if len(f.Domains) > 1 {
 		return fmt.Sprintf("%ss %s together", name, doc.DomainsText(f.Domains))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -35,7 +36,7 @@ func (t *writer) levels() [][]doc.Cell {
 			if steps {
 				cells = []doc.Cell{doc.Plain.Cell(step.Name), doc.Number(step.Pending, doc.Yellow)}
 			}
-			worst := l.worst()
+			worst := worstOf(l)
 			table = append(table, slices.Concat(cells, doc.Plain.Row(names[j]), t.radius(l, worst), t.worst(l, worst)))
 		}
 	}
@@ -44,11 +45,7 @@ func (t *writer) levels() [][]doc.Cell {
 
 // levels are the short names of the step's levels.
 func (s *Step) levels() []string {
-	var keys []string
-	for _, level := range s.Levels {
-		keys = append(keys, level.TopologyKey)
-	}
-	return doc.Shorts(keys)
+	return doc.Shorts(report.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
 // nouns are what the domains of the step's levels are called: region, zone, node, rack.
@@ -61,13 +58,13 @@ func (s *Step) nouns() []string {
 }
 
 // radius fills RADIUS, TAKES, EVEN and EXCESS. TAKES names the domain where that is not the worst one.
-func (t *writer) radius(l *Level, worst *Failure) []doc.Cell {
+func (t *writer) radius(l *blast.Level, worst *blast.Failure) []doc.Cell {
 	r := l.Replicated
 	if r.Replicas == 0 {
 		return doc.Plain.Row("0%", doc.None, doc.None, "0%")
 	}
-	takes, even := r.Takes(t.namespaced), doc.None
-	if loss := l.lossOf(r); loss != nil {
+	takes, even := Takes(r, t.namespaced), doc.None
+	if loss := lossOf(l, r); loss != nil {
 		takes, even = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas), doc.Percent(float64(loss.Even)/float64(loss.Replicas))
 	}
 	if worst != nil && !slices.Equal(worst.Domains, r.Domains) {
@@ -84,13 +81,13 @@ func (t *writer) radius(l *Level, worst *Failure) []doc.Cell {
 }
 
 // lossOf is the loss that is the radius; nil if no failure has it.
-func (l *Level) lossOf(r Radius) *Loss {
+func lossOf(l *blast.Level, r blast.Radius) *blast.Loss {
 	for i := range l.Failures {
 		if !slices.Equal(l.Failures[i].Domains, r.Domains) {
 			continue
 		}
 		for j := range l.Failures[i].Workloads {
-			if loss := &l.Failures[i].Workloads[j]; loss.Namespace == r.Namespace && loss.workload() == r.Workload && loss.Replicas > 0 {
+			if loss := &l.Failures[i].Workloads[j]; loss.Namespace == r.Namespace && loss.Ref.String() == r.Workload && loss.Replicas > 0 {
 				return loss
 			}
 		}
@@ -99,18 +96,18 @@ func (l *Level) lossOf(r Radius) *Loss {
 }
 
 // worst fills the columns of the failure that does most harm.
-func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
+func (t *writer) worst(l *blast.Level, f *blast.Failure) []doc.Cell {
 	cells := doc.Plain.Row(doc.None, "0")
 	if f != nil {
-		cells = []doc.Cell{doc.Plain.Cell(doc.DomainsText(f.Domains)), doc.Number(l.harm(f).Down, doc.Red)}
+		cells = []doc.Cell{doc.Plain.Cell(doc.DomainsText(f.Domains)), doc.Number(l.Harm(f).Down, doc.Red)}
 	}
 	if t.wide {
-		cells = append(cells, doc.Number(l.Domains, doc.Plain), doc.Plain.Cell(l.mean()))
+		cells = append(cells, doc.Number(l.Domains, doc.Plain), doc.Plain.Cell(mean(l)))
 	}
 	switch r := l.Recovery(f); {
 	case !t.report.Recover:
 	case r != nil:
-		cells = append(cells, r.notBack())
+		cells = append(cells, notBack(r))
 		if t.wide {
 			cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green))
 		}
@@ -124,52 +121,34 @@ func (t *writer) worst(l *Level, f *Failure) []doc.Cell {
 }
 
 // notBack is "2 of 12": how many of the lost pods do not come back.
-func (r *Recovery) notBack() doc.Cell {
+func notBack(r *blast.Recovery) doc.Cell {
 	cell := doc.Number(r.Gone(), doc.Red)
-	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.lost())
+	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.CountLost())
 	return cell
 }
 
 // mean is that of the largest share of a workload of two or more replicas that each failure takes.
-func (l *Level) mean() string {
+func mean(l *blast.Level) string {
 	if l.Mean == nil || len(l.Failures) == 0 {
 		return doc.None
 	}
 	sum := 0.0
 	for i := range l.Failures {
-		sum += l.Failures[i].replicated()
+		sum += l.Failures[i].Replicated()
 	}
 	return doc.Percent(sum / float64(len(l.Failures)))
 }
 
 // worst returns the failure that does most harm; nil if none takes anything.
-func (l *Level) worst() *Failure {
-	if failures := l.byHarm(); len(failures) > 0 && failures[0].Pods > 0 {
+func worstOf(l *blast.Level) *blast.Failure {
+	if failures := l.ByHarm(); len(failures) > 0 && failures[0].Pods > 0 {
 		return failures[0]
 	}
 	return nil
 }
 
-// byHarm returns the failures, the worst first, and equal ones in order of their domains' names.
-func (l *Level) byHarm() []*Failure {
-	type ranked struct {
-		*Failure
-		harm blast.Harm
-	}
-	all := make([]ranked, len(l.Failures))
-	for i := range l.Failures {
-		all[i] = ranked{&l.Failures[i], l.harm(&l.Failures[i])}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int { return a.harm.Compare(b.harm) })
-	failures := make([]*Failure, len(all))
-	for i := range all {
-		failures[i] = all[i].Failure
-	}
-	return failures
-}
-
 // Takes is "2 of 3 of deployment/web".
-func (r Radius) Takes(namespaced bool) string {
+func Takes(r blast.Radius, namespaced bool) string {
 	workload := r.Workload
 	if namespaced {
 		workload = r.Namespace + "/" + workload

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
@@ -13,15 +14,15 @@ import (
 
 func hostileBlast() *Report {
 	const h = reporttest.Hostile
-	radius := Radius{Share: 1, Namespace: h, Workload: h, Lost: 1, Replicas: 1, Domains: []string{h}}
-	return &Report{Head: report.Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []Step{{Name: h, Action: h, Levels: []Level{{
-		TopologyKey: h, Domains: 1, Radius: radius, Failures: []Failure{{
+	radius := blast.Radius{Share: 1, Namespace: h, Workload: h, Lost: 1, Replicas: 1, Domains: []string{h}}
+	return &Report{Head: report.Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []Step{{Name: h, Action: h, Analysis: blast.Analysis{Levels: []blast.Level{{
+		TopologyKey: h, Domains: 1, Radius: radius, Failures: []blast.Failure{{
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
-			Workloads: []Loss{{Kind: h, Namespace: h, Name: h, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
-			Recovery: &Recovery{After: radius, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Wait: placement.Wait{Message: h}}},
-				NotReplaced: []UnreplacedPod{{cluster.PodRef{Namespace: h, Name: h}, h}}},
+			Workloads: []blast.Loss{{Ref: cluster.Ref{Kind: h, Namespace: h, Name: h}, Replicas: 1, Lost: 1, QuorumLost: true, Gone: true, BrokenBudgets: []string{h}}},
+			Recovery: &blast.Recovery{After: radius, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Wait: placement.Wait{Message: h}}},
+				NotReplaced: []blast.UnreplacedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h}, Why: h}}},
 		}},
-	}}}}}
+	}}}}}}
 }
 
 func TestBlastVerdict(t *testing.T) {
@@ -34,9 +35,9 @@ func TestBlastVerdict(t *testing.T) {
 	}
 	even := zones()
 	even.Steps[0].Levels[0].Failures = even.Steps[0].Levels[0].Failures[2:]
-	even.Steps[0].Levels[0].Failures[0] = Failure{Domains: []string{"c"}, Pods: 1, Workloads: []Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &Recovery{Lost: 1}}
+	even.Steps[0].Levels[0].Failures[0] = blast.Failure{Domains: []string{"c"}, Pods: 1, Workloads: []blast.Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &blast.Recovery{Lost: 1}}
 	lost := zones()
-	lost.Steps[0].Levels[0].Failures = []Failure{{Domains: []string{"c"}, Pods: 3, Workloads: []Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &Recovery{Lost: 3, NotReplaced: make([]UnreplacedPod, 3)}}}
+	lost.Steps[0].Levels[0].Failures = []blast.Failure{{Domains: []string{"c"}, Pods: 3, Workloads: []blast.Loss{{Replicas: 4, Lost: 1, Even: 2}}, Recovery: &blast.Recovery{Lost: 3, NotReplaced: make([]blast.UnreplacedPod, 3)}}}
 	steps := zones()
 	steps.Steps = append(steps.Steps, stays.Steps[0])
 	for want, r := range map[string]*Report{
@@ -60,7 +61,7 @@ func TestBlastConclusion(t *testing.T) {
 	level := &r.Steps[0].Levels[0]
 	level.Failures[0].Workloads[1].Lost = 5
 	level.Failures[1].Recovery.Stranded, level.Failures[0].Recovery.Stranded = nil, level.Failures[1].Recovery.Stranded
-	r.Filter = &Filter{Workloads: []string{"deployment/web", "sts/db"}, Namespace: "shop", Selector: "app=web", MinReplicas: 2}
+	r.Filter = &blast.Filter{Workloads: []string{"deployment/web", "sts/db"}, Namespace: "shop", Selector: "app=web", MinReplicas: 2}
 	want := []string{
 		"Most workloads are down with zone a: 2 of 3.",
 		"Most pods do not come back with zone a: 4 of 4.",

@@ -40,11 +40,9 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 	}
 	blasted := Blasted{Step: step, Analysis: analysis}
 	if len(s.Failures.Rates) > 0 {
-		risks, err := risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{})
-		if err != nil {
+		if blasted.Risk, err = risk.Analyze(t.Context(), step.State, s.Failures.Rates, risk.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		blasted.Risk = NewRisk(risks)
 	}
 	return New(result, []Blasted{blasted}, opts, blast.Filter{}, true, "v0.1.0")
 }
@@ -53,14 +51,14 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 func TestNewBlast(t *testing.T) {
 	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	level := r.Steps[0].Levels[0]
-	if want := (Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
+	if want := (blast.Radius{Share: 1, Namespace: "default", Workload: "deployment/solo", Lost: 1, Replicas: 1, Domains: []string{"a"}}); !cmp.Equal(want, level.Radius) {
 		t.Errorf("radius %+v, want %+v", level.Radius, want)
 	}
 	// Zone a takes all of solo, the others a third of web and of db.
 	if want := (1 + 1./3 + 1./3) / 3; *level.Mean < want-1e-9 || *level.Mean > want+1e-9 {
 		t.Errorf("mean %v, want %v", *level.Mean, want)
 	}
-	if diff := cmp.Diff([]Share{{1. / 3, 2}, {1, 1}}, level.Shares); diff != "" {
+	if diff := cmp.Diff([]blast.Share{{Share: 1. / 3, Failures: 2}, {Share: 1, Failures: 1}}, level.Shares); diff != "" {
 		t.Errorf("shares (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"cp"}, level.Unlabelled); diff != "" {
@@ -85,8 +83,8 @@ func TestNewBlast(t *testing.T) {
 func TestNewRecovery(t *testing.T) {
 	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	a := r.Steps[0].Levels[0].Failures[0].Recovery
-	if a.OfDaemonSets != 1 || a.lost() != 3 || a.Unreplaced() != 1 {
-		t.Errorf("%d of DaemonSets, %d lost and %d not replaced without them; want 1, 3 and 1", a.OfDaemonSets, a.lost(), a.Unreplaced())
+	if a.OfDaemonSets != 1 || a.CountLost() != 3 || a.Unreplaced() != 1 {
+		t.Errorf("%d of DaemonSets, %d lost and %d not replaced without them; want 1, 3 and 1", a.OfDaemonSets, a.CountLost(), a.Unreplaced())
 	}
 	if a.Lost != len(a.Recovered)+len(a.Stranded)+len(a.NotReplaced) {
 		t.Errorf("%d lost are not %d recovered, %d stranded and %d not replaced", a.Lost, len(a.Recovered), len(a.Stranded), len(a.NotReplaced))

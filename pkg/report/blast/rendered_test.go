@@ -3,6 +3,7 @@ package blast
 import (
 	"testing"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -25,7 +26,7 @@ func TestBlastRenderedGolden(t *testing.T) {
 
 // Nothing to say is said in every format.
 func TestBlastRenderedNothing(t *testing.T) {
-	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Levels: []Level{{}}}}}, {Steps: []Step{{Levels: []Level{{Failures: []Failure{{}}}}}}}} {
+	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Analysis: blast.Analysis{Levels: []blast.Level{{}}}}}}, {Steps: []Step{{Analysis: blast.Analysis{Levels: []blast.Level{{Failures: []blast.Failure{{}}}}}}}}} {
 		for _, format := range Formats.Names() {
 			if out := writeBlast(t, r, format, report.Options{}); out == "" {
 				t.Errorf("%s is empty", format)

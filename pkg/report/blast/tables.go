@@ -5,15 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // failures is the table of a level's failures. Columns about budgets and quorums that nobody breaks are left out of text.
-func (t *writer) failures(level *Level, shown []*Failure) {
-	lost := func(l Loss) bool { return l.QuorumLost }
-	budgets := t.wide || slices.ContainsFunc(shown, func(f *Failure) bool { return len(f.BrokenBudgets) > 0 })
-	quorums := t.wide || slices.ContainsFunc(shown, func(f *Failure) bool { return slices.ContainsFunc(f.Workloads, lost) })
-	recoveries := slices.ContainsFunc(shown, func(f *Failure) bool { return level.Recovery(f) != nil })
+func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
+	lost := func(l blast.Loss) bool { return l.QuorumLost }
+	budgets := t.wide || slices.ContainsFunc(shown, func(f *blast.Failure) bool { return len(f.BrokenBudgets) > 0 })
+	quorums := t.wide || slices.ContainsFunc(shown, func(f *blast.Failure) bool { return slices.ContainsFunc(f.Workloads, lost) })
+	recoveries := slices.ContainsFunc(shown, func(f *blast.Failure) bool { return level.Recovery(f) != nil })
 	titles := []string{"DOMAIN"}
 	if t.wide || !recoveries {
 		titles = append(titles, "NODES", "PODS", "CPU")
@@ -28,7 +30,7 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 		titles = append(titles, "QUORUMS LOST")
 	}
 	titles = append(titles, "DOWN")
-	work := slices.ContainsFunc(shown, func(f *Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
+	work := slices.ContainsFunc(shown, func(f *blast.Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
 	if recoveries {
 		titles = append(titles, "NOT BACK")
 		if work {
@@ -52,22 +54,22 @@ func (t *writer) failures(level *Level, shown []*Failure) {
 			cells = append(cells, t.budgets(f.BrokenBudgets))
 		}
 		if quorums {
-			cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !lost(l) })))
+			cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !lost(l) })))
 		}
-		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return !l.Gone })))
+		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !l.Gone })))
 		if recoveries {
 			cells = append(cells, t.recovery(level.Recovery(f), work)...)
 		}
-		excess := level.harm(f).Excess
+		excess := level.Harm(f).Excess
 		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
-			doc.ShareStyle(f.replicated()).Cell(t.hit(f.Workloads)))
+			doc.ShareStyle(f.Replicated()).Cell(t.hit(f.Workloads)))
 		table = append(table, cells)
 	}
 	t.Table("", table...)
 }
 
 // recovery fills NOT BACK and, if asked, LOST WORK; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
+func (t *writer) recovery(r *blast.Recovery, work bool) []doc.Cell {
 	if r == nil {
 		none := doc.Plain.Row(doc.None)
 		if work {
@@ -78,7 +80,7 @@ func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
 		}
 		return none
 	}
-	cells := []doc.Cell{r.notBack()}
+	cells := []doc.Cell{notBack(r)}
 	if work {
 		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
 	}
@@ -90,7 +92,7 @@ func (t *writer) recovery(r *Recovery, work bool) []doc.Cell {
 }
 
 // hit is "web 2/3, db 1/3": what is lost of each workload, of many of the first alone.
-func (t *writer) hit(losses []Loss) string {
+func (t *writer) hit(losses []blast.Loss) string {
 	var parts []string
 	for i, loss := range losses {
 		if len(losses) > maxHit && i == 1 && !t.All {
@@ -103,12 +105,8 @@ func (t *writer) hit(losses []Loss) string {
 }
 
 // named names workloads.
-func (t *writer) named(losses []Loss) doc.Cell {
-	var names []string
-	for _, loss := range losses {
-		names = append(names, t.name(loss))
-	}
-	return t.few(names, doc.Red)
+func (t *writer) named(losses []blast.Loss) doc.Cell {
+	return t.few(report.Each(losses, t.name), doc.Red)
 }
 
 func (t *writer) budgets(names []string) doc.Cell {
@@ -134,7 +132,7 @@ func (t *writer) few(names []string, s doc.Style) doc.Cell {
 }
 
 // name is the workload's, with its kind and its namespace where another has the same name.
-func (t *writer) name(l Loss) string {
+func (t *writer) name(l blast.Loss) string {
 	name := l.Name
 	if t.kinds[[2]string{l.Namespace, l.Name}] != l.Kind {
 		name = strings.ToLower(l.Kind) + "/" + name

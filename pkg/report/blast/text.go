@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -108,7 +109,7 @@ func (t *writer) question() string {
 			about = append(about, words.Count(pending, "pod")+" Pending before")
 		}
 	}
-	more := func(l Level) bool { return len(l.Failures) > r.Worst }
+	more := func(l blast.Level) bool { return len(l.Failures) > r.Worst }
 	switch {
 	case !r.Recover:
 		about = append(about, "no recovery")
@@ -126,31 +127,12 @@ func (t *writer) summary() {
 	t.Table("", t.levels()...)
 }
 
-// Recovery returns what came back after the failure, which may stand with an earlier failure; nil if it was not looked at.
-func (l *Level) Recovery(f *Failure) *Recovery {
-	switch {
-	case f == nil:
-		return nil
-	case len(f.LikeDomains) == 0:
-		return f.Recovery
-	}
-	i := slices.IndexFunc(l.Failures, func(other Failure) bool { return slices.Equal(other.Domains, f.LikeDomains) })
-	if i < 0 {
-		return nil
-	}
-	return l.Failures[i].Recovery
-}
-
 // step shows each level of one step.
 func (t *writer) step(i int) {
 	step := &t.report.Steps[i]
 	if len(t.report.Steps) > 1 {
-		heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), step.Name)
-		if step.Action != "" {
-			heading += ": " + step.Action
-		}
 		t.Space()
-		t.Linef(doc.Bold, "%s", heading)
+		t.Linef(doc.Bold, "%s", doc.StepHeading(i, len(t.report.Steps), step.Name, step.Action))
 	}
 	if len(step.Levels) == 0 {
 		t.Linef(doc.Plain, "No node is in any domain.")
@@ -166,7 +148,7 @@ func (t *writer) step(i int) {
 	}
 }
 
-func (t *writer) level(level *Level, name string) {
+func (t *writer) level(level *blast.Level, name string) {
 	if t.report.secondary(level) && !t.All && len(level.Failures) > 0 {
 		t.whole(level, name)
 		return
@@ -174,7 +156,7 @@ func (t *writer) level(level *Level, name string) {
 	t.Space()
 	heading := fmt.Sprintf("Level %s: %s", name, words.Count(level.Domains, "domain"))
 	if level.Mean != nil {
-		heading += fmt.Sprintf(", radius %s, mean %s", doc.Percent(level.Replicated.Share), level.mean())
+		heading += fmt.Sprintf(", radius %s, mean %s", doc.Percent(level.Replicated.Share), mean(level))
 	}
 	t.Linef(doc.Bold, "%s", heading)
 	if level.Search != "" {
@@ -185,57 +167,25 @@ func (t *writer) level(level *Level, name string) {
 		t.failures(level, shown)
 	}
 	if more := len(level.Failures) - len(shown); more > 0 {
-		t.Linef(doc.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), level.histogram())
+		t.Linef(doc.Plain, "The %d worst of %d (see --all). %s", len(shown), len(level.Failures), histogram(level))
 	}
 	t.unlabelled(level)
 }
 
 // shown are the failures that the table lists: all, or the worst of many. The order is that in which failures are chosen for recovery, too.
-func (t *writer) shown(level *Level) []*Failure {
-	failures := level.byHarm()
+func (t *writer) shown(level *blast.Level) []*blast.Failure {
+	failures := level.ByHarm()
 	if t.All || len(failures) <= maxFailures {
 		return failures
 	}
 	return failures[:maxWorst]
 }
 
-// Share is the largest share that the failure takes of any workload.
-func (f *Failure) Share() float64 {
-	if len(f.Workloads) == 0 {
-		return 0
-	}
-	return f.Workloads[0].share()
-}
-
-// replicated is the largest share that the failure takes of a workload of two or more replicas.
-func (f *Failure) replicated() float64 {
-	if losses := f.severalReplicas(); len(losses) > 0 {
-		return losses[0].share()
-	}
-	return 0
-}
-
-// severalReplicas are the losses of workloads of two or more replicas.
-func (f *Failure) severalReplicas() []Loss {
-	return slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return l.Replicas < 2 })
-}
-
-// workload is kind/name, the kind in lower case.
-func (l Loss) workload() string { return strings.ToLower(l.Kind) + "/" + l.Name }
-
-// share is the share of the workload's running pods that the failure takes.
-func (l Loss) share() float64 {
-	if l.Replicas == 0 { // in no report that Faultline wrote
-		return 0
-	}
-	return float64(l.Lost) / float64(l.Replicas)
-}
-
 // histogram counts the failures by the largest share that they take of a workload of two or more replicas: "3 × 100%, 973 × nothing".
-func (l *Level) histogram() string {
+func histogram(l *blast.Level) string {
 	shares := make([]float64, len(l.Failures))
 	for i := range l.Failures {
-		shares[i] = l.Failures[i].replicated()
+		shares[i] = l.Failures[i].Replicated()
 	}
 	slices.Sort(shares)
 	type bin struct {

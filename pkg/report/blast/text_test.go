@@ -64,11 +64,11 @@ func TestWriteBlastGolden(t *testing.T) {
 // many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
 // of one, the others nothing. The recovery of each that loses something is that of the first.
 func many(n int) *Report {
-	level := Level{TopologyKey: doc.Hostname, Domains: n, Mean: new(float64), Shares: []Share{{0, n - 100}, {0.1, 90}, {0.5, 7}, {1, 3}}}
+	level := blast.Level{TopologyKey: doc.Hostname, Domains: n, Mean: new(float64), Shares: []blast.Share{{Share: 0, Failures: n - 100}, {Share: 0.1, Failures: 90}, {Share: 0.5, Failures: 7}, {Share: 1, Failures: 3}}}
 	for i := range n {
-		f := Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
+		f := blast.Failure{Domains: []string{fmt.Sprintf("node-%04d", i)}, Nodes: []string{fmt.Sprintf("node-%04d", i)}, Pods: 1}
 		lose := func(lost, replicas int) {
-			f.Workloads = []Loss{{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i), Lost: lost, Even: 1, Replicas: replicas, Gone: lost == replicas}}
+			f.Workloads = []blast.Loss{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: fmt.Sprintf("app-%d", i)}, Lost: lost, Even: 1, Replicas: replicas, Gone: lost == replicas}}
 			f.LikeDomains = []string{"node-0000"}
 		}
 		switch {
@@ -82,12 +82,12 @@ func many(n int) *Report {
 		level.Failures = append(level.Failures, f)
 	}
 	level.Failures[0].LikeDomains = nil
-	level.Failures[0].Recovery = &Recovery{Lost: 1, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "new", Workload: "deployment/app-0"}, Wait: placement.Wait{Message: "no room"}}}}
-	level.Radius = Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 2, Replicas: 2, Domains: []string{"node-0000"}}
+	level.Failures[0].Recovery = &blast.Recovery{Lost: 1, Stranded: []placement.StrandedPod{{PodRef: cluster.PodRef{Namespace: "default", Name: "new", Workload: "deployment/app-0"}, Wait: placement.Wait{Message: "no room"}}}}
+	level.Radius = blast.Radius{Share: 1, Namespace: "default", Workload: "deployment/app-0", Lost: 2, Replicas: 2, Domains: []string{"node-0000"}}
 	level.Replicated = level.Radius
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Mode: "unreachable", Simultaneous: 1, Recover: true,
-		Steps: []Step{{Name: "all", Running: n, Levels: []Level{level}}},
+		Steps: []Step{{Name: "all", Running: n, Analysis: blast.Analysis{Levels: []blast.Level{level}}}},
 	}
 }
 
@@ -140,9 +140,9 @@ func TestWriteBlastOfADump(t *testing.T) {
 // The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
-	r.Steps[0].Levels[0].Failures[0].Workloads = []Loss{
-		{Kind: "Deployment", Namespace: "a", Name: "db", Lost: 1, Replicas: 2}, {Kind: "StatefulSet", Namespace: "a", Name: "db", Lost: 1, Replicas: 2},
-		{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m", Lost: 1, Replicas: 2}, {Kind: "StatefulSet", Namespace: "b", Name: "one", Lost: 1, Replicas: 1},
+	r.Steps[0].Levels[0].Failures[0].Workloads = []blast.Loss{
+		{Ref: cluster.Ref{Kind: "Deployment", Namespace: "a", Name: "db"}, Lost: 1, Replicas: 2}, {Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "a", Name: "db"}, Lost: 1, Replicas: 2},
+		{Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "b", Name: "db\x1b[31m"}, Lost: 1, Replicas: 2}, {Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "b", Name: "one"}, Lost: 1, Replicas: 1},
 	}
 	got := writeBlast(t, r, "text", report.Options{All: true})
 	if want := "a/deployment/db 1/2, a/statefulset/db 1/2, b/db\\x1b[31m 1/2, b/one 1/1\n"; !strings.Contains(got, want) {

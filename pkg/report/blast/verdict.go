@@ -15,7 +15,7 @@ import (
 type worst struct {
 	step    *Step
 	level   int
-	failure *Failure
+	failure *blast.Failure
 	harm    blast.Harm
 }
 
@@ -32,7 +32,7 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 			}
 			for k := range l.Failures {
 				f := &l.Failures[k]
-				if harm := l.harm(f); found == nil || worse(harm, found.harm) {
+				if harm := l.Harm(f); found == nil || worse(harm, found.harm) {
 					found = &worst{step, j, f, harm}
 				}
 			}
@@ -44,10 +44,12 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 func moreHarm(a, b blast.Harm) bool { return a.Compare(b) < 0 }
 
 // whole reports whether each failure of the level takes every node.
-func (r *Report) whole(l *Level) bool { return l.Domains <= r.Simultaneous && len(l.Unlabelled) == 0 }
+func (r *Report) whole(l *blast.Level) bool {
+	return l.Domains <= r.Simultaneous && len(l.Unlabelled) == 0
+}
 
 // secondary reports whether the level's failures take every node, while those of another level do not.
-func (r *Report) secondary(l *Level) bool { return r.whole(l) && !r.onlyWhole() }
+func (r *Report) secondary(l *blast.Level) bool { return r.whole(l) && !r.onlyWhole() }
 
 func (r *Report) onlyWhole() bool {
 	for i := range r.Steps {
@@ -58,18 +60,6 @@ func (r *Report) onlyWhole() bool {
 		}
 	}
 	return true
-}
-
-// harm is that of the failure, with the pods that do not come back.
-func (l *Level) harm(f *Failure) blast.Harm {
-	h := blast.Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
-	for _, loss := range f.Workloads {
-		h.Add(blast.Loss{Replicas: loss.Replicas, Lost: loss.Lost, Even: loss.Even, QuorumLost: loss.QuorumLost})
-	}
-	if r := l.Recovery(f); r != nil {
-		h.Gone = r.Gone()
-	}
-	return h
 }
 
 // verdict says what the worst of all failures does.
@@ -112,9 +102,9 @@ func (r *Report) verdict() doc.Cell {
 	add(w.harm.Quorums, "quorum lost", "quorums lost")
 	switch {
 	case w.harm.Gone > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s %s not come back", w.harm.Gone, words.Count(recovery.lost(), "lost pod"), words.Pick(w.harm.Gone, "does", "do")))
-	case recovery != nil && recovery.lost() > 0:
-		parts = append(parts, words.Pick(recovery.lost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.lost())))
+		parts = append(parts, fmt.Sprintf("%d of %s %s not come back", w.harm.Gone, words.Count(recovery.CountLost(), "lost pod"), words.Pick(w.harm.Gone, "does", "do")))
+	case recovery != nil && recovery.CountLost() > 0:
+		parts = append(parts, words.Pick(recovery.CountLost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.CountLost())))
 	}
 	if recovery != nil && len(recovery.LostWork) > 0 {
 		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
@@ -127,7 +117,7 @@ func (r *Report) verdict() doc.Cell {
 }
 
 // down is "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)", with the times where the recovery was looked at.
-func (w *worst) down(recovery *Recovery) string {
+func (w *worst) down(recovery *blast.Recovery) string {
 	n, alone := w.harm.Down, w.harm.Down-w.harm.Whole
 	text := words.Count(n, "workload") + " down"
 	if w.step.Workloads > 0 {
@@ -135,7 +125,7 @@ func (w *worst) down(recovery *Recovery) string {
 	}
 	var remarks []string
 	if recovery != nil && len(recovery.Outages) > 0 { // older reports have none
-		lasts, ever := recovery.outages()
+		lasts, ever := outages(recovery)
 		switch {
 		case ever == n:
 			text += " for as long as it lasts"
@@ -158,7 +148,7 @@ func (w *worst) down(recovery *Recovery) string {
 }
 
 // outages is how long workloads are down, as "5 min 50 s to 6 min 10 s", and how many are so for as long as the failure lasts.
-func (r *Recovery) outages() (lasts string, ever int) {
+func outages(r *blast.Recovery) (lasts string, ever int) {
 	var ends []float64
 	for _, o := range r.Outages {
 		if o.Seconds == nil {
@@ -192,7 +182,7 @@ func (r *Report) others() []string {
 		lines = append(lines, fmt.Sprintf("Most workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
-		lost := w.step.Levels[w.level].Recovery(w.failure).lost()
+		lost := w.step.Levels[w.level].Recovery(w.failure).CountLost()
 		lines = append(lines, fmt.Sprintf("Most pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
 	}
 	return lines
@@ -245,11 +235,11 @@ func (r *Report) selected() string {
 	if r.Filter == nil {
 		return ""
 	}
-	return "Only workloads " + r.Filter.String() + "; what fails is the same."
+	return "Only workloads " + FilterText(r.Filter) + "; what fails is the same."
 }
 
-// String is "in namespace shop and with at least 2 replicas"; "" if there is no filter.
-func (f *Filter) String() string {
+// FilterText is "in namespace shop and with at least 2 replicas"; "" if there is no filter.
+func FilterText(f *blast.Filter) string {
 	if f == nil {
 		return ""
 	}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // What Karmada decides is compared, not what its clusters then run, which the pods show.
 func TestDiffBindings(t *testing.T) {
-	in := func(name string, shares ...run.Share) run.Binding {
+	in := func(name string, shares ...world.Share) run.Binding {
 		return run.Binding{Kind: "Deployment", Namespace: "default", Name: name, Policy: "PropagationPolicy default/all", Reason: "Success", Clusters: shares}
 	}
 	refused := in("refused")
@@ -20,18 +21,18 @@ func TestDiffBindings(t *testing.T) {
 		return &run.Report{Steps: []run.Step{{Name: "workloads", Bindings: bindings}}}
 	}
 	old := of(
-		in("same", run.Share{Cluster: "m1", Assigned: 3, Running: 3}),
-		in("web", run.Share{Cluster: "m1", Assigned: 3, Running: 3}),
-		in("shares", run.Share{Cluster: "m1", Assigned: 2, Running: 2}, run.Share{Cluster: "m2", Assigned: 2, Running: 2}),
-		in("refused", run.Share{Cluster: "m1", Assigned: 1, Running: 1}),
+		in("same", world.Share{Cluster: "m1", Assigned: 3, Running: 3}),
+		in("web", world.Share{Cluster: "m1", Assigned: 3, Running: 3}),
+		in("shares", world.Share{Cluster: "m1", Assigned: 2, Running: 2}, world.Share{Cluster: "m2", Assigned: 2, Running: 2}),
+		in("refused", world.Share{Cluster: "m1", Assigned: 1, Running: 1}),
 		in("gone"),
 	)
 	new := of(
-		in("same", run.Share{Cluster: "m1", Assigned: 3, Running: 2, Pending: 1}),
-		in("web", run.Share{Cluster: "m2", Assigned: 3, Running: 3}),
-		in("shares", run.Share{Cluster: "m1", Assigned: 3, Running: 3}, run.Share{Cluster: "m2", Assigned: 1, Running: 1}),
+		in("same", world.Share{Cluster: "m1", Assigned: 3, Running: 2, Pending: 1}),
+		in("web", world.Share{Cluster: "m2", Assigned: 3, Running: 3}),
+		in("shares", world.Share{Cluster: "m1", Assigned: 3, Running: 3}, world.Share{Cluster: "m2", Assigned: 1, Running: 1}),
 		refused,
-		in("added", run.Share{Cluster: "m2", Assigned: 1, Running: 1}),
+		in("added", world.Share{Cluster: "m2", Assigned: 1, Running: 1}),
 	)
 	d := New(old, new, "dev")
 	type decided struct{ Name, Old, New string }

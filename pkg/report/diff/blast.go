@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
@@ -16,7 +16,7 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	d.unlike("failure of nodes", old.Mode, new.Mode)
 	d.unlike("domains that fail together", fmt.Sprint(old.Simultaneous), fmt.Sprint(new.Simultaneous))
-	d.unlike("workloads", cmp.Or(old.Filter.String(), "all"), cmp.Or(new.Filter.String(), "all"))
+	d.unlike("workloads", cmp.Or(blast.FilterText(old.Filter), "all"), cmp.Or(blast.FilterText(new.Filter), "all"))
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
 	d.unlike("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
@@ -47,7 +47,7 @@ func evensText(r *blast.Report) string {
 	for _, s := range r.Steps {
 		for _, l := range s.Levels {
 			for _, f := range l.Failures {
-				if slices.ContainsFunc(f.Workloads, func(l blast.Loss) bool { return l.Even == 0 }) {
+				if slices.ContainsFunc(f.Workloads, func(l askblast.Loss) bool { return l.Even == 0 }) {
 					return "worked out from replicas and domains"
 				}
 			}
@@ -59,7 +59,7 @@ func evensText(r *blast.Report) string {
 // newBlastDiff takes how many domains fail together in each.
 func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
 	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
-	key := func(l blast.Level) string { return l.TopologyKey }
+	key := func(l askblast.Level) string { return l.TopologyKey }
 	pairs, added, removed := pairByKey(report.Each(old.Levels, key), report.Each(new.Levels, key))
 	for _, i := range added {
 		d.Added = append(d.Added, new.Levels[i].TopologyKey)
@@ -84,7 +84,7 @@ func (d *BlastLevelDiff) empty() bool {
 		d.BrokenBudgets == nil && len(d.Excess)+len(d.NewlyStranded)+len(d.Failures) == 0
 }
 
-func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
+func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
 	d := BlastLevelDiff{TopologyKey: new.TopologyKey, Domains: change(old.Domains, new.Domains)}
 	if old.Radius.Share != new.Radius.Share {
 		d.Radius = &RadiusDiff{Old: old.Radius, New: new.Radius}
@@ -95,7 +95,7 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
 	d.BrokenBudgets = nameDiff(brokenBudgets(old), brokenBudgets(new))
 	pairs, added, removed := pairByKey(report.Each(old.Failures, domainsKey), report.Each(new.Failures, domainsKey))
-	none := &blast.Failure{}
+	none := &askblast.Failure{}
 	for _, at := range pairs {
 		d.failure(old, new, &old.Failures[at.old], &new.Failures[at.new])
 	}
@@ -109,17 +109,17 @@ func newBlastLevelDiff(old, new *blast.Level) BlastLevelDiff {
 	return d
 }
 
-func domainsKey(f blast.Failure) string { return fmt.Sprintf("%q", f.Domains) }
+func domainsKey(f askblast.Failure) string { return fmt.Sprintf("%q", f.Domains) }
 
-func quorumLost(l blast.Loss) bool { return l.QuorumLost }
-func gone(l blast.Loss) bool       { return l.Gone }
+func quorumLost(l askblast.Loss) bool { return l.QuorumLost }
+func gone(l askblast.Loss) bool       { return l.Gone }
 
 // ofSeveral are the workloads of several replicas of which it holds in any failure of one of the levels, and in none of the other.
-func ofSeveral(old, new *blast.Level, holds func(blast.Loss) bool) *NameDiff {
-	names := func(l *blast.Level, least int) []string {
+func ofSeveral(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDiff {
+	names := func(l *askblast.Level, least int) []string {
 		var all []string
 		for i := range l.Failures {
-			all = append(all, losing(&l.Failures[i], func(l blast.Loss) bool { return l.Replicas >= least && holds(l) })...)
+			all = append(all, losing(&l.Failures[i], func(l askblast.Loss) bool { return l.Replicas >= least && holds(l) })...)
 		}
 		return distinct(all)
 	}
@@ -135,7 +135,7 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
 
-func brokenBudgets(l *blast.Level) []string {
+func brokenBudgets(l *askblast.Level) []string {
 	var names []string
 	for i := range l.Failures {
 		names = append(names, l.Failures[i].BrokenBudgets...)
@@ -148,12 +148,12 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-func notBack(r *blast.Recovery) int     { return r.Gone() }
-func stranded(r *blast.Recovery) int    { return len(r.Stranded) }
-func notReplaced(r *blast.Recovery) int { return r.Unreplaced() }
+func notBack(r *askblast.Recovery) int     { return r.Gone() }
+func stranded(r *askblast.Recovery) int    { return len(r.Stranded) }
+func notReplaced(r *askblast.Recovery) int { return r.Unreplaced() }
 
 // most is the largest number over all recoveries that were looked at; -1 if none was.
-func most(l *blast.Level, of func(*blast.Recovery) int) int {
+func most(l *askblast.Level, of func(*askblast.Recovery) int) int {
 	n := -1
 	for i := range l.Failures {
 		n = max(n, countOf(l, &l.Failures[i], of))
@@ -162,7 +162,7 @@ func most(l *blast.Level, of func(*blast.Recovery) int) int {
 }
 
 // countOf is -1 if the recovery was not looked at.
-func countOf(l *blast.Level, f *blast.Failure, of func(*blast.Recovery) int) int {
+func countOf(l *askblast.Level, f *askblast.Failure, of func(*askblast.Recovery) int) int {
 	if r := l.Recovery(f); r != nil {
 		return of(r)
 	}
@@ -176,7 +176,7 @@ func bothLookedAt(old, new int) *Change {
 	return change(old, new)
 }
 
-func (d *BlastLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blast.Failure) {
+func (d *BlastLevelDiff) failure(oldLevel, newLevel *askblast.Level, old, new *askblast.Failure) {
 	f := FailureDiff{Domains: new.Domains}
 	if f.Domains == nil {
 		f.Domains = old.Domains
@@ -196,11 +196,11 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *blast.Level, old, new *blas
 }
 
 // losing are the names of the workloads of which it holds.
-func losing(f *blast.Failure, holds func(blast.Loss) bool) []string {
+func losing(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
 	var names []string
 	for _, l := range f.Workloads {
 		if holds(l) {
-			names = append(names, l.Namespace+"/"+strings.ToLower(l.Kind)+"/"+l.Name)
+			names = append(names, l.Namespace+"/"+l.Ref.String())
 		}
 	}
 	return names

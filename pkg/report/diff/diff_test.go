@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
@@ -171,7 +173,7 @@ func TestPairPods(t *testing.T) {
 		var all []run.Pod
 		for word := range strings.FieldsSeq(words) {
 			name, node, _ := strings.Cut(word, "@")
-			all = append(all, run.Pod{Name: name, Node: node, Workload: kind})
+			all = append(all, run.Pod{PodRef: cluster.PodRef{Name: name, Workload: kind}, Node: node})
 		}
 		return all
 	}
@@ -210,7 +212,7 @@ func TestPairPods(t *testing.T) {
 // What chance may have moved: both nodes were among equals, and no score that was kept says otherwise.
 func TestAmongEquals(t *testing.T) {
 	pod := func(node string, ties int, candidates ...placement.Candidate) run.Pod {
-		p := run.Pod{Name: "p", Node: node, Decision: &placement.Decision{Feasible: 3, Scored: 3, Ties: ties}}
+		p := run.Pod{PodRef: cluster.PodRef{Name: "p"}, Node: node, Decision: &placement.Decision{Feasible: 3, Scored: 3, Ties: ties}}
 		if candidates != nil {
 			p.Cycle = &placement.Cycle{Candidates: candidates}
 		}
@@ -227,7 +229,7 @@ func TestAmongEquals(t *testing.T) {
 		"no tie now":      {pod("n1", 2), pod("n2", 1), false},
 		"below the best":  {pod("n1", 2, equal...), pod("n3", 2), false},
 		"the other below": {pod("n3", 2), pod("n1", 2, equal...), false},
-		"refused":         {pod("n1", 2), run.Pod{Name: "p", Node: "n2", Decision: &placement.Decision{Ties: 2}, Cycle: &placement.Cycle{Refusals: []placement.Refusal{{Nodes: []string{"n1"}}}}}, false},
+		"refused":         {pod("n1", 2), run.Pod{PodRef: cluster.PodRef{Name: "p"}, Node: "n2", Decision: &placement.Decision{Ties: 2}, Cycle: &placement.Cycle{Refusals: []placement.Refusal{{Nodes: []string{"n1"}}}}}, false},
 	} {
 		d := New(&run.Report{Steps: []run.Step{{Pods: []run.Pod{test.old}}}}, &run.Report{Steps: []run.Step{{Pods: []run.Pod{test.new}}}}, "")
 		if got := d.Steps[0].Moved[0].AmongEquals; got != test.want {
@@ -240,9 +242,9 @@ func TestAmongEquals(t *testing.T) {
 func TestDiffSince(t *testing.T) {
 	steps := func(node, plugin string) []run.Step {
 		return []run.Step{
-			{Name: "one", Pods: []run.Pod{{Name: "p", Node: node, Decision: &placement.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
-			{Name: "two", Pods: []run.Pod{{Name: "p", Node: node}}},
-			{Name: "three", Pods: []run.Pod{{Name: "p", Node: node}}},
+			{Name: "one", Pods: []run.Pod{{PodRef: cluster.PodRef{Name: "p"}, Node: node, Decision: &placement.Decision{Scored: 2, Ties: 1, Margin: 5, Deciders: []string{plugin}}}}},
+			{Name: "two", Pods: []run.Pod{{PodRef: cluster.PodRef{Name: "p"}, Node: node}}},
+			{Name: "three", Pods: []run.Pod{{PodRef: cluster.PodRef{Name: "p"}, Node: node}}},
 		}
 	}
 	d := New(&run.Report{Steps: steps("n1", "A")}, &run.Report{Steps: steps("n2", "B")}, "")
@@ -268,9 +270,11 @@ func TestDiffVerdict(t *testing.T) {
 		}
 		return s
 	}
-	on := func(name, node string) run.Pod { return run.Pod{Namespace: "default", Name: name, Node: node} }
-	unmet := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w"}}}
-	met := run.Step{Name: "a", Expectations: []run.Expectation{{Want: "w", Met: true}}}
+	on := func(name, node string) run.Pod {
+		return run.Pod{PodRef: cluster.PodRef{Namespace: "default", Name: name}, Node: node}
+	}
+	unmet := run.Step{Name: "a", Expectations: []expect.Judged{{Want: "w"}}}
+	met := run.Step{Name: "a", Expectations: []expect.Judged{{Want: "w", Met: true}}}
 	lost := run.Step{Name: "a", Summary: run.Summary{NotReady: 2}}
 	stuck := run.Step{Name: "a", Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "d"}}}}
 	for want, test := range map[string]struct {
@@ -295,7 +299,7 @@ func TestDiffVerdict(t *testing.T) {
 		"1 expectation no longer unmet": {[]run.Step{unmet}, []run.Step{met}, "", false},
 		"1 step added":                  {nil, []run.Step{step("a", on("p", ""))}, "", false},
 		"1 step removed":                {[]run.Step{step("a", on("p", ""))}, nil, "", false},
-		"1 step not alike":              {[]run.Step{{Name: "a", Pods: []run.Pod{{Message: "x"}}}}, []run.Step{{Name: "a", Pods: []run.Pod{{Message: "y"}}}}, "", false},
+		"1 step not alike":              {[]run.Step{{Name: "a", Pods: []run.Pod{{Wait: placement.Wait{Message: "x"}}}}}, []run.Step{{Name: "a", Pods: []run.Pod{{Wait: placement.Wait{Message: "y"}}}}}, "", false},
 		"1 pod added, 1 pod removed":    {[]run.Step{step("a", on("p", "n"))}, []run.Step{step("a", on("q", "n"))}, "", false},
 		"2 pods moved (only changed places)": {[]run.Step{step("a", deployed("p", "n1"), deployed("q", "n2"))},
 			[]run.Step{step("a", deployed("p", "n2"), deployed("q", "n1"))}, "moved any", false},
@@ -308,21 +312,21 @@ func TestDiffVerdict(t *testing.T) {
 }
 
 func deployed(name, node string) run.Pod {
-	return run.Pod{Namespace: "default", Name: name, Node: node, Workload: "deployment/d"}
+	return run.Pod{PodRef: cluster.PodRef{Namespace: "default", Name: name, Workload: "deployment/d"}, Node: node}
 }
 
 func TestBlastDiffVerdict(t *testing.T) {
 	// A world of four zones, of which the failure of one takes lost of 4, and leaves as many of another workload stranded as it says; -1: no
 	// recovery was looked at.
 	world := func(lost, stranded int) *blast.Report {
-		f := blast.Failure{Domains: []string{"a"}, Workloads: []blast.Loss{{Kind: "Deployment", Namespace: "default", Name: "d", Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
+		f := askblast.Failure{Domains: []string{"a"}, Workloads: []askblast.Loss{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "d"}, Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
 		if stranded >= 0 {
-			f.Recovery = &blast.Recovery{Stranded: make([]placement.StrandedPod, stranded)}
+			f.Recovery = &askblast.Recovery{Stranded: make([]placement.StrandedPod, stranded)}
 		}
-		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{
-			TopologyKey: doc.Zone, Domains: 4, Failures: []blast.Failure{f},
-			Radius: blast.Radius{Share: float64(lost) / 4, Namespace: "default", Workload: "deployment/d", Lost: lost, Replicas: 4, Domains: []string{"a"}},
-		}}}}}
+		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{{
+			TopologyKey: doc.Zone, Domains: 4, Failures: []askblast.Failure{f},
+			Radius: askblast.Radius{Share: float64(lost) / 4, Namespace: "default", Workload: "deployment/d", Lost: lost, Replicas: 4, Domains: []string{"a"}},
+		}}}}}}
 	}
 	for want, test := range map[string]struct {
 		old, new *blast.Report
@@ -348,7 +352,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 func TestDiffSchema(t *testing.T) {
 	schema := reporttest.Schema(t, "diff-report")
 	empty := &run.Report{Steps: []run.Step{{Name: "a"}}}
-	added := &run.Report{Steps: []run.Step{{Name: "a", Workloads: []run.Workload{{Kind: "Deployment", Name: "d", Desired: 1, Domains: []run.Distribution{{TopologyKey: doc.Zone}}}}}}}
+	added := &run.Report{Steps: []run.Step{{Name: "a", Workloads: []run.Workload{{Ref: cluster.Ref{Kind: "Deployment", Name: "d"}, Desired: 1, Domains: []run.Distribution{{TopologyKey: doc.Zone}}}}}}}
 	for name, d := range map[string]*Report{
 		"report": New(oldReport(t), edited(t), "v2"), "blast": NewBlast(oldBlast(t), editedBlast(t), "v2"),
 		"same": New(empty, empty, ""), "added": New(empty, added, ""),
@@ -380,7 +384,7 @@ func TestDiffFormats(t *testing.T) {
 func crowd(node string) *run.Report {
 	s := run.Step{Name: "all", Summary: run.Summary{Pods: 3000, Running: 3000}}
 	for i := range 3000 {
-		s.Pods = append(s.Pods, run.Pod{Namespace: "default", Name: fmt.Sprintf("web-%04d", i), Workload: "deployment/web", Node: fmt.Sprint(node, "-", i%300), Status: "Running"})
+		s.Pods = append(s.Pods, run.Pod{PodRef: cluster.PodRef{Namespace: "default", Name: fmt.Sprintf("web-%04d", i), Workload: "deployment/web"}, Node: fmt.Sprint(node, "-", i%300), Status: "Running"})
 	}
 	return &run.Report{Steps: []run.Step{s}}
 }
@@ -430,25 +434,25 @@ func hostileRun() *run.Report {
 		Head: report.Head{Scenario: h, Version: h, Ties: "random", Cluster: report.Cluster{Levels: []report.Level{{TopologyKey: h, Domains: 2}}}},
 		Steps: []run.Step{{
 			Name: h, Action: h, TopologyKeys: []string{h}, Why: []string{h}, Notes: []string{h},
-			Pods:         []run.Pod{{Namespace: h, Name: h, Workload: h, Message: h}, {Namespace: h, Name: h + "2", Workload: h, Node: "n", Status: "Running"}},
-			Workloads:    []run.Workload{{Kind: "Deployment", Namespace: h, Name: h, Domains: []run.Distribution{{TopologyKey: h, Counts: []run.Count{{Domain: h, Pods: 1}}}}}},
+			Pods:         []run.Pod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Wait: placement.Wait{Message: h}}, {PodRef: cluster.PodRef{Namespace: h, Name: h + "2", Workload: h}, Node: "n", Status: "Running"}},
+			Workloads:    []run.Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Domains: []run.Distribution{{TopologyKey: h, Counts: []run.Count{{Domain: h, Pods: 1}}}}}},
 			Preempted:    []run.Preemption{{Victim: h, For: h, Node: h}},
 			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
-			Expectations: []run.Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
+			Expectations: []expect.Judged{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
 		}},
 	}
 }
 
 func hostileFailure(lost int) *blast.Report {
 	const h = reporttest.Hostile
-	radius := blast.Radius{Share: float64(lost) / 4, Namespace: h, Workload: h, Lost: lost, Replicas: 4, Domains: []string{h}}
-	return &blast.Report{Head: report.Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []blast.Step{{Name: h, Action: h, Levels: []blast.Level{{
-		TopologyKey: h, Domains: 1, Radius: radius, Failures: []blast.Failure{{
+	radius := askblast.Radius{Share: float64(lost) / 4, Namespace: h, Workload: h, Lost: lost, Replicas: 4, Domains: []string{h}}
+	return &blast.Report{Head: report.Head{Scenario: h}, Mode: "unreachable", Simultaneous: 1, Recover: true, Steps: []blast.Step{{Name: h, Action: h, Analysis: askblast.Analysis{Levels: []askblast.Level{{
+		TopologyKey: h, Domains: 1, Radius: radius, Failures: []askblast.Failure{{
 			Domains: []string{h}, Nodes: []string{h}, Pods: 1, BrokenBudgets: []string{h},
-			Workloads: []blast.Loss{{Kind: h, Namespace: h, Name: h, Replicas: 4, Lost: lost, QuorumLost: lost > 1, Gone: lost > 3, BrokenBudgets: []string{h}}},
-			Recovery:  &blast.Recovery{After: radius, Stranded: make([]placement.StrandedPod, lost)},
+			Workloads: []askblast.Loss{{Ref: cluster.Ref{Kind: h, Namespace: h, Name: h}, Replicas: 4, Lost: lost, QuorumLost: lost > 1, Gone: lost > 3, BrokenBudgets: []string{h}}},
+			Recovery:  &askblast.Recovery{After: radius, Stranded: make([]placement.StrandedPod, lost)},
 		}},
-	}}}}}
+	}}}}}}
 }
 
 // changed is the report with other pods, numbers and a name for everything that Markdown shows.
@@ -456,7 +460,7 @@ func changed(r *run.Report) *run.Report {
 	r.Version, r.Scenario = r.Version+"2", r.Scenario+"2"
 	s := &r.Steps[0]
 	s.Pods[0].Message, s.Pods[1].Node = s.Pods[0].Message+"2", s.Pods[1].Node+reporttest.Hostile
-	s.Pods = append(s.Pods, run.Pod{Namespace: reporttest.Hostile, Name: reporttest.Hostile + "3", Workload: reporttest.Hostile, Message: reporttest.Hostile})
+	s.Pods = append(s.Pods, run.Pod{PodRef: cluster.PodRef{Namespace: reporttest.Hostile, Name: reporttest.Hostile + "3", Workload: reporttest.Hostile}, Wait: placement.Wait{Message: reporttest.Hostile}})
 	s.Summary.Pending, s.Summary.NotReady = 7, 8
 	s.Workloads[0].Domains[0].Counts[0].Pods = 9
 	s.Rollouts[0].Name += "2"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strings"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -18,12 +17,12 @@ type spread struct {
 }
 
 // spreads are what the failures of the level take of each workload, where that many domains fail together.
-func spreads(l *blast.Level, together int) map[cluster.Ref]*spread {
-	worst := map[cluster.Ref]*spread{}
+func spreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*spread {
+	worst := map[cluster.WorkloadRef]*spread{}
 	for i := range l.Failures {
 		f := &l.Failures[i]
 		for _, loss := range f.Workloads {
-			of := workloadOf(loss)
+			of := loss.Ref.Workload()
 			if worst[of] == nil || loss.Lost > worst[of].Lost {
 				worst[of] = &spread{Spread: Spread{Lost: loss.Lost, Even: loss.Even, Replicas: loss.Replicas, Domains: f.Domains}}
 			}
@@ -35,10 +34,6 @@ func spreads(l *blast.Level, together int) map[cluster.Ref]*spread {
 	return worst
 }
 
-func workloadOf(l blast.Loss) cluster.Ref {
-	return cluster.Ref{Kind: strings.ToLower(l.Kind), Namespace: l.Namespace, Name: l.Name}
-}
-
 // bound finds the numbers of domains over which an even spread loses as many as the report says. The reports of older versions do not say:
 // then it cannot lose more than the placement.
 func (s *spread) bound(domains, together int) {
@@ -47,14 +42,14 @@ func (s *spread) bound(domains, together int) {
 }
 
 // newExcess are the workloads of several replicas that are further from an even spread.
-func newExcess(old, new map[cluster.Ref]*spread, oldTogether, newTogether int) []ExcessDiff {
+func newExcess(old, new map[cluster.WorkloadRef]*spread, oldTogether, newTogether int) []ExcessDiff {
 	var all []ExcessDiff
 	for of, after := range new {
 		before := old[of]
 		if after.Replicas < 2 || before != nil && before.Replicas < 2 {
 			continue // all of one replica is lost, wherever it is
 		}
-		d := ExcessDiff{Namespace: of.Namespace, Workload: of.String(), New: after.Spread}
+		d := ExcessDiff{WorkloadRef: of, New: after.Spread}
 		if before == nil {
 			d.New.Even = askblast.Even(after.Replicas, after.low, newTogether)
 		} else {
@@ -68,7 +63,7 @@ func newExcess(old, new map[cluster.Ref]*spread, oldTogether, newTogether int) [
 		}
 	}
 	slices.SortFunc(all, func(a, b ExcessDiff) int {
-		return cmp.Or(cmp.Compare(b.New.share(), a.New.share()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
+		return cmp.Or(cmp.Compare(b.New.share(), a.New.share()), a.WorkloadRef.Compare(b.WorkloadRef))
 	})
 	return all
 }
@@ -91,12 +86,12 @@ func (d *ExcessDiff) worse() bool {
 
 // oneReplica are the workloads that have one replica left of several.
 func oneReplica(old, new *blast.Step) []OneReplica {
-	replicas := func(s *blast.Step) map[cluster.Ref]int {
-		of := map[cluster.Ref]int{}
+	replicas := func(s *blast.Step) map[cluster.WorkloadRef]int {
+		of := map[cluster.WorkloadRef]int{}
 		for _, l := range s.Levels {
 			for _, f := range l.Failures {
 				for _, loss := range f.Workloads {
-					of[workloadOf(loss)] = loss.Replicas
+					of[loss.Ref.Workload()] = loss.Replicas
 				}
 			}
 		}
@@ -106,20 +101,18 @@ func oneReplica(old, new *blast.Step) []OneReplica {
 	before := replicas(old)
 	for of, n := range replicas(new) {
 		if n == 1 && before[of] > 1 {
-			all = append(all, OneReplica{Namespace: of.Namespace, Workload: of.String(), Replicas: before[of]})
+			all = append(all, OneReplica{WorkloadRef: of, Replicas: before[of]})
 		}
 	}
-	slices.SortFunc(all, func(a, b OneReplica) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
-	})
+	slices.SortFunc(all, func(a, b OneReplica) int { return a.WorkloadRef.Compare(b.WorkloadRef) })
 	return all
 }
 
 // newlyStranded are the workloads of which more pods do not come back after a failure than after any before. One of which nothing came back before
 // is no worse off if nothing comes back of a larger loss that an even spread would have, too.
-func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
-	before, whole := map[cluster.Ref]int{}, true
-	nothingBack := map[cluster.Ref]bool{}
+func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff {
+	before, whole := map[cluster.WorkloadRef]int{}, true
+	nothingBack := map[cluster.WorkloadRef]bool{}
 	lookedAt := map[string]bool{}
 	for i := range old.Failures {
 		f := &old.Failures[i]
@@ -135,7 +128,7 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 			}
 		}
 	}
-	worst := map[cluster.Ref]*StrandedDiff{}
+	worst := map[cluster.WorkloadRef]*StrandedDiff{}
 	for i := range new.Failures {
 		f := &new.Failures[i]
 		r := new.Recovery(f)
@@ -143,9 +136,9 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 			continue // nobody knows what it left before
 		}
 		for of, n := range r.GoneOf() {
-			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.Namespace == of.Namespace && d.Workload == of.String() })
+			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.WorkloadRef == of })
 			if n > before[of] && (further || !nothingBack[of]) && (worst[of] == nil || n > worst[of].New) {
-				worst[of] = &StrandedDiff{Namespace: of.Namespace, Workload: of.String(), Old: before[of], New: n, Domains: f.Domains}
+				worst[of] = &StrandedDiff{WorkloadRef: of, Old: before[of], New: n, Domains: f.Domains}
 			}
 		}
 	}
@@ -154,15 +147,15 @@ func newlyStranded(old, new *blast.Level, excess []ExcessDiff) []StrandedDiff {
 		all = append(all, *d)
 	}
 	slices.SortFunc(all, func(a, b StrandedDiff) int {
-		return cmp.Or(cmp.Compare(b.New-b.Old, a.New-a.Old), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Workload, b.Workload))
+		return cmp.Or(cmp.Compare(b.New-b.Old, a.New-a.Old), a.WorkloadRef.Compare(b.WorkloadRef))
 	})
 	return all
 }
 
 // lostOf is what the failure takes of the workload.
-func lostOf(f *blast.Failure, of cluster.Ref) int {
+func lostOf(f *askblast.Failure, of cluster.WorkloadRef) int {
 	for _, loss := range f.Workloads {
-		if workloadOf(loss) == of {
+		if loss.Ref.Workload() == of {
 			return loss.Lost
 		}
 	}

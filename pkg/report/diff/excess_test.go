@@ -22,19 +22,19 @@ func zoned(replicas, lost, open int) *blast.Report {
 	if open > 0 {
 		even = askblast.Even(replicas, open, 1)
 	}
-	level := blast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
+	level := askblast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
 	for zone, n := range map[string]int{"a": lost, "b": min(replicas-lost, 1)} {
 		if n > 0 {
-			level.Failures = append(level.Failures, blast.Failure{Domains: []string{zone}, Workloads: []blast.Loss{
-				{Kind: "Deployment", Namespace: "default", Name: "web", Replicas: replicas, Lost: n, Even: even}}})
+			level.Failures = append(level.Failures, askblast.Failure{Domains: []string{zone}, Workloads: []askblast.Loss{
+				{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Replicas: replicas, Lost: n, Even: even}}})
 		}
 	}
-	return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{level}}}}
+	return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{level}}}}}
 }
 
 // What is judged is the part of the loss that an even spread over the zones would not have.
 func TestExcess(t *testing.T) {
-	none := &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}}}}}
+	none := &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}}}}}}
 	for name, test := range map[string]struct {
 		old, new *blast.Report
 		want     string // what was and is lost, and would be by an even spread; "" for no finding
@@ -93,7 +93,7 @@ func TestExcess(t *testing.T) {
 
 func TestOneReplica(t *testing.T) {
 	d := NewBlast(zoned(3, 1, 3), zoned(1, 1, 3), "")
-	want := []OneReplica{{Namespace: "default", Workload: "deployment/web", Replicas: 3}}
+	want := []OneReplica{{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Replicas: 3}}
 	if diff := cmp.Diff(want, d.Failures[0].OneReplica); diff != "" || !d.Worse {
 		t.Errorf("worse %t (-want +got):\n%s", d.Worse, diff)
 	}
@@ -114,15 +114,15 @@ func TestNewlyStranded(t *testing.T) {
 	}
 	type world map[string][]left
 	of := func(w world) *blast.Report {
-		level := blast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
+		level := askblast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
 		for _, zone := range report.SortedKeys(w) {
-			f := blast.Failure{Domains: []string{zone}}
+			f := askblast.Failure{Domains: []string{zone}}
 			if w[zone] != nil {
-				f.Recovery = &blast.Recovery{}
+				f.Recovery = &askblast.Recovery{}
 			}
 			for _, l := range w[zone] {
 				if l.lost > 0 {
-					f.Workloads = append(f.Workloads, blast.Loss{Kind: "Deployment", Namespace: "default", Name: l.workload, Replicas: 9, Lost: l.lost, Even: 3})
+					f.Workloads = append(f.Workloads, askblast.Loss{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: l.workload}, Replicas: 9, Lost: l.lost, Even: 3})
 				}
 				for range l.stranded {
 					f.Recovery.Stranded = append(f.Recovery.Stranded, placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "default", Workload: "deployment/" + l.workload}})
@@ -130,7 +130,7 @@ func TestNewlyStranded(t *testing.T) {
 			}
 			level.Failures = append(level.Failures, f)
 		}
-		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Levels: []blast.Level{level}}}}
+		return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{level}}}}}
 	}
 	for name, test := range map[string]struct {
 		old, new world

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -100,14 +101,14 @@ func worseStyle(worse bool) doc.Style {
 // takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
 func (r *RadiusDiff) takes(namespaced bool) string {
 	alike := r.Old.Namespace == r.New.Namespace && r.Old.Workload == r.New.Workload
-	side := func(radius blast.Radius) string {
+	side := func(radius askblast.Radius) string {
 		switch {
 		case radius.Replicas == 0:
 			return "nothing"
 		case alike:
 			return fmt.Sprintf("%d of %d in %s", radius.Lost, radius.Replicas, doc.DomainsText(radius.Domains))
 		}
-		return radius.Takes(namespaced) + " in " + doc.DomainsText(radius.Domains)
+		return blast.Takes(radius, namespaced) + " in " + doc.DomainsText(radius.Domains)
 	}
 	line := side(r.Old) + " → " + side(r.New)
 	if alike && r.New.Workload != "" {

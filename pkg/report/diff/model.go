@@ -4,10 +4,12 @@ package diff
 import (
 	"slices"
 
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/run"
 )
@@ -106,8 +108,8 @@ type StepDiff struct {
 	NewlyStuck    []controller.Rollout `json:"newlyStuck,omitempty"`
 	NoLongerStuck []controller.Rollout `json:"noLongerStuck,omitempty"`
 	// NewlyUnmet are the expectations that the new report alone does not meet, NoLongerUnmet those of the old one alone.
-	NewlyUnmet    []run.Expectation `json:"newlyUnmet,omitempty"`
-	NoLongerUnmet []run.Expectation `json:"noLongerUnmet,omitempty"`
+	NewlyUnmet    []expect.Judged `json:"newlyUnmet,omitempty"`
+	NoLongerUnmet []expect.Judged `json:"noLongerUnmet,omitempty"`
 }
 
 // MovedPod is a pod that is on another node. The pods of a Deployment, ReplicaSet or Job, whose names are generated, are matched
@@ -150,20 +152,14 @@ type Choice struct {
 
 // DiffPod is a pod of one of two reports.
 type DiffPod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
-	Workload string `json:"workload,omitempty"`
+	cluster.PodRef
 	// Node is the pod's node; empty where it is Pending, or no longer there.
 	Node string `json:"node,omitempty"`
 }
 
 // OtherMessage is a pod that waits for another reason.
 type OtherMessage struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
-	Workload string `json:"workload,omitempty"`
+	cluster.PodRef
 	// Old and New are kube-scheduler's messages.
 	Old string `json:"old"`
 	New string `json:"new"`
@@ -180,12 +176,9 @@ type BindingDiff struct {
 
 // WorkloadDiff is a workload whose pods are counted or distributed differently.
 type WorkloadDiff struct {
-	// Kind is that of the outermost owner, or Pod for a pod without one.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	cluster.Ref // the outermost owner, or the pod itself if it has none
 	// Source is where its object stands in the new report's files; missing where no file has it.
-	Source *report.Source `json:"source,omitempty"`
+	Source *manifest.Place `json:"source,omitempty"`
 	// Desired, Running and Pending count its pods; missing where the number is the same.
 	Desired *Change `json:"desired,omitempty"`
 	Running *Change `json:"running,omitempty"`
@@ -218,9 +211,7 @@ type BlastDiff struct {
 
 // OneReplica is a workload that any failure of its node takes whole, and that did not have to fear that before.
 type OneReplica struct {
-	Namespace string `json:"namespace"`
-	// Workload is kind/name in lower case.
-	Workload string `json:"workload"`
+	cluster.WorkloadRef
 	// Replicas is how many it had.
 	Replicas int `json:"replicas"`
 }
@@ -254,18 +245,16 @@ type BlastLevelDiff struct {
 
 // RadiusDiff is a blast radius that changed.
 type RadiusDiff struct {
-	Old blast.Radius `json:"old"`
-	New blast.Radius `json:"new"`
+	Old askblast.Radius `json:"old"`
+	New askblast.Radius `json:"new"`
 }
 
 // ExcessDiff is a workload that is further from an even spread: a failure takes more of it beyond what it would take if the replicas were
 // spread evenly over the domains that admit them in the old report. Old is missing where the old report does not have the workload.
 type ExcessDiff struct {
-	Namespace string `json:"namespace"`
-	// Workload is kind/name in lower case.
-	Workload string  `json:"workload"`
-	Old      *Spread `json:"old,omitempty"`
-	New      Spread  `json:"new"`
+	cluster.WorkloadRef
+	Old *Spread `json:"old,omitempty"`
+	New Spread  `json:"new"`
 }
 
 // Spread is what the worst failure of a level takes of a workload.
@@ -279,9 +268,7 @@ type Spread struct {
 
 // StrandedDiff is a workload of which more pods do not come back after a failure than before.
 type StrandedDiff struct {
-	Namespace string `json:"namespace"`
-	// Workload is kind/name in lower case; pod/name for a pod without an owner.
-	Workload string `json:"workload"`
+	cluster.WorkloadRef
 	// Old is the most pods that a failure of the level left so, New that of the new report, and Domains what fails there.
 	Old     int      `json:"old"`
 	New     int      `json:"new"`

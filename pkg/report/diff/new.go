@@ -6,9 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -95,27 +98,22 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 	return pairs, added, removed
 }
 
-// podName names a pod in a cluster.
-type podName struct{ namespace, name string }
-
-func nameOf(p run.Pod) podName { return podName{p.Namespace, p.Name} }
-
 // placesOf are the pods of each step by name.
-func placesOf(steps []run.Step) []map[podName]*run.Pod {
-	places := make([]map[podName]*run.Pod, len(steps))
+func placesOf(steps []run.Step) []map[types.NamespacedName]*run.Pod {
+	places := make([]map[types.NamespacedName]*run.Pod, len(steps))
 	for i := range steps {
-		places[i] = make(map[podName]*run.Pod, len(steps[i].Pods))
+		places[i] = make(map[types.NamespacedName]*run.Pod, len(steps[i].Pods))
 		for j := range steps[i].Pods {
-			places[i][nameOf(steps[i].Pods[j])] = &steps[i].Pods[j]
+			places[i][steps[i].Pods[j].Key()] = &steps[i].Pods[j]
 		}
 	}
 	return places
 }
 
 // placed returns the pod as it was in the last of the steps in which it got the node that it has; nil if it had it from the start.
-func placed(steps []map[podName]*run.Pod, pod *run.Pod) *run.Pod {
+func placed(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
 	for _, step := range slices.Backward(steps) {
-		was := step[nameOf(*pod)]
+		was := step[pod.Key()]
 		if was == nil || was.Node != pod.Node {
 			return nil
 		}
@@ -133,7 +131,7 @@ type stepDiff struct {
 }
 
 // compare takes the places of the pods up to and with this step.
-func (d *stepDiff) compare(before, after []map[podName]*run.Pod) {
+func (d *stepDiff) compare(before, after []map[types.NamespacedName]*run.Pod) {
 	d.Pods = change(d.old.Summary.Pods, d.new.Summary.Pods)
 	d.Pending = change(d.old.Summary.Pending, d.new.Summary.Pending)
 	d.NotCreated = change(d.old.Summary.NotCreated, d.new.Summary.NotCreated)
@@ -161,10 +159,8 @@ func (d *stepDiff) empty() bool {
 }
 
 // pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
-func (d *stepDiff) pods(before, after []map[podName]*run.Pod) {
-	of := func(p run.Pod) cluster.Ref {
-		return cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()
-	}
+func (d *stepDiff) pods(before, after []map[types.NamespacedName]*run.Pod) {
+	of := run.Pod.Owner
 	old := map[cluster.Ref][]run.Pod{}
 	for _, group := range report.Group(d.old.Pods, of) {
 		old[of(group[0])] = group
@@ -181,14 +177,14 @@ func (d *stepDiff) pods(before, after []map[podName]*run.Pod) {
 	}
 }
 
-func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]*run.Pod) {
+func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.NamespacedName]*run.Pod) {
 	pairs, added, removed := pairPods(old, new)
 	same := sameNodes(old, new)
 	for _, at := range pairs {
 		from, to := &old[at.old], &new[at.new]
 		switch {
 		case from.Node == "" && to.Node == "" && from.Why() != to.Why():
-			d.OtherMessage = append(d.OtherMessage, OtherMessage{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, Old: from.Why(), New: to.Why()})
+			d.OtherMessage = append(d.OtherMessage, OtherMessage{PodRef: to.PodRef, Old: from.Why(), New: to.Why()})
 		case from.Node == to.Node:
 		case to.Node == "":
 			d.NewlyPending = append(d.NewlyPending, newlyPending(to))
@@ -219,7 +215,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[podName]
 
 // pairPods finds which pod of a workload is which, as MovedPod says.
 func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
-	key := func(pods []run.Pod) []podName { return report.Each(pods, nameOf) }
+	key := func(pods []run.Pod) []types.NamespacedName { return report.Each(pods, run.Pod.Key) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -276,11 +272,11 @@ func sameNodes(old, new []run.Pod) bool {
 }
 
 func newDiffPod(p *run.Pod) DiffPod {
-	return DiffPod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload, Node: p.Node}
+	return DiffPod{PodRef: p.PodRef, Node: p.Node}
 }
 
 func newlyPending(p *run.Pod) placement.StrandedPod {
-	return placement.StrandedPod{PodRef: cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}, Wait: placement.Wait{Message: p.Message, Reason: p.Reason, Untried: p.Untried}, Reasons: p.Reasons}
+	return placement.StrandedPod{PodRef: p.PodRef, Wait: p.Wait, Reasons: p.Reasons}
 }
 
 // newMoved takes the pods as they are, and as they were when they got their nodes.
@@ -324,7 +320,7 @@ func (d *stepDiff) workloads() {
 		d.workload(&d.old.Workloads[at.old], &d.new.Workloads[at.new])
 	}
 	none := func(w run.Workload) *run.Workload {
-		return &run.Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Source: w.Source}
+		return &run.Workload{Ref: w.Ref, Source: w.Source}
 	}
 	for _, i := range added {
 		d.workload(none(d.new.Workloads[i]), &d.new.Workloads[i])
@@ -337,7 +333,7 @@ func (d *stepDiff) workloads() {
 // workload leaves out the levels that only one of the reports shows: which levels a report shows follows from the rules of the pods.
 func (d *stepDiff) workload(old, new *run.Workload) {
 	w := WorkloadDiff{
-		Kind: new.Kind, Namespace: new.Namespace, Name: new.Name, Source: new.Source,
+		Ref: new.Ref, Source: new.Source,
 		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
 	}
 	key := func(d run.Distribution) string { return d.TopologyKey }
@@ -396,12 +392,13 @@ func (d *stepDiff) rollouts() {
 
 // expectations compares those of the same words. An expectation that one of the reports does not have is met there.
 func (d *stepDiff) expectations() {
-	want := func(e run.Expectation) string { return e.Want }
-	_, added, removed := pairByKey(report.Each(run.Unmet(d.old.Expectations), want), report.Each(run.Unmet(d.new.Expectations), want))
+	old, new := expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations)
+	want := func(e expect.Judged) string { return e.Want }
+	_, added, removed := pairByKey(report.Each(old, want), report.Each(new, want))
 	for _, i := range added {
-		d.NewlyUnmet = append(d.NewlyUnmet, run.Unmet(d.new.Expectations)[i])
+		d.NewlyUnmet = append(d.NewlyUnmet, new[i])
 	}
 	for _, i := range removed {
-		d.NoLongerUnmet = append(d.NoLongerUnmet, run.Unmet(d.old.Expectations)[i])
+		d.NoLongerUnmet = append(d.NoLongerUnmet, old[i])
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/words"
@@ -46,7 +46,7 @@ func newWriter(r *Report, opts report.Options) *writer {
 	return t
 }
 
-func namespaced(r blast.Radius) bool { return r.Replicas > 0 && r.Namespace != "default" }
+func namespaced(r askblast.Radius) bool { return r.Replicas > 0 && r.Namespace != "default" }
 
 func (t *writer) everything() {
 	t.Line(t.verdict())
@@ -145,7 +145,7 @@ func (t *writer) step(s *StepDiff) {
 		return t.name(p.Namespace, p.Name) + " on " + p.Node
 	})
 	t.otherMessages(s.OtherMessage)
-	t.names(doc.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].Failure() })
+	t.names(doc.Red, "Expectations newly unmet", len(s.NewlyUnmet), func(i int) string { return s.NewlyUnmet[i].String() })
 	t.names(doc.Green, "Expectations no longer unmet", len(s.NoLongerUnmet), func(i int) string { return s.NoLongerUnmet[i].Want })
 	t.names(doc.Red, "Rollouts newly stuck", len(s.NewlyStuck), func(i int) string { return t.rollout(s.NewlyStuck[i]) + ": " + s.NewlyStuck[i].Waiting })
 	t.names(doc.Green, "Rollouts no longer stuck", len(s.NoLongerStuck), func(i int) string { return t.rollout(s.NoLongerStuck[i]) })
@@ -341,7 +341,7 @@ func (c *Choice) text() string {
 func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
 	for _, w := range workloads {
-		name := t.name(w.Namespace, strings.ToLower(w.Kind)+"/"+w.Name)
+		name := t.name(w.Namespace, w.Ref.String())
 		for _, c := range []struct {
 			*Change
 			words string

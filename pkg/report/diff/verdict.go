@@ -53,7 +53,7 @@ func (s *StepDiff) pending() expect.Change {
 		more[p.Owner()]++
 	}
 	for _, p := range s.NoLongerPending {
-		more[cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()]--
+		more[p.Owner()]--
 	}
 	for _, n := range more {
 		c.Newly += max(0, n)
@@ -64,7 +64,7 @@ func (s *StepDiff) pending() expect.Change {
 func (s *BlastDiff) addTo(c *expect.Comparison) {
 	c.Pending = s.Pending.addTo(c.Pending, s.Name)
 	for _, w := range s.OneReplica {
-		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has 1 replica left of %d", cluster.Qualify(w.Namespace, w.Workload), w.Replicas))
+		c.OneReplica = append(c.OneReplica, fmt.Sprintf("%s has 1 replica left of %d", w.Qualified(), w.Replicas))
 	}
 	for i := range s.Levels {
 		l := &s.Levels[i]
@@ -76,7 +76,7 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 		}
 		for _, e := range l.Excess {
 			c.Excess = append(c.Excess, expect.ExcessChange{Step: s.Name, TopologyKey: l.TopologyKey, By: e.New.share(),
-				Workload: cluster.Qualify(e.Namespace, e.Workload), Text: e.text(level)})
+				Workload: e.Qualified(), Text: e.text(level)})
 		}
 		c.NotBack = append(c.NotBack, l.notBack(s.Name))
 		l.QuorumLost.addTo(&c.QuorumLost)
@@ -108,7 +108,7 @@ func (d *ExcessDiff) text(level string) string {
 		takes = " take"
 	}
 	return fmt.Sprintf("%s %d of %d of %s (%d if spread evenly)", words.Count(len(d.New.Domains), level)+takes,
-		d.New.Lost, d.New.Replicas, cluster.Qualify(d.Namespace, d.Workload), d.New.Even)
+		d.New.Lost, d.New.Replicas, d.Qualified(), d.New.Even)
 }
 
 // addTo adds the change, if there is one. What there are more of is new.

@@ -25,7 +25,7 @@ func (t *writer) worse() [][]doc.Cell {
 	}
 	for _, s := range t.report.Steps {
 		for _, e := range s.NewlyUnmet {
-			table = append(table, doc.Plain.Row(s.Name, "expectation newly unmet", doc.None, e.Failure()))
+			table = append(table, doc.Plain.Row(s.Name, "expectation newly unmet", doc.None, e.String()))
 		}
 		for _, r := range s.NewlyStuck {
 			table = append(table, doc.Plain.Row(s.Name, "rollout of "+t.rollout(r)+" newly stuck", doc.None, r.Waiting))

@@ -34,6 +34,15 @@ func (d *Doc) Header() {
 	d.Add(about)
 }
 
+// StepHeading is "Step 2/3  grow: scale deployment/web --replicas=3" for the second of three steps.
+func StepHeading(i, steps int, name, action string) string {
+	heading := fmt.Sprintf("Step %d/%d  %s", i+1, steps, name)
+	if action != "" {
+		heading += ": " + action
+	}
+	return heading
+}
+
 func Ties(h report.Head) string {
 	if h.Ties == "random" {
 		return fmt.Sprintf("random, seed %d", h.Seed)

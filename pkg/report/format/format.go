@@ -33,47 +33,56 @@ type Of[R any] struct {
 // Formats are the formats in the order in which a help text lists them.
 func (of Of[R]) Formats() report.Formats[R] {
 	var all report.Formats[R]
+	add := func(name string, render func(r *R, opts report.Options) ([]byte, error)) {
+		all = append(all, report.Rendered(name, render))
+	}
 	if of.Doc != nil {
-		all = append(all, report.Text("text", func(r *R, opts report.Options) []byte { return text.Render(of.Doc(r, opts), opts) }))
+		add("text", of.text)
 	}
 	if of.Wide {
-		all = append(all, report.Text("wide", func(r *R, opts report.Options) []byte {
+		add("wide", func(r *R, opts report.Options) ([]byte, error) {
 			opts.Wide = true
-			return text.Render(of.Doc(r, opts), opts)
-		}))
+			return of.text(r, opts)
+		})
 	}
-	all = append(all, report.JSON[R](), report.YAML[R]())
+	all = append(all, report.Models[R]()...)
 	if of.Doc != nil {
-		all = append(all, report.Plain("markdown", func(r *R) []byte { return markdown.Render(of.Doc(r, report.Options{Page: true})) }))
-		all = append(all, report.Streamed("html", of.html))
+		add("markdown", func(r *R, _ report.Options) ([]byte, error) {
+			return markdown.Render(of.Doc(r, report.Options{Page: true})), nil
+		})
+		all = append(all, report.Format[R]{Name: "html", Write: of.html})
 	}
 	if of.CSV != nil {
-		all = append(all, report.Encoded("csv", func(r *R) ([]byte, error) { return report.EncodeCSV(of.CSV(r)) }))
+		add("csv", func(r *R, _ report.Options) ([]byte, error) { return report.EncodeCSV(of.CSV(r)) })
 	}
 	if of.JUnit != nil {
-		all = append(all, report.Encoded("junit", of.JUnit))
+		add("junit", func(r *R, _ report.Options) ([]byte, error) { return of.JUnit(r) })
 	}
 	if of.SARIF != nil {
-		all = append(all, report.Encoded("sarif", of.SARIF))
+		add("sarif", func(r *R, _ report.Options) ([]byte, error) { return of.SARIF(r) })
 	}
 	if of.Draw != nil {
 		for _, picture := range []string{"svg", "png"} {
-			all = append(all, report.Encoded(picture, func(r *R) ([]byte, error) { return of.Draw(r, picture) }))
+			add(picture, func(r *R, _ report.Options) ([]byte, error) { return of.Draw(r, picture) })
 		}
 	}
 	if of.Names != nil {
-		all = append(all, report.Plain("name", func(r *R) []byte {
+		add("name", func(r *R, _ report.Options) ([]byte, error) {
 			var names doc.Doc
 			for _, name := range of.Names(r) {
 				names.Linef(doc.Plain, "%s", name)
 			}
-			return text.Render(&names, report.Options{})
-		}))
+			return text.Render(&names, report.Options{}), nil
+		})
 	}
 	return all
 }
 
-func (of Of[R]) html(w io.Writer, r *R) error {
+func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) {
+	return text.Render(of.Doc(r, opts), opts), nil
+}
+
+func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
 	if of.Page != nil {
 		return of.Page(r).WriteHTML(w)
 	}

@@ -13,19 +13,17 @@ import (
 // Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
 var Formats = format.Of[Report]{Doc: document, SARIF: (*Report).sarif}.Formats()
 
-var checkFormats = report.Formats[[]lint.Check]{
-	report.Plain("text", func(checks *[]lint.Check) []byte {
+var checkFormats = append(report.Formats[[]lint.Check]{
+	report.Rendered("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {
 		var p doc.Doc
 		rows := [][]doc.Cell{doc.Plain.Row("CHECK", "SEVERITY", "FINDS")}
 		for _, c := range *checks {
 			rows = append(rows, doc.Plain.Row(c.ID, string(c.Severity), c.Title))
 		}
 		p.Table("", rows...)
-		return text.Render(&p, report.Options{})
+		return text.Render(&p, report.Options{}), nil
 	}),
-	report.Encoded("json", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeJSON(checks) }),
-	report.Encoded("yaml", func(checks *[]lint.Check) ([]byte, error) { return report.EncodeYAML(checks) }),
-}
+}, report.Models[[]lint.Check]()...)
 
 // WriteChecks lists checks: as a table in text, and as they are in a LintReport else.
 func WriteChecks(w io.Writer, checks []lint.Check, format string) error {

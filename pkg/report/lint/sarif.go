@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/format/sarif"
 )
 
@@ -15,10 +16,14 @@ func (r *Report) sarif() ([]byte, error) {
 	var results []sarif.Result
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		results = append(results, sarif.Result{
+		result := sarif.Result{
 			Rule: f.Check, Level: string(f.Severity), Message: fmt.Sprintf("%s: %s. Fix: %s.", object(f), f.Message, f.Fix),
-			Place: f.Step + "/" + f.Namespace + "/" + object(f) + "/" + f.Field, Source: f.Source,
-		})
+			Place: f.Step + "/" + f.Namespace + "/" + object(f) + "/" + f.Field,
+		}
+		if f.Source != nil {
+			result.Source = &manifest.Place{File: f.Source.File, Line: f.Source.Line}
+		}
+		results = append(results, result)
 	}
 	return sarif.Encode(r.Version, rules, results)
 }

@@ -17,8 +17,9 @@ import (
 )
 
 // placed has the pods of web on these nodes.
-func placed(pending int, nodes map[string]int) outcome.Placement {
-	return outcome.Placement{Workloads: []outcome.Workload{{Owner: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Nodes: nodes, Pending: pending}}}
+func placed(pending int, nodes map[string]int) outcome.Distribution {
+	web := cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}
+	return outcome.Distribution{Workloads: []outcome.PlacedWorkload{{WorkloadRef: web, Nodes: nodes, Pending: pending}}}
 }
 
 func figures(pending, skew int, radius float64) *metric.Metrics {
@@ -29,13 +30,13 @@ func figures(pending, skew int, radius float64) *metric.Metrics {
 func exact(t *testing.T) *Report {
 	t.Helper()
 	return NewExact(&outcome.Exact{
-		First: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), Runs: 7, States: 3, Notes: []string{"Arrivals were held fixed."},
+		First: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), ExactMethod: outcome.ExactMethod{Runs: 7, States: 3}, Notes: []string{"Arrivals were held fixed."},
 		Steps: []outcome.ExactStep{
-			{Name: "apply", Action: "apply -f web.yaml", Classes: []outcome.Class{
+			{Step: outcome.NewStep("apply", "apply -f web.yaml", []outcome.Class{
 				{Placement: placed(0, map[string]int{"a-1": 2, "b-1": 1}), Ways: big.NewInt(2), Each: big.NewRat(3, 8), Metrics: figures(0, 1, 2./3)},
-				{Ways: big.NewInt(1), Each: big.NewRat(1, 4), Placements: []outcome.Placement{placed(1, map[string]int{"a-1": 1, "b-1": 1})}, Metrics: figures(1, 0, 0.5)},
-			}},
-			{Name: "delete", Classes: []outcome.Class{{Ways: big.NewInt(1), Each: big.NewRat(1, 1), Placements: []outcome.Placement{{}}, Metrics: figures(0, 0, 0)}}},
+				{Ways: big.NewInt(1), Each: big.NewRat(1, 4), Placements: []outcome.Distribution{placed(1, map[string]int{"a-1": 1, "b-1": 1})}, Metrics: figures(1, 0, 0.5)},
+			})},
+			{Step: outcome.NewStep("delete", "", []outcome.Class{{Ways: big.NewInt(1), Each: big.NewRat(1, 1), Placements: []outcome.Distribution{{}}, Metrics: figures(0, 0, 0)}})},
 		},
 	}, "v0.1.0")
 }
@@ -43,16 +44,20 @@ func exact(t *testing.T) *Report {
 // trials are 8 of 10 trials with one placement and 2 with another.
 func trials(t *testing.T) *Report {
 	t.Helper()
-	spread := outcome.Spread{Median: 1, Low: 0, High: 1, P95: 2, Worst: 2, Seed: 9}
+	vary := func(median, low, high, p95, worst float64, seed uint64) outcome.Variation {
+		return outcome.Variation{Median: median, Low: &low, High: &high, P95: p95, Worst: worst, Seed: &seed}
+	}
+	spread := vary(1, 0, 1, 2, 2, 9)
+	seen := func(trials, pending int, nodes map[string]int, seed uint64) outcome.Placement {
+		return outcome.Placement{Chance: outcome.Frequency(stats.Proportion{Successes: trials, N: 10}), Seed: &seed, Pending: pending, Distribution: placed(pending, nodes)}
+	}
 	return NewTrials(&outcome.TrialSet{
-		First: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), N: 10, Seed: 5, Until: 0.01,
-		Steps: []outcome.TrialStep{{
-			Name: "apply", AnyPending: stats.Proportion{Successes: 2, N: 10}, Pending: spread, Different: 3,
-			Levels: []outcome.LevelSpread{{TopologyKey: v1.LabelTopologyZone, Skew: spread, Radius: outcome.Spread{Median: 0.5, Low: 0.5, High: 0.5, P95: 0.5, Worst: 1, Seed: 6}}},
-			Placements: []outcome.Frequency{
-				{Placement: placed(0, map[string]int{"a-1": 2, "b-1": 1}), Seen: stats.Proportion{Successes: 8, N: 10}, Seed: 5},
-				{Placement: placed(2, map[string]int{"b-1": 1}), Seen: stats.Proportion{Successes: 1, N: 10}, Seed: 9},
-			},
+		First:        reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"),
+		TrialsMethod: outcome.TrialsMethod{N: 10, Seed: 5, Confidence: outcome.Confidence, Until: 0.01},
+		Steps: []outcome.Step{{
+			Name: "apply", AnyPending: outcome.Frequency(stats.Proportion{Successes: 2, N: 10}), Pending: spread, Different: "3",
+			Levels:     []outcome.LevelVariation{{TopologyKey: v1.LabelTopologyZone, Skew: spread, Radius: vary(0.5, 0.5, 0.5, 0.5, 1, 6)}},
+			Placements: []outcome.Placement{seen(8, 0, map[string]int{"a-1": 2, "b-1": 1}, 5), seen(1, 2, map[string]int{"b-1": 1}, 9)},
 		}},
 	}, "v0.1.0")
 }
@@ -91,7 +96,7 @@ func TestManyWorkloads(t *testing.T) {
 	for i := range 11 {
 		for j := range r.Steps[0].Placements {
 			p := &r.Steps[0].Placements[j]
-			p.Workloads = append(p.Workloads, PlacedWorkload{Namespace: "default", Workload: fmt.Sprintf("deployment/app-%d", i), Nodes: map[string]int{"a-1": 1}})
+			p.Workloads = append(p.Workloads, outcome.PlacedWorkload{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: fmt.Sprintf("deployment/app-%d", i)}, Nodes: map[string]int{"a-1": 1}})
 		}
 	}
 	got := reporttest.Write(t, Formats, r, "text", report.Options{})
@@ -114,7 +119,7 @@ func TestOdds(t *testing.T) {
 
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
-	r := &Report{Head: report.Head{Scenario: h, Notes: []string{h}}, Exact: &ExactMethod{}, Nodes: []report.Node{{Name: h}}, Steps: []Step{{Name: h, Different: "1",
-		Levels: []LevelVariation{{TopologyKey: h}}, Placements: []Placement{{Workloads: []PlacedWorkload{{Namespace: h, Workload: h, Nodes: map[string]int{h: 1}}}}}}}}
+	r := &Report{Head: report.Head{Scenario: h, Notes: []string{h}}, Exact: &outcome.ExactMethod{}, Nodes: []report.Node{{Name: h}}, Steps: []outcome.Step{{Name: h, Different: "1",
+		Levels: []outcome.LevelVariation{{TopologyKey: h}}, Placements: []outcome.Placement{{Distribution: outcome.Distribution{Workloads: []outcome.PlacedWorkload{{WorkloadRef: cluster.WorkloadRef{Namespace: h, Workload: h}, Nodes: map[string]int{h: 1}}}}}}}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -70,10 +71,7 @@ func (t *writer) method() string {
 
 func (t *writer) step(i int) {
 	s := &t.report.Steps[i]
-	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
-	if s.Action != "" {
-		heading += ": " + s.Action
-	}
+	heading := doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action)
 	style := doc.Plain
 	if s.AnyPending.Share > 0 {
 		style = doc.Yellow
@@ -97,8 +95,8 @@ func (t *writer) step(i int) {
 }
 
 // headline says how many placements there are, and whether a pod is Pending.
-func (t *writer) headline(s *Step) string {
-	if s.pods() == 0 {
+func (t *writer) headline(s *outcome.Step) string {
+	if podsOf(s) == 0 {
 		return "There are no pods."
 	}
 	var line string
@@ -110,11 +108,11 @@ func (t *writer) headline(s *Step) string {
 	case s.Different == "1":
 		line = fmt.Sprintf("All %d trials have the same placement.", t.report.Trials.N)
 	case exact && len(s.Placements) == int(big10(s.Different).Int64()) && first.Share == s.Placements[len(s.Placements)-1].Share:
-		line = fmt.Sprintf("%s placements are possible, each with %s.", s.Different, first.Chance.text())
+		line = fmt.Sprintf("%s placements are possible, each with %s.", s.Different, chanceText(first.Chance))
 	case exact:
-		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, first.Chance.text())
+		line = fmt.Sprintf("%s placements are possible; the likeliest has %s.", s.Different, chanceText(first.Chance))
 	default:
-		line = fmt.Sprintf("The trials ended in %s different placements; the most frequent one has %s.", s.Different, first.Chance.text())
+		line = fmt.Sprintf("The trials ended in %s different placements; the most frequent one has %s.", s.Different, chanceText(first.Chance))
 	}
 	switch pending := s.AnyPending; {
 	case pending.Share == 0 && exact:
@@ -126,12 +124,12 @@ func (t *writer) headline(s *Step) string {
 	case pending.Share == 1:
 		line += fmt.Sprintf(" %s Pending in every trial.", pendingPods(s.Pending))
 	default:
-		line += fmt.Sprintf(" In %s a pod is Pending.", pending.text())
+		line += fmt.Sprintf(" In %s a pod is Pending.", chanceText(pending))
 	}
 	return line
 }
 
-func pendingPods(v Variation) string {
+func pendingPods(v outcome.Variation) string {
 	if v.Median == v.Worst {
 		return words.Is(int(v.Worst), "pod")
 	}
@@ -146,7 +144,7 @@ func big10(text string) *big.Int {
 	return n
 }
 
-func (s *Step) pods() int {
+func podsOf(s *outcome.Step) int {
 	if len(s.Placements) == 0 {
 		return 0
 	}
@@ -160,18 +158,18 @@ func (s *Step) pods() int {
 }
 
 // text is "33.3% (1/3)", or "34.2% (31.3% to 37.2%)".
-func (c Chance) text() string {
+func chanceText(c outcome.Chance) string {
 	switch {
 	case c.Low != nil:
 		return fmt.Sprintf("%s (%s to %s)", odds(c.Share), odds(*c.Low), odds(*c.High))
-	case c.fraction() != "" && c.Share > 0 && c.Share < 1:
-		return fmt.Sprintf("%s (%s)", odds(c.Share), c.fraction())
+	case fraction(c) != "" && c.Share > 0 && c.Share < 1:
+		return fmt.Sprintf("%s (%s)", odds(c.Share), fraction(c))
 	}
 	return odds(c.Share)
 }
 
 // fraction is the exact probability where it is easy to read.
-func (c Chance) fraction() string {
+func fraction(c outcome.Chance) string {
 	if len(c.Probability) > len("9999/99999") {
 		return ""
 	}
@@ -195,8 +193,8 @@ func odds(share float64) string {
 }
 
 // placements is a row for each of the likeliest below the titles, and what is said of the others.
-func (t *writer) placements(s *Step) (table [][]doc.Cell, left []string) {
-	if s.pods() == 0 {
+func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string) {
+	if podsOf(s) == 0 {
 		return nil, nil
 	}
 	exact := t.report.Exact != nil
@@ -204,7 +202,7 @@ func (t *writer) placements(s *Step) (table [][]doc.Cell, left []string) {
 	if exact {
 		titles = []string{"SHARE", "PROBABILITY", "PENDING", "PODS"}
 	}
-	ways := slices.ContainsFunc(s.Placements, func(p Placement) bool { return p.Ways != "" })
+	ways := slices.ContainsFunc(s.Placements, func(p outcome.Placement) bool { return p.Ways != "" })
 	if ways {
 		titles = slices.Insert(titles, 2, "WAYS")
 	}
@@ -229,7 +227,7 @@ func (t *writer) placements(s *Step) (table [][]doc.Cell, left []string) {
 		shown += p.Share * number1
 		cells := []doc.Cell{doc.Plain.Cell(odds(p.Share))}
 		if exact {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(p.fraction())))
+			cells = append(cells, doc.Plain.Cell(doc.OrNone(fraction(p.Chance))))
 		} else {
 			cells = append(cells, doc.Plain.Cell(odds(*p.Low)), doc.Plain.Cell(odds(*p.High)))
 		}
@@ -259,7 +257,7 @@ func (t *writer) placements(s *Step) (table [][]doc.Cell, left []string) {
 }
 
 // differing returns the placements with only the workloads that are not the same in all of them, and the number of the others.
-func differing(placements []Placement) (differ []Placement, same int) {
+func differing(placements []outcome.Placement) (differ []outcome.Placement, same int) {
 	seen := map[string]int{} // in how many placements a workload is so placed
 	for _, p := range placements {
 		for _, w := range p.Workloads {
@@ -268,14 +266,14 @@ func differing(placements []Placement) (differ []Placement, same int) {
 	}
 	for _, p := range placements {
 		all := len(p.Workloads)
-		p.Workloads = slices.DeleteFunc(slices.Clone(p.Workloads), func(w PlacedWorkload) bool { return seen[fmt.Sprint(w)] == len(placements) })
+		p.Workloads = slices.DeleteFunc(slices.Clone(p.Workloads), func(w outcome.PlacedWorkload) bool { return seen[fmt.Sprint(w)] == len(placements) })
 		differ, same = append(differ, p), all-len(p.Workloads)
 	}
 	return differ, same
 }
 
 // dividedBy is the topology key by whose domains pods are counted: the hosts, unless some placement has too many.
-func (t *writer) dividedBy(placements []Placement) string {
+func (t *writer) dividedBy(placements []outcome.Placement) string {
 	for _, p := range placements {
 		nodes := map[string]bool{}
 		for _, w := range p.Workloads {
@@ -297,7 +295,7 @@ func (t *writer) dividedBy(placements []Placement) string {
 }
 
 // pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1". Named gives a single workload its name, too.
-func (t *writer) pods(p *Placement, key string, named bool) string {
+func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 	var parts []string
 	for _, w := range p.Workloads {
 		var order []string
@@ -326,10 +324,7 @@ func (t *writer) pods(p *Placement, key string, named bool) string {
 		for _, node := range report.SortedKeys(left) { // that came later
 			add(node, w.Nodes[node])
 		}
-		var texts []string
-		for _, value := range order[:min(len(order), 2*maxParts)] {
-			texts = append(texts, fmt.Sprintf("%s %d", value, counts[value]))
-		}
+		texts := report.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
 		if more := len(order) - 2*maxParts; more > 0 {
 			texts = append(texts, fmt.Sprintf("… %d more", more))
 		}
@@ -346,8 +341,8 @@ func (t *writer) pods(p *Placement, key string, named bool) string {
 }
 
 // numbers is a row for each number that varies over the placements; one that is the same in all of them says so by itself.
-func (t *writer) numbers(s *Step) [][]doc.Cell {
-	if s.pods() == 0 {
+func (t *writer) numbers(s *outcome.Step) [][]doc.Cell {
+	if podsOf(s) == 0 {
 		return nil
 	}
 	exact := t.report.Exact != nil
@@ -356,7 +351,7 @@ func (t *writer) numbers(s *Step) [][]doc.Cell {
 		titles = append(titles, "SEED")
 	}
 	table := [][]doc.Cell{doc.Bold.Row(titles...)}
-	add := func(name string, v Variation, format func(float64) string) {
+	add := func(name string, v outcome.Variation, format func(float64) string) {
 		median := format(v.Median)
 		if v.Low != nil && (*v.Low != v.Median || *v.High != v.Median) {
 			median += fmt.Sprintf(" (%s to %s)", format(*v.Low), format(*v.High))
@@ -384,13 +379,13 @@ func (t *writer) summary() [][]doc.Cell {
 	for i := range t.report.Steps {
 		s := &t.report.Steps[i]
 		likeliest, style := doc.None, doc.Plain
-		if s.pods() > 0 {
-			likeliest = s.Placements[0].Chance.text()
+		if podsOf(s) > 0 {
+			likeliest = chanceText(s.Placements[0].Chance)
 		}
 		if s.AnyPending.Share > 0 {
 			style = doc.Yellow
 		}
-		table = append(table, []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Plain.Cell(s.Different), doc.Plain.Cell(likeliest), style.Cell(s.AnyPending.text())})
+		table = append(table, []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Plain.Cell(s.Different), doc.Plain.Cell(likeliest), style.Cell(chanceText(s.AnyPending))})
 	}
 	return table
 }

@@ -79,36 +79,6 @@ func domainsOf(r *Report, key string) []string {
 	return report.SortedKeys(found)
 }
 
-// nodeTopologies are the labels of the nodes after each step, by their names.
-func nodeTopologies(r *Report) []map[string]map[string]string {
-	all := make([]map[string]map[string]string, len(r.Steps))
-	of := func(nodes []report.Node) map[string]map[string]string {
-		labels := make(map[string]map[string]string, len(nodes))
-		for _, node := range nodes {
-			labels[node.Name] = node.Topology
-		}
-		return labels
-	}
-	last := of(r.Nodes)
-	for i, step := range r.Steps {
-		if step.Nodes != nil {
-			last = of(step.Nodes)
-		}
-		all[i] = last
-	}
-	return all
-}
-
-// podDomain is the pod's failure domain of the level, empty where its node has no label, and whether it is known: a report need not
-// hold its nodes, and its pods have the labels of the step's topology keys alone.
-func podDomain(pod Pod, key string, topologies map[string]map[string]string) (string, bool) {
-	if topology, found := topologies[pod.Node]; found {
-		return topology[key], true
-	}
-	value, found := pod.Topology[key]
-	return value, found
-}
-
 // podSeries are the parts that bars are put together from: the largest workloads, all others, pods that are not ready, Pending.
 type podSeries struct {
 	list     []chart.StackSeries

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/chart"
@@ -92,11 +93,11 @@ func racks() *Report {
 			doc.Region: "eu-central-1", doc.Zone: fmt.Sprintf("eu-central-1%c", 'a'+i%3), "example.com/rack": fmt.Sprintf("r%d", i%9), doc.Hostname: name,
 		}})
 		for j := range i % 5 {
-			s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: fmt.Sprint(i, j), Workload: fmt.Sprintf("deployment/service-%d", (i+j)%9), Node: name, Status: "Running"})
+			s.Pods = append(s.Pods, Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: fmt.Sprint(i, j), Workload: fmt.Sprintf("deployment/service-%d", (i+j)%9)}, Node: name, Status: "Running"})
 		}
 	}
-	s.Pods = append(s.Pods, Pod{Namespace: "shop", Name: "x", Workload: "deployment/service-0"},
-		Pod{Namespace: "shop", Name: "y", Node: r.Nodes[3].Name, Workload: "deployment/service-0", Status: "NotReady"})
+	s.Pods = append(s.Pods, Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: "x", Workload: "deployment/service-0"}},
+		Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: "y", Workload: "deployment/service-0"}, Node: r.Nodes[3].Name, Status: "NotReady"})
 	r.Steps = []Step{s}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -103,11 +104,7 @@ func troubles(s Step) string {
 }
 
 func (t *writer) verdict() {
-	total, failed := 0, 0
-	for _, s := range t.report.Steps {
-		total += len(s.Expectations)
-		failed += len(Unmet(s.Expectations))
-	}
+	total, failed := judged(t.report.Steps)
 	switch {
 	case total == 0:
 		return
@@ -117,8 +114,8 @@ func (t *writer) verdict() {
 	}
 	t.Linef(doc.Red, "Expectations: %d of %d failed", failed, total)
 	for _, s := range t.report.Steps {
-		for _, e := range Unmet(s.Expectations) {
-			t.Linef(doc.Red, "  %s: %s", s.Name, e.Failure())
+		for _, e := range expect.Unmet(s.Expectations) {
+			t.Linef(doc.Red, "  %s: %s", s.Name, e.String())
 		}
 	}
 }

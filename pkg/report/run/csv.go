@@ -3,6 +3,8 @@ package run
 import (
 	"strconv"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/report"
 )
 
 // podsCSV has a row for each pod after each step, and a head:
@@ -19,22 +21,12 @@ func podsCSV(r *Report) [][]string {
 		head = append(head, level.TopologyKey)
 	}
 	table := [][]string{append(head, "feasible", "scored", "ties", "margin", "deciders", "message")}
-	nodes := r.Nodes
-	for _, step := range r.Steps {
-		if step.Nodes != nil {
-			nodes = step.Nodes
-		}
-		topology := make(map[string]map[string]string, len(nodes))
-		for _, node := range nodes {
-			topology[node.Name] = node.Topology
-		}
+	topologies := nodeTopologies(r)
+	for i, step := range r.Steps {
 		for _, pod := range step.Pods {
 			cells := []string{step.Name, pod.Namespace, pod.Name, pod.Workload, pod.Status, pod.Node}
 			for _, level := range r.Cluster.Levels {
-				value, found := topology[pod.Node][level.TopologyKey]
-				if !found { // a report need not hold its nodes
-					value = pod.Topology[level.TopologyKey]
-				}
+				value, _ := podDomain(pod, level.TopologyKey, topologies[i])
 				cells = append(cells, value)
 			}
 			if d := pod.Decision; d != nil {
@@ -46,4 +38,34 @@ func podsCSV(r *Report) [][]string {
 		}
 	}
 	return table
+}
+
+// nodeTopologies are the labels of the nodes after each step, by their names.
+func nodeTopologies(r *Report) []map[string]map[string]string {
+	all := make([]map[string]map[string]string, len(r.Steps))
+	of := func(nodes []report.Node) map[string]map[string]string {
+		labels := make(map[string]map[string]string, len(nodes))
+		for _, node := range nodes {
+			labels[node.Name] = node.Topology
+		}
+		return labels
+	}
+	last := of(r.Nodes)
+	for i, step := range r.Steps {
+		if step.Nodes != nil {
+			last = of(step.Nodes)
+		}
+		all[i] = last
+	}
+	return all
+}
+
+// podDomain is the pod's failure domain of the level, empty where its node has no label, and whether it is known: a report need not
+// hold its nodes, and its pods have the labels of the step's topology keys alone.
+func podDomain(pod Pod, key string, topologies map[string]map[string]string) (string, bool) {
+	if topology, found := topologies[pod.Node]; found {
+		return topology[key], true
+	}
+	value, found := pod.Topology[key]
+	return value, found
 }

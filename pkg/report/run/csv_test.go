@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -26,8 +27,8 @@ func TestPodsCSV(t *testing.T) {
 	r.Steps[0].Pods = r.Steps[0].Pods[:2]
 	r.Steps[0].Pods[0].Decision = &placement.Decision{Feasible: 3, Scored: 2, Ties: 1, Margin: 40, Deciders: []string{"ImageLocality", "PodTopologySpread"}}
 	r.Steps[0].Pods[1].Message = "0/1 nodes are available: 1 \"quoted\", 1 other.\nEnd"
-	moved := Step{Name: "=moved", Nodes: []report.Node{{Name: "n1", Topology: map[string]string{doc.Zone: "b"}}}, Pods: []Pod{{Namespace: "shop", Name: "web-1", Node: "n1", Status: "Running"}}}
-	r.Steps = append(r.Steps, moved, Step{Name: "later", Pods: []Pod{{Name: "web-1", Node: "n1"}, {Name: "x", Node: "gone", Topology: map[string]string{doc.Zone: "c"}}}})
+	moved := Step{Name: "=moved", Nodes: []report.Node{{Name: "n1", Topology: map[string]string{doc.Zone: "b"}}}, Pods: []Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-1"}, Node: "n1", Status: "Running"}}}
+	r.Steps = append(r.Steps, moved, Step{Name: "later", Pods: []Pod{{PodRef: cluster.PodRef{Name: "web-1"}, Node: "n1"}, {PodRef: cluster.PodRef{Name: "x"}, Node: "gone", Topology: map[string]string{doc.Zone: "c"}}}})
 	want := [][]string{
 		{"step", "namespace", "pod", "workload", "status", "node", doc.Zone, "feasible", "scored", "ties", "margin", "deciders", "message"},
 		{"new-image", "shop", "web-1", "deployment/web", "Running", "n1", "a", "3", "2", "1", "40", "ImageLocality;PodTopologySpread", ""},

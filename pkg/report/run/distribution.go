@@ -209,7 +209,7 @@ func rows(workloads []Workload) []Workload {
 
 // merge adds up pods without an owner.
 func merge(pods []Workload) Workload {
-	sum := Workload{Namespace: pods[0].Namespace, Name: fmt.Sprintf("%d pods without owner", len(pods))}
+	sum := Workload{Ref: cluster.Ref{Namespace: pods[0].Namespace, Name: fmt.Sprintf("%d pods without owner", len(pods))}}
 	var keys []string
 	for _, w := range pods {
 		sum.Desired += w.Desired

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -58,16 +59,16 @@ func TestMergeDomains(t *testing.T) {
 func TestRowsMergeBarePods(t *testing.T) {
 	pod := func(namespace, name, domain string) Workload {
 		return Workload{
-			Kind: "Pod", Namespace: namespace, Name: name, Desired: 1, Running: 1,
+			Ref: cluster.Ref{Kind: "Pod", Namespace: namespace, Name: name}, Desired: 1, Running: 1,
 			Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{domain, 1}}, Empty: 2, Skew: 1}},
 		}
 	}
-	web := Workload{Kind: "Deployment", Namespace: "default", Name: "web", Desired: 3, Running: 3}
-	waiting := Workload{Kind: "Pod", Namespace: "default", Name: "c", Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: doc.Zone, Empty: 3}}}
+	web := Workload{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Desired: 3, Running: 3}
+	waiting := Workload{Ref: cluster.Ref{Kind: "Pod", Namespace: "default", Name: "c"}, Desired: 1, Pending: 1, Domains: []Distribution{{TopologyKey: doc.Zone, Empty: 3}}}
 	got := rows([]Workload{pod("default", "a", "east"), web, pod("default", "b", "north"), pod("kafka", "a", "east"), waiting, pod("default", "d", "north")})
 	want := []Workload{
 		{
-			Namespace: "default", Name: "4 pods without owner", Desired: 4, Running: 3, Pending: 1,
+			Ref: cluster.Ref{Namespace: "default", Name: "4 pods without owner"}, Desired: 4, Running: 3, Pending: 1,
 			Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{"east", 1}, {"north", 2}}, Empty: 1, Skew: 2}},
 		},
 		web,

@@ -22,7 +22,7 @@ func (s *Step) staying() [][]staying {
 	var all []staying
 	for _, d := range s.Drains {
 		for _, p := range d.Stays {
-			all = append(all, staying{Pod{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}, d.Node, p.Reason})
+			all = append(all, staying{Pod{PodRef: p.PodRef}, d.Node, p.Reason})
 		}
 	}
 	return report.Group(all, func(p staying) string { return p.reason })

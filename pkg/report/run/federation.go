@@ -30,21 +30,9 @@ type Binding struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Clusters are those that Karmada gave it, in Karmada's order.
-	Clusters []Share `json:"clusters,omitempty"`
+	Clusters []world.Share `json:"clusters,omitempty"`
 	// Leaving are the clusters that it is being moved away from.
 	Leaving []string `json:"leaving,omitempty"`
-}
-
-// Share is what a cluster does with what Karmada gave it.
-type Share struct {
-	Cluster string `json:"cluster"`
-	// Assigned is the number of replicas that Karmada gave.
-	Assigned int `json:"assigned"`
-	// Running and Pending count the cluster's pods of the workload.
-	Running int `json:"running"`
-	Pending int `json:"pending"`
-	// Message is why the first Pending pod is, in kube-scheduler's words; if none is, why the cluster's API server refuses some.
-	Message string `json:"message,omitempty"`
 }
 
 func newBindings(decisions []world.Decision) []Binding {
@@ -53,10 +41,7 @@ func newBindings(decisions []world.Decision) []Binding {
 		b := Binding{
 			Kind: d.Binding.Template.Kind, Namespace: d.Binding.Template.Namespace, Name: d.Binding.Template.Name, Policy: d.Binding.Policy,
 			Replicas: int(d.Binding.Template.Replicas), AffinityGroup: d.Binding.AffinityGroup, AntiAffinityGroup: d.Binding.AntiAffinityGroup,
-			Reason: d.Binding.Reason, Message: d.Binding.Message,
-		}
-		for _, share := range d.Shares {
-			b.Clusters = append(b.Clusters, Share(share))
+			Reason: d.Binding.Reason, Message: d.Binding.Message, Clusters: d.Shares,
 		}
 		for _, e := range d.Binding.Evictions {
 			b.Leaving = append(b.Leaving, e.From)
@@ -80,7 +65,7 @@ func (b Binding) why() string { return b.Reason + ": " + b.Message }
 // Decides reports whether Karmada decides the same of both: clusters, shares, and if there is none the reason.
 func (b *Binding) Decides(other *Binding) bool {
 	return b.Reason == other.Reason && (b.scheduled() || b.Message == other.Message) && slices.Equal(b.Leaving, other.Leaving) &&
-		slices.EqualFunc(b.Clusters, other.Clusters, func(a, b Share) bool { return a.Cluster == b.Cluster && a.Assigned == b.Assigned })
+		slices.EqualFunc(b.Clusters, other.Clusters, func(a, b world.Share) bool { return a.Cluster == b.Cluster && a.Assigned == b.Assigned })
 }
 
 // Text is "m1 3, m2 2", or why there is no cluster.
@@ -120,23 +105,16 @@ func karmada(unscheduled, overfull int) []string {
 
 // short reports whether a cluster cannot run what Karmada gave it.
 func (b Binding) short() bool {
-	for _, share := range b.Clusters {
-		if share.short() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.Clusters, world.Share.Short)
 }
 
-func (s Share) short() bool { return s.Pending > 0 || s.Running < s.Assigned }
-
-// text is "m1 3", or "m2 3, of which 2 run".
-func (s Share) text() string {
+// shareText is "m1 3", or "m2 3 (2 run)".
+func shareText(s world.Share) string {
 	if s.Assigned == 0 && s.Running+s.Pending == 0 {
 		return s.Cluster
 	}
 	line := fmt.Sprintf("%s %d", s.Cluster, max(s.Assigned, s.Running))
-	if s.short() {
+	if s.Short() {
 		line += fmt.Sprintf(" (%d %s)", s.Running, words.Pick(s.Running, "runs", "run"))
 	}
 	return line
@@ -166,7 +144,7 @@ func (t *writer) federated(s *stepText) {
 // promise is what a cluster was given of a workload and cannot run.
 type promise struct {
 	of    Binding
-	share Share
+	share world.Share
 }
 
 // short says which clusters were given what they cannot run. What is Pending for one reason in one cluster is one line: Karmada gives several
@@ -175,7 +153,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 	var promises []promise
 	for _, b := range of {
 		for _, share := range b.Clusters {
-			if share.short() {
+			if share.Short() {
 				promises = append(promises, promise{b, share})
 			}
 		}
@@ -210,7 +188,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 // promised reports whether short has said that pods are Pending for that reason.
 func (s *stepText) promised(message string) bool {
 	return message != "" && slices.ContainsFunc(s.Bindings, func(b Binding) bool {
-		return slices.ContainsFunc(b.Clusters, func(share Share) bool { return share.short() && share.Message == message })
+		return slices.ContainsFunc(b.Clusters, func(share world.Share) bool { return share.Short() && share.Message == message })
 	})
 }
 
@@ -268,19 +246,19 @@ func (b Binding) trouble() int {
 func (b Binding) shares(all bool) []string {
 	var shares []string
 	if len(b.Clusters) <= maxShares || all {
-		shares = report.Each(b.Clusters, Share.text)
+		shares = report.Each(b.Clusters, shareText)
 	} else {
-		for _, alike := range report.Group(b.Clusters, func(s Share) Share { s.Cluster, s.Message = "", ""; return s }) {
+		for _, alike := range report.Group(b.Clusters, func(s world.Share) world.Share { s.Cluster, s.Message = "", ""; return s }) {
 			first := alike[0]
 			if len(alike) == 1 {
-				shares = append(shares, first.text())
+				shares = append(shares, shareText(first))
 				continue
 			}
 			line := words.Count(len(alike), "cluster")
 			if first.Assigned > 0 {
 				line += fmt.Sprintf(" with %d each", first.Assigned)
 			}
-			if first.short() {
+			if first.Short() {
 				line += fmt.Sprintf(" (%d %s)", first.Running, words.Pick(first.Running, "runs", "run"))
 			}
 			shares = append(shares, line)

@@ -2,7 +2,6 @@ package run
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
@@ -21,17 +20,14 @@ func (r *Report) Findings() []expect.Finding {
 }
 
 func (s *Step) findings() []expect.Finding {
-	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Source {
+	facts := expect.Facts{Step: s.Name, Unmet: expect.Unmet(s.Expectations), Source: func(of cluster.Ref) *manifest.Place {
 		if w := s.workload(of); w != nil {
-			return w.Source.InManifest()
+			return w.Source
 		}
 		return nil
 	}}
-	for _, e := range Unmet(s.Expectations) {
-		facts.Unmet = append(facts.Unmet, expect.Judged{Want: e.Want, Got: e.Got, Source: e.Source.InManifest()})
-	}
-	for _, pods := range report.Group(s.pendingPods(), Pod.workload) {
-		waiting := expect.Pods{Workload: pods[0].workload(), Messages: report.Each(pods, Pod.Why)}
+	for _, pods := range report.Group(s.pendingPods(), Pod.Owner) {
+		waiting := expect.Pods{Workload: pods[0].Owner(), Messages: report.Each(pods, Pod.Why)}
 		if w := s.workload(waiting.Workload); w != nil {
 			waiting.Desired = w.Desired
 		}
@@ -41,16 +37,9 @@ func (s *Step) findings() []expect.Finding {
 	return facts.Findings()
 }
 
-// workload is the pod's, or the pod itself.
-func (p Pod) workload() cluster.Ref {
-	return cluster.PodRef{Namespace: p.Namespace, Name: p.Name, Workload: p.Workload}.Owner()
-}
-
 // workload is nil if the step has none of that name.
 func (s *Step) workload(of cluster.Ref) *Workload {
-	i := slices.IndexFunc(s.Workloads, func(w Workload) bool {
-		return strings.EqualFold(w.Kind, of.Kind) && w.Namespace == of.Namespace && w.Name == of.Name
-	})
+	i := slices.IndexFunc(s.Workloads, func(w Workload) bool { return w.Ref.Workload() == of.Workload() })
 	if i < 0 {
 		return nil
 	}

@@ -64,7 +64,7 @@ func (s *Step) cases() []junit.Case {
 			c.File, c.Line = e.Source.File, e.Source.Line
 		}
 		if !e.Met {
-			c.Failure = &junit.Failure{Message: e.Failure(), Type: expect.NotMet, Text: s.reasons(e)}
+			c.Failure = &junit.Failure{Message: e.String(), Type: expect.NotMet, Text: s.reasons(e)}
 		}
 		cases = append(cases, c)
 	}
@@ -72,7 +72,7 @@ func (s *Step) cases() []junit.Case {
 }
 
 // reasons are the lines of a failure.
-func (s *Step) reasons(e Expectation) string {
+func (s *Step) reasons(e expect.Judged) string {
 	lines := []string{"want " + e.Want, "got  " + e.Got}
 	if e.Why != "" {
 		lines = append(lines, "why  "+e.Why)
@@ -81,7 +81,7 @@ func (s *Step) reasons(e Expectation) string {
 		lines = append(lines, "why  "+why)
 	}
 	for _, pods := range s.refusals() {
-		of := pods[0].workload()
+		of := pods[0].Owner()
 		lines = append(lines, fmt.Sprintf("%s of %s/%s Pending: %s", words.Count(len(pods), "pod"), of.Namespace, of, cmp.Or(pods[0].Why(), expect.NoMessage)))
 	}
 	for _, b := range s.notScheduled() {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/junit"
@@ -52,7 +53,7 @@ func TestExpectationsJUnit(t *testing.T) {
 // A set names its suites by their paths, and has the time that each took; what could not be run has failed.
 func TestWriteJUnit(t *testing.T) {
 	var out strings.Builder
-	met := &Report{Steps: []Step{{Name: "up", Expectations: []Expectation{{Want: "0 pods Pending", Met: true}}}}}
+	met := &Report{Steps: []Step{{Name: "up", Expectations: []expect.Judged{{Want: "0 pods Pending", Met: true}}}}}
 	if err := WriteJUnit(&out, []Tested{{Path: "a", Report: met, Took: 1250 * time.Millisecond}, {Path: "b", Err: errors.New("no"), Took: time.Second}}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestWriteJUnit(t *testing.T) {
 func TestJUnitHostile(t *testing.T) {
 	const hostile = "a\x00\x1b]]>\n<b>&\ufffe\xff"
 	r := &Report{Head: report.Head{Scenario: hostile}, Steps: []Step{{Name: hostile, Why: []string{hostile},
-		Expectations: []Expectation{{Want: hostile, Got: hostile, Source: &report.Source{File: hostile, Line: 1}}}}}}
+		Expectations: []expect.Judged{{Want: hostile, Got: hostile, Source: &manifest.Place{File: hostile, Line: 1}}}}}}
 	got := decodeJUnit(t, write(t, r, "junit", report.Options{}))
 	c := got.Suites[0].Cases[1]
 	if shown := doc.Clean(hostile); got.Suites[0].Name != shown || c.Classname != shown+"."+shown || c.Name != shown || c.File != shown || !strings.Contains(c.Failure.Text, "why  "+shown) {

@@ -6,6 +6,9 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/world"
@@ -17,13 +20,13 @@ func hostileReport() *Report {
 		Head: report.Head{Scenario: h, Version: h, Ties: "random", Cluster: report.Cluster{Levels: []report.Level{{TopologyKey: h, Domains: 2}}}},
 		Steps: []Step{{
 			Name: h, Action: h, TopologyKeys: []string{h}, Why: []string{h}, Notes: []string{h},
-			Pods:         []Pod{{Namespace: h, Name: h, Workload: h, Ready: h, Status: h, Message: h}, {Namespace: h, Name: h + "2", Workload: h, Node: "n", Status: "Running"}},
-			Workloads:    []Workload{{Kind: "Deployment", Namespace: h, Name: h, Domains: []Distribution{{TopologyKey: h, Counts: []Count{{h, 1}}}}}},
+			Pods:         []Pod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Ready: h, Status: h, Wait: placement.Wait{Message: h}}, {PodRef: cluster.PodRef{Namespace: h, Name: h + "2", Workload: h}, Node: "n", Status: "Running"}},
+			Workloads:    []Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Domains: []Distribution{{TopologyKey: h, Counts: []Count{{h, 1}}}}}},
 			Preempted:    []Preemption{{Victim: h, For: h, Node: h}},
-			Bindings:     []Binding{{Kind: h, Namespace: h, Name: h, Policy: h, Reason: h, Message: h, Clusters: []Share{{Cluster: h, Assigned: 1, Message: h}}, Leaving: []string{h}}},
+			Bindings:     []Binding{{Kind: h, Namespace: h, Name: h, Policy: h, Reason: h, Message: h, Clusters: []world.Share{{Cluster: h, Assigned: 1, Message: h}}, Leaving: []string{h}}},
 			Rollouts:     []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Namespace: h, Name: h}, Waiting: h}},
 			Drains:       []Drain{{Node: h, Stays: []world.BlockedPod{{PodRef: cluster.PodRef{Namespace: h, Name: h, Workload: h}, Reason: h}}}},
-			Expectations: []Expectation{{Want: h, Got: h, Source: &report.Source{File: h, Line: 1}}},
+			Expectations: []expect.Judged{{Want: h, Got: h, Source: &manifest.Place{File: h, Line: 1}}},
 		}},
 	}
 }

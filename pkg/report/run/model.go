@@ -3,12 +3,12 @@ package run
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -30,14 +30,17 @@ type Report struct {
 
 // Met reports whether every expectation of every step was met.
 func (r *Report) Met() bool {
-	for _, step := range r.Steps {
-		for _, expectation := range step.Expectations {
-			if !expectation.Met {
-				return false
-			}
-		}
+	_, failed := judged(r.Steps)
+	return failed == 0
+}
+
+// judged counts the expectations of all steps, and those that were not met.
+func judged(steps []Step) (total, failed int) {
+	for _, s := range steps {
+		total += len(s.Expectations)
+		failed += len(expect.Unmet(s.Expectations))
 	}
-	return true
+	return total, failed
 }
 
 // Step is one step and the cluster after it.
@@ -88,7 +91,7 @@ type Step struct {
 	// Notes are what Faultline assumed, added or could not do in this step.
 	Notes []string `json:"notes,omitempty"`
 	// Expectations are what the scenario expected of the step, and whether it came so.
-	Expectations []Expectation `json:"expectations,omitempty"`
+	Expectations []expect.Judged `json:"expectations,omitempty"`
 }
 
 // Summary counts pods.
@@ -123,10 +126,7 @@ type Change struct {
 
 // Workload is a set of pods with one owner.
 type Workload struct {
-	// Kind is that of the outermost owner (Deployment, StatefulSet, …), or Pod for a pod without one.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	cluster.Ref // the outermost owner, or the pod itself if it has none
 	// Desired is the number of pods that its spec asks for.
 	Desired int `json:"desired"`
 	// Running is the number of its pods that have a node, Pending of those that have none.
@@ -135,7 +135,7 @@ type Workload struct {
 	// NotCreated are the pods that its controller has not made, with the reason in Rollout.
 	NotCreated []string `json:"notCreated,omitempty"`
 	// Source is where its object stands; missing where no file has it.
-	Source *report.Source `json:"source,omitempty"`
+	Source *manifest.Place `json:"source,omitempty"`
 	// Rules are the rules of its pod template: affinity, node selector and topology spread constraints.
 	Rules *Rules `json:"rules,omitempty"`
 	// Domains are its running pods counted by failure domain, one entry a level, widest first.
@@ -163,9 +163,7 @@ type Term struct {
 type WhyRule struct {
 	// Sentence is the place of the sentence in Why, counted from 0.
 	Sentence int `json:"sentence"`
-	// Namespace and Workload name the workload, as kind/name in lower case.
-	Namespace string `json:"namespace"`
-	Workload  string `json:"workload"`
+	cluster.WorkloadRef
 	// Paths are the paths of the terms; missing where the sentence speaks of none of the workload's rules.
 	Paths []string `json:"paths,omitempty"`
 }
@@ -174,9 +172,7 @@ type WhyRule struct {
 type WhyLeft struct {
 	// Sentence is the place of the sentence in Why, counted from 0.
 	Sentence int `json:"sentence"`
-	// Namespace and Workload name the workload, as kind/name in lower case.
-	Namespace string `json:"namespace"`
-	Workload  string `json:"workload"`
+	cluster.WorkloadRef
 	// Groups are the pods that got a node, in order; pods that follow each other and found the same are one group.
 	Groups []simulation.Left `json:"groups"`
 }
@@ -194,7 +190,7 @@ func (w Workload) Title() string {
 	if w.Kind == "" {
 		return w.Name
 	}
-	return strings.ToLower(w.Kind) + "/" + w.Name
+	return w.Ref.String()
 }
 
 func (w Workload) Distribution(key string) *Distribution {
@@ -229,10 +225,7 @@ type Count struct {
 
 // Pod is a pod and where it stands.
 type Pod struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
-	Workload string `json:"workload,omitempty"`
+	cluster.PodRef
 	// Labels are those of a pod without a workload, by which selectors find it.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Ready is kubectl's READY column: ready containers of all.
@@ -247,13 +240,9 @@ type Pod struct {
 	Topology map[string]string `json:"topology,omitempty"`
 	// Waits says why a pod that has a node has not started: its volume is attached to another.
 	Waits string `json:"waits,omitempty"`
-	// Message is kube-scheduler's FailedScheduling text for a Pending pod, or the API server's for one that has scheduling gates; for one that
-	// waits for its volume, the FailedAttachVolume text.
-	Message string `json:"message,omitempty"`
-	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
-	Reason string `json:"reason,omitempty"`
-	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
-	Untried string `json:"untried,omitempty"`
+	// Wait is why the pod does not run. The message of a pod with scheduling gates is the API server's; that of one that waits for its volume,
+	// the FailedAttachVolume text.
+	placement.Wait
 	// Gates are the pod's scheduling gates while it is Pending.
 	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.
@@ -279,28 +268,4 @@ type Preemption struct {
 	Victim string `json:"victim"`
 	For    string `json:"for"`
 	Node   string `json:"node"`
-}
-
-// Expectation is what a scenario expected, and what it saw.
-type Expectation struct {
-	// Want is the expectation in words; Got is what was seen.
-	Want string `json:"want"`
-	Got  string `json:"got"`
-	Met  bool   `json:"met"`
-	// Why says in one line what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages.
-	Why string `json:"why,omitempty"`
-	// Source is where the expectation stands; missing where no file has it.
-	Source *report.Source `json:"source,omitempty"`
-}
-
-func (e Expectation) Failure() string { return expect.Judged{Want: e.Want, Got: e.Got}.String() }
-
-func Unmet(expectations []Expectation) []Expectation {
-	var failed []Expectation
-	for _, e := range expectations {
-		if !e.Met {
-			failed = append(failed, e)
-		}
-	}
-	return failed
 }

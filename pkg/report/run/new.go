@@ -62,7 +62,7 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 		}
 		for j := range r.Steps[i].Pods {
 			pod := &r.Steps[i].Pods[j]
-			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			name := pod.Key()
 			if p := placed[name]; p != nil {
 				pod.Cycle = p.Cycle
 			} else if p := pending[name]; p != nil && pod.Node == "" {
@@ -73,7 +73,7 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 }
 
 func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scenario) Step {
-	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State)}
+	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State), Expectations: judged}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
@@ -114,30 +114,22 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
 		}
 	}
-	for _, e := range judged {
-		expectation := Expectation{Want: e.Want, Got: e.Got, Met: e.Met, Why: e.Why}
-		if e.Source != nil {
-			expectation.Source = report.NewSource(*e.Source)
-		}
-		s.Expectations = append(s.Expectations, expectation)
-	}
 	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
-		ref := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
-		if spec := specs[ref]; spec != nil {
+		if spec := specs[w.Ref]; spec != nil {
 			w.Rules = newRules(spec)
 		}
-		ruled[ref] = w.Rules != nil
-		w.Source = report.SourceOf(from, step.Name, ref)
+		ruled[w.Ref] = w.Rules != nil
+		w.Source = report.SourceOf(from, step.Name, w.Ref)
 	}
 	for i, because := range step.Why() {
 		s.Why = append(s.Why, because.Sentence)
 		if because.Left != nil {
-			s.WhyLeft = append(s.WhyLeft, WhyLeft{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Groups: because.Left})
+			s.WhyLeft = append(s.WhyLeft, WhyLeft{Sentence: i, WorkloadRef: because.Of.Workload(), Groups: because.Left})
 		}
 		if ruled[because.Of] {
-			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, Namespace: because.Of.Namespace, Workload: because.Of.String(), Paths: because.Rules})
+			s.WhyRules = append(s.WhyRules, WhyRule{Sentence: i, WorkloadRef: because.Of.Workload(), Paths: because.Rules})
 		}
 	}
 	return s
@@ -222,16 +214,13 @@ const (
 
 func (v *view) pod(pod *v1.Pod) Pod {
 	p := Pod{
-		Namespace: pod.Namespace,
-		Name:      pod.Name,
-		Status:    string(v1.PodPending),
-		Ready:     fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
-		Node:      pod.Spec.NodeName,
-		Claims:    v.claims.Of(pod),
+		PodRef: cluster.NewPodRef(pod, v.owner(pod)),
+		Status: string(v1.PodPending),
+		Ready:  fmt.Sprintf("0/%d", len(pod.Spec.Containers)),
+		Node:   pod.Spec.NodeName,
+		Claims: v.claims.Of(pod),
 	}
-	if o := v.owner(pod); o.Kind != "Pod" {
-		p.Workload = o.String()
-	} else {
+	if p.Workload == "" {
 		p.Labels = pod.Labels
 	}
 	if node := v.nodes[pod.Spec.NodeName]; node != nil {
@@ -260,9 +249,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 		p.Ready = fmt.Sprintf("%d/%[1]d", len(pod.Spec.Containers))
 	}
 	if pending := v.pending[pod.UID]; pending != nil && pod.Spec.NodeName == "" {
-		w := pending.Wait()
-		p.Message, p.Reason, p.Untried, p.Nominated = w.Message, w.Reason, w.Untried, pending.Nominated
-		p.Reasons = pending.Reasons
+		p.Wait, p.Nominated, p.Reasons = pending.Wait(), pending.Nominated, pending.Reasons
 	}
 	if placed := v.placed[pod.UID]; placed != nil {
 		p.Decision = &placed.Decision
@@ -291,7 +278,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	add := func(o cluster.Ref) *Workload {
 		w := index[o]
 		if w == nil {
-			w = &Workload{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, NotCreated: notCreated[o]}
+			w = &Workload{Ref: o, NotCreated: notCreated[o]}
 			index[o] = w
 			workloads = append(workloads, w)
 		}
@@ -299,10 +286,10 @@ func (v *view) workloads(pods []Pod) []Workload {
 	}
 	byName := make(map[types.NamespacedName]*v1.Pod, len(v.step.State.Pods))
 	for _, pod := range v.step.State.Pods {
-		byName[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
+		byName[cluster.NameOf(pod)] = pod
 	}
 	for i := range pods {
-		pod := byName[types.NamespacedName{Namespace: pods[i].Namespace, Name: pods[i].Name}]
+		pod := byName[pods[i].Key()]
 		o := v.owner(pod)
 		w := add(o)
 		sample[o] = pod
@@ -322,9 +309,8 @@ func (v *view) workloads(pods []Pod) []Workload {
 	}
 	summed := make([]Workload, len(workloads))
 	for i, w := range workloads {
-		o := cluster.Ref{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 		for _, key := range v.levels {
-			w.Domains = append(w.Domains, v.distribution(key, nodes[o], sample[o]))
+			w.Domains = append(w.Domains, v.distribution(key, nodes[w.Ref], sample[w.Ref]))
 		}
 		summed[i] = *w
 	}

@@ -73,7 +73,7 @@ func ran(t *testing.T) *simulation.Result {
 func newReport(t *testing.T) *Report {
 	t.Helper()
 	judged := [][]expect.Judged{{
-		{Want: "0 pods Pending", Got: "1 pod Pending", Why: "no room", Source: &manifest.Source{File: "scenario.yaml", Line: 9}},
+		{Want: "0 pods Pending", Got: "1 pod Pending", Why: "no room", Source: &manifest.Place{File: "scenario.yaml", Line: 9}},
 		{Want: "web runs", Got: "it does", Met: true},
 	}}
 	return New(ran(t), judged, "v0.1.0")

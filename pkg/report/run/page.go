@@ -26,11 +26,7 @@ func verdict(steps []Step) (sentence, outcome string) {
 	if len(steps) == 0 {
 		return "The scenario has no steps.", "open"
 	}
-	total, failed := 0, 0
-	for _, step := range steps {
-		total += len(step.Expectations)
-		failed += len(Unmet(step.Expectations))
-	}
+	total, failed := judged(steps)
 	switch {
 	case total == 0:
 		sentence, outcome = "Nothing was expected", "open"

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/expect"
 )
 
 func TestVerdict(t *testing.T) {
-	met, failed := Expectation{Met: true}, Expectation{}
-	step := func(running, pending, notReady int, expectations ...Expectation) Step {
+	met, failed := expect.Judged{Met: true}, expect.Judged{}
+	step := func(running, pending, notReady int, expectations ...expect.Judged) Step {
 		return Step{Summary: Summary{Pods: running + pending + notReady, Running: running, Pending: pending, NotReady: notReady}, Expectations: expectations}
 	}
 	tests := map[string]struct {

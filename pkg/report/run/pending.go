@@ -17,9 +17,6 @@ func (s *Step) refusals() [][]Pod {
 	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
 }
 
-// Why is why the pod has no node.
-func (p Pod) Why() string { return placement.Wait{Message: p.Message, Untried: p.Untried}.Why() }
-
 func (s *Step) pendingPods() []Pod {
 	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
 }
@@ -35,7 +32,7 @@ func (t *writer) pending(s *stepText) {
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
 		if !t.wide && s.promised(first.Why()) {
-			names := report.Each(report.Group(groups[i], Pod.workload), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].workload().String()) })
+			names := report.Each(report.Group(groups[i], Pod.Owner), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].Owner().String()) })
 			t.Linef(doc.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
 			return
 		}
@@ -112,10 +109,9 @@ func (s *stepText) waiting(pods []Pod) string {
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
 func (t *writer) reasons(reasons []placement.Reason) {
-	var table [][]doc.Cell
-	for _, r := range reasons {
-		table = append(table, doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message)))
-	}
+	table := report.Each(reasons, func(r placement.Reason) []doc.Cell {
+		return doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message))
+	})
 	t.Table("    ", table...)
 }
 
@@ -153,9 +149,7 @@ func (t *writer) rollouts(s *stepText) {
 // notCreated names the pods that controllers hold back without a rollout that says so.
 func (t *writer) notCreated(s *stepText) {
 	for _, w := range s.Workloads {
-		told := slices.ContainsFunc(s.Rollouts, func(r controller.Rollout) bool {
-			return r.Kind == w.Kind && r.Namespace == w.Namespace && r.Name == w.Name
-		})
+		told := slices.ContainsFunc(s.Rollouts, func(r controller.Rollout) bool { return r.Ref == w.Ref })
 		if len(w.NotCreated) > 0 && !told {
 			t.Line(doc.Yellow.Cell("Not created:"), doc.Plain.Cellf(" %s: %s", s.qualified(w.Namespace, w.Title()), t.Some(w.NotCreated)))
 		}

@@ -3,6 +3,7 @@ package run
 import (
 	"testing"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 )
@@ -26,7 +27,7 @@ func TestRenderedGolden(t *testing.T) {
 
 // Nothing to say is said in every format.
 func TestRenderedNothing(t *testing.T) {
-	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Name: "empty", Pods: []Pod{{Name: "a"}}}}}} {
+	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Name: "empty", Pods: []Pod{{PodRef: cluster.PodRef{Name: "a"}}}}}}} {
 		for _, format := range Formats.Names() {
 			if out := write(t, r, format, report.Options{}); out == "" && format != "name" {
 				t.Errorf("%s is empty", format)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -36,11 +37,7 @@ func (t *writer) everything() {
 // step writes one step: what needs attention, then the pods, or a table of their workloads if they are many.
 func (t *writer) step(i int) {
 	s := t.stepText(i)
-	heading := fmt.Sprintf("Step %d/%d  %s", i+1, len(t.report.Steps), s.Name)
-	if s.Action != "" {
-		heading += ": " + s.Action
-	}
-	t.Section(heading)
+	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
 	if !t.page {
 		t.Space()
 	}
@@ -74,11 +71,9 @@ func (t *writer) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
-		var pods []doc.Explained
-		for _, pod := range s.Pods {
-			pods = append(pods, doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle})
-		}
-		t.Cycles(pods)
+		t.Cycles(report.Each(s.Pods, func(pod Pod) doc.Explained {
+			return doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
+		}))
 	case len(t.report.Steps) > 1:
 		t.Linef(doc.Plain, "%s.", s.Summary.text())
 	}
@@ -125,7 +120,7 @@ func (s *stepText) waits(sentence string) bool {
 	waits := false
 	for _, pod := range s.Pods {
 		switch {
-		case pod.workload().String() != of:
+		case pod.Owner().String() != of:
 		case pod.Decision != nil:
 			return false
 		case pod.Node == "":
@@ -159,14 +154,14 @@ func (t *writer) expectations(s *stepText) {
 	if len(s.Expectations) == 0 {
 		return
 	}
-	failed := Unmet(s.Expectations)
+	failed := expect.Unmet(s.Expectations)
 	result := doc.Green.Cellf(" %d of %d met", len(s.Expectations)-len(failed), len(s.Expectations))
 	if len(failed) > 0 {
 		result.Style = doc.Red
 	}
 	t.Line(doc.Bold.Cell("Expectations:"), result)
 	for _, e := range failed {
-		t.Linef(doc.Red, "  FAILED  %s", e.Failure())
+		t.Linef(doc.Red, "  FAILED  %s", e.String())
 		if e.Why != "" {
 			t.Linef(doc.Plain, "          why  %s", e.Why)
 		}
@@ -177,7 +172,7 @@ func (t *writer) expectations(s *stepText) {
 func (t *writer) notMet() {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
 	for _, s := range t.report.Steps {
-		for _, e := range Unmet(s.Expectations) {
+		for _, e := range expect.Unmet(s.Expectations) {
 			where := doc.None
 			if e.Source != nil {
 				where = fmt.Sprintf("%s:%d", e.Source.File, e.Source.Line)
@@ -220,8 +215,8 @@ func (t *writer) quiet() {
 		for _, pods := range s.staying() {
 			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)
 		}
-		for _, e := range Unmet(s.Expectations) {
-			t.Linef(doc.Red, "%s: FAILED  %s", s.Name, e.Failure())
+		for _, e := range expect.Unmet(s.Expectations) {
+			t.Linef(doc.Red, "%s: FAILED  %s", s.Name, e.String())
 		}
 	}
 }
@@ -246,7 +241,7 @@ func (t *writer) steps() [][]doc.Cell {
 		if notReady {
 			cells = append(cells, doc.Number(s.Summary.NotReady, doc.Red))
 		}
-		failed := len(Unmet(s.Expectations))
+		failed := len(expect.Unmet(s.Expectations))
 		switch {
 		case len(s.Expectations) == 0:
 			cells = append(cells, doc.Plain.Cell(doc.None))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
@@ -106,7 +107,7 @@ func large() *Report {
 		name := fmt.Sprintf("service-%d", w)
 		perZone, perNode := make([]int, 3), make([]int, nodes)
 		for i := range size {
-			pod := Pod{Namespace: "default", Name: fmt.Sprintf("%s-%03d", name, i), Workload: "deployment/" + name, Ready: "1/1", Status: "Running"}
+			pod := Pod{PodRef: cluster.PodRef{Namespace: "default", Name: fmt.Sprintf("%s-%03d", name, i), Workload: "deployment/" + name}, Ready: "1/1", Status: "Running"}
 			node := i
 			if w == 0 && i < 3 {
 				node = i + 100
@@ -121,7 +122,7 @@ func large() *Report {
 			}
 			s.Pods = append(s.Pods, pod)
 		}
-		workload := Workload{Kind: "Deployment", Namespace: "default", Name: name, Desired: size, Running: size}
+		workload := Workload{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: name}, Desired: size, Running: size}
 		if w == 9 {
 			workload.Running, workload.Pending = size-10, 10
 		}
@@ -174,7 +175,7 @@ func TestWriteColor(t *testing.T) {
 
 func TestWriteMessageUnaltered(t *testing.T) {
 	message := "0/4 nodes are available: " + strings.Repeat("1 node(s) had untolerated taint(s),   ", 50) + "end."
-	r := &Report{Steps: []Step{{Pods: []Pod{{Namespace: "default", Name: "a", Status: "Pending", Message: message}}}}}
+	r := &Report{Steps: []Step{{Pods: []Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "a"}, Status: "Pending", Wait: placement.Wait{Message: message}}}}}}
 	if out := write(t, r, "text", report.Options{}); !strings.Contains(out, "FailedScheduling  "+message+"\n") {
 		t.Errorf("the message was altered:\n%s", out)
 	}
@@ -270,7 +271,7 @@ func TestColumns(t *testing.T) {
 		Keys, Columns []string
 		Namespaced    bool
 	}
-	zoned := Pod{Namespace: "default", Topology: map[string]string{doc.Zone: "a"}}
+	zoned := Pod{PodRef: cluster.PodRef{Namespace: "default"}, Topology: map[string]string{doc.Zone: "a"}}
 	for name, test := range map[string]struct {
 		nodes int
 		step  Step
@@ -279,8 +280,8 @@ func TestColumns(t *testing.T) {
 		"few nodes":              {12, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", doc.Zone, doc.Hostname}, []string{doc.Zone}, false}},
 		"many nodes":             {13, Step{Pods: []Pod{zoned}}, columns{[]string{"rack", doc.Zone}, []string{doc.Zone}, false}},
 		"a rule":                 {12, Step{Pods: []Pod{zoned}, TopologyKeys: []string{"rack"}}, columns{[]string{"rack"}, []string{"rack"}, false}},
-		"another namespace":      {13, Step{Pods: []Pod{zoned, {Namespace: "shop"}}}, columns{[]string{"rack", doc.Zone}, []string{doc.Zone}, true}},
-		"a workload without pod": {13, Step{Workloads: []Workload{{Namespace: "shop"}}}, columns{[]string{"rack", doc.Zone}, nil, true}},
+		"another namespace":      {13, Step{Pods: []Pod{zoned, {PodRef: cluster.PodRef{Namespace: "shop"}}}}, columns{[]string{"rack", doc.Zone}, []string{doc.Zone}, true}},
+		"a workload without pod": {13, Step{Workloads: []Workload{{Ref: cluster.Ref{Namespace: "shop"}}}}, columns{[]string{"rack", doc.Zone}, nil, true}},
 	} {
 		r := &Report{Steps: []Step{test.step}}
 		r.Cluster.Levels = []report.Level{{TopologyKey: "rack", Domains: 13}, {TopologyKey: doc.Zone, Domains: 2}, {TopologyKey: doc.Hostname, Domains: test.nodes}}
@@ -294,9 +295,9 @@ func TestColumns(t *testing.T) {
 // Of one workload a table is shown where its pods are not.
 func TestManyPodsOfOneWorkload(t *testing.T) {
 	for pods, table := range map[int]bool{doc.MaxPods: false, doc.MaxPods + 1: true} {
-		s := Step{Workloads: []Workload{{Kind: "Deployment", Namespace: "default", Name: "web"}}}
+		s := Step{Workloads: []Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}}}}
 		for range pods {
-			s.Pods = append(s.Pods, Pod{Namespace: "default", Workload: "deployment/web", Node: "n"})
+			s.Pods = append(s.Pods, Pod{PodRef: cluster.PodRef{Namespace: "default", Workload: "deployment/web"}, Node: "n"})
 		}
 		out := write(t, &Report{Steps: []Step{s}}, "text", report.Options{})
 		if strings.Contains(out, "Use --all") != table || strings.Contains(out, "DESIRED") != table {
@@ -308,7 +309,7 @@ func TestManyPodsOfOneWorkload(t *testing.T) {
 // A rollout that is stuck names the pods that are not created; only those of other workloads are named once more.
 func TestNotCreatedOnce(t *testing.T) {
 	of := func(kind, namespace, name string) Workload {
-		return Workload{Kind: kind, Namespace: namespace, Name: name, NotCreated: []string{name + "-1"}}
+		return Workload{Ref: cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, NotCreated: []string{name + "-1"}}
 	}
 	s := Step{Rollouts: []controller.Rollout{{Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}}},
 		Workloads: []Workload{of("StatefulSet", "shop", "db"), of("Deployment", "shop", "db"), of("StatefulSet", "other", "db"), of("StatefulSet", "shop", "etcd")}}
@@ -318,20 +319,20 @@ func TestNotCreatedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, string(text.Render(&w.Doc, report.Options{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	pods := []Pod{{Namespace: "shop", Workload: "deployment/web"}, {Namespace: "shop", Workload: "deployment/web"}}
+	pods := []Pod{{PodRef: cluster.PodRef{Namespace: "shop", Workload: "deployment/web"}}, {PodRef: cluster.PodRef{Namespace: "shop", Workload: "deployment/web"}}}
 	if got := w.stepText(0).waiting(pods); got != "2 pods of deployment/web in namespace shop" {
 		t.Errorf("waiting are %s", got)
 	}
 }
 
 func TestDetailsShortened(t *testing.T) {
-	s := Step{Pods: []Pod{{Namespace: "default", Name: "runs", Node: "node", Workload: "deployment/db"}}}
+	s := Step{Pods: []Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "runs", Workload: "deployment/db"}, Node: "node"}}}
 	for i := range doc.MaxDetails + 1 {
 		name := fmt.Sprintf("web-%d", i)
-		s.Pods = append(s.Pods, Pod{Namespace: "default", Name: name, Message: name})
+		s.Pods = append(s.Pods, Pod{PodRef: cluster.PodRef{Namespace: "default", Name: name}, Wait: placement.Wait{Message: name}})
 		s.Preempted = append(s.Preempted, Preemption{Victim: "default/" + name, For: "default/runs", Node: "node"})
 		if len(s.Workloads) == 0 {
-			s.Workloads = []Workload{{Kind: "StatefulSet", Namespace: "default", Name: "db"}}
+			s.Workloads = []Workload{{Ref: cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}}}
 		}
 		s.Workloads[0].NotCreated = append(s.Workloads[0].NotCreated, fmt.Sprintf("db-%d", i))
 	}

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -83,10 +84,7 @@ func (p *place) dot(colour color.Color) *plotter.Scatter {
 // nameFront numbers the places of the front, and names their points below the plots. Where places are too close for numbers the first
 // has one.
 func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
-	var names []string
-	for _, a := range s.axes {
-		names = append(names, a.name)
-	}
+	names := s.names()
 	var lines []string
 	last := plotter.XY{X: math.Inf(-1), Y: math.Inf(1)}
 	for _, of := range front {
@@ -169,10 +167,7 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 
 // names are the points' values, of many the first.
 func (p *place) names(parameters []string) string {
-	var names []string
-	for _, point := range p.points[:min(len(p.points), maxPlaceNames)] {
-		names = append(names, point.short(parameters))
-	}
+	names := report.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
 	line := strings.Join(names, "; ")
 	if more := len(p.points) - len(names); more > 0 {
 		line += fmt.Sprintf("; and %s", words.Count(more, "more point"))

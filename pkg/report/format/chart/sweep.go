@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -149,6 +150,11 @@ func newSweepAxis(points []Point, name string) *sweepAxis {
 	return a
 }
 
+// names are the parameters that vary.
+func (s *sweepPicture) names() []string {
+	return report.Each(s.axes, func(a *sweepAxis) string { return a.name })
+}
+
 // labels are the values in words.
 func (a *sweepAxis) labels() []string {
 	words := make([]string, len(a.values))
@@ -180,10 +186,7 @@ func (s *sweepPicture) bars() {
 	if !all {
 		s.footer = append(s.footer, "Only points that are not beaten have bars; see -o csv for all.")
 	}
-	var names []string
-	for _, a := range s.axes {
-		names = append(names, a.name)
-	}
+	names := s.names()
 	for i := range s.Points {
 		p := &s.Points[i]
 		if all || p.Front {
@@ -204,10 +207,7 @@ func (p *Point) key(parameters []string) string {
 
 // short is the point's values in words: replicas 3, rule soft.
 func (p *Point) short(parameters []string) string {
-	var parts []string
-	for _, name := range parameters {
-		parts = append(parts, Cut(name, 16)+" "+Cut(cmp.Or(p.Values[name].String(), `""`), 24))
-	}
+	parts := report.Each(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
 	if len(parts) == 0 {
 		return "the only point"
 	}
@@ -223,21 +223,14 @@ type curve struct {
 
 // combinations are the curves over the axis. Of many those with points that are not beaten are first.
 func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
-	var order []string
-	points := map[string][]*Point{}
-	others := s.others(x)
+	points := make([]*Point, len(s.Points))
 	for i := range s.Points {
-		p := &s.Points[i]
-		key := p.key(others)
-		if points[key] == nil {
-			order = append(order, key)
-		}
-		points[key] = append(points[key], p)
+		points[i] = &s.Points[i]
 	}
+	others := s.others(x)
 	var curves []*curve
 	alike := map[string]*curve{}
-	for _, key := range order {
-		of := points[key]
+	for _, of := range report.Group(points, func(p *Point) string { return p.key(others) }) {
 		slices.SortStableFunc(of, func(p, q *Point) int { return cmp.Compare(x.place[p.Values[x.name]], x.place[q.Values[x.name]]) })
 		var course strings.Builder
 		front := false
@@ -293,11 +286,7 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 		if a == x {
 			continue
 		}
-		var here []Point
-		for _, points := range c.members {
-			here = append(here, *points[0])
-		}
-		of := newSweepAxis(here, a.name)
+		of := newSweepAxis(report.Each(c.members, func(points []*Point) Point { return *points[0] }), a.name)
 		product *= len(of.values)
 		if len(of.values) == len(a.values) {
 			continue

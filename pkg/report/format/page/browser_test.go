@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
@@ -159,11 +160,11 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 // What a pod waits for is said in the words of the text report, wherever the page speaks of it.
 func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 5, Pending: 4}, Pods: []run.Pod{
-		{Namespace: "default", Name: "gang", Status: "Pending", Untried: "1 of 2 pods of its gang are there"},
-		{Namespace: "default", Name: "other", Status: "Pending", Untried: `left to the scheduler "other"`},
-		{Namespace: "default", Name: "broken", Status: "Pending", Message: "running Filter: no such key", Reason: v1.PodReasonSchedulerError},
-		{Namespace: "default", Name: "gated", Status: v1.PodReasonSchedulingGated, Message: "Scheduling is blocked due to non-empty scheduling gates", Gates: []string{"example.com/quota", "b"}},
-		{Namespace: "default", Name: "db", Status: "NotReady", Node: "b", Waits: "waits for its volume, attached to a", Message: `Multi-Attach error for volume "v"`},
+		{PodRef: cluster.PodRef{Namespace: "default", Name: "gang"}, Status: "Pending", Wait: placement.Wait{Untried: "1 of 2 pods of its gang are there"}},
+		{PodRef: cluster.PodRef{Namespace: "default", Name: "other"}, Status: "Pending", Wait: placement.Wait{Untried: `left to the scheduler "other"`}},
+		{PodRef: cluster.PodRef{Namespace: "default", Name: "broken"}, Status: "Pending", Wait: placement.Wait{Message: "running Filter: no such key", Reason: v1.PodReasonSchedulerError}},
+		{PodRef: cluster.PodRef{Namespace: "default", Name: "gated"}, Status: v1.PodReasonSchedulingGated, Wait: placement.Wait{Message: "Scheduling is blocked due to non-empty scheduling gates"}, Gates: []string{"example.com/quota", "b"}},
+		{PodRef: cluster.PodRef{Namespace: "default", Name: "db"}, Status: "NotReady", Node: "b", Waits: "waits for its volume, attached to a", Wait: placement.Wait{Message: `Multi-Attach error for volume "v"`}},
 	}}}}
 	b := browsertest.Start(t)
 	b.OpenFile((&reports{Report: r}).html(t))
@@ -263,9 +264,9 @@ func wide() *run.Report {
 	s := run.Step{Name: "all", Action: "apply -f all.yaml", Summary: run.Summary{Pods: workloads * size, Running: workloads*size - 10, Pending: 10, Placed: workloads*size - 10}, TopologyKeys: []string{v1.LabelTopologyZone}}
 	for w := range workloads {
 		name := fmt.Sprintf("service-%02d", w)
-		s.Workloads = append(s.Workloads, run.Workload{Kind: "Deployment", Namespace: "default", Name: name, Desired: size, Running: size})
+		s.Workloads = append(s.Workloads, run.Workload{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: name}, Desired: size, Running: size})
 		for i := range size {
-			pod := run.Pod{Namespace: "default", Name: fmt.Sprintf("%s-56447b58fb-%05x", name, w*size+i), Workload: "deployment/" + name, Ready: "1/1", Status: "Running"}
+			pod := run.Pod{PodRef: cluster.PodRef{Namespace: "default", Name: fmt.Sprintf("%s-56447b58fb-%05x", name, w*size+i), Workload: "deployment/" + name}, Ready: "1/1", Status: "Running"}
 			if w == workloads-1 && i >= size-10 {
 				pod.Ready, pod.Status, pod.Message = "0/1", "Pending", "0/5000 nodes are available: 5000 Insufficient cpu."
 			} else {
@@ -278,7 +279,7 @@ func wide() *run.Report {
 		}
 	}
 	s.Workloads[workloads-1].Running, s.Workloads[workloads-1].Pending = size-10, 10
-	s.Workloads = append(s.Workloads, run.Workload{Kind: "Deployment", Namespace: "default", Name: "scaled-to-nothing", Domains: []run.Distribution{{TopologyKey: v1.LabelTopologyZone, Empty: 9}}})
+	s.Workloads = append(s.Workloads, run.Workload{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "scaled-to-nothing"}, Domains: []run.Distribution{{TopologyKey: v1.LabelTopologyZone, Empty: 9}}})
 	r.Steps = []run.Step{s}
 	return r
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/browsertest"
 	"github.com/faultline/faultline/pkg/report/run"
 )
@@ -68,15 +70,15 @@ func daemons() *run.Report {
 		return run.Step{
 			Name: name, Action: "apply", Summary: run.Summary{Pods: 4, Running: 3, Pending: 1}, Requested: []run.Requested{{Node: "a", CPU: 1, Memory: 1 << 28}},
 			Pods: []run.Pod{
-				{Namespace: "default", Name: "agent-1", Workload: "daemonset/agent", Status: "Running", Node: "a"},
-				{Namespace: "default", Name: "agent-2", Workload: "daemonset/agent", Status: "Running", Node: "b"},
-				{Namespace: "default", Name: "web-1", Workload: "deployment/web", Status: "Running", Node: web},
-				{Namespace: "default", Name: "db-0", Workload: "statefulset/db", Status: "Pending", Message: "no room"},
+				{PodRef: cluster.PodRef{Namespace: "default", Name: "agent-1", Workload: "daemonset/agent"}, Status: "Running", Node: "a"},
+				{PodRef: cluster.PodRef{Namespace: "default", Name: "agent-2", Workload: "daemonset/agent"}, Status: "Running", Node: "b"},
+				{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1", Workload: "deployment/web"}, Status: "Running", Node: web},
+				{PodRef: cluster.PodRef{Namespace: "default", Name: "db-0", Workload: "statefulset/db"}, Status: "Pending", Wait: placement.Wait{Message: "no room"}},
 			},
-			Workloads: []run.Workload{{Kind: "Deployment", Namespace: "default", Name: "web", Desired: 1, Running: 1, Rules: &run.Rules{
+			Workloads: []run.Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Desired: 1, Running: 1, Rules: &run.Rules{
 				YAML: "nodeSelector:\n  disk: ssd\ntopologySpreadConstraints:\n- maxSkew: 1\n  topologyKey: zone\n", Terms: []run.Term{{Path: "nodeSelector", From: 1, To: 2}, {Path: "topologySpreadConstraints[0]", From: 4, To: 5}},
 			}}},
-			Why: []string{"statefulset/db: no room.", "deployment/web: NodeAffinity refused."}, WhyRules: []run.WhyRule{{Sentence: 1, Namespace: "default", Workload: "deployment/web", Paths: []string{"nodeSelector"}}},
+			Why: []string{"statefulset/db: no room.", "deployment/web: NodeAffinity refused."}, WhyRules: []run.WhyRule{{Sentence: 1, WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}, Paths: []string{"nodeSelector"}}},
 		}
 	}
 	r.Steps = []run.Step{step("first", "a"), step("second", "b")}

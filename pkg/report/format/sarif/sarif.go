@@ -28,7 +28,7 @@ type Result struct {
 	Rule, Level, Message string
 	// Place is where it is, as step/namespace/kind/name; Source is where its cause stands in a file, or nil. GitHub shows only the latter.
 	Place  string
-	Source *manifest.Source
+	Source *manifest.Place
 }
 
 // Encode writes the results of a version of Faultline.
@@ -69,7 +69,7 @@ func Encode(version string, rules []Rule, results []Result) ([]byte, error) {
 // Findings writes findings.
 func Findings(h report.Head, found []expect.Finding) ([]byte, error) {
 	var rules []Rule
-	for _, rule := range expect.Rules() {
+	for _, rule := range expect.Rules {
 		rules = append(rules, Rule{ID: rule.ID, Level: rule.Level, Short: rule.Short, Full: rule.Full, Help: rule.Help})
 	}
 	var results []Result

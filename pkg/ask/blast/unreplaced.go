@@ -1,0 +1,135 @@
+package blast
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+)
+
+// UnreplacedPod is a lost pod for which no controller created another.
+type UnreplacedPod struct {
+	cluster.PodRef
+	// Why says in a few words why nobody made another.
+	Why string `json:"why"`
+}
+
+// Why nobody replaces pods that live and die with their node.
+const (
+	ofDaemonSet = "pod of a DaemonSet: every node has its own"
+	ofStatic    = "static pod: it belongs to its node"
+)
+
+// OfNode reports whether the pod lives and dies with its node.
+func (p UnreplacedPod) OfNode() bool { return p.Why == ofDaemonSet || p.Why == ofStatic }
+
+// withNode says why nobody replaces the pod if it lives and dies with its node; otherwise it returns "".
+func withNode(pod *v1.Pod) string {
+	switch by := metav1.GetControllerOfNoCopy(pod); {
+	case by != nil && by.Kind == "DaemonSet":
+		return ofDaemonSet
+	case by != nil && by.Kind == "Node":
+		return ofStatic
+	}
+	return ""
+}
+
+// refusal is why the API server refuses pods of the workload, without their names; "" if it does not.
+func refusal(state *cluster.State, of cluster.Ref) string {
+	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Ref == of })
+	if i < 0 {
+		return ""
+	}
+	return state.Refused[i].Reason()
+}
+
+// unreplaced returns a function that says why nobody creates another pod for a lost one.
+func unreplaced(state *cluster.State) func(*v1.Pod) string {
+	if state.Federation == nil {
+		stopped, present := node.Disruptions(state), sync.OnceValue(func() map[types.UID]bool { return controllersOf(state) })
+		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped, present) }
+	}
+	in := map[string]func(*v1.Pod) string{}
+	for _, m := range state.Federation.Members {
+		in[m.Name] = unreplaced(m.State)
+	}
+	owner := state.Owners()
+	return func(pod *v1.Pod) string {
+		m := state.Federation.Member(pod.Labels[cluster.MemberLabel])
+		if !m.Lost || withNode(pod) != "" {
+			return in[m.Name](m.Native(pod))
+		}
+		of := owner(pod)
+		if of.Kind == "Pod" {
+			_, of.Name = cluster.Apart(of.Name)
+		}
+		return whyNotMoved(state.Federation.Control, of, m.Name)
+	}
+}
+
+// whyNotMoved says why Karmada does not replace the pods that a workload had in a lost cluster.
+func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) string {
+	b := control.BindingOf(workload)
+	if b == nil {
+		return "it is the lost cluster's own: no policy of Karmada has brought it there"
+	}
+	_, stays := b.On(lost)
+	switch {
+	case control.Options.Failover == nil:
+		return "Karmada does not move workloads away from a cluster that fails unless federation.failover is enabled"
+	case stays:
+		return "its policy tolerates the loss of the cluster"
+	case !b.Scheduled():
+		return "Karmada finds no other cluster: " + strings.TrimSuffix(b.Message, ".")
+	case !b.Divided():
+		return "its policy gives every cluster a copy of its own, and no other cluster gets one"
+	}
+	return "its " + workload.Kind + " wants no other"
+}
+
+// controllersOf returns the UIDs of all objects but pods.
+func controllersOf(state *cluster.State) map[types.UID]bool {
+	others, present := *state, map[types.UID]bool{}
+	others.Pods = nil
+	for _, obj := range others.Objects() {
+		present[obj.GetUID()] = true
+	}
+	return present
+}
+
+// whyNotReplaced says why nobody creates another pod for a lost one. The state is that after the failure, with the zones in which evictions
+// have stopped.
+func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption, present func() map[types.UID]bool) string {
+	by, owner := metav1.GetControllerOfNoCopy(pod), state.Owners()(pod)
+	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+	stays := i >= 0 && cluster.Active(state.Pods[i])
+	ending := i >= 0 && !stays && !cluster.Terminal(state.Pods[i])
+	switch {
+	case by == nil:
+		return "bare pod: no controller makes another"
+	case withNode(pod) != "":
+		return withNode(pod)
+	case by.Kind == "StatefulSet" && ending:
+		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
+	case !stays && !present()[by.UID]:
+		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
+	case !stays && refusal(state, owner) != "":
+		return "the API server refuses another: " + refusal(state, owner)
+	case ending:
+		return "stays Terminating until its kubelet is back, and its " + owner.Kind + " waits for its end"
+	case stays && slices.ContainsFunc(stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
+	case stays:
+		return "tolerates the failed node for as long as it fails"
+	}
+	if by.Kind == "StatefulSet" {
+		return "its StatefulSet makes its pods one after the other, and waits for an earlier one"
+	}
+	return "its " + by.Kind + " wants no other"
+}
