@@ -16,7 +16,10 @@ func (w *walk) failures(f *scenario.Failures) {
 	path := field.NewPath("failures")
 	nodes := scenario.NodeLabels(w.scenario.Nodes())
 	carried := func(key string) bool {
-		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool {
+			_, found := topology.Value(set, topology.Key(key))
+			return found
+		})
 	}
 	for i, key := range f.Levels {
 		switch path := path.Child("levels").Index(i); {

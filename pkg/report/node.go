@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Node is a node and the failure domains that it is in.
@@ -33,7 +35,7 @@ func NewNodes(nodes []*v1.Node, levels []string) []Node {
 			Unschedulable: node.Spec.Unschedulable,
 		}
 		for _, key := range levels {
-			if value, found := node.Labels[key]; found {
+			if value, found := topology.Value(node.Labels, key); found {
 				if n.Topology == nil {
 					n.Topology = map[string]string{}
 				}

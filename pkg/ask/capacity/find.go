@@ -51,6 +51,8 @@ type Mix struct {
 	Workloads []Share `json:"workloads"`
 	// Fit is how many more units fit while no node fails.
 	Fit Limit `json:"fit"`
+	// IfUsed is how many more units fit if containers request what they use; missing if that is not asked. See AsUsed.
+	IfUsed *Limit `json:"ifUsed,omitempty"`
 	// Survive is how many more units fit so that every lost pod comes back, whichever domain of a level fails.
 	Survive []Limit `json:"survive,omitempty"`
 	// Headroom says where the free resources are: cpu, memory and pods first, then others by name.

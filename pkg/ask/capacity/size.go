@@ -24,6 +24,8 @@ type SizeOptions struct {
 	Options
 	// Groups are the names of the groups that may be resized; if empty, all but control planes.
 	Groups []string
+	// Catalogue, if set, is what types of nodes can take the places of the nodes of each of these groups, in any mix.
+	Catalogue *topology.Catalogue
 	// Free lets the number of nodes of a group differ from zone to zone.
 	Free bool
 	// Most is the maximum number of clusters to try. With Less, they are fewer, at least 20, where each takes long.
@@ -188,19 +190,19 @@ func (z *sizer) prepare() error {
 	}
 	for i := range z.scenario.Steps {
 		step := &z.scenario.Steps[i]
-		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil || step.AddNodes != nil || step.RemoveNodes != nil {
+		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil || step.AddNodes != nil || step.RemoveNodes != nil || step.ReplaceNodes != nil {
 			problems = append(problems, fmt.Errorf("step %q acts on nodes by name; give an earlier one with --step", step.Name))
 		}
 	}
-	priced := true
 	for i := range groups {
-		g := &groups[i]
-		if len(z.opts.Groups) > 0 {
+		if g := &groups[i]; len(z.opts.Groups) > 0 {
 			g.Kept = !slices.Contains(z.opts.Groups, g.Name)
 		}
-		priced = priced && (g.Kept || g.Priced)
 	}
-	before := 0.0
+	priced := z.before(groups)
+	if z.opts.Catalogue != nil {
+		groups, priced = mixed(groups, z.opts.Catalogue.Types), true
+	}
 	for i := range groups {
 		if groups[i].Kept {
 			continue
@@ -213,8 +215,6 @@ func (z *sizer) prepare() error {
 		var all []int
 		for zone := range groups[i].Zones {
 			all = append(all, zone)
-			z.sizing.Before += len(groups[i].Zones[zone].Nodes)
-			before += price * float64(len(groups[i].Zones[zone].Nodes))
 			if z.opts.Free {
 				z.numbers = append(z.numbers, number{i, []int{zone}, price})
 			}
@@ -234,11 +234,31 @@ func (z *sizer) prepare() error {
 	if z.sizing.Survive = z.opts.Survive; len(z.opts.Survive) > 0 {
 		z.sizing.Mode = string(z.opts.Mode)
 	}
-	if priced {
-		z.sizing.CostBefore = &before
-	}
 	z.afreshAll()
 	return nil
+}
+
+// before sums up the nodes that may change, and what they cost if all their prices are known, and reports whether they are.
+func (z *sizer) before(groups []NodeGroup) bool {
+	cost, priced := 0.0, true
+	for _, g := range groups {
+		if g.Kept {
+			continue
+		}
+		price, known := g.Price, g.Priced
+		if of := z.opts.Catalogue.Named(g.Zones[0].Nodes[0].Labels[v1.LabelInstanceTypeStable]); !known && of != nil {
+			price, known = *of.PricePerHour, true
+		}
+		priced = priced && known
+		for _, zone := range g.Zones {
+			z.sizing.Before += len(zone.Nodes)
+			cost += price * float64(len(zone.Nodes))
+		}
+	}
+	if priced {
+		z.sizing.CostBefore = &cost
+	}
+	return priced
 }
 
 // afreshAll unbinds the pods of the cluster and of the steps, since a dump can be either.
@@ -282,7 +302,10 @@ func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 			g.Price = &of.Price
 		}
 		for j, zone := range of.Zones {
-			in := Zone{Zone: zone.Name, Before: len(zone.Nodes)}
+			in := Zone{Zone: zone.Name}
+			if !zone.made {
+				in.Before = len(zone.Nodes)
+			}
 			if counts != nil {
 				in.Nodes = counts[i][j]
 			}
