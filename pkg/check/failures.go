@@ -30,7 +30,7 @@ func (w *walk) failures(f *scenario.Failures) {
 		}
 	}
 	for i, target := range f.Quorum {
-		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+		w.workload(path.Child("quorum").Index(i), target)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
 		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
@@ -39,10 +39,10 @@ func (w *walk) failures(f *scenario.Failures) {
 	}
 }
 
-// workload reports a workload of one of these kinds that the scenario never has.
-func (w *walk) workload(path *field.Path, target string, kinds ...string) {
+// workload reports a workload that the scenario never has.
+func (w *walk) workload(path *field.Path, target string) {
 	wanted, err := scenario.ParseWorkload(target)
-	if err != nil || !slices.Contains(kinds, wanted.Kind) || w.partial {
+	if err != nil || w.Reported(path) || w.partial {
 		return // which is reported already, or not known
 	}
 	for known := range w.known.objects {

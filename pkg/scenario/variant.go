@@ -99,7 +99,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
 	}
 	for i := range v.Patches {
-		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources)
+		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources, true)
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
 		path := path.Child("replicas").Key(target)

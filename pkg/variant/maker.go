@@ -111,12 +111,8 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 		}
 		return
 	}
-	wanted, err := patch.Target.Ref()
-	if err != nil {
-		return // which is reported already
-	}
-	if cluster.Find(s.Objects(), wanted) == nil {
-		s.NotFound(p, path.Child("target"), wanted)
+	wanted, found := s.FindObject(p, path.Child("target"), patch.Target)
+	if !found {
 		return
 	}
 	if in, name := cluster.Apart(wanted.Name); in != "" {

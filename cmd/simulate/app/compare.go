@@ -285,7 +285,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Counted(target)
+		owner, err := s.Workload(target, scenario.Apart...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}
