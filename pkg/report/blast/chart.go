@@ -20,7 +20,7 @@ func drawing(r *Report) *chart.Chart {
 	if r.Simultaneous > 1 {
 		words = fmt.Sprintf("the largest share of a workload of several replicas that %d failures together take", r.Simultaneous)
 	}
-	l := &chart.Losses{Title: chart.Title(r.Head, words)}
+	l := &chart.Losses{Title: chart.Title(r.Head, words), Verdict: r.verdict().Text}
 	var keys []string
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {
