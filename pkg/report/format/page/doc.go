@@ -13,6 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
+// maxWhole is how many letters a name has that is not broken.
+const maxWhole = 40
+
 // maxRows is how many rows of a table a page lists.
 const maxRows = 5000
 
@@ -35,7 +38,7 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	if len(sections) > 0 {
 		rest = *sections[0]
 		if answer != "" {
-			outcome = cmp.Or(outcomes[rest.Blocks[0].(doc.Line)[0].Style], outcome)
+			outcome = outcomeOf(rest.Blocks)
 			rest.Blocks = rest.Blocks[1:]
 		}
 		sections = sections[1:]
@@ -63,8 +66,23 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	return out.Flush()
 }
 
-// outcomes are those of answers, by their style; others are open.
-var outcomes = map[doc.Style]string{doc.Green: "met", doc.Red: "failed"}
+// outcomeOf is failed where a line of the answer is red, met where the first is green and none is yellow, and open otherwise.
+func outcomeOf(answer []doc.Block) string {
+	outcome := "open"
+	for i, b := range answer {
+		line, is := b.(doc.Line)
+		switch {
+		case !is || len(line) == 0:
+		case line[0].Style == doc.Red:
+			return "failed"
+		case line[0].Style == doc.Yellow:
+			outcome = "open"
+		case line[0].Style == doc.Green && i == 0:
+			outcome = "met"
+		}
+	}
+	return outcome
+}
 
 // shades are the classes of the parts of bars.
 var shades = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good", doc.Bold: "pale"}
@@ -187,7 +205,11 @@ func (m markup) table(t doc.Table) {
 	for _, cells := range rows[:min(len(rows), maxRows)] {
 		m.add("\n<tr>")
 		for i, c := range cells {
-			m.add("<td%v>", numeric(t.Rows, i))
+			class := numeric(t.Rows, i)
+			if class == "" && len(c.Text) <= maxWhole && !strings.Contains(c.Text, " ") {
+				class = ` class="whole"` // a name
+			}
+			m.add("<td%v>", class)
 			m.cell(c)
 			m.add("</td>")
 		}

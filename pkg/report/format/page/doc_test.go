@@ -39,8 +39,8 @@ func TestWriteDoc(t *testing.T) {
 <h2>By zone</h2>
 <div class="scroll"><table><thead><tr><th scope="col">ZONE</th><th scope="col" class="number">NODES</th></tr></thead>
 <tbody>
-<tr><td>&lt;a&gt;</td><td class="number">2</td></tr>
-<tr><td>b</td><td class="number"><span class="bad">10</span></td></tr>
+<tr><td class="whole">&lt;a&gt;</td><td class="number">2</td></tr>
+<tr><td class="whole">b</td><td class="number"><span class="bad">10</span></td></tr>
 </tbody></table></div>
 <p>With fewer:</p>
 <ul>
