@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// expect reports what is expected of labels, nodes and workloads that are not there. The nodes are all that there can be.
+// expect reports expectations that name labels, nodes or workloads that do not exist. The nodes are all that can exist at the time.
 func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Node) {
 	for i := range expect.Domains {
 		w.domains(path.Child("domains").Index(i), &expect.Domains[i], nodes)

@@ -39,10 +39,8 @@ func (n *names) addPods(state *cluster.State, target scenario.Target) {
 	if err != nil {
 		return // which is reported already
 	}
-	for _, obj := range state.Objects() {
-		if cluster.RefTo(obj) == wanted {
-			n.add(obj)
-		}
+	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
+		n.add(obj)
 	}
 }
 

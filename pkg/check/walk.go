@@ -47,8 +47,8 @@ func newWalk(ctx context.Context, p *scenario.Problems, s *scenario.Scenario, pa
 	return w
 }
 
-// Nodes adds the names and labels of nodes that no node has to the problems, for a scenario of which other objects could not be read: about
-// those it would report what is not wrong. Without any nodes it adds nothing.
+// Nodes is Check for a scenario with objects that could not be read. It only reports names and labels of nodes that no node has, since the
+// rest could be in the objects that are missing. If there are no nodes, it reports nothing.
 func Nodes(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 	if w := newWalk(ctx, p, s, true); len(w.state.Nodes) > 0 {
 		w.steps()

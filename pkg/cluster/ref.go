@@ -19,6 +19,16 @@ type Ref struct {
 // RefTo returns the object's kind, namespace and name.
 func RefTo(obj Object) Ref { return Ref{KindOf(obj), obj.GetNamespace(), obj.GetName()} }
 
+// Find returns the first of the objects that has the name, nil if none has it.
+func Find(objects []Object, name Ref) Object {
+	for _, obj := range objects {
+		if RefTo(obj) == name {
+			return obj
+		}
+	}
+	return nil
+}
+
 // String returns the name as kubectl writes it: deployment/web.
 func (r Ref) String() string { return strings.ToLower(r.Kind) + "/" + r.Name }
 

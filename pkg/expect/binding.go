@@ -13,10 +13,10 @@ import (
 )
 
 // judgeBinding judges what Karmada has decided about a workload.
-func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add func(field string, e Expectation)) {
+func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add func(field string, e Judged)) {
 	i := slices.IndexFunc(step.Decisions, func(d world.Decision) bool { return expect.Is(d.Binding.Template) })
 	if i < 0 {
-		add("target", Expectation{Want: expect.Target + " to be propagated", Got: "no binding", Why: unclaimed(expect, step)})
+		add("target", Judged{Want: expect.Target + " to be propagated", Got: "no binding", Why: unclaimed(expect, step)})
 		return
 	}
 	b := step.Decisions[i].Binding
@@ -33,10 +33,10 @@ func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add f
 		for _, name := range slices.Sorted(maps.Keys(expect.Clusters)) {
 			wanted = append(wanted, share(name, expect.Clusters[name]))
 		}
-		add("clusters", Expectation{Want: of + " in " + strings.Join(wanted, ", "), Got: got, Met: maps.Equal(is, expect.Clusters), Why: why})
+		add("clusters", Judged{Want: of + " in " + strings.Join(wanted, ", "), Got: got, Met: maps.Equal(is, expect.Clusters), Why: why})
 	}
 	if wanted := expect.NotScheduled; wanted != nil {
-		e := Expectation{Want: of + " not scheduled", Got: got, Met: !b.Scheduled() == *wanted, Why: why}
+		e := Judged{Want: of + " not scheduled", Got: got, Met: !b.Scheduled() == *wanted, Why: why}
 		if !*wanted {
 			e.Want = of + " scheduled"
 		}
@@ -46,7 +46,7 @@ func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add f
 		add("notScheduled", e)
 	}
 	if expect.Message != "" {
-		add("message", Expectation{Want: fmt.Sprintf("%s with a message that contains %q", of, expect.Message), Got: fmt.Sprintf("%q", b.Message),
+		add("message", Judged{Want: fmt.Sprintf("%s with a message that contains %q", of, expect.Message), Got: fmt.Sprintf("%q", b.Message),
 			Met: strings.Contains(b.Message, expect.Message)})
 	}
 }

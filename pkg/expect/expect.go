@@ -1,8 +1,8 @@
 // Package expect judges. Steps and reports hold facts; whether they are as a scenario expects, worth a look or worse than before is
 // decided here alone.
 //
-//	simulation.Result ─ Judge ────────▶ []Expectation of each step   (step.go, failures.go, finding.go)
-//	                  ─ Golden.Judge ─▶ Expectation of each step     (golden.go: the placements of a file)
+//	simulation.Result ─ Judge ────────▶ []Judged of each step   (step.go, failures.go, finding.go)
+//	                  ─ Golden.Judge ─▶ Judged of each step     (golden.go: the placements of a file)
 //	Facts             ─ Findings ─────▶ []Finding                    (finding.go)
 //	Comparison        ─ Verdict ──────▶ Verdict                      (verdict.go)
 //
@@ -20,8 +20,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Expectation is what a scenario expects of a step, what was seen, and whether that meets it.
-type Expectation struct {
+// Judged is an expectation that was judged: what a scenario expects of a step, what was seen, and whether that meets it.
+type Judged struct {
 	Want, Got string
 	Met       bool
 	// Why is one line on what is behind an expectation that is not met: the pods concerned, and kube-scheduler's messages for those
@@ -32,13 +32,13 @@ type Expectation struct {
 }
 
 // String returns "want 0 pods Pending, got 1".
-func (e Expectation) String() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
+func (e Judged) String() string { return fmt.Sprintf("want %s, got %s", e.Want, e.Got) }
 
 // Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
 // seen at once before failures and findings. Progress, if set, is called after each recovery from a step's failures with how many
 // are done, and of how many.
-func Judge(ctx context.Context, result *simulation.Result, progress func(what string, done, total int)) ([][]Expectation, error) {
-	judged := make([][]Expectation, len(result.Steps))
+func Judge(ctx context.Context, result *simulation.Result, progress func(what string, done, total int)) ([][]Judged, error) {
+	judged := make([][]Judged, len(result.Steps))
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
 		step := &result.Steps[i]
 		var judges []*judge
@@ -68,11 +68,11 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 type judge struct {
 	*scenario.Expect
 	source func(field ...any) manifest.Source // nil where no file has it
-	judged *[]Expectation
+	judged *[]Judged
 }
 
 // add adds the expectation that the field holds.
-func (j *judge) add(e Expectation, field ...any) {
+func (j *judge) add(e Judged, field ...any) {
 	if e.Met {
 		e.Why = ""
 	}
@@ -83,12 +83,12 @@ func (j *judge) add(e Expectation, field ...any) {
 	*j.judged = append(*j.judged, e)
 }
 
-func judgeFindings(most int, facts *Facts) Expectation {
+func judgeFindings(most int, facts *Facts) Judged {
 	var lines []string
 	for _, f := range facts.Findings() {
 		lines = append(lines, f.ID+": "+strings.TrimSuffix(f.Message, "."))
 	}
-	return Expectation{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
+	return Judged{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
 }
 
 // atMost is "no pod", "at most 1 pod" or "at most 2 pods".

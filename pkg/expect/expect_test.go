@@ -156,8 +156,8 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	every := Expectation{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "every", Line: 2}}
-	want := [][]Expectation{{every}, {
+	every := Judged{Want: "at most 2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "every", Line: 2}}
+	want := [][]Judged{{every}, {
 		{Want: "2 pods Pending", Got: "2", Met: true, Source: &manifest.Source{File: "own", Line: 1}},
 		every,
 		{Want: "no finding", Got: "5", Source: &manifest.Source{File: "own", Line: 3}},

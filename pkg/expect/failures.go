@@ -46,7 +46,7 @@ func (j *judge) judgeFailures(ctx context.Context, f *failures) error {
 		if err != nil {
 			return fmt.Errorf("failures of level %s: %w", j.Failures[at].Level, err)
 		}
-		b.judge(func(field string, e Expectation) { j.add(e, "failures", at, field) })
+		b.judge(func(field string, e Judged) { j.add(e, "failures", at, field) })
 	}
 	return nil
 }
@@ -121,8 +121,8 @@ type bounded struct {
 	missing string // why there are no failures
 }
 
-func (b *bounded) judge(add func(field string, e Expectation)) {
-	judge := func(field string, e Expectation) {
+func (b *bounded) judge(add func(field string, e Judged)) {
+	judge := func(field string, e Judged) {
 		if b.missing != "" {
 			e.Met, e.Got = false, b.missing
 		}
@@ -163,12 +163,12 @@ func (b *bounded) of(f *blast.Failure) string {
 }
 
 // radius judges the largest share that a failure takes of a workload, the first of equal ones.
-func (b *bounded) radius() Expectation {
+func (b *bounded) radius() Judged {
 	whose := b.Workload
 	if whose == "" {
 		whose = "any workload"
 	}
-	e := Expectation{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
+	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
 	worst := 0.0
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
@@ -192,12 +192,12 @@ func percent(share float64) string {
 }
 
 // most judges the failure with the most pods of some kind, the first of equal ones.
-func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Expectation {
+func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Judged {
 	whose := ""
 	if b.Workload != "" {
 		whose = " of " + b.Workload
 	}
-	e := Expectation{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
+	e := Judged{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
 	worst := 0
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
@@ -259,12 +259,12 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 	return len(names), fmt.Sprintf("after the failure of %s, no controller makes another of %s", b.of(f), some(names, ", "))
 }
 
-func (b *bounded) quorum() Expectation {
+func (b *bounded) quorum() Judged {
 	whose := "a quorum"
 	if b.Workload != "" {
 		whose = "the quorum of " + b.Workload
 	}
-	e := Expectation{Want: b.any() + " leaves " + whose, Got: "every one does"}
+	e := Judged{Want: b.any() + " leaves " + whose, Got: "every one does"}
 	if *b.QuorumLost {
 		e.Want = strings.Replace(b.any(), " any ", " some ", 1) + " takes " + whose
 	}

@@ -111,7 +111,7 @@ const NoMessage = "kube-scheduler gave no message"
 type Facts struct {
 	Step string
 	// Unmet are the expectations that were not met.
-	Unmet []Expectation
+	Unmet []Judged
 	// Pending are the Pending pods, Stuck the rollouts that cannot end.
 	Pending []Pods
 	Stuck   []controller.Rollout

@@ -35,7 +35,7 @@ func TestFindings(t *testing.T) {
 		want  []string
 	}{
 		"nothing": {Facts{}, nil},
-		"not met": {Facts{Unmet: []Expectation{{Want: "0 pods Pending", Got: "2"}}},
+		"not met": {Facts{Unmet: []Judged{{Want: "0 pods Pending", Got: "2"}}},
 			[]string{"error expectation-not-met / : want 0 pods Pending, got 2"}},
 		"some of a workload": {Facts{Pending: []Pods{{Workload: web, Desired: 3, Messages: []string{"no room", "no room"}}}},
 			[]string{"warning pods-pending shop/deployment/web web.yaml: 2 of 3 pods of deployment/web Pending: no room"}},

@@ -98,9 +98,9 @@ func (g *Golden) Write(file string) error {
 
 // Judge returns the expectation of each step that its placements are as in the golden file of that name. Steps that only
 // the file has are listed with the last step.
-func (g *Golden) Judge(result *simulation.Result, file string) []Expectation {
+func (g *Golden) Judge(result *simulation.Result, file string) []Judged {
 	now := NewGolden(result)
-	judged := make([]Expectation, len(result.Steps))
+	judged := make([]Judged, len(result.Steps))
 	for i := range result.Steps {
 		var differences []string
 		at := slices.IndexFunc(g.Steps, func(s GoldenStep) bool { return s.Name == now.Steps[i].Name })
@@ -112,7 +112,7 @@ func (g *Golden) Judge(result *simulation.Result, file string) []Expectation {
 		if i == len(result.Steps)-1 {
 			differences = append(differences, g.gone(now)...)
 		}
-		judged[i] = Expectation{Want: "placements as in " + filepath.Base(file), Got: "the same", Met: len(differences) == 0}
+		judged[i] = Judged{Want: "placements as in " + filepath.Base(file), Got: "the same", Met: len(differences) == 0}
 		if !judged[i].Met {
 			judged[i].Got, judged[i].Why = some(differences, "; "), waiting(result.Steps[i].Pending)
 		}

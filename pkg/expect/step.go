@@ -22,12 +22,12 @@ import (
 func (j *judge) judgeStep(step *simulation.Step) {
 	pending := len(step.Pending)
 	if j.Pending != nil {
-		j.add(Expectation{
+		j.add(Judged{
 			Want: words.Count(*j.Pending, "pod") + " Pending", Got: fmt.Sprint(pending), Met: pending == *j.Pending, Why: waiting(step.Pending),
 		}, "pending")
 	}
 	if j.PendingAtMost != nil {
-		j.add(Expectation{
+		j.add(Judged{
 			Want: fmt.Sprintf("at most %s Pending", words.Count(*j.PendingAtMost, "pod")), Got: fmt.Sprint(pending),
 			Met: pending <= *j.PendingAtMost, Why: waiting(step.Pending),
 		}, "pendingAtMost")
@@ -39,7 +39,7 @@ func (j *judge) judgeStep(step *simulation.Step) {
 		j.add(judgeMessage(j.Message, step), "message")
 	}
 	for i := range j.Domains {
-		judgeDomains(&j.Domains[i], step, func(field string, e Expectation) { j.add(e, "domains", i, field) })
+		judgeDomains(&j.Domains[i], step, func(field string, e Judged) { j.add(e, "domains", i, field) })
 	}
 	for i := range j.Nodes {
 		on := &j.Nodes[i]
@@ -51,7 +51,7 @@ func (j *judge) judgeStep(step *simulation.Step) {
 		}
 	}
 	for i := range j.Bindings {
-		judgeBinding(&j.Bindings[i], step, func(field string, e Expectation) { j.add(e, "bindings", i, field) })
+		judgeBinding(&j.Bindings[i], step, func(field string, e Judged) { j.add(e, "bindings", i, field) })
 	}
 	if j.Rollouts != nil {
 		j.add(judgeRollouts(*j.Rollouts, step), "rollouts")
@@ -93,7 +93,7 @@ func together(all []said) string {
 	return strings.Join(parts, "; ")
 }
 
-func judgeNotCreated(want int, step *simulation.Step) Expectation {
+func judgeNotCreated(want int, step *simulation.Step) Judged {
 	n, why := 0, []string(nil)
 	for _, r := range step.Refused {
 		if r.Pods > 0 {
@@ -101,11 +101,11 @@ func judgeNotCreated(want int, step *simulation.Step) Expectation {
 			why = append(why, r.Qualified()+": "+r.Message)
 		}
 	}
-	return Expectation{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: some(why, "; ")}
+	return Judged{Want: words.Count(want, "pod") + " refused", Got: fmt.Sprint(n), Met: n == want, Why: some(why, "; ")}
 }
 
-func judgeMessage(text string, step *simulation.Step) Expectation {
-	e := Expectation{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
+func judgeMessage(text string, step *simulation.Step) Judged {
+	e := Judged{Want: fmt.Sprintf("a Pending pod's message contains %q", text), Got: "no pod is Pending"}
 	for _, pending := range step.Pending {
 		e.Got = pending.Why()
 		if strings.Contains(e.Got, text) || strings.Contains(pending.Message, text) {
@@ -119,7 +119,7 @@ func judgeMessage(text string, step *simulation.Step) Expectation {
 	return e
 }
 
-func judgeRollouts(complete bool, step *simulation.Step) Expectation {
+func judgeRollouts(complete bool, step *simulation.Step) Judged {
 	var open, waiting []string
 	for _, rollout := range step.Rollouts {
 		if !rollout.Complete {
@@ -128,7 +128,7 @@ func judgeRollouts(complete bool, step *simulation.Step) Expectation {
 			waiting = append(waiting, name+": "+rollout.Waiting)
 		}
 	}
-	e := Expectation{Want: "every rollout complete", Got: "every one is", Met: (len(open) == 0) == complete, Why: strings.Join(waiting, "; ")}
+	e := Judged{Want: "every rollout complete", Got: "every one is", Met: (len(open) == 0) == complete, Why: strings.Join(waiting, "; ")}
 	if !complete {
 		e.Want = "a rollout that does not complete"
 	}
@@ -138,7 +138,7 @@ func judgeRollouts(complete bool, step *simulation.Step) Expectation {
 	return e
 }
 
-func judgeDrained(end bool, step *simulation.Step) Expectation {
+func judgeDrained(end bool, step *simulation.Step) Judged {
 	var open []string
 	var stays []said
 	for _, d := range step.Drained {
@@ -150,7 +150,7 @@ func judgeDrained(end bool, step *simulation.Step) Expectation {
 			stays = append(stays, said{cluster.Qualify(p.Namespace, p.Name), p.Reason})
 		}
 	}
-	e := Expectation{Want: "every drain to end", Got: "every one does", Met: (len(open) == 0) == end, Why: together(stays)}
+	e := Judged{Want: "every drain to end", Got: "every one does", Met: (len(open) == 0) == end, Why: together(stays)}
 	if !end {
 		e.Want = "a drain that does not end"
 	}
@@ -173,7 +173,7 @@ func (d occupied) String() string {
 	return d.name + " has " + words.Few(d.pods)
 }
 
-func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(field string, e Expectation)) {
+func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(field string, e Judged)) {
 	domains := occupy(step.State, expect.TopologyKey, expect.Selector)
 	most, least, used := 0, 0, 0
 	var parts []string
@@ -207,7 +207,7 @@ func judgeDomains(expect *scenario.Domains, step *simulation.Step, add func(fiel
 		return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
 	}
 	judge := func(field string, met bool, why string, format string, args ...any) {
-		add(field, Expectation{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Why: why})
+		add(field, Judged{Want: of + ": " + fmt.Sprintf(format, args...), Got: got, Met: met, Why: why})
 	}
 	if expect.Min != nil {
 		few := func(n int) bool { return n < *expect.Min }
@@ -258,7 +258,7 @@ func occupy(state *cluster.State, key, selector string) []occupied {
 	return domains
 }
 
-func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.State) Expectation {
+func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.State) Judged {
 	among := map[string]bool{}
 	for _, node := range nodes.Select(state.Nodes) {
 		among[node.Name] = true
@@ -277,7 +277,7 @@ func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.S
 			wrong = append(wrong, fmt.Sprintf("%s is on %s", cluster.Qualify(pod.Namespace, pod.Name), pod.Spec.NodeName))
 		}
 	}
-	e := Expectation{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}
+	e := Judged{Want: fmt.Sprintf("all %s on %s", about(selector, "pods"), strings.Join(places, " or ")), Met: len(wrong) == 0, Why: words.Few(wrong)}
 	is := "elsewhere"
 	if !on {
 		e.Want, is = strings.Replace(e.Want, "all ", "no ", 1), "there"

@@ -72,25 +72,25 @@ func TestJudgeStep(t *testing.T) {
 	zones := "app=web pods by " + zone
 	for name, c := range map[string]struct {
 		expect *scenario.Expect
-		want   []Expectation
+		want   []Judged
 	}{
-		"pending":             {&scenario.Expect{Pending: ptr.To(2)}, []Expectation{{Want: "2 pods Pending", Got: "2", Met: true, Source: at("pending")}}},
-		"pending, unmet":      {&scenario.Expect{Pending: ptr.To(1)}, []Expectation{{Want: "1 pod Pending", Got: "2", Why: both, Source: at("pending")}}},
-		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Expectation{{Want: "3 pods Pending", Got: "2", Why: both, Source: at("pending")}}},
-		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Expectation{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: at("pendingAtMost")}}},
-		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Expectation{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: at("pendingAtMost")}}},
-		"not created":         {&scenario.Expect{NotCreated: ptr.To(3)}, []Expectation{{Want: "3 pods refused", Got: "3", Met: true, Source: at("notCreated")}}},
-		"not created, unmet": {&scenario.Expect{NotCreated: ptr.To(0)}, []Expectation{{Want: "0 pods refused", Got: "3",
+		"pending":             {&scenario.Expect{Pending: ptr.To(2)}, []Judged{{Want: "2 pods Pending", Got: "2", Met: true, Source: at("pending")}}},
+		"pending, unmet":      {&scenario.Expect{Pending: ptr.To(1)}, []Judged{{Want: "1 pod Pending", Got: "2", Why: both, Source: at("pending")}}},
+		"pending more, unmet": {&scenario.Expect{Pending: ptr.To(3)}, []Judged{{Want: "3 pods Pending", Got: "2", Why: both, Source: at("pending")}}},
+		"at most":             {&scenario.Expect{PendingAtMost: ptr.To(3)}, []Judged{{Want: "at most 3 pods Pending", Got: "2", Met: true, Source: at("pendingAtMost")}}},
+		"at most, unmet":      {&scenario.Expect{PendingAtMost: ptr.To(1)}, []Judged{{Want: "at most 1 pod Pending", Got: "2", Why: both, Source: at("pendingAtMost")}}},
+		"not created":         {&scenario.Expect{NotCreated: ptr.To(3)}, []Judged{{Want: "3 pods refused", Got: "3", Met: true, Source: at("notCreated")}}},
+		"not created, unmet": {&scenario.Expect{NotCreated: ptr.To(0)}, []Judged{{Want: "0 pods refused", Got: "3",
 			Why: "shop/deployment/web: exceeded quota: q; pod/bare: no such class", Source: at("notCreated")}}},
-		"message": {&scenario.Expect{Message: "small"}, []Expectation{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
-		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Expectation{
+		"message": {&scenario.Expect{Message: "small"}, []Judged{{Want: `a Pending pod's message contains "small"`, Got: "0/4 nodes: too small.", Met: true, Source: at("message")}}},
+		"message, unmet": {&scenario.Expect{Message: "cpu"}, []Judged{
 			{Want: `a Pending pod's message contains "cpu"`, Got: "0/4 nodes: tainted.", Why: both, Source: at("message")}}},
-		"rollouts": {&scenario.Expect{Rollouts: ptr.To(false)}, []Expectation{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
-		"drained":  {&scenario.Expect{Drained: ptr.To(false)}, []Expectation{{Want: "a drain that does not end", Got: "not drained: a1 and b1", Met: true, Source: at("drained")}}},
-		"drained, unmet": {&scenario.Expect{Drained: ptr.To(true)}, []Expectation{{Want: "every drain to end", Got: "not drained: a1 and b1",
+		"rollouts": {&scenario.Expect{Rollouts: ptr.To(false)}, []Judged{{Want: "a rollout that does not complete", Got: "not complete: deployment/web", Met: true, Source: at("rollouts")}}},
+		"drained":  {&scenario.Expect{Drained: ptr.To(false)}, []Judged{{Want: "a drain that does not end", Got: "not drained: a1 and b1", Met: true, Source: at("drained")}}},
+		"drained, unmet": {&scenario.Expect{Drained: ptr.To(true)}, []Judged{{Want: "every drain to end", Got: "not drained: a1 and b1",
 			Why: "web-1: no controller; web-2 and web-3: no budget", Source: at("drained")}}},
-		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Expectation{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: at("rollouts")}}},
-		"domains": {web(scenario.Domains{Min: ptr.To(0), Max: ptr.To(2), Skew: ptr.To(2), Used: ptr.To(2), Exactly: map[string]int{"b": 1, "c": 0}}), []Expectation{
+		"rollouts, unmet": {&scenario.Expect{Rollouts: ptr.To(true)}, []Judged{{Want: "every rollout complete", Got: "not complete: deployment/web", Why: "deployment/web: web-4 is Pending", Source: at("rollouts")}}},
+		"domains": {web(scenario.Domains{Min: ptr.To(0), Max: ptr.To(2), Skew: ptr.To(2), Used: ptr.To(2), Exactly: map[string]int{"b": 1, "c": 0}}), []Judged{
 			{Want: zones + ": at least 0 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "min")},
 			{Want: zones + ": at most 2 in each", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "max")},
 			{Want: zones + ": skew at most 2", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "skew")},
@@ -98,7 +98,7 @@ func TestJudgeStep(t *testing.T) {
 			{Want: zones + ": exactly 1 in b", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
 			{Want: zones + ": exactly 0 in c", Got: "a 2, b 1, c 0", Met: true, Source: at("domains", 0, "exactly")},
 		}},
-		"domains, unmet": {web(scenario.Domains{Min: ptr.To(1), Max: ptr.To(1), Skew: ptr.To(1), Used: ptr.To(3), Exactly: map[string]int{"a": 1, "b": 2}}), []Expectation{
+		"domains, unmet": {web(scenario.Domains{Min: ptr.To(1), Max: ptr.To(1), Skew: ptr.To(1), Used: ptr.To(3), Exactly: map[string]int{"a": 1, "b": 2}}), []Judged{
 			{Want: zones + ": at least 1 in each", Got: "a 2, b 1, c 0", Why: "c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "min")},
 			{Want: zones + ": at most 1 in each", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "max")},
 			{Want: zones + ": skew at most 1", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2 and c has no pod; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "skew")},
@@ -106,19 +106,19 @@ func TestJudgeStep(t *testing.T) {
 			{Want: zones + ": exactly 1 in a", Got: "a 2, b 1, c 0", Why: "a has web-1 and web-2", Source: at("domains", 0, "exactly")},
 			{Want: zones + ": exactly 2 in b", Got: "a 2, b 1, c 0", Why: "b has web-3; Pending web-4: 0/4 nodes: too small", Source: at("domains", 0, "exactly")},
 		}},
-		"nodes": {nodes(scenario.PodsOnNodes{Selector: "app=web", OnlyOn: &scenario.Nodes{Names: []string{"a1", "b1"}}, NotOn: &scenario.Nodes{Selector: zone + "=c"}}), []Expectation{
+		"nodes": {nodes(scenario.PodsOnNodes{Selector: "app=web", OnlyOn: &scenario.Nodes{Names: []string{"a1", "b1"}}, NotOn: &scenario.Nodes{Selector: zone + "=c"}}), []Judged{
 			{Want: "all app=web pods on a1 or b1", Got: "0 of 3 pods elsewhere", Met: true, Source: at("nodes", 0, "onlyOn")},
 			{Want: "no app=web pods on a node with " + zone + "=c", Got: "0 of 3 pods there", Met: true, Source: at("nodes", 0, "notOn")},
 		}},
-		"nodes, unmet": {nodes(scenario.PodsOnNodes{OnlyOn: &scenario.Nodes{Names: []string{"b1"}, Selector: zone + "=c"}, NotOn: &scenario.Nodes{Selector: zone + " in (a)"}}), []Expectation{
+		"nodes, unmet": {nodes(scenario.PodsOnNodes{OnlyOn: &scenario.Nodes{Names: []string{"b1"}, Selector: zone + "=c"}, NotOn: &scenario.Nodes{Selector: zone + " in (a)"}}), []Judged{
 			{Want: "all pods on b1 or a node with " + zone + "=c", Got: "3 of 4 pods elsewhere", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "onlyOn")},
 			{Want: "no pods on a node with " + zone + " in (a)", Got: "3 of 4 pods there", Why: "web-1 is on a1, web-2 is on a1 and db-1 is on a2", Source: at("nodes", 0, "notOn")},
 		}},
-		"nodes without pods": {nodes(scenario.PodsOnNodes{Selector: "app=x", OnlyOn: &scenario.Nodes{Names: []string{"a1"}}}), []Expectation{
+		"nodes without pods": {nodes(scenario.PodsOnNodes{Selector: "app=x", OnlyOn: &scenario.Nodes{Names: []string{"a1"}}}), []Judged{
 			{Want: "all app=x pods on a1", Got: "no such pod is running", Met: true, Source: at("nodes", 0, "onlyOn")},
 		}},
 	} {
-		var got []Expectation
+		var got []Judged
 		j := &judge{Expect: c.expect, judged: &got, source: func(field ...any) manifest.Source { return *at(field...) }}
 		j.judgeStep(expected())
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -135,11 +135,11 @@ func TestJudgeCountsWhatRuns(t *testing.T) {
 			pod.DeletionTimestamp = &cluster.Epoch
 		}
 	}
-	for key, want := range map[string]Expectation{
+	for key, want := range map[string]Judged{
 		v1.LabelTopologyZone: {Got: "a 3, b 0, c 0", Met: true},
 		"rack":               {Got: "no such domain is left", Met: false},
 	} {
-		var judged []Expectation
+		var judged []Judged
 		j := &judge{Expect: &scenario.Expect{Domains: []scenario.Domains{{TopologyKey: key, Min: ptr.To(0)}}}, judged: &judged}
 		j.judgeStep(step)
 		got := judged[0]

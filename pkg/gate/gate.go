@@ -22,7 +22,7 @@ type Case struct {
 // Outcome is the result of a case with the judged expectations of each step, or the error that prevented it.
 type Outcome struct {
 	Result *simulation.Result
-	Judged [][]expect.Expectation
+	Judged [][]expect.Judged
 	Err    error
 	// Took is how long running and judging took, by the caller's clock.
 	Took time.Duration

@@ -16,7 +16,7 @@ import (
 )
 
 // customResources takes the rules by which custom resources become workloads.
-func (l *reader) customResources(given []scenario.CustomResource) {
+func (l *loader) customResources(given []scenario.CustomResource) {
 	first := map[schema.GroupKind]int{}
 	for i := range given {
 		c, path := &given[i], field.NewPath("customResources").Index(i)
@@ -63,8 +63,8 @@ func (l *reader) customResources(given []scenario.CustomResource) {
 	}
 }
 
-// shapesOf finds what is wrong with the shapes whatever the resources are.
-func (l *reader) shapesOf(path *field.Path, c *scenario.CustomResource) {
+// shapesOf reports problems of the shapes that do not depend on resources.
+func (l *loader) shapesOf(path *field.Path, c *scenario.CustomResource) {
 	if c.PodTemplatePath+c.As != "" {
 		l.problems.Add(path, "objects take the place of podTemplatePath and as; leave those out")
 	}
@@ -79,7 +79,7 @@ func (l *reader) shapesOf(path *field.Path, c *scenario.CustomResource) {
 	}
 }
 
-func (l *reader) shapeOfPath(path *field.Path, given, example string) {
+func (l *loader) shapeOfPath(path *field.Path, given, example string) {
 	switch {
 	case given == "":
 		l.problems.Add(path, "is missing; give the fields with dots between them, for example %s", example)

@@ -56,8 +56,8 @@ type devicePool struct {
 	slices       []*resourcev1.ResourceSlice
 }
 
-// poolsOf returns the pools of the slices among the objects, of which a later one takes the place of an earlier one of its name, and the
-// slices of nodes that are not there.
+// poolsOf returns the pools of the slices among the objects, and the slices whose nodes do not exist. Of two slices with one name the later
+// counts.
 func poolsOf(objects []cluster.Object, nodes map[string]bool) (pools []*devicePool, homeless []string) {
 	last := map[string]*resourcev1.ResourceSlice{}
 	for _, obj := range objects {

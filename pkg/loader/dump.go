@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/owner"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -79,7 +80,7 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	if len(aside) == 0 {
 		return nil
 	}
-	failed := lost(s.Objects(), aside)
+	failed := uncounted(s.Objects(), aside)
 	without := func(objects []cluster.Object) []cluster.Object {
 		var kept []cluster.Object
 		for _, obj := range objects {
@@ -107,8 +108,8 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// lost returns, as the pod garbage collector leaves them, those of the pods without a node that a Job among the objects has yet to count.
-func lost(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
+// uncounted returns the pods that a Job among the objects has yet to count, as the pod garbage collector leaves them.
+func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
 	var known []cluster.Object
 	for _, obj := range objects {
 		if job, is := obj.(*batchv1.Job); is {
@@ -142,7 +143,7 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 		pod, ok := obj.(*v1.Pod)
 		switch {
 		case !ok:
-			if !cluster.Dumped(obj) { // of which the pods are there
+			if !cluster.Dumped(obj) { // a dump has their pods
 				templates = append(templates, obj)
 			}
 		case cluster.Terminal(pod):
@@ -225,4 +226,26 @@ func some(names []string, most int) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// addOwners adds, beside the pods of a dump, the controllers that the scenario lacks.
+func (l *loader) addOwners(s *scenario.Scenario) {
+	if l.incomplete {
+		return
+	}
+	unknown := owner.NewUnknown(s.Objects())
+	add := func(objects *[]cluster.Object) {
+		if owners := unknown.Owners(*objects); !l.ownersGone {
+			*objects = slices.Concat(*objects, owners)
+		}
+	}
+	add(&s.Cluster)
+	add(&s.Workloads)
+	s.Steps = slices.Clone(s.Steps)
+	for i := range s.Steps {
+		if s.Steps[i].Apply != nil {
+			add(&s.Steps[i].Objects)
+		}
+	}
+	s.Notes = append(s.Notes, unknown.Notes(l.ownersGone)...)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // clusters reads the cluster of a scenario, or the clusters of a federation.
-func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
+func (l *loader) clusters(s *scenario.Scenario, file *scenario.File) []content {
 	path := field.NewPath("clusters")
 	switch {
 	case file.Clusters == nil:
@@ -35,16 +35,16 @@ func (l *reader) clusters(s *scenario.Scenario, file *scenario.File) []reading {
 }
 
 // member reads a cluster of a federation.
-func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
+func (l *loader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 	scenario.ValidateCluster(l.problems, path, c)
 	if at, twice := l.members[c.Name]; twice {
 		l.problems.Add(path.Child("name"), "%q is already the name of %s; give every cluster its own name", c.Name, at)
 	} else {
 		l.members[c.Name] = path.String()
 	}
-	reading := l.reading
-	l.reading, l.classes = "", nil
-	defer func() { l.reading = reading }()
+	step := l.step
+	l.step, l.classes = "", nil
+	defer func() { l.step = step }()
 	sources := l.clusterSources(path.Child("cluster"), c.Cluster)
 	for i, source := range sources {
 		ownZones(c.Name, c.Cluster[i].Synthetic, source.objects)
@@ -60,7 +60,7 @@ func (l *reader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 			l.notes = append(l.notes, "cluster "+c.Name+": "+note)
 		}
 	}
-	read := &readings{cluster: sources}
+	read := &contents{cluster: sources}
 	l.ofKind[c.Name], l.madeUp[c.Name] = read.kind(), read.madeUp()
 	return scenario.NewMember(c.Karmada(), alone.Cluster)
 }
@@ -79,7 +79,7 @@ func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
 }
 
 // ofControlPlane reports a resource of Karmada among the sources of a member, which does not have it.
-func (l *reader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
+func (l *loader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
 	if !federation.IsKarmada(resource.APIVersion) {
 		return false
 	}
@@ -87,9 +87,9 @@ func (l *reader) ofControlPlane(path *field.Path, resource manifest.Ignored) boo
 	return true
 }
 
-// storageOfMembers gives the members that are kind clusters kind's default StorageClass, if something that they may get claims storage, and
-// those that are made up the classes that it names.
-func (l *reader) storageOfMembers(s *scenario.Scenario) {
+// storageOfMembers gives StorageClasses to members for the claims that they may get: kind's default class to a kind cluster, and the classes
+// that the claims name to a synthetic cluster.
+func (l *loader) storageOfMembers(s *scenario.Scenario) {
 	alone := *s
 	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)
 	for i := range alone.Steps {

@@ -33,19 +33,19 @@ var notSimulated = map[string]string{
 }
 
 // ofKarmada reports whether the resource is one of Karmada's own in a federation.
-func (l *reader) ofKarmada(resource manifest.Ignored) bool {
+func (l *loader) ofKarmada(resource manifest.Ignored) bool {
 	return l.federation != nil && federation.IsKarmada(resource.APIVersion)
 }
 
 // patchesResource reports whether a variant that patches the target patches no object of Kubernetes but a custom resource or, in a federation,
 // something of Karmada's.
-func (l *reader) patchesResource(target scenario.Target) bool {
+func (l *loader) patchesResource(target scenario.Target) bool {
 	_, _, karmada := scenario.ParseKarmada(target.Target)
 	return l.given.holds(target) || l.federation != nil && karmada
 }
 
 // karmada takes a resource of Karmada's own.
-func (l *reader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
+func (l *loader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	switch resource.Kind {
 	case federation.KindPropagationPolicy, federation.KindClusterPolicy:
 		if p := l.policy(resource); p != nil {
@@ -65,7 +65,7 @@ func (l *reader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	}
 }
 
-func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
+func (l *loader) policy(resource manifest.Ignored) *federation.Policy {
 	p := &federation.Policy{}
 	if !l.decode(resource, p) {
 		return nil
@@ -92,7 +92,7 @@ func (l *reader) policy(resource manifest.Ignored) *federation.Policy {
 	return p
 }
 
-func (l *reader) override(resource manifest.Ignored) *federation.Override {
+func (l *loader) override(resource manifest.Ignored) *federation.Override {
 	o := &federation.Override{}
 	if !l.decode(resource, o) {
 		return nil
@@ -105,7 +105,7 @@ func (l *reader) override(resource manifest.Ignored) *federation.Override {
 }
 
 // decode decodes a policy as the API server of Karmada does.
-func (l *reader) decode(resource manifest.Ignored, into any) bool {
+func (l *loader) decode(resource manifest.Ignored, into any) bool {
 	if resource.APIVersion != federation.PolicyAPIVersion {
 		l.refuse(resource, fmt.Errorf("apiVersion: unknown version %q; give %s", resource.APIVersion, federation.PolicyAPIVersion))
 		return false
@@ -128,7 +128,7 @@ func (l *reader) decode(resource manifest.Ignored, into any) bool {
 }
 
 // refuse reports what is wrong with a resource, a line each.
-func (l *reader) refuse(resource manifest.Ignored, err error) {
+func (l *loader) refuse(resource manifest.Ignored, err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s: %s", resource.Source, describe(resource), strings.TrimSpace(line)))))
 	}
@@ -195,7 +195,7 @@ func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
 func (e *expander) cluster(path *field.Path, target string) int {
 	_, name, _ := scenario.ParseKarmada(target)
 	at := slices.IndexFunc(e.members, func(c *federation.Cluster) bool { return c.Name == name })
-	if at < 0 && e.reader.members[name] != "" {
+	if at < 0 && e.loader.members[name] != "" {
 		e.problems.Add(path, "cluster %q does not exist at this step; it joins later, or was deleted before", name)
 	} else if at < 0 {
 		var names []string
@@ -208,7 +208,7 @@ func (e *expander) cluster(path *field.Path, target string) int {
 }
 
 // notThere reports a policy that is not there, or not at the step.
-func (l *reader) notThere(path *field.Path, target scenario.Target, kind string) {
+func (l *loader) notThere(path *field.Path, target scenario.Target, kind string) {
 	_, name, _ := scenario.ParseKarmada(target.Target)
 	wanted := describe(manifest.Ignored{Ref: cluster.Ref{Kind: kind, Namespace: target.Namespace, Name: name}})
 	if l.given.holds(target) {
@@ -229,7 +229,7 @@ func (l *reader) notThere(path *field.Path, target scenario.Target, kind string)
 
 // template is the custom resource as Karmada takes it, with what its operator makes of it in a member.
 func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate {
-	objects := e.reader.made(operator.Expand(e.operators, []manifest.Ignored{resource}, e.known...))
+	objects := e.loader.made(operator.Expand(e.operators, []manifest.Ignored{resource}, e.known...))
 	of := &federation.Template{
 		APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: cmp.Or(resource.Namespace, v1.NamespaceDefault), Name: resource.Name,
 	}

@@ -34,7 +34,7 @@ func lonePod(objects []cluster.Object) *v1.Pod {
 }
 
 // placeAnew takes the pod off its node.
-func (l *reader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
+func (l *loader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
 	free := pod.DeepCopy()
 	free.Spec.NodeName, free.Status = "", v1.PodStatus{Phase: v1.PodPending}
 	free.DeletionTimestamp, free.DeletionGracePeriodSeconds = nil, nil
@@ -48,7 +48,7 @@ func (l *reader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
 }
 
 // noteLacking notes the resources that pods request and none of the nodes has, and the claims that they name and nothing gives.
-func (l *reader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
+func (l *loader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
 	objects := s.Objects()
 	for _, name := range lackingResources(objects, nodes) {
 		amount := "8"
@@ -79,7 +79,7 @@ func asked(who []cluster.Object, one, several string) string {
 	return some(names, maxNamed) + " " + one
 }
 
-// lackingResources are the resources, such as those of device plugins, that the objects' pods request and no node has.
+// lackingResources returns the resources that the objects' pods request and no node has, such as devices of a device plugin.
 func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[cluster.Object] {
 	has := map[v1.ResourceName]bool{}
 	for _, node := range nodes {
@@ -176,7 +176,7 @@ func byName(all []lack) []grouped[cluster.Object] {
 const maxBeside, maxBesideBytes = 100, 1 << 20
 
 // fileWith returns the file with the claim that is in a folder of the objects' own files; "" if none has it.
-func (l *reader) fileWith(objects []cluster.Object, claim string) string {
+func (l *loader) fileWith(objects []cluster.Object, claim string) string {
 	var folders []string
 	for _, obj := range objects {
 		for _, sources := range l.sources {
@@ -200,7 +200,7 @@ func (l *reader) fileWith(objects []cluster.Object, claim string) string {
 	return ""
 }
 
-func (l *reader) holdsClaim(file, claim string) bool {
+func (l *loader) holdsClaim(file, claim string) bool {
 	data, err := manifest.ReadFile(l.fsys, nil, file)
 	if err != nil {
 		return false

@@ -34,9 +34,6 @@ import (
 // FileName is the scenario file of a folder.
 const FileName = "scenario.yaml"
 
-// mostMaxPods is the largest legal maxPods, and far from what controllers cannot count any more.
-const mostMaxPods = 10_000_000
-
 // Options are what a command line says besides the scenario, or in place of what it says.
 type Options struct {
 	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
@@ -50,7 +47,7 @@ type Options struct {
 	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
 	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
 	Dump bool
-	// Strict makes a problem of what is set aside of a dump otherwise.
+	// Strict reports a problem where an object of a dump would otherwise be set aside.
 	Strict bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
@@ -61,7 +58,7 @@ type Options struct {
 	Plain bool
 	// Every configuration of a scheduler is read with these.
 	sched.ConfigOptions
-	// Operators are given to those that expand custom resources, besides what the scenario says.
+	// Operators adds to the options of operators in the scenario.
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
@@ -124,7 +121,7 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	return s, err
 }
 
-func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
+func (l *loader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	file := &scenario.File{}
 	if file.APIVersion, file.Kind = manifest.ListHead(fsys, path); file.APIVersion != "" && file.Kind != "" { // a dump, which may be large
 		l.head(file)
@@ -138,7 +135,7 @@ func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	// For a Deployment in place of a scenario, its kind is the one error worth printing, not that each of its fields is unknown.
 	document, unread := manifest.Document(path, data)
 	if unread != nil {
-		document = data // of which the beginning may be readable
+		document = data // its beginning may be readable
 	}
 	if file.APIVersion, file.Kind = manifest.Head(document); file.APIVersion != "" && file.Kind != "" {
 		if l.head(file); l.problems.Len() > 0 {
@@ -158,7 +155,7 @@ func (l *reader) load(fsys fs.FS, path string) (*scenario.Scenario, error) {
 	return l.build(file)
 }
 
-// ForeignError says that what is given for a scenario is an object of Kubernetes or of something else.
+// ForeignError says that a file is not a scenario, but an object of Kubernetes or of something else.
 type ForeignError struct {
 	// File is the file as it was given; APIVersion and Kind are those of its first document.
 	File, APIVersion, Kind string
@@ -192,7 +189,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 	return s, err
 }
 
-func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
+func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
 	for _, file := range slices.Concat(clusterFiles, files) {
 		if file != "-" {
@@ -202,22 +199,22 @@ func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	l.overlay(s, &scenario.File{})
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})
-	var read readings
+	var read contents
 	if len(clusterFiles) > 0 {
-		read.cluster = []reading{l.read(field.NewPath("--cluster"), clusterFiles)}
+		read.cluster = []content{l.read(field.NewPath("--cluster"), clusterFiles)}
 	}
 	if len(files) > 0 {
 		step := scenario.LoadedStep{Step: scenario.Step{Name: "apply", Apply: &scenario.Source{Files: files}}}
-		l.reading = step.Name
+		l.step = step.Name
 		given := l.read(field.NewPath("-f"), files)
 		isNode := func(obj cluster.Object) bool {
 			_, is := obj.(*v1.Node)
 			return is
 		}
-		nodes := reading{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		nodes := content{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
-		read.steps, s.Steps = []reading{given}, []scenario.LoadedStep{step}
+		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
 	}
 	l.assemble(s, &read)
 	if !l.incomplete {
@@ -230,9 +227,9 @@ func (l *reader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	return s, nil
 }
 
-// reader reads what a scenario file names.
-type reader struct {
-	ctx      context.Context         // ends the reading
+// loader reads what a scenario file names.
+type loader struct {
+	ctx      context.Context         // ends the loading
 	stop     context.CancelCauseFunc // so does a limit that is exceeded
 	nodes    *int                    // how many there are by now; see scenario.Limits
 	devices  *int
@@ -241,18 +238,18 @@ type reader struct {
 	fsys     fs.FS
 	stdin    io.Reader
 	opts     Options
-	given    *readings // what was read, for the kinds of custom resources
+	given    *contents // what was read, for the kinds of custom resources
 	lines    *manifest.Lines
 	data     []byte          // the file's; nil where there is none
 	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 
 	sources    map[string]map[cluster.Ref]manifest.Source
-	reading    string // the step whose objects are being read
+	step       string // the step whose objects are being read
 	incomplete bool   // some objects could not be read
 	ignored    []manifest.Ignored
 	flaws      []manifest.Flaw
 	single     []string // pod groups whose pods are placed one by one
-	grouped    []string // of them those that objects of a dump name
+	grouped    []string // of them the groups that objects of a dump name
 	gateGiven  bool     // somebody says whether there are pod groups
 	notes      []string // of what operators make
 	levelKeys  []string
@@ -267,19 +264,19 @@ type reader struct {
 	madeUp     map[string]bool      // whether all their nodes are synthetic
 }
 
-func newLoader(file string, opts Options) *reader {
+func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &reader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &readings{},
+	return &loader{
+		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
 }
 
 // ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
-func (l *reader) ended() bool { return l.ctx.Err() != nil }
+func (l *loader) ended() bool { return l.ctx.Err() != nil }
 
-// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the reading.
-func (l *reader) within(nodes, devices, pods int) bool {
+// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the loading.
+func (l *loader) within(nodes, devices, pods int) bool {
 	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
 	for _, err := range []error{
 		scenario.Exceeds("nodes", *l.nodes, l.opts.Limits.Nodes), scenario.Exceeds("devices", *l.devices, l.opts.Limits.Devices),
@@ -292,13 +289,12 @@ func (l *reader) within(nodes, devices, pods int) bool {
 	return !l.ended()
 }
 
-func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
+func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
 	if s.Name == "" {
 		s.Name = l.defaultName()
 	}
-	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 || s.MaxPods > mostMaxPods {
-		l.problems.Add(field.NewPath("maxPods"), "%d is not between 1 and %d", s.MaxPods, mostMaxPods)
+	if s.MaxPods = ptr.Deref(file.MaxPods, controller.MaxPods); s.MaxPods < 1 {
 		s.MaxPods = controller.MaxPods
 	}
 	if s.Limits = l.opts.Limits; s.Limits.Pods > 0 {
@@ -311,18 +307,18 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
-	read := &readings{cluster: l.clusters(s, file)}
-	l.reading = scenario.WorkloadsStep
-	read.workloads = []reading{{objects: l.install()}}
+	read := &contents{cluster: l.clusters(s, file)}
+	l.step = scenario.WorkloadsStep
+	read.workloads = []content{{objects: l.install()}}
 	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
 		read.workloads = append(read.workloads, l.source(field.NewPath("workloads").Index(i), &file.Workloads[i], false))
 	}
 	for i := 0; i < len(file.Steps) && !l.ended(); i++ {
 		path := field.NewPath("steps").Index(i)
 		step := scenario.LoadedStep{Step: file.Steps[i]}
-		l.reading = step.Name
+		l.step = step.Name
 		step.Expects = l.places(step.Expect, "steps", i, "expect")
-		given := reading{patch: step.Patch}
+		given := content{patch: step.Patch}
 		if step.Apply != nil {
 			given = l.source(path.Child("apply"), step.Apply, false)
 		}
@@ -358,7 +354,7 @@ func (l *reader) build(file *scenario.File) (*scenario.Scenario, error) {
 }
 
 // finish checks what was read.
-func (l *reader) finish(s *scenario.Scenario) {
+func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
@@ -372,20 +368,20 @@ func (l *reader) finish(s *scenario.Scenario) {
 	}
 }
 
-// unique returns the notes without repetitions: several steps can apply one resource.
-func unique(notes []string) []string {
+// unique returns the texts without repetitions: several steps can apply one resource.
+func unique(texts []string) []string {
 	var once []string
 	seen := map[string]bool{}
-	for _, note := range notes {
-		if !seen[note] {
-			seen[note] = true
-			once = append(once, note)
+	for _, text := range texts {
+		if !seen[text] {
+			seen[text] = true
+			once = append(once, text)
 		}
 	}
 	return once
 }
 
-// placedSingly notes the pod groups of which an API server drops the names in pods.
+// placedSingly notes pod groups without effect: an API server drops their names from pods.
 func placedSingly(groups []string) []string {
 	if len(groups) == 0 {
 		return nil
@@ -396,7 +392,7 @@ func placedSingly(groups []string) []string {
 
 // withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
 // server without it drops the names of groups. Who sets the gate has the last word.
-func (l *reader) withPodGroups() (Options, bool) {
+func (l *loader) withPodGroups() (Options, bool) {
 	opts := l.opts
 	if len(l.grouped) == 0 || l.gateGiven {
 		return opts, false
@@ -406,7 +402,7 @@ func (l *reader) withPodGroups() (Options, bool) {
 	return opts, true
 }
 
-// placedTogether notes that a dump has pod groups, and those that it names and does not hold.
+// placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
 func placedTogether(s *scenario.Scenario, groups []string) []string {
 	if len(groups) == 0 {
 		return nil
@@ -426,7 +422,7 @@ func placedTogether(s *scenario.Scenario, groups []string) []string {
 }
 
 // dump sets aside what a dump holds and a simulation cannot take.
-func (l *reader) dump(s *scenario.Scenario) {
+func (l *loader) dump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
 	}
@@ -437,7 +433,7 @@ func (l *reader) dump(s *scenario.Scenario) {
 }
 
 // places are the lines of an expectation.
-func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
+func (l *loader) places(expect *scenario.Expect, path ...any) scenario.Places {
 	if l.data == nil || expect == nil {
 		return scenario.Places{}
 	}
@@ -445,7 +441,7 @@ func (l *reader) places(expect *scenario.Expect, path ...any) scenario.Places {
 }
 
 // fileLines are the lines of the scenario's file.
-func (l *reader) fileLines() *manifest.Lines {
+func (l *loader) fileLines() *manifest.Lines {
 	if l.lines == nil {
 		l.lines = manifest.NewLines(l.data)
 	}
@@ -454,7 +450,7 @@ func (l *reader) fileLines() *manifest.Lines {
 
 // locate keeps where an object stands that makes pods, is a budget of them or a claim on devices, unless a controller owns it: a dump has
 // thousands of those.
-func (l *reader) locate(obj cluster.Object, source manifest.Source) {
+func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
 	named := spec != nil || kind == "PodDisruptionBudget" || kind == "ResourceClaim" || kind == "ResourceClaimTemplate"
@@ -464,13 +460,13 @@ func (l *reader) locate(obj cluster.Object, source manifest.Source) {
 	if l.sources == nil {
 		l.sources = map[string]map[cluster.Ref]manifest.Source{}
 	}
-	if l.sources[l.reading] == nil {
-		l.sources[l.reading] = map[cluster.Ref]manifest.Source{}
+	if l.sources[l.step] == nil {
+		l.sources[l.step] = map[cluster.Ref]manifest.Source{}
 	}
-	l.sources[l.reading][cluster.RefTo(obj)] = source
+	l.sources[l.step][cluster.RefTo(obj)] = source
 }
 
-func (l *reader) head(file *scenario.File) {
+func (l *loader) head(file *scenario.File) {
 	switch {
 	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
 	case file.Kind == scenario.Kind && strings.HasPrefix(file.APIVersion, "faultline/"):
@@ -480,47 +476,25 @@ func (l *reader) head(file *scenario.File) {
 	default:
 		l.problems.AddErrors(&ForeignError{File: l.problems.File, APIVersion: file.APIVersion, Kind: file.Kind})
 	}
-	if seconds := ptr.Deref(file.TerminationSeconds, 0); seconds < 0 || seconds > 3600 {
-		l.problems.Add(field.NewPath("terminationSeconds"), "%d is not between 0 and 3600", seconds)
-	}
 }
 
 // overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
-func (l *reader) overlay(s *scenario.Scenario, file *scenario.File) {
+func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	for _, flag := range l.opts.Flags {
 		flag.Set(file)
 		l.problems.Flags[flag.Path] = flag.Name
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
-	if !slices.Contains([]string{"", "upstream", "random"}, file.Ties) {
-		l.problems.Add(field.NewPath("ties"), "%q is neither upstream nor random", file.Ties)
-	}
-	if !slices.Contains([]string{"", "listed", "random"}, file.Arrivals) {
-		l.problems.Add(field.NewPath("arrivals"), "%q is neither listed nor random", file.Arrivals)
-	}
-	if l.ownersGone = file.UnknownOwners == "gone"; !slices.Contains([]string{"", "replace", "gone"}, file.UnknownOwners) {
-		l.problems.Add(field.NewPath("unknownOwners"), "%q is neither replace nor gone", file.UnknownOwners)
-	}
-	if l.storage = file.Storage; !slices.Contains([]string{"", scenario.StorageAssumed, scenario.StorageNone}, file.Storage) {
-		l.problems.Add(field.NewPath("storage"), "%q is neither assumed nor none", file.Storage)
-	}
-	if l.problems.Flags["seed"] != "" && !s.Ties.Random && !s.RandomArrivals {
-		l.problems.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
-	}
-	if path := field.NewPath("federation"); file.Clusters == nil && !file.Federation.IsZero() {
-		if l.problems.Flags["federation.estimate"] != "" {
-			path = path.Child("estimate")
-		}
-		l.problems.Add(path, "is for a scenario of several clusters; give clusters in place of cluster")
-	}
+	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage
+	scenario.ValidateFile(l.problems, file)
 }
 
 // terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real
 // control plane; see docs/model.md.
 const terminationSeconds = 1
 
-func (l *reader) defaultName() string {
+func (l *loader) defaultName() string {
 	base := filepath.Base(l.problems.File)
 	if base == FileName {
 		if dir := filepath.Base(l.dir); dir != "." && dir != ".." && dir != string(filepath.Separator) {

@@ -18,14 +18,14 @@ type Nodes struct {
 	Spec topology.Spec
 	// KindName, if set, makes them the workers of the kind cluster of this name, and adds its control plane.
 	KindName string
-	// Flags are those that ask for the nodes. Without any the nodes are assumed, and Assumed is the note that says so.
+	// Flags are the flags that ask for the nodes. If there are none, the nodes are assumed, and Assumed is the note about that.
 	Flags   []string
 	Assumed string
 }
 
 // makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
 // pod has a node: no others can stand in for the nodes of a dump. A pod of a cluster that is given alone is placed anew.
-func (l *reader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
+func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {
 		return

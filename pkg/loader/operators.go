@@ -32,13 +32,13 @@ type OperatorOptions struct {
 // operators are all that are known. A new one has its package below pkg/input/operator, and a line here; see docs/operators.md.
 func operators(opts OperatorOptions) []operator.Operator {
 	known := programmed(opts)
-	for _, rule := range opts.Custom { // before those that are shipped, so that they can be replaced
+	for _, rule := range opts.Custom { // before the built-in rules, which they can replace
 		known = append(known, generic.New(rule))
 	}
 	return append(known, generic.Shipped()...)
 }
 
-// programmed are those that are more than rules.
+// programmed returns the operators that are code, not rules.
 func programmed(opts OperatorOptions) []operator.Operator {
 	return []operator.Operator{
 		kafscale.New(opts.KafScale),
@@ -83,7 +83,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 }
 
 // operators puts what the command line says to operators over what the file says.
-func (l *reader) operators(given *scenario.Operators) {
+func (l *loader) operators(given *scenario.Operators) {
 	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
 	if err := l.opts.Operators.KafScale.Validate(); err != nil {
 		l.addLines(err)
@@ -94,7 +94,7 @@ func (l *reader) operators(given *scenario.Operators) {
 	l.hydrolix(given.Hydrolix)
 }
 
-func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
+func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 	if given == nil {
 		return kafscale.Options{}
 	}
@@ -104,13 +104,7 @@ func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
 		l.problems.Add(path.Child("revision"), "%q is not a revision; use before, drifted or fixed", given.Revision)
 	}
 	if given.Values != "" {
-		l.named[given.Values] = true
-		file := l.resolve(given.Values)
-		if !l.exists(file) {
-			l.problems.Add(path.Child("values"), "%s", l.missing(file))
-		} else if data, err := manifest.ReadFile(l.fsys, nil, file); err != nil {
-			l.problems.AddErrors(err)
-		} else {
+		if file, data, ok := l.file(path.Child("values"), given.Values); ok {
 			opts.Values = append(opts.Values, kafscale.Document{Name: file, Data: data})
 		}
 	}
@@ -123,12 +117,31 @@ func (l *reader) kafscale(given *scenario.KafScale) kafscale.Options {
 	return opts
 }
 
+// hydrolix reads the profile that the scenario names, unless the options have one.
+func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
+	if given == nil || given.Profile == "" {
+		return
+	}
+	file, data, ok := l.file(field.NewPath("operators", "hydrolix", "profile"), given.Profile)
+	if !ok {
+		return
+	}
+	profile, err := hydrolix.ReadProfile(file, data)
+	if err != nil {
+		l.problems.AddErrors(err)
+		return
+	}
+	if l.opts.Operators.Hydrolix.Profile == nil {
+		l.opts.Operators.Hydrolix.Profile = profile
+	}
+}
+
 // install returns what the operators' own charts bring along.
-func (l *reader) install() []cluster.Object {
+func (l *loader) install() []cluster.Object {
 	return l.made(operator.Install(operators(l.opts.Operators)))
 }
 
-func (l *reader) made(result *operator.Result, err error) []cluster.Object {
+func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	if err != nil {
 		l.addLines(err)
 		l.incomplete = true
@@ -147,7 +160,7 @@ func (l *reader) made(result *operator.Result, err error) []cluster.Object {
 }
 
 // addLines reports each line of an error as a problem that names its place by itself.
-func (l *reader) addLines(err error) {
+func (l *loader) addLines(err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))
 	}

@@ -1,10 +1,7 @@
 package loader
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// reading is what one source holds, before operators expand the custom resources in it; or the patch of a step.
-type reading struct {
+// content is what one source holds, before operators expand the custom resources in it; or the patch of a step.
+type content struct {
 	objects   []cluster.Object
 	resources []manifest.Ignored
 	patch     *scenario.Patch
@@ -28,15 +25,15 @@ type reading struct {
 	madeUp    bool // whether it is synthetic nodes
 }
 
-// readings are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
+// contents are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
 // of its time are read.
-type readings struct {
-	cluster, workloads, steps []reading
+type contents struct {
+	cluster, workloads, steps []content
 }
 
 // holds reports whether the target is a custom resource.
-func (r *readings) holds(target scenario.Target) bool {
-	for _, all := range [][]reading{r.cluster, r.workloads, r.steps} {
+func (r *contents) holds(target scenario.Target) bool {
+	for _, all := range [][]content{r.cluster, r.workloads, r.steps} {
 		for i := range all {
 			if slices.ContainsFunc(all[i].resources, func(resource manifest.Ignored) bool { return isResource(target, resource) }) {
 				return true
@@ -47,16 +44,16 @@ func (r *readings) holds(target scenario.Target) bool {
 }
 
 // kind reports whether some of the nodes are those of a kind cluster.
-func (r *readings) kind() bool {
-	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read reading) bool { return read.kind })
+func (r *contents) kind() bool {
+	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read content) bool { return read.kind })
 }
 
 // madeUp reports whether all nodes are synthetic.
-func (r *readings) madeUp() bool {
+func (r *contents) madeUp() bool {
 	isNode := func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is }
 	all := slices.Concat(r.cluster, r.workloads, r.steps)
-	return slices.ContainsFunc(all, func(read reading) bool { return read.madeUp }) &&
-		!slices.ContainsFunc(all, func(read reading) bool { return !read.madeUp && slices.ContainsFunc(read.objects, isNode) })
+	return slices.ContainsFunc(all, func(read content) bool { return read.madeUp }) &&
+		!slices.ContainsFunc(all, func(read content) bool { return !read.madeUp && slices.ContainsFunc(read.objects, isNode) })
 }
 
 // isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
@@ -74,7 +71,7 @@ func isResource(target scenario.Target, resource manifest.Ignored) bool {
 
 // expander follows the custom resources through the steps.
 type expander struct {
-	*reader
+	*loader
 	operators []operator.Operator
 	known     []manifest.Ignored             // as they are by now
 	made      map[cluster.Ref]cluster.Object // what operators have made of them
@@ -83,15 +80,15 @@ type expander struct {
 	members   []*federation.Cluster                // as they are by now
 }
 
-func (l *reader) expander() *expander {
+func (l *loader) expander() *expander {
 	return &expander{
-		reader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, templates: map[string]*cluster.ResourceTemplate{},
+		loader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, templates: map[string]*cluster.ResourceTemplate{},
 	}
 }
 
 // assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
 // what operators change in that moment of the resources that are there already.
-func (l *reader) assemble(s *scenario.Scenario, read *readings) {
+func (l *loader) assemble(s *scenario.Scenario, read *contents) {
 	l.given = read
 	e := l.expander()
 	for i := range s.Members {
@@ -100,13 +97,13 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 	e.learn(read.cluster)
 	ofCluster := slices.Clone(e.known)
 	e.learn(read.workloads)
-	l.reading = ""
+	l.step = ""
 	s.Cluster = l.withClasses(e.expand(read.cluster))
-	l.reading = scenario.WorkloadsStep
+	l.step = scenario.WorkloadsStep
 	s.Workloads, s.Karmada = e.bring(read.workloads)
 	for i := 0; i < len(read.steps) && !l.ended(); i++ {
 		step, given := &s.Steps[i], read.steps[i]
-		l.reading = step.Name
+		l.step = step.Name
 		if step.Fresh && l.federation == nil {
 			e.known = slices.Clone(ofCluster)
 		}
@@ -124,14 +121,14 @@ func (l *reader) assemble(s *scenario.Scenario, read *readings) {
 			if l.federation != nil {
 				given.resources = append(slices.Clip(given.resources), e.targets(s.StepPath(i).Child("delete", "targets"), step.Delete)...)
 			}
-			step.Objects, step.Karmada = e.bring([]reading{given})
+			step.Objects, step.Karmada = e.bring([]content{given})
 			e.known = slices.DeleteFunc(e.known, func(k manifest.Ignored) bool {
 				return slices.ContainsFunc(given.resources, func(r manifest.Ignored) bool { return operator.Name(r) == operator.Name(k) })
 			})
 			continue
 		}
-		e.learn([]reading{given})
-		step.Objects, step.Karmada = e.bring([]reading{given})
+		e.learn([]content{given})
+		step.Objects, step.Karmada = e.bring([]content{given})
 		if slices.ContainsFunc(given.resources, e.knows) {
 			e.again(step)
 		}
@@ -151,7 +148,7 @@ func (e *expander) knows(resource manifest.Ignored) bool {
 }
 
 // learn takes the resources that are applied, in place of what they were before.
-func (e *expander) learn(given []reading) {
+func (e *expander) learn(given []content) {
 	at := map[string]int{}
 	for i := range e.known {
 		at[operator.Name(e.known[i])] = i
@@ -169,9 +166,9 @@ func (e *expander) learn(given []reading) {
 	}
 }
 
-// expand returns the objects of the readings, each with what operators make of its custom resources, and keeps the others as ignored. What was
+// expand returns the objects of the contents, each with what operators make of its custom resources, and keeps the others as ignored. What was
 // read beside them stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
-func (e *expander) expand(given []reading) []cluster.Object {
+func (e *expander) expand(given []content) []cluster.Object {
 	var all []cluster.Object
 	for _, read := range given {
 		there := map[cluster.Ref]bool{}
@@ -179,7 +176,7 @@ func (e *expander) expand(given []reading) []cluster.Object {
 			there[cluster.RefTo(obj)] = true
 		}
 		all = append(all, read.objects...)
-		for _, obj := range e.reader.made(operator.Expand(e.operators, read.resources, e.known...)) {
+		for _, obj := range e.loader.made(operator.Expand(e.operators, read.resources, e.known...)) {
 			e.made[cluster.RefTo(obj)] = obj
 			if !there[cluster.RefTo(obj)] {
 				all = append(all, obj)
@@ -189,8 +186,8 @@ func (e *expander) expand(given []reading) []cluster.Object {
 	return all
 }
 
-// bring returns what the readings bring: in a federation the custom resources are templates, of which the members' operators make objects.
-func (e *expander) bring(given []reading) ([]cluster.Object, scenario.Karmada) {
+// bring returns what the contents bring: in a federation the custom resources are templates, of which the members' operators make objects.
+func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 	var karmada scenario.Karmada
 	if e.federation == nil {
 		return e.expand(given), karmada
@@ -224,7 +221,7 @@ func (e *expander) again(step *scenario.LoadedStep) {
 		}
 		return
 	}
-	for _, obj := range e.reader.made(operator.Expand(e.operators, known)) {
+	for _, obj := range e.loader.made(operator.Expand(e.operators, known)) {
 		if before := e.made[cluster.RefTo(obj)]; before == nil || !equality.Semantic.DeepEqual(before, obj) {
 			e.made[cluster.RefTo(obj)] = obj
 			step.Objects = append(step.Objects, obj)
@@ -251,9 +248,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 		return // of an object
 	}
 	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
-	var compact bytes.Buffer
-	_ = json.Compact(&compact, patch.Patch.Raw) // it has been decoded, so it is JSON
-	step.Action = fmt.Sprintf("patch %s -p '%s'", patch.Target.Argument(), compact.String())
+	step.Action = patch.Action()
 	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
 	if i < 0 {
 		return

@@ -15,7 +15,7 @@ import (
 )
 
 // scheduler returns the scheduler's configuration: the one of the options, or the scenario's own, or one found among the objects, or the default.
-func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
+func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	path := field.NewPath("scheduler")
 	var config *sched.Config
 	var err error
@@ -31,16 +31,11 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 			config, err = l.loadConfig(l.opts.SchedulerConfig, data)
 		}
 	case given.Config != "":
-		l.named[given.Config] = true
-		file := l.resolve(given.Config)
-		if !l.exists(file) {
-			l.problems.Add(path.Child("config"), "%s", l.missing(file))
+		file, data, ok := l.file(path.Child("config"), given.Config)
+		if !ok {
 			return nil
 		}
-		var data []byte
-		if data, err = manifest.ReadFile(l.fsys, nil, file); err == nil {
-			config, err = l.loadConfig(file, data)
-		}
+		config, err = l.loadConfig(file, data)
 	case given.Inline != nil:
 		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
 	case l.config != nil:
@@ -59,7 +54,7 @@ func (l *reader) scheduler(given *scenario.Scheduler) *sched.Config {
 }
 
 // loadConfig reads the configuration of a file.
-func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
+func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	document, err := manifest.ToJSON(file, data)
 	if err != nil {
 		return nil, err
@@ -69,7 +64,7 @@ func (l *reader) loadConfig(file string, data []byte) (*sched.Config, error) {
 
 // switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they
 // change what the API server accepts and what the scheduler's configuration may say.
-func (l *reader) switchFeatureGates(given map[string]bool) (back func()) {
+func (l *loader) switchFeatureGates(given map[string]bool) (back func()) {
 	_, l.gateGiven = given[string(features.GenericWorkload)]
 	l.gateGiven = l.gateGiven || strings.Contains(l.opts.FeatureGates, string(features.GenericWorkload)+"=")
 	var pairs []string

@@ -20,7 +20,7 @@ import (
 )
 
 // clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
-func (l *reader) clusterSources(path *field.Path, sources []scenario.Source) (all []reading) {
+func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (all []content) {
 	if len(sources) == 0 {
 		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
 		l.incomplete = true
@@ -50,7 +50,7 @@ func (l *reader) clusterSources(path *field.Path, sources []scenario.Source) (al
 }
 
 // source returns what a source holds. Nodes may be described by regions and zones only where there is a cluster to build.
-func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) reading {
+func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) content {
 	given := 0
 	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
 		if is {
@@ -62,19 +62,19 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 	switch {
 	case source.Synthetic != nil && !nodes:
 		l.problems.Add(path.Child("synthetic"), "is only allowed under cluster; give files or objects here")
-		return reading{}
+		return content{}
 	case given != 1 && nodes:
 		l.problems.Add(path, "give exactly one of files, objects and synthetic")
-		return reading{}
+		return content{}
 	case given != 1:
 		l.problems.Add(path, "give exactly one of files and objects")
-		return reading{}
+		return content{}
 	case len(source.Files) > 0:
 		return l.read(path.Child("files"), source.Files)
 	case source.Synthetic != nil:
-		return reading{objects: l.synthetic(path.Child("synthetic"), source.Synthetic), madeUp: true}
+		return content{objects: l.synthetic(path.Child("synthetic"), source.Synthetic), madeUp: true}
 	}
-	var found reading
+	var found content
 	for i := 0; i < len(source.Objects) && !l.ended(); i++ {
 		if resource, is := l.resource(path.Child("objects").Index(i), source.Objects[i].Raw); is {
 			found.resources = append(found.resources, resource)
@@ -95,7 +95,7 @@ func (l *reader) source(path *field.Path, source *scenario.Source, nodes bool) r
 }
 
 // count counts the nodes and pods that were read.
-func (l *reader) count(objects []cluster.Object) {
+func (l *loader) count(objects []cluster.Object) {
 	nodes, pods := 0, 0
 	for _, obj := range objects {
 		switch obj.(type) {
@@ -109,7 +109,7 @@ func (l *reader) count(objects []cluster.Object) {
 }
 
 // resource decodes an object that is written out, if it is a custom resource of an operator that is known or, in a federation, of Karmada.
-func (l *reader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
+func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
 	set, err := manifest.Decode(l.problems.File, data)
 	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) && !l.ofKarmada(set.Ignored[0]) {
 		return manifest.Ignored{}, false
@@ -123,7 +123,7 @@ func (l *reader) resource(path *field.Path, data []byte) (manifest.Ignored, bool
 }
 
 // read returns what files, folders and globs hold.
-func (l *reader) read(path *field.Path, files []string) reading {
+func (l *loader) read(path *field.Path, files []string) content {
 	problems := l.problems.Len()
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	var found []string
@@ -146,7 +146,7 @@ func (l *reader) read(path *field.Path, files []string) reading {
 		}
 	}
 	if len(found) == 0 {
-		return reading{}
+		return content{}
 	}
 	most := map[string]int{}
 	for kind, limit := range map[string]int{"Node": l.opts.Limits.Nodes, "Pod": l.opts.Limits.Pods} {
@@ -159,20 +159,20 @@ func (l *reader) read(path *field.Path, files []string) reading {
 		l.stop(&scenario.LimitError{What: strings.ToLower(many.Kind) + "s", Has: many.Most + 1, Most: many.Most})
 	}
 	if l.ended() {
-		return reading{}
+		return content{}
 	}
 	if err == nil && l.opts.Strict {
 		err = set.Strict()
 	}
 	if err != nil {
 		l.problems.AddErrors(err)
-		return reading{}
+		return content{}
 	}
 	return l.take(set)
 }
 
 // resolve returns the path of a file that the scenario names.
-func (l *reader) resolve(file string) string { return resolve(l.dir, file) }
+func (l *loader) resolve(file string) string { return resolve(l.dir, file) }
 
 func resolve(dir, file string) string {
 	if filepath.IsAbs(file) {
@@ -181,7 +181,21 @@ func resolve(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-func (l *reader) exists(file string) bool {
+// file reads a file that a field of the scenario names, and reports why it cannot.
+func (l *loader) file(path *field.Path, name string) (file string, data []byte, ok bool) {
+	l.named[name] = true
+	if file = l.resolve(name); !l.exists(file) {
+		l.problems.Add(path, "%s", l.missing(file))
+		return file, nil, false
+	}
+	data, err := manifest.ReadFile(l.fsys, nil, file)
+	if err != nil {
+		l.problems.AddErrors(err)
+	}
+	return file, data, err == nil
+}
+
+func (l *loader) exists(file string) bool {
 	var err error
 	if l.fsys == nil {
 		_, err = os.Stat(file)
@@ -192,14 +206,14 @@ func (l *reader) exists(file string) bool {
 }
 
 // missing says that a file is not there, and where one is looked for.
-func (l *reader) missing(file string) string {
+func (l *loader) missing(file string) string {
 	if l.dir == "" {
 		return fmt.Sprintf("there is no file or folder %s", file)
 	}
 	return fmt.Sprintf("there is no file or folder %s; paths are relative to the folder of the scenario", file)
 }
 
-func (l *reader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
+func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
 	if most := l.opts.Limits.Nodes; most > 0 {
 		if nodes, devices := spec.Planned(most); !l.within(nodes, devices, 0) {
 			return nil
@@ -224,8 +238,8 @@ func (l *reader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 	return objects
 }
 
-// withClasses adds the classes of synthetic devices, but for those that are given.
-func (l *reader) withClasses(objects []cluster.Object) []cluster.Object {
+// withClasses adds the classes of synthetic devices, unless the objects have them.
+func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
 	given := map[string]bool{}
 	for _, obj := range objects {
 		if class, ok := obj.(*resourcev1.DeviceClass); ok {
@@ -242,7 +256,7 @@ func (l *reader) withClasses(objects []cluster.Object) []cluster.Object {
 }
 
 // take keeps what was read besides objects and custom resources, and returns those.
-func (l *reader) take(set *manifest.Set) reading {
+func (l *loader) take(set *manifest.Set) content {
 	for i := range set.SchedulerConfigs {
 		if l.config != nil {
 			l.problems.Add(nil, "both %s and %s configure the scheduler; keep one", l.config.Source, set.SchedulerConfigs[i].Source)
@@ -262,5 +276,5 @@ func (l *reader) take(set *manifest.Set) reading {
 		}
 	}
 	l.count(objects)
-	return reading{objects: objects, resources: set.Ignored, kind: set.Kind}
+	return content{objects: objects, resources: set.Ignored, kind: set.Kind}
 }

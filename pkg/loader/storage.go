@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -27,14 +29,14 @@ const (
 )
 
 // makeStorage gives the scenario the StorageClasses that its objects lack, where its nodes are made up or somebody asks for them.
-func (l *reader) makeStorage(s *scenario.Scenario, madeUp bool) {
+func (l *loader) makeStorage(s *scenario.Scenario, madeUp bool) {
 	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
 }
 
-// assumedClasses are the classes that claims among the objects name, and a default one for those that name none. Objects that have a
+// assumedClasses returns the classes that claims among the objects name, and a default class if some name none. Objects that have a
 // StorageClass say what there is. A class that has PersistentVolumes is that of volumes which nobody provisions, and claims without a class
 // are for volumes without one.
-func (l *reader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
+func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
 	if l.storage == scenario.StorageNone || l.storage == "" && !madeUp {
 		return nil
 	}
@@ -80,4 +82,49 @@ func (l *reader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster
 			words.Pick(len(names), "class", "classes"), words.And(names)))
 	}
 	return classes
+}
+
+// kindStorage gives the scenario, whose nodes are those of a kind cluster, kind's default StorageClass if something in it claims storage.
+func (l *loader) kindStorage(s *scenario.Scenario) {
+	s.Cluster = slices.Concat(s.Cluster, l.kindClass(s.Objects()))
+}
+
+// kindClass is kind's default StorageClass if something among the objects claims storage; nil if nothing does. Objects that have a default
+// class, or one of that name, are about another cluster than kind makes.
+func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
+	class := topology.KindStorageClass()
+	given := func(obj cluster.Object) bool {
+		other, is := obj.(*storagev1.StorageClass)
+		return is && (other.Name == class.Name || storageutil.IsDefaultAnnotation(other.ObjectMeta))
+	}
+	if !slices.ContainsFunc(objects, claimsStorage) || slices.ContainsFunc(objects, given) {
+		return nil
+	}
+	l.notes = append(l.notes, fmt.Sprintf("assumed, as kind installs it: the default StorageClass %s of %s; give a default StorageClass to have another.",
+		class.Name, class.Provisioner))
+	return []cluster.Object{class}
+}
+
+// claimsStorage reports whether the object is a claim, or makes some.
+func claimsStorage(obj cluster.Object) bool { return len(claimsOf(obj)) > 0 }
+
+// claimsOf returns the claim that the object is, or the templates of the claims that it makes.
+func claimsOf(obj cluster.Object) (claims []*v1.PersistentVolumeClaim) {
+	switch o := obj.(type) {
+	case *v1.PersistentVolumeClaim:
+		return []*v1.PersistentVolumeClaim{o}
+	case *appsv1.StatefulSet:
+		for i := range o.Spec.VolumeClaimTemplates {
+			claims = append(claims, &o.Spec.VolumeClaimTemplates[i])
+		}
+	}
+	if spec, _ := cluster.PodSpec(obj); spec != nil {
+		for _, volume := range spec.Volumes {
+			if volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil {
+				template := volume.Ephemeral.VolumeClaimTemplate
+				claims = append(claims, &v1.PersistentVolumeClaim{ObjectMeta: template.ObjectMeta, Spec: template.Spec})
+			}
+		}
+	}
+	return claims
 }

@@ -18,9 +18,9 @@ import (
 
 // varier reads the variants of a file and the points of its sweep.
 type varier struct {
-	*reader  // of the file
+	*loader  // of the file
 	base     *scenario.Scenario
-	read     *readings
+	read     *contents
 	maker    *variant.Maker
 	clusters map[string]otherCluster
 	configs  map[string]*sched.Config
@@ -30,12 +30,12 @@ type varier struct {
 type otherCluster struct {
 	objects   []cluster.Object
 	levelKeys []string
-	read      []reading
+	read      []content
 	flaws     []manifest.Flaw
 }
 
-func newVarier(l *reader, base *scenario.Scenario) *varier {
-	return &varier{reader: l, base: base, read: l.given, maker: variant.NewMaker(base), clusters: map[string]otherCluster{}, configs: map[string]*sched.Config{}}
+func newVarier(l *loader, base *scenario.Scenario) *varier {
+	return &varier{loader: l, base: base, read: l.given, maker: variant.NewMaker(base), clusters: map[string]otherCluster{}, configs: map[string]*sched.Config{}}
 }
 
 // variants reads the variants of the file.
@@ -53,7 +53,7 @@ func (v *varier) variants(variants []scenario.Variant) {
 // vary derives the scenario of a variant whose fields are right by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
 	// What was read of the scenario stays as it is.
-	l := &reader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
+	l := &loader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
 	if len(change.Cluster) > 0 && v.federation != nil {
@@ -73,27 +73,27 @@ func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.
 }
 
 // cluster gives the scenario another cluster, which is read once for all variants that have the same.
-func (v *varier) cluster(l *reader, s *scenario.Scenario, sources []scenario.Source) []reading {
+func (v *varier) cluster(l *loader, s *scenario.Scenario, sources []scenario.Source) []content {
 	key := keyOf(sources)
 	other, found := v.clusters[key]
 	if !found {
 		others := &scenario.Scenario{}
 		other.read = l.clusterSources(field.NewPath("cluster"), sources)
-		l.assemble(others, &readings{cluster: other.read})
+		l.assemble(others, &contents{cluster: other.read})
 		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
 		v.clusters[key] = other
 	}
 	s.Cluster, s.LevelKeys, l.flaws = other.objects, other.levelKeys, other.flaws
-	if (&readings{cluster: other.read}).kind() {
+	if (&contents{cluster: other.read}).kind() {
 		l.kindStorage(s)
 	}
-	l.makeStorage(s, (&readings{cluster: other.read}).madeUp())
+	l.makeStorage(s, (&contents{cluster: other.read}).madeUp())
 	l.dump(s)
 	return other.read
 }
 
 // scheduler returns another configuration, which is made once for all variants that have the same: a scheduler is built for each.
-func (v *varier) scheduler(l *reader, given *scenario.Scheduler) *sched.Config {
+func (v *varier) scheduler(l *loader, given *scenario.Scheduler) *sched.Config {
 	key := keyOf(given)
 	if v.configs[key] == nil {
 		v.configs[key] = l.scheduler(given)
@@ -112,14 +112,14 @@ func keyOf(value any) string {
 
 // patchResources patches the custom resources among the targets, wherever the scenario has them, and has their operators make everything
 // anew.
-func (l *reader) patchResources(varied *scenario.LoadedVariant, read *readings, patches []scenario.Patch) {
+func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, patches []scenario.Patch) {
 	patched := false
 	for i := range patches {
 		if kind, _, karmada := scenario.ParseKarmada(patches[i].Target.Target); l.federation != nil && karmada && kind != federation.KindCluster && !read.holds(patches[i].Target) {
 			l.notThere(field.NewPath("patches").Index(i).Child("target"), patches[i].Target, kind)
 		}
 	}
-	for _, part := range []*[]reading{&read.cluster, &read.workloads, &read.steps} {
+	for _, part := range []*[]content{&read.cluster, &read.workloads, &read.steps} {
 		*part = slices.Clone(*part)
 		for r := range *part {
 			resources := slices.Clone((*part)[r].resources)

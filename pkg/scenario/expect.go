@@ -144,7 +144,7 @@ func (f *FailureBounds) Count(of *Failures) int {
 	return 1
 }
 
-// shapeOfExpect finds what is wrong with an expect whatever the objects are.
+// validateExpect reports problems of an expect that do not depend on objects.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	if expect.Pending == nil && expect.PendingAtMost == nil && expect.NotCreated == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
 		expect.Rollouts == nil && expect.Drained == nil && len(expect.Failures) == 0 && expect.Findings == nil && len(expect.Bindings) == 0 {
@@ -246,7 +246,7 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	validateAtLeast(p, path.Child("unreplaced"), f.Unreplaced, 0)
 }
 
-// atLeast checks a bound that is given.
+// validateAtLeast checks a bound, if it is given.
 func validateAtLeast(p *Problems, path *field.Path, value *int, least int) {
 	switch {
 	case value == nil:

@@ -32,7 +32,7 @@ type Failures struct {
 	Rates map[string]Rate `json:"rates,omitempty"`
 }
 
-// shapeOfFailures finds what is wrong with the failures whatever the objects are.
+// validateFailures reports problems of the failures that do not depend on objects.
 func validateFailures(p *Problems, f *Failures) {
 	path := field.NewPath("failures")
 	if f.Simultaneous != nil && *f.Simultaneous < 1 {
@@ -52,7 +52,7 @@ func validateFailures(p *Problems, f *Failures) {
 	}
 }
 
-// shapeOfWorkload checks a workload that is named as kind/name or namespace/kind/name.
+// validateWorkload checks a workload that is named as kind/name or namespace/kind/name.
 func validateWorkload(p *Problems, path *field.Path, target string, kinds ...string) {
 	if wanted, err := ParseWorkload(target); err != nil {
 		p.Add(path, "%s", err)

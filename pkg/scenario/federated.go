@@ -62,13 +62,9 @@ func ValidateFederation(p *Problems, f *Federation) {
 			p.Add(path, "is not a feature gate of Karmada; %s", Choices(gate, []string{WorkloadAffinity}))
 		}
 	}
-	if !slices.Contains([]string{"", EstimateKarmada, EstimateScheduler}, f.Estimate) {
-		p.Add(path.Child("estimate"), "%q is neither %s nor %s", f.Estimate, EstimateKarmada, EstimateScheduler)
-	}
+	validateEither(p, path.Child("estimate"), f.Estimate, EstimateKarmada, EstimateScheduler)
 	failover, path := &f.Failover, path.Child("failover")
-	if !slices.Contains([]string{"", federation.PurgeGracefully, federation.PurgeDirectly}, failover.PurgeMode) {
-		p.Add(path.Child("purgeMode"), "%q is neither %s nor %s", failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
-	}
+	validateEither(p, path.Child("purgeMode"), failover.PurgeMode, federation.PurgeGracefully, federation.PurgeDirectly)
 	switch s := failover.TolerationSeconds; {
 	case s == nil:
 	case *s < 0:
@@ -88,7 +84,7 @@ func ValidateFederation(p *Problems, f *Federation) {
 	}
 }
 
-// ValidateCluster finds what is wrong with a member cluster, whatever its nodes are.
+// ValidateCluster reports problems of a member cluster that do not depend on its nodes.
 func ValidateCluster(p *Problems, path *field.Path, c *Cluster) {
 	switch messages := validation.IsDNS1123Label(c.Name); {
 	case c.Name == "":
@@ -132,35 +128,10 @@ func parseAPI(text string) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, fmt.Errorf("%q is not of the form apiVersion/kind; give a kind such as apps/v1/Deployment or v1/Pod", text)
 }
 
-// validateFederated finds what a step cannot do in a federation, where it acts on what Karmada has, and on nodes.
-func validateFederated(p *Problems, path *field.Path, step *Step) {
-	if step.Fresh {
-		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
-	}
-	if step.ScaleBy != nil {
-		p.Add(path.Child("scaleBy"), "is for a single cluster; scale the workloads one by one")
-	}
-	if step.AddNodes != nil {
-		p.Add(path.Child("addNodes"), "is for a single cluster; give the nodes of a member in clusters")
-	}
-	if step.RemoveNodes != nil {
-		p.Add(path.Child("removeNodes"), "is for a single cluster; make the nodes fail, with mode: deleted")
-	}
-	if step.Trigger != nil {
-		p.Add(path.Child("trigger"), "is for a single cluster; apply a Job")
-	}
-	if step.Drain != nil {
-		p.Add(path.Child("drain"), "is for a single cluster; cordon the nodes, or make them fail")
-	}
-	if step.Delete != nil && step.Delete.Pods != nil {
-		p.Add(path.Child("delete", "pods"), "is for a single cluster, since Karmada has no pods of members; make their nodes fail")
-	}
-}
-
-// validateAlone finds what a step cannot do in a single cluster.
-func validateAlone(p *Problems, path *field.Path, step *Step) {
-	if step.Join != nil {
-		p.Add(path.Child("join"), "is for a federation; give clusters in place of cluster")
+// validate says that only a federation takes the step; ValidateCluster finds what is wrong with the cluster.
+func (c *Cluster) validate(v *checks) {
+	if !v.federated {
+		v.Add(v.path, "is for a federation; give clusters in place of cluster")
 	}
 }
 
@@ -204,7 +175,7 @@ func (s *Scenario) Begins() bool {
 	return len(s.Workloads)+len(s.Karmada.Policies)+len(s.Karmada.Overrides)+len(s.Karmada.Resources) > 0
 }
 
-// AllMembers are the clusters of the federation at its start, and those that join.
+// AllMembers returns the clusters with which the federation starts, and the clusters that join later.
 func (s *Scenario) AllMembers() []Member {
 	all := slices.Clone(s.Members)
 	for i := range s.Steps {

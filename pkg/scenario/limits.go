@@ -8,14 +8,14 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
-// Limits bound what a scenario may take that is read for somebody else. Zero is no limit.
+// Limits bound the size of a scenario that somebody else wrote. Zero is no limit.
 type Limits struct {
-	// Nodes are those of its clusters and of those that steps, variants and points of the sweep bring, together; Devices those of synthetic
-	// nodes.
+	// Nodes limits the nodes of all clusters together, also of clusters that steps, variants and points of the sweep bring. Devices limits
+	// the devices of synthetic nodes.
 	Nodes, Devices int
-	// Pods are those that it has at any time, whoever makes them.
+	// Pods limits the pods at any time, also those that controllers make.
 	Pods int
-	// Versions are its variants and the points of its sweep.
+	// Versions limits the variants and the points of the sweep.
 	Versions int
 }
 

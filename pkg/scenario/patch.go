@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -18,6 +20,60 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/words"
 )
+
+// Patch changes one object.
+type Patch struct {
+	Target `json:",inline"`
+	// Type is how the patch is read: strategic, merge or json, as for kubectl patch --type. Default: strategic, and merge for a custom
+	// resource.
+	Type string `json:"type,omitempty" jsonschema:"enum=strategic,enum=merge,enum=json"`
+	// Patch is the patch itself: a part of the object, or a list of operations if the type is json.
+	Patch runtime.RawExtension `json:"patch" jsonschema:"oneof_type=object;array"`
+}
+
+func (p *Patch) validate(c *checks) {
+	ValidatePatch(c.Problems, c.path, p, func(target Target) bool {
+		kind, _, karmada := ParseKarmada(target.Target)
+		return c.resources(target) || c.federated && karmada && kind == federation.KindCluster
+	})
+}
+
+// Action describes the patch as a kubectl command.
+func (p *Patch) Action() string {
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, p.Patch.Raw) // it has been decoded, so it is JSON
+	return fmt.Sprintf("patch %s -p '%s'", p.Target.Argument(), compact.String())
+}
+
+// ValidatePatch reports problems of a patch that do not depend on what it changes: an object, or a custom resource, which resources
+// reports.
+func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
+	if resources == nil || !resources(patch.Target) {
+		validateTarget(p, path, patch.Target)
+	} else if patch.Type == "strategic" {
+		p.Add(path.Child("type"), "strategic is not for custom resources, which the API server patches by merge or json; give one of these")
+	}
+	if !slices.Contains([]string{"", "strategic", "merge", "json"}, patch.Type) {
+		p.Add(path.Child("type"), "%q is not a patch type; use strategic, merge or json", patch.Type)
+		return
+	}
+	if err := patch.Misshapen(); err != nil {
+		p.Add(path.Child("patch"), "%s", err)
+	}
+}
+
+// Misshapen says why the patch is not a list if the type is json, or not an object otherwise.
+func (p *Patch) Misshapen() error {
+	switch of := string(p.Patch.Raw); {
+	case of == "":
+		return errors.New("is missing; give the part of the object that changes")
+	case p.Type == "json" && !strings.HasPrefix(of, "["):
+		return errors.New("is not a list; a patch of type json is a list of operations such as {op: replace, path: /spec/replicas, value: 3}")
+	case p.Type != "json" && !strings.HasPrefix(of, "{"):
+		return errors.New("is not an object; give the part of the object that changes, or type: json for a list of operations")
+	}
+	return nil
+}
 
 // ErrTestFailed is wrapped by the error of a patch whose test operation does not find what it expects.
 var ErrTestFailed = jsonpatch.ErrTestFailed

@@ -19,7 +19,7 @@ type Problems struct {
 	all   []error
 	// unread are the fields that could not be read. That such a field is empty is no further problem.
 	unread map[string]bool
-	// reported are the places of which something was to be reported.
+	// reported are the places at which problems were added.
 	reported map[string]bool
 }
 
@@ -55,8 +55,8 @@ func (p *Problems) AddLines(path *field.Path, err error) {
 	}
 }
 
-// AddUnread reports the problems of fields that could not be read, of which the error has a line for each: their places begin the line, or
-// they are unknown, and then what holds them is not complete.
+// AddUnread reports the problems of fields that could not be read. The error has a line for each, which begins with the field's place. If the
+// field is unknown, the object that has it counts as unread.
 func (p *Problems) AddUnread(err error) {
 	p.unread = map[string]bool{}
 	for line := range strings.Lines(err.Error()) {
@@ -73,7 +73,7 @@ func (p *Problems) AddUnread(err error) {
 // AddErrors reports problems that name their file themselves.
 func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
 
-// AddAll reports the problems of what was derived from this file as well, but for those that the file itself has.
+// AddAll also reports the problems of a scenario that was derived from this file, unless the file itself has them.
 func (p *Problems) AddAll(derived *Problems) {
 	own := map[string]bool{}
 	for _, err := range p.all {

@@ -84,36 +84,6 @@ type Scenario struct {
 	admitted *admitted
 }
 
-// LoadedStep is a step with the objects of its files.
-type LoadedStep struct {
-	Step
-	// Objects are what apply creates or changes, or what delete's files hold, in order.
-	Objects []cluster.Object
-	// Karmada is what the step brings of Karmada's own, or what delete's files hold of it.
-	Karmada Karmada
-	// Action says on the report what the step does, where it is not what it is made of: the patch of a custom resource applies what its
-	// operator then makes. Empty elsewhere.
-	Action string
-	// Edits are further changes to the object that the step patches. Only a scenario that was derived from another has them.
-	Edits []*PatchEdit `json:"-"`
-	// Expects says where in the file the expectations of the step are.
-	Expects Places
-}
-
-// PatchEdit is a further change to what a patch makes. Like objects, two are the same if they are one.
-type PatchEdit struct {
-	Edit func(cluster.Object) (cluster.Object, error)
-}
-
-// Patched returns the object as it is after the patch of the step.
-func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
-	patched, err := s.Patch.Apply(obj)
-	for i := 0; i < len(s.Edits) && err == nil; i++ {
-		patched, err = s.Edits[i].Edit(patched)
-	}
-	return patched, err
-}
-
 // Places are the lines of an expectation in its file. They are empty where no file has it.
 type Places struct {
 	File  string

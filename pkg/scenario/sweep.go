@@ -96,7 +96,7 @@ const MaxPoints = 100_000
 // parameterName is what $(NAME) takes, as in the environment of a container.
 var parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
-// shapeOfSweep finds what is wrong with the sweep whatever the objects are.
+// ValidateSweep reports problems of the sweep that do not depend on objects.
 func ValidateSweep(p *Problems, sweep *Sweep) {
 	if sweep == nil {
 		return

@@ -14,6 +14,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
+// Target names one object.
+type Target struct {
+	// Target is kind/name as for kubectl, for example deployment/web; short names such as deploy/web are legal. A patch can be of a custom
+	// resource of an operator that is known, too, for example kafkacluster/main; and in a federation of cluster/name or a policy.
+	Target string `json:"target"`
+	// Namespace is the object's namespace, if its kind has one. Default: default.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Argument is the target as a command takes it.
+func (t Target) Argument() string { return cluster.Argument(t.Namespace, t.Target) }
+
 // kinds are the kinds that a target can name, by every name that kubectl knows them by.
 var kinds = map[string]string{}
 
@@ -78,7 +90,7 @@ func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 	return ref, err
 }
 
-// validateTarget finds what is wrong with the name of an object that is of one of the kinds.
+// validateTarget reports a problem of an object's name. The object must be of one of the kinds.
 func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
 	if _, err := target.Of(kinds...); err != nil {
 		p.Add(path.Child("target"), "%s", err)

@@ -11,15 +11,30 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// CronJobs are those that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once; "all" is all that the scenario ever has.
+// Trigger runs a CronJob once.
+type Trigger struct {
+	Target `json:",inline"`
+}
+
+func (*Trigger) instead() string { return "apply a Job" }
+
+func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, "CronJob") }
+
+// CronJobs returns the CronJobs that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once. The name "all" stands for
+// every CronJob of the scenario.
 func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) {
 	var found []cluster.Ref
 	var problems []error
+	add := func(ref cluster.Ref) {
+		if !slices.Contains(found, ref) {
+			found = append(found, ref)
+		}
+	}
 	for _, name := range names {
 		if name == "all" {
 			for _, obj := range s.Objects() {
 				if ref := cluster.RefTo(obj); ref.Kind == "CronJob" {
-					found = append(found, ref)
+					add(ref)
 				}
 			}
 			continue
@@ -32,21 +47,15 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 			problems = append(problems, fmt.Errorf("%s %w", flag, err))
 			continue
 		}
-		found = append(found, ref)
+		add(ref)
 	}
-	var once []cluster.Ref
-	for _, ref := range found {
-		if !slices.Contains(once, ref) {
-			once = append(once, ref)
-		}
-	}
-	return once, errors.Join(problems...)
+	return found, errors.Join(problems...)
 }
 
 // Triggered returns the scenario with a further step at its end for each of the CronJobs, which runs it.
 func (s *Scenario) Triggered(cronJobs ...cluster.Ref) *Scenario {
 	for _, ref := range cronJobs {
-		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Target{Target: ref.String(), Namespace: ref.Namespace}})
+		s = s.Then(Step{Name: "trigger " + ref.Qualified(), Trigger: &Trigger{Target{Target: ref.String(), Namespace: ref.Namespace}}})
 	}
 	return s
 }

@@ -68,11 +68,11 @@ const Baseline = "baseline"
 type LoadedVariant struct {
 	Name, Description string
 	Scenario          *Scenario
-	// Workloads are those that the change names, in order of appearance; empty if it is about none in particular.
+	// Workloads are the workloads that the change names, in order of appearance; empty if it names none.
 	Workloads []cluster.Ref
 }
 
-// shapeOfVariants finds what is wrong with the variants whatever the objects are.
+// ValidateVariants reports problems of the variants that do not depend on objects. A patch can be of a custom resource, which resources reports.
 func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range variants {
@@ -90,6 +90,7 @@ func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bo
 	}
 }
 
+// ValidateVariant is ValidateVariants for one of them.
 func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
 	if v.Scheduler != nil && len(v.Scheduler.FeatureGates) > 0 {
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
@@ -110,11 +111,10 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	}
 }
 
-// The kinds of workloads that are scaled, whose pods can be kept apart, and that have rollouts.
+// The kinds of workloads that are scaled, and whose pods can be kept apart.
 var (
 	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
-	Rolled   = []string{"Deployment", "StatefulSet", "DaemonSet"}
 )
 
 func validateRule(p *Problems, path *field.Path, change *RuleChange) {
@@ -133,9 +133,7 @@ func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	if change.MaxSkew < 0 {
 		p.Add(path.Child("maxSkew"), "%d is less than 1; give 1 or more", change.MaxSkew)
 	}
-	if !slices.Contains([]string{"", string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}, change.WhenUnsatisfiable) {
-		p.Add(path.Child("whenUnsatisfiable"), "%q is neither DoNotSchedule nor ScheduleAnyway", change.WhenUnsatisfiable)
-	}
+	validateEither(p, path.Child("whenUnsatisfiable"), change.WhenUnsatisfiable, string(v1.DoNotSchedule), string(v1.ScheduleAnyway))
 	listed := map[string]bool{}
 	for i, term := range change.Over {
 		path := path.Child("over").Index(i)

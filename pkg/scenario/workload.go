@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error lists those that
+// Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error lists the workloads that
 // exist.
 func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	p := &Problems{File: target}

@@ -11,6 +11,6 @@
 //	    controller.Reconcile ──────────────▶ State + queue            (what the controllers create and delete)
 //	    sched.Engine.Place ────────────────▶ placement.Result         (placed · pending · preempted, and why)
 //	    in a fleet, federation.Scheduler ──▶ bindings                 (which clusters get a workload; then each settles again)
-//	results ─ expect.Judge ──────────────▶ []expect.Expectation     (of each step)
+//	results ─ expect.Judge ──────────────▶ []expect.Judged     (of each step)
 //	        ─ run.New ───────────────────▶ *run.Report ─ run.Formats.Write ▶ text · wide · json · yaml · name
 package simulation

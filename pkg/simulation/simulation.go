@@ -295,10 +295,10 @@ func unclaimed(refused []cluster.Refusal) []string {
 	return notes
 }
 
-// StartAt returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
-func (r *Result) StartAt() int {
+// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+func (r *Result) NextStart() int {
 	if n := len(r.Steps); n > 0 {
-		return r.Steps[n-1].after.StartAt()
+		return r.Steps[n-1].after.NextStart()
 	}
-	return r.initial.StartAt()
+	return r.initial.NextStart()
 }

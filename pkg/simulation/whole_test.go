@@ -293,7 +293,7 @@ func (w *whole) run(ties string, seed uint64) ([]*wholeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := run.New(result, make([][]expect.Expectation, len(result.Steps)), "")
+	r := run.New(result, make([][]expect.Judged, len(result.Steps)), "")
 	var states []*wholeState
 	begin := 0
 	for _, end := range w.ends {

@@ -90,7 +90,7 @@ func (f change) eachMade(resources []cluster.ResourceTemplate) []cluster.Resourc
 	return all
 }
 
-// changeMembers returns the clusters of a federation, those anew of which an object changes.
+// changeMembers returns the clusters of a federation after a change of their objects. A cluster without a change is the same.
 func changeMembers(members []scenario.Member, of func([]cluster.Object) []cluster.Object) []scenario.Member {
 	all := slices.Clone(members)
 	for i, m := range all {
@@ -186,11 +186,9 @@ func setReplicas(owner cluster.Ref, replicas int32) change {
 	}
 }
 
-// scale is ScaleTo with the change of objects that the scenario holds, and of those that its patches make.
+// scale is ScaleTo with one change for the objects that the scenario holds, and one for the objects that its patches make.
 func scale(s *scenario.Scenario, owner cluster.Ref, step string, replicas int32, held, patched change) *scenario.Scenario {
-	sets := func(objects []cluster.Object) bool {
-		return slices.ContainsFunc(objects, func(obj cluster.Object) bool { return cluster.RefTo(obj) == owner })
-	}
+	sets := func(objects []cluster.Object) bool { return cluster.Find(objects, owner) != nil }
 	next := *s
 	next.Steps = slices.Clone(s.Steps)
 	for i := s.Index(step); i >= 0; i-- {

@@ -111,7 +111,7 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 	if err != nil {
 		return // which is reported already
 	}
-	if !slices.ContainsFunc(s.Objects(), func(obj cluster.Object) bool { return cluster.RefTo(obj) == wanted }) {
+	if cluster.Find(s.Objects(), wanted) == nil {
 		s.NotFound(p, path.Child("target"), wanted)
 		return
 	}
@@ -209,11 +209,10 @@ func (m *Maker) setReplicas(p *scenario.Problems, varied *scenario.LoadedVariant
 
 // template is that of the owner's pods, as the scenario has it first.
 func template(s *scenario.Scenario, owner cluster.Ref) *v1.PodSpec {
-	for _, obj := range s.Objects() {
-		if cluster.RefTo(obj) == owner {
-			spec, _ := cluster.PodSpec(obj)
-			return spec
-		}
+	obj := cluster.Find(s.Objects(), owner)
+	if obj == nil {
+		return nil
 	}
-	return nil
+	spec, _ := cluster.PodSpec(obj)
+	return spec
 }

@@ -40,7 +40,7 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 		if !found {
 			return
 		}
-		if err := changeable(varied.Scenario, owner); err != nil {
+		if err := cluster.Changeable(cluster.Find(varied.Scenario.Objects(), owner)); err != nil {
 			p.Add(path.Child("workload"), "%s", err)
 			return
 		}
@@ -62,15 +62,6 @@ func (m *Maker) keepApart(ctx context.Context, p *scenario.Problems, varied *sce
 		}
 		*varied.Scenario = *m.keepOwnerApart(varied.Scenario, owner, change)
 	}
-}
-
-func changeable(s *scenario.Scenario, owner cluster.Ref) error {
-	for _, obj := range s.Objects() {
-		if cluster.RefTo(obj) == owner {
-			return cluster.Changeable(obj)
-		}
-	}
-	return nil
 }
 
 // keepOwnerApart returns the scenario with that rule for the pods of the owner: by a rollout if they run, from the start otherwise.

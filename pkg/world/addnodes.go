@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ import (
 )
 
 // addNodes adds nodes like another, which are ready and have no pods.
-func (c *Cluster) addNodes(state *cluster.State, action *scenario.AddNodes, to *Record) (*cluster.State, string, error) {
-	path := field.NewPath("addNodes")
+func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	action, path := step.AddNodes, field.NewPath("addNodes")
 	if _, err := SelectNodes(state, path, scenario.Nodes{Names: []string{action.Like}}); err != nil {
 		return state, "", &Problem{path.Child("like"), err}
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,7 +12,7 @@ import (
 )
 
 // apply creates or changes objects.
-func (c *Cluster) apply(state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+func (c *Cluster) apply(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	next, err := c.admit(state, field.NewPath("apply"), to, step.Objects...)
 	return next, Applied(step), err
 }

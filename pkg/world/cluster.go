@@ -31,7 +31,7 @@ type Cluster struct {
 	engine      *sched.Engine
 	controllers controller.Controllers
 	source      *rand.PCG                   // random source of the controllers; nil without random ties
-	lost        []*v1.Node                  // nodes whose objects a failure deleted
+	deleted     []*v1.Node                  // nodes whose objects a failure deleted
 	devices     []*resourcev1.ResourceSlice // their own
 }
 
@@ -64,7 +64,7 @@ func (c *Cluster) Close() { c.engine.Close() }
 // Reset makes controllers and scheduler forget what they have done, but not what they know of the cluster.
 func (c *Cluster) Reset() {
 	c.engine.Reset()
-	c.lost, c.devices = nil, nil
+	c.deleted, c.devices = nil, nil
 	c.controllers.Rand, c.source = nil, nil
 	if c.ties.Random {
 		c.source = rand.NewPCG(c.ties.Seed, 1)
@@ -90,16 +90,16 @@ type Mark struct {
 
 	engine  sched.Mark
 	source  rand.PCG
-	lost    []*v1.Node
+	deleted []*v1.Node
 	devices []*resourcev1.ResourceSlice
 }
 
-// StartAt returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
-func (m Mark) StartAt() int { return m.engine.StartAt() }
+// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+func (m Mark) NextStart() int { return m.engine.NextStart() }
 
 // Mark returns the cluster's position.
 func (c *Cluster) Mark() Mark {
-	m := Mark{engine: c.engine.Mark(), lost: c.lost, devices: c.devices}
+	m := Mark{engine: c.engine.Mark(), deleted: c.deleted, devices: c.devices}
 	if c.source != nil {
 		m.source = *c.source
 	}
@@ -112,7 +112,7 @@ func (c *Cluster) Resume(m Mark) error {
 	if c.source != nil {
 		*c.source = m.source
 	}
-	c.lost, c.devices = m.lost, m.devices
+	c.deleted, c.devices = m.deleted, m.devices
 	return nil
 }
 
@@ -135,10 +135,10 @@ func Unattended(state *cluster.State) *cluster.State {
 	return &next
 }
 
-// Renew returns the state without what was refused to users.
+// Renew returns the state without the refused requests of users.
 func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
 
-// Renewed is the state of one cluster without what was refused to users.
+// Renewed returns the state of one cluster without the refused requests of users.
 func Renewed(state *cluster.State) *cluster.State {
 	next := *state
 	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
@@ -221,11 +221,11 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 		}
 	}
 	to.Preempted = append(to.Preempted, placed.Preempted...)
-	var bound []*v1.Pod
+	var pods []*v1.Pod
 	for _, p := range placed.Placed {
-		bound = append(bound, p.Pod)
+		pods = append(pods, p.Pod)
 	}
-	return c.controllers.Bound(after(next, placed), bound), nil
+	return c.controllers.Bound(after(next, placed), pods), nil
 }
 
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.

@@ -11,13 +11,13 @@ import (
 )
 
 // cordon keeps new pods off the nodes.
-func (c *Cluster) cordon(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record) (*cluster.State, string, error) {
-	return c.onNodes(ctx, state, nodes, to, "cordon", node.Cordon)
+func (c *Cluster) cordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	return c.onNodes(ctx, state, step.Cordon, to, "cordon", node.Cordon)
 }
 
 // uncordon lets new pods on the nodes again.
-func (c *Cluster) uncordon(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record) (*cluster.State, string, error) {
-	return c.onNodes(ctx, state, nodes, to, "uncordon", node.Uncordon)
+func (c *Cluster) uncordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	return c.onNodes(ctx, state, step.Uncordon, to, "uncordon", node.Uncordon)
 }
 
 // onNodes applies do to the selected nodes.

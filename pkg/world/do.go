@@ -12,53 +12,46 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Do carries out the step: each kind of step in its own file.
-func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+// Actions are what each kind of step does to a world, by the name of its field in the file. An action returns the state after it, nil for
+// one that stays as it is, and describes itself as a kubectl command. What happens on the way is added to the record.
+type Actions[W any] map[string]func(w W, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error)
+
+// Do does what the step says: one action, unless the step is wrong. What the world does not take is reported already.
+func (a Actions[W]) Do(ctx context.Context, w W, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	var did []string
 	var problems []error
-	done := func(next *cluster.State, action string, err error) {
-		did, problems = append(did, action), append(problems, err)
-		if next != nil {
-			state = next
+	for _, given := range step.Actions() {
+		if do := a[given.Name]; do != nil {
+			next, action, err := do(w, ctx, state, step, to)
+			if did, problems = append(did, action), append(problems, err); next != nil {
+				state = next
+			}
 		}
 	}
-	if step.Apply != nil {
-		done(c.apply(state, step, to))
-	}
-	for _, edit := range EditsOf(step, state.Now) {
-		done(c.edit(state, &edit, to))
-	}
-	if step.ScaleBy != nil {
-		done(c.scaleBy(state, step.ScaleBy, to))
-	}
-	if step.Trigger != nil {
-		done(trigger(state, step.Trigger))
-	}
-	if step.AddNodes != nil {
-		done(c.addNodes(state, step.AddNodes, to))
-	}
-	if step.RemoveNodes != nil {
-		done(c.removeNodes(state, step.RemoveNodes))
-	}
-	if step.Delete != nil {
-		done(c.delete(ctx, state, step, to))
-	}
-	if step.Cordon != nil {
-		done(c.cordon(ctx, state, step.Cordon, to))
-	}
-	if step.Uncordon != nil {
-		done(c.uncordon(ctx, state, step.Uncordon, to))
-	}
-	if step.Drain != nil {
-		done(c.drain(ctx, state, step.Drain, to))
-	}
-	if step.Fail != nil {
-		done(FailStep(c, state, step.Fail))
-	}
-	if step.Restore != nil {
-		done(c.restore(ctx, state, step.Restore, to))
-	}
 	return state, strings.Join(did, ", "), errors.Join(problems...)
+}
+
+// actions are those of a cluster, each in its own file.
+var actions = Actions[*Cluster]{
+	"apply":       (*Cluster).apply,
+	"patch":       edit(Patch),
+	"scale":       edit(Scale),
+	"scaleBy":     (*Cluster).scaleBy,
+	"delete":      (*Cluster).delete,
+	"rollout":     edit(Rollout),
+	"trigger":     (*Cluster).trigger,
+	"addNodes":    (*Cluster).addNodes,
+	"removeNodes": (*Cluster).removeNodes,
+	"cordon":      (*Cluster).cordon,
+	"uncordon":    (*Cluster).uncordon,
+	"drain":       (*Cluster).drain,
+	"fail":        (*Cluster).fail,
+	"restore":     (*Cluster).restore,
+}
+
+// Do carries out the step.
+func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	return actions.Do(ctx, c, state, step, to)
 }
 
 // admit lets the API server take the objects, and notes what it assumes. Of a problem the field is where the step gives them. The state then

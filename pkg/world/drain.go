@@ -62,7 +62,7 @@ type drainer struct {
 	options node.DrainOptions
 	before  *cluster.State
 	// owner finds the owners of pods before the drain. The replacements belong to the same controllers, save the ReplicaSets that are made on
-	// the way, of which there are none.
+	// the way. A drain makes no ReplicaSets.
 	owner func(*v1.Pod) cluster.Ref
 	// waited are the pods that had no node before the drain.
 	waited map[types.UID]bool
@@ -206,8 +206,7 @@ func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
 	return all
 }
 
-// wait adds what has no node in the state after the drain of a node: the Pending pods, and those that the API server refuses to the controllers
-// more often than before.
+// wait adds the pods without a node after the drain of a node: the Pending pods, and the pods that the API server newly refuses to create.
 func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
 	for _, p := range pending {
 		drained.Pending = append(drained.Pending, PendingPod{StrandedPod: p.Stranded(d.owner(p.Pod)), Before: d.waited[p.Pod.UID]})
@@ -237,7 +236,8 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 }
 
 // drain carries out a drain step: kubectl drain --ignore-daemonsets.
-func (c *Cluster) drain(ctx context.Context, state *cluster.State, drain *scenario.Drain, to *Record) (*cluster.State, string, error) {
+func (c *Cluster) drain(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	drain := step.Drain
 	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
 	if c.engine == nil { // controllers decide which pods are there by then, and how many of them the budgets let go
 		cordoned, err := node.Cordon(state, names...)

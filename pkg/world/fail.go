@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 )
+
+// fail makes nodes fail.
+func (c *Cluster) fail(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *Record) (*cluster.State, string, error) {
+	return FailStep(c, state, step.Fail)
+}
 
 // FailStep carries out a fail step in the world.
 func FailStep(w World, state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
@@ -30,7 +36,7 @@ func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...str
 	next, err := node.Fail(state, mode, names...)
 	if err == nil && mode == node.Deleted {
 		for _, name := range names {
-			c.lost = append(slices.Clip(c.lost), state.Node(name)) // an earlier step's list stays unchanged
+			c.deleted = append(slices.Clip(c.deleted), state.Node(name)) // an earlier step's list stays unchanged
 			c.devices = append(slices.Clip(c.devices), devicesOf(name, state.ResourceSlices)...)
 		}
 	}

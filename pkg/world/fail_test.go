@@ -28,15 +28,15 @@ func TestLostNodesAreForgotten(t *testing.T) {
 		if _, err := c.Fail(state, mode, "a"); err != nil {
 			t.Fatal(err)
 		}
-		if len(c.lost) != want {
-			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.lost), want)
+		if len(c.deleted) != want {
+			t.Errorf("%s: %d nodes are lost, want %d", mode, len(c.deleted), want)
 		}
 		mark := c.Mark()
-		if c.Reset(); len(c.lost) != 0 {
-			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.lost))
+		if c.Reset(); len(c.deleted) != 0 {
+			t.Errorf("%s: after a reset %d nodes are lost", mode, len(c.deleted))
 		}
-		if err := c.Resume(mark); err != nil || len(c.lost) != want {
-			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.lost), want, err)
+		if err := c.Resume(mark); err != nil || len(c.deleted) != want {
+			t.Errorf("%s: at the mark %d nodes are lost, want %d: %v", mode, len(c.deleted), want, err)
 		}
 	}
 }

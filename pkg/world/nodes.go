@@ -17,7 +17,7 @@ import (
 )
 
 // SelectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
-// selector. The error is the problem, below the path, of what selects no node.
+// selector. The error joins the problems of the fields, below the path, that select no node.
 func SelectNodes(state *cluster.State, path *field.Path, nodes scenario.Nodes) ([]string, error) {
 	var problems []error
 	wrong := func(path *field.Path, err error) { problems = append(problems, &Problem{path, err}) }

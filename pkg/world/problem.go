@@ -45,7 +45,7 @@ func Problems(err error) []*Problem {
 // Missing says that nothing has the name by then.
 type Missing struct {
 	Ref cluster.Ref
-	// Argument is the name as a command takes it. It is empty of a node or a cluster, for which Among has those that are there.
+	// Argument is the name as a command takes it. For a node or a cluster it is empty, and Among lists the names that exist.
 	Argument string
 	Among    []string
 }
@@ -71,10 +71,8 @@ func find(state *cluster.State, path *field.Path, target scenario.Target, kinds 
 	if err != nil {
 		return nil, &Problem{path, err}
 	}
-	for _, obj := range state.Objects() {
-		if cluster.RefTo(obj) == wanted {
-			return obj, nil
-		}
+	if obj := cluster.Find(state.Objects(), wanted); obj != nil {
+		return obj, nil
 	}
 	return nil, &Problem{path, &Missing{Ref: wanted, Argument: target.Argument()}}
 }

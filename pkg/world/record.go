@@ -30,19 +30,19 @@ type Record struct {
 	Decisions []Decision
 	// Notes are what was assumed, added or refused, and the Jobs that failed.
 	Notes []string
-	// Moved is when Karmada last moved a workload away from a lost cluster.
-	Moved time.Time
+	// MovedAt is when Karmada last moved a workload away from a lost cluster.
+	MovedAt time.Time
 }
 
 // LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
 func (r *Record) LastMove(since time.Time) time.Duration {
-	if r.Moved.IsZero() {
+	if r.MovedAt.IsZero() {
 		return 0
 	}
-	return r.Moved.Sub(since)
+	return r.MovedAt.Sub(since)
 }
 
-// stillSaid gives the pods that the scheduler does not try any more what it said of them when it last did: their conditions stay.
+// stillSaid gives the scheduler's last message to pods that the scheduler no longer tries, since their conditions stay.
 func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
 	for i := range pending {
 		p := &pending[i]
@@ -79,13 +79,13 @@ type Share struct {
 
 // StillThere keeps the last placement of each pod that the state still has.
 func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
-	bound := make(map[types.UID]bool, len(state.Pods))
+	onNode := make(map[types.UID]bool, len(state.Pods))
 	for _, pod := range state.Pods {
-		bound[pod.UID] = pod.Spec.NodeName != ""
+		onNode[pod.UID] = pod.Spec.NodeName != ""
 	}
 	var kept []placement.Placement
 	for _, p := range placed {
-		if bound[p.Pod.UID] {
+		if onNode[p.Pod.UID] {
 			kept = append(kept, p)
 		}
 	}

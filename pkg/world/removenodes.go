@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -15,8 +16,8 @@ import (
 )
 
 // removeNodes takes nodes away, and their pods with them. Controllers replace the pods.
-func (c *Cluster) removeNodes(state *cluster.State, action *scenario.RemoveNodes) (*cluster.State, string, error) {
-	path := field.NewPath("removeNodes")
+func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *Record) (*cluster.State, string, error) {
+	action, path := step.RemoveNodes, field.NewPath("removeNodes")
 	var names []string
 	if action.Nodes.Selects() {
 		var problem error

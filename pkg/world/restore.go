@@ -14,15 +14,17 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Nodes are those of the state, and those whose objects failures have deleted.
-func (c *Cluster) Nodes(state *cluster.State) []*v1.Node { return slices.Concat(state.Nodes, c.lost) }
+// Nodes returns the nodes of the state, and the nodes that failures have deleted.
+func (c *Cluster) Nodes(state *cluster.State) []*v1.Node {
+	return slices.Concat(state.Nodes, c.deleted)
+}
 
 // restore brings nodes back: existing ones, and those whose objects a failure deleted.
-func (c *Cluster) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *Record) (*cluster.State, string, error) {
-	all := *state
+func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	nodes, all := step.Restore, *state
 	all.Nodes = c.Nodes(state)
 	names, problem := SelectNodes(&all, field.NewPath("restore"), nodes.Nodes)
-	c.lost = slices.DeleteFunc(slices.Clone(c.lost), func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
+	c.deleted = slices.DeleteFunc(slices.Clone(c.deleted), func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
 	next, err := inTurn(ctx, c, state, to, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
 		var gone []cluster.Object
 		for _, name := range names {
@@ -37,7 +39,7 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, nodes *scen
 		if err != nil {
 			return nil, err
 		}
-		return node.Restore(next, names...) // also those that stopped answering before they were deleted
+		return node.Restore(next, names...) // some stopped answering before they were deleted
 	})
 	if err != nil {
 		return nil, "", err

@@ -2,6 +2,7 @@ package world
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -19,8 +20,8 @@ import (
 )
 
 // scaleBy multiplies the replicas of workloads.
-func (c *Cluster) scaleBy(state *cluster.State, action *scenario.ScaleBy, to *Record) (*cluster.State, string, error) {
-	path := field.NewPath("scaleBy")
+func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
+	action, path := step.ScaleBy, field.NewPath("scaleBy")
 	selected, problem := selectWorkloads(state, path, action)
 	var scaled []cluster.Object
 	before, after := 0, 0
@@ -31,8 +32,12 @@ func (c *Cluster) scaleBy(state *cluster.State, action *scenario.ScaleBy, to *Re
 		*cluster.ReplicasOf(obj) = &wanted
 		// An autoscaler whose load grows by the factor asks for as many, and keeps within its bounds.
 		if bounded := controller.Autoscaled(state, obj); bounded != wanted {
+			limit := "fewest"
+			if bounded < wanted {
+				limit = "most"
+			}
 			to.Notes = append(to.Notes, fmt.Sprintf("%s gets %s in place of %d, the %s that its HorizontalPodAutoscaler allows.",
-				cluster.RefTo(obj).Qualified(), words.Count(int(bounded), "replica"), wanted, bound(bounded < wanted)))
+				cluster.RefTo(obj).Qualified(), words.Count(int(bounded), "replica"), wanted, limit))
 			*cluster.ReplicasOf(obj) = &bounded
 			wanted = bounded
 		}
@@ -44,14 +49,6 @@ func (c *Cluster) scaleBy(state *cluster.State, action *scenario.ScaleBy, to *Re
 	next, err := c.admit(state, path, to, scaled...)
 	return next, fmt.Sprintf("scale %s by %v, from %d to %s", words.Count(len(selected), "workload"), action.Factor, before, words.Count(after, "replica")),
 		errors.Join(problem, err)
-}
-
-// bound is a bound of an autoscaler in words.
-func bound(upper bool) string {
-	if upper {
-		return "most"
-	}
-	return "fewest"
 }
 
 // selectWorkloads returns the selected workloads.

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"context"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -10,9 +12,9 @@ import (
 )
 
 // trigger runs a CronJob once.
-func trigger(state *cluster.State, target *scenario.Target) (*cluster.State, string, error) {
-	path := field.NewPath("trigger", "target")
-	obj, err := find(state, path, *target, "CronJob")
+func (c *Cluster) trigger(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *Record) (*cluster.State, string, error) {
+	target, path := step.Trigger.Target, field.NewPath("trigger", "target")
+	obj, err := find(state, path, target, "CronJob")
 	if err != nil {
 		return state, "", err
 	}

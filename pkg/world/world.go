@@ -14,19 +14,19 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// World acts on clusters: it does what users do, and lets everything act that acts by itself. It is not safe for concurrent use.
+// World acts on clusters: it does what users do, and lets controllers and schedulers act. It is not safe for concurrent use.
 type World interface {
 	// Start returns the scenario's cluster before anything is applied, and notes on what was assumed. The error joins its Problems; the state
 	// then has what was refused, too.
 	Start(s *scenario.Scenario) (*cluster.State, []string, error)
-	// Renew returns the state without what was refused to users, who do not ask again in the next step.
+	// Renew returns the state without the requests of users that the API server refused: users do not repeat them in the next step.
 	Renew(state *cluster.State) *cluster.State
 	// Do carries out a step, and describes it as a kubectl command. What happens on the way is added to the record. If some of it cannot be
 	// done, the error joins its Problems, and the state has the rest.
 	Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error)
 	// Fail makes nodes fail.
 	Fail(state *cluster.State, mode node.FailureMode, nodes ...string) (*cluster.State, error)
-	// Nodes are those of the state, and those whose objects failures have deleted: a restore brings them back.
+	// Nodes returns the nodes of the state, and the nodes that failures have deleted, which a restore brings back.
 	Nodes(state *cluster.State) []*v1.Node
 	// Settle lets controllers and schedulers act until nothing moves any more. What happens is added to the record.
 	Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error)

@@ -3,12 +3,11 @@ package app
 import (
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -23,7 +22,7 @@ const (
 )
 
 func newAdvise(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var out output.Flags
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
@@ -37,7 +36,7 @@ the runs; --all shows the others.`,
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise deploy/web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
-		ValidArgsFunction: completeTargets(askadvice.Kinds),
+		ValidArgsFunction: input.CompleteTargets(askadvice.Kinds),
 		RunE: question[advice.Report]{
 			in: &in, out: &out, formats: advice.Formats,
 			check: func(c *call) error {
@@ -59,7 +58,7 @@ the runs; --all shows the others.`,
 				if err != nil {
 					return nil, err
 				}
-				owner, err := adviseTarget(c.Command, loaded, target, &in.namespace)
+				owner, err := adviseTarget(c.Command, loaded, target, &in.Namespace)
 				if err != nil {
 					return nil, err
 				}
@@ -72,14 +71,14 @@ the runs; --all shows the others.`,
 				if out.Options.All {
 					top = len(found.Candidates)
 				}
-				return advice.New(found, advice.Again{Input: in.again(c.Command, scenarios), Ties: in.tiesAgain(c.Command)}, top, version), stopped
+				return advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, version), stopped
 			},
 		}.run(s),
 	}
-	in.register(cmd)
-	in.registerFresh(cmd)
+	in.Register(cmd)
+	in.RegisterFresh(cmd)
 	flags := cmd.Flags()
-	in.namespace.register(cmd, false)
+	in.Namespace.Register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
 	out.Register(cmd, advice.Formats.Names())
@@ -89,7 +88,7 @@ the runs; --all shows the others.`,
 
 // adviseArguments separates the target from the scenario, in either order.
 func adviseArguments(c *call) (target string, scenarios []string, err error) {
-	targets, scenarios := targetsAmong(c.args)
+	targets, scenarios := input.Targets(c.args)
 	switch len(targets) {
 	case 0:
 		return "", nil, c.nothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
@@ -99,8 +98,8 @@ func adviseArguments(c *call) (target string, scenarios []string, err error) {
 	return "", nil, c.usage("got both %s and %s; give one workload", targets[0], targets[1])
 }
 
-func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *namespace) (cluster.Ref, error) {
-	ref, err := namespace.target(cmd, target)
+func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *input.Namespace) (cluster.Ref, error) {
+	ref, err := namespace.Target(cmd, target)
 	if err != nil {
 		return ref, err
 	}
@@ -112,54 +111,6 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, names
 		}[kind]
 		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
 	}
-	owner, err := s.Workload(namespace.of(target)[0], askadvice.Kinds...)
-	if err != nil {
-		return owner, exit.Usage(cmd, "%s", err)
-	}
-	return owner, nil
-}
-
-// again returns the arguments that name the same scenario on another command line.
-func (i *input) again(cmd *cobra.Command, scenarios []string) string {
-	words := slices.Clone(scenarios)
-	add := func(flag string, values ...string) {
-		for _, value := range values {
-			if value != "" {
-				words = append(words, flag, value)
-			}
-		}
-	}
-	add("--cluster", i.cluster...)
-	add("-f", i.files...)
-	words = append(words, i.nodes.again(cmd)...)
-	add("--storage", i.storage)
-	if cmd.Flags().Changed("fresh") {
-		words = append(words, "--fresh")
-	}
-	add("--scheduler-config", i.opts.SchedulerConfig)
-	add("--feature-gates", i.opts.FeatureGates)
-	add("--kafscale-release", i.operators.kafscale.release)
-	for _, file := range i.operators.kafscale.values {
-		add("--kafscale-values", file)
-	}
-	if i.operators.stackableADR {
-		words = append(words, "--stackable-adr")
-	}
-	add("--hydrolix-profile", i.operators.hydrolixProfile)
-	for n, word := range words {
-		words[n] = advice.ShellWord(word)
-	}
-	return strings.Join(words, " ")
-}
-
-// tiesAgain returns the flags that repeat the ties.
-func (i *input) tiesAgain(cmd *cobra.Command) string {
-	if i.ties == "" {
-		return ""
-	}
-	words := " --ties " + i.ties
-	if cmd.Flags().Changed("seed") {
-		words += " --seed " + strconv.FormatUint(i.seed, 10)
-	}
-	return words
+	owner, err := s.Workload(namespace.Of(target)[0], askadvice.Kinds...)
+	return owner, exit.Wrong(cmd, err)
 }

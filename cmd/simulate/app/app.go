@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
@@ -106,7 +107,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newServe(s), newSite(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	for _, cmd := range root.Commands() {
-		completeFlags(cmd)
+		input.CompleteFlags(cmd)
 	}
 	return root
 }

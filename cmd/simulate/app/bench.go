@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/bench"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -64,8 +65,8 @@ significantly and in two rounds of measurements. The exit code is then 3.`,
 	flags.IntVar(&b.count, "count", 10, "measure each scenario `N` times; with --baseline, 2N times")
 	flags.StringVar(&b.baseline, "baseline", "", "compare with `FILE`, the output of an earlier simulate bench on the same machine")
 	flags.StringVar(&b.slower, "max-regression", "10%", "allow this much more CPU time, in `PERCENT`; needs --baseline")
-	registerStrict(cmd, &b.opts.Strict)
-	registerScheduler(cmd, &b.opts)
+	input.RegisterStrict(cmd, &b.opts.Strict)
+	input.RegisterScheduler(cmd, &b.opts)
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/risk"
@@ -45,16 +46,16 @@ type failures struct {
 	selector     string
 }
 
-func (f *failures) register(cmd *cobra.Command, in *input) {
+func (f *failures) register(cmd *cobra.Command, in *input.Flags) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.levels, "level", nil, "topology `KEY` whose domains fail, such as rack; cluster, region, zone and node are short names\n(repeatable; default every level of the nodes)")
 	flags.IntVar(&f.simultaneous, "simultaneous", 1, "`NUMBER` of domains of a level that fail at once")
-	in.overlays("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
+	in.Overlay("simultaneous", "failures.simultaneous", func(file *scenario.File) { file.Failures.Simultaneous = &f.simultaneous })
 	registerMode(cmd, in, &f.mode, modes[0], "")
 	flags.BoolVar(&f.recover, "recover", true, "let the controllers and the scheduler replace the lost pods, to see what comes back")
-	in.overlays("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
+	in.Overlay("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
 	flags.IntVar(&f.worst, "worst", defaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
-	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
+	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
 	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name, or NAME if no other has it (repeatable)")
@@ -63,10 +64,10 @@ func (f *failures) register(cmd *cobra.Command, in *input) {
 }
 
 // registerMode adds --mode.
-func registerMode(cmd *cobra.Command, in *input, mode *string, value, besides string) {
+func registerMode(cmd *cobra.Command, in *input.Flags, mode *string, value, besides string) {
 	cmd.Flags().StringVar(mode, "mode", value, "`MODE` in which nodes fail: "+strings.Join(modes, ", ")+besides)
-	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
-	in.overlays("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
+	output.CompleteWith(cmd, "mode", modes)
+	in.Overlay("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
 }
 
 // check checks the flags that do not depend on the scenario.
@@ -81,14 +82,11 @@ func (f *failures) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--selector: %w", err))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 func newBlast(s streams) *cobra.Command {
-	in := input{federated: true}
+	in := input.Flags{Federated: true}
 	var f failures
 	var out output.Flags
 	var base baseline
@@ -122,7 +120,7 @@ With --baseline, print the differences from a stored report instead, in the form
 				if found == nil || !out.Has("html") {
 					return found, stopped
 				}
-				judged := make([][]expect.Expectation, len(result.Steps))
+				judged := make([][]expect.Judged, len(result.Steps))
 				if stopped == nil { // the page also shows the steps' expectations
 					var err error
 					if judged, err = c.judge(result); err != nil {
@@ -137,11 +135,11 @@ With --baseline, print the differences from a stored report instead, in the form
 			return q.run(s)(cmd, args)
 		},
 	}
-	in.register(cmd)
-	in.registerExplain(cmd)
-	in.registerChanges(cmd)
-	in.asked.register(cmd)
-	in.namespace.register(cmd, true)
+	in.Register(cmd)
+	in.RegisterExplain(cmd)
+	in.RegisterChanges(cmd)
+	in.Steps.Register(cmd)
+	in.Namespace.Register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
 	out.Register(cmd, blast.Formats.Names())
@@ -161,8 +159,8 @@ func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*b
 		steps = []simulation.Step{*step}
 	}
 	opts := askblast.Options{
-		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.in.namespace.of(f.quorum...),
-		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: c.in.record(),
+		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.in.Namespace.Of(f.quorum...),
+		Mode: node.FailureMode(cmp.Or(said.Mode, modes[0])), Worst: ptr.Deref(said.Worst, defaultWorst), Record: c.in.Record(),
 	}
 	if len(f.quorum) == 0 {
 		opts.Quorum = said.Quorum
@@ -175,12 +173,12 @@ func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*b
 		opts.Levels = append(opts.Levels, topology.Key(level))
 	}
 	var err error
-	f.filter.Namespace = c.in.namespace.listed()
-	if f.filter.Workloads, err = c.in.namespace.named(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
+	f.filter.Namespace = c.in.Namespace.Listed()
+	if f.filter.Workloads, err = c.in.Namespace.Named(c.Command, "--workload", result.Scenario, f.filter.Workloads); err != nil {
 		return nil, err
 	}
-	if c.in.namespace.all {
-		f.filter.Workloads = c.in.namespace.of(f.filter.Workloads...)
+	if c.in.Namespace.All {
+		f.filter.Workloads = c.in.Namespace.Of(f.filter.Workloads...)
 	}
 	if err := f.known(c.Command, steps, opts); err != nil {
 		return nil, err
@@ -271,10 +269,7 @@ func (f *failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 		})
 		problems = append(problems, problem)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // everywhere returns the last error if the check fails after every step.

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -20,7 +21,7 @@ import (
 )
 
 func newCapacity(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var workloads, mixes, cronJobs []string
 	var survive survival
 	var step string
@@ -49,7 +50,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				if upTo < 0 {
 					return nil, c.usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
-				targets, files := targetsAmong(c.args)
+				targets, files := input.Targets(c.args)
 				loaded, err := c.load(files)
 				if err != nil {
 					return nil, err
@@ -66,7 +67,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, err
 				}
 				state := result.Steps[len(result.Steps)-1].State
-				named, grown, err := in.growing(c.Command, result, append(targets, workloads...), mixes)
+				named, grown, err := growing(c, result, append(targets, workloads...), mixes)
 				if err != nil {
 					return nil, err
 				}
@@ -97,9 +98,9 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 			},
 		}.run(s),
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	flags := cmd.Flags()
-	in.namespace.register(cmd, true)
+	in.Namespace.Register(cmd, true)
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	registerWithCronJobs(cmd, &cronJobs)
@@ -113,21 +114,21 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 }
 
 // growing returns the workloads and mixes that are named, with their namespace, or every workload of the namespace if none is.
-func (i *input) growing(cmd *cobra.Command, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
+func growing(c *call, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
 	var known []string
 	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
 		known = append(known, owner.Namespace)
-		if owner.Namespace == i.namespace.listed() && len(workloads)+len(mixes) == 0 {
+		if owner.Namespace == c.in.Namespace.Listed() && len(workloads)+len(mixes) == 0 {
 			named = append(named, owner.Namespace+"/"+owner.String())
 		}
 	}
 	slices.Sort(known)
-	if err := i.namespace.check(cmd, "workload", slices.Compact(known)); err != nil {
+	if err := c.in.Namespace.Check(c.Command, "workload", slices.Compact(known)); err != nil {
 		return nil, nil, err
 	}
-	single, problem := i.namespace.workloads(cmd, "--workload", result.Scenario, workloads)
+	single, problem := c.in.Namespace.Workloads(c.Command, "--workload", result.Scenario, workloads)
 	for _, mix := range mixes {
-		shares, err := i.namespace.workloads(cmd, "--mix", result.Scenario, strings.Split(mix, ","))
+		shares, err := c.in.Namespace.Workloads(c.Command, "--mix", result.Scenario, strings.Split(mix, ","))
 		problem = errors.Join(problem, err)
 		grown = append(grown, strings.Join(shares, ","))
 	}
@@ -141,28 +142,11 @@ func registerWithCronJobs(cmd *cobra.Command, names *[]string) {
 
 // withCronJobs returns the scenario with a run of each of the CronJobs under way, and these.
 func withCronJobs(c *call, s *scenario.Scenario, names []string) (*scenario.Scenario, []cluster.Ref, error) {
-	found, err := s.CronJobs("--with-cronjobs", c.in.namespace.of(names...))
+	found, err := s.CronJobs("--with-cronjobs", c.in.Namespace.Of(names...))
 	if err != nil {
 		return nil, nil, c.usage("%s", err)
 	}
 	return s.Running(found...), found, nil
-}
-
-// stepsOf returns the names of the steps of a run.
-func stepsOf(s *scenario.Scenario) []string {
-	var names []string
-	for _, step := range simulation.StepsOf(s) {
-		names = append(names, step.Name)
-	}
-	return names
-}
-
-func knownStep(cmd *cobra.Command, s *scenario.Scenario, step string) error {
-	names := stepsOf(s)
-	if step == "" || slices.Contains(names, step) {
-		return nil
-	}
-	return exit.Usage(cmd, "--step: there is no step %q; %s", step, scenario.Choices(step, names))
 }
 
 // survival holds the flags that select the failures to survive.
@@ -171,7 +155,7 @@ type survival struct {
 	mode   string
 }
 
-func (f *survival) register(cmd *cobra.Command, in *input) {
+func (f *survival) register(cmd *cobra.Command, in *input.Flags) {
 	cmd.Flags().StringArrayVar(&f.levels, "survive", nil, "topology `KEY` of which any one domain may fail, such as rack; region, zone and node are short names (repeatable)")
 	registerMode(cmd, in, &f.mode, "", "\n(default "+modes[0]+", or what the scenario says)")
 }

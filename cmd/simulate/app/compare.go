@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
@@ -24,7 +25,7 @@ import (
 )
 
 func newCompare(s streams) *cobra.Command {
-	in := input{federated: true}
+	in := input.Flags{Federated: true}
 	var figures numbers
 	var rules rulesFlags
 	var names []string
@@ -42,13 +43,13 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 		RunE: question[compare.Report]{
 			in: &in, out: &out, formats: compare.Formats,
 			ask: func(c *call) (*compare.Report, error) {
-				patches := in.namespace.of(in.changes.patches...) // they make a variant
-				in.changes.patches = nil
+				patches := in.Changes.Patches // they make a variant
+				in.Changes.Patches = nil
 				loaded, err := c.load(c.args)
 				if err != nil {
 					return nil, err
 				}
-				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.Namespace.Workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
 				made, err := rules.variants(c.Command, figures.workloads)
@@ -60,7 +61,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 					return nil, err
 				}
 				if len(patches) > 0 {
-					patched, err := (&changes{patches: patches}).variant(loaded)
+					patched, err := (&input.Changes{Patches: patches}).Variant(loaded, &in.Namespace)
 					if err != nil {
 						return nil, c.usage("%s", err)
 					}
@@ -99,11 +100,11 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 			},
 		}.run(s),
 	}
-	in.register(cmd)
-	in.registerChanges(cmd)
+	in.Register(cmd)
+	in.RegisterChanges(cmd)
 	rules.register(cmd)
 	figures.register(cmd, &in, true)
-	in.namespace.register(cmd, false)
+	in.Namespace.Register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
 	out.Register(cmd, compare.Formats.Names())
 	return cmd
@@ -160,7 +161,7 @@ func (r *rulesFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&r.rules, "rules", nil, "`RULES` to compare: none, soft (preferred anti-affinity), hard (required), spread (topology spread constraints)")
 	cmd.Flags().StringArrayVar(&r.keys, "keys", nil, "topology `KEYS` over which each rule keeps pods apart, such as zone, or zone=100+node=50 for\n"+
 		"several with weights (repeatable; default the keys of the present rules, or node)")
-	_ = cmd.RegisterFlagCompletionFunc("rules", cobra.FixedCompletions([]string{"none", "soft", "hard", "spread"}, cobra.ShellCompDirectiveNoFileComp))
+	output.CompleteWith(cmd, "rules", []string{"none", "soft", "hard", "spread"})
 }
 
 // variants returns one variant for each rule and keys. The rule none takes no keys, and only soft rules take weights.
@@ -256,7 +257,7 @@ type numbers struct {
 	worst     int
 }
 
-func (n *numbers) register(cmd *cobra.Command, in *input, recover bool) {
+func (n *numbers) register(cmd *cobra.Command, in *input.Flags, recover bool) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&n.workloads, "workload", nil, "`WORKLOAD` whose skew and blast radius are shown, as kind/name or namespace/kind/name,\nor NAME if no other has it (repeatable; "+
 		"default the changed ones, or all)")
@@ -264,7 +265,7 @@ func (n *numbers) register(cmd *cobra.Command, in *input, recover bool) {
 	flags.StringVar(&n.step, "step", "", "the `STEP` after which the clusters are compared (default the last)")
 	flags.BoolVar(&n.recover, "recover", recover, "let the controllers and the scheduler replace the pods that each domain's loss takes, to see what comes back")
 	flags.IntVar(&n.worst, "worst", metric.DefaultWorst, "`NUMBER` of domains of each level to recover, those whose loss does most harm; 0 for all")
-	in.overlays("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
+	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
 }
 
 // options returns the options that the flags select, for changes to these workloads.
@@ -301,8 +302,5 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 			opts.Metric.Recover = known
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return opts, exit.Usage(cmd, "%s", err)
-	}
-	return opts, nil
+	return opts, exit.Wrong(cmd, problems...)
 }

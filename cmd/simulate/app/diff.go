@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,37 +87,30 @@ func compareFiles(c *call, oldFile, newFile string) (*diff.Report, error) {
 	if kinds[0] != kinds[1] {
 		return nil, c.usage("%s is a %s and %s a %s; give two reports of one kind", oldFile, kinds[0], newFile, kinds[1])
 	}
-	var found *diff.Report
+	files := [2]string{oldFile, newFile}
 	if kinds[0] == run.Kind {
-		old, err := run.Decode(oldFile, data[0])
-		if err != nil {
-			return nil, exit.Input(err)
-		}
-		new, err := run.Decode(newFile, data[1])
-		if err != nil {
-			return nil, exit.Input(err)
-		}
-		found = diff.New(old, new, version)
-	} else {
-		old, err := blast.Decode(oldFile, data[0])
-		if err != nil {
-			return nil, exit.Input(err)
-		}
-		new, err := blast.Decode(newFile, data[1])
-		if err != nil {
-			return nil, exit.Input(err)
-		}
-		found = diff.NewBlast(old, new, version)
+		return compareAs(files, data, run.Decode, diff.New)
 	}
-	found.Old.File, found.New.File = oldFile, newFile
+	return compareAs(files, data, blast.Decode, diff.NewBlast)
+}
+
+// compareAs compares two reports of a kind.
+func compareAs[R any](files [2]string, data [2][]byte, decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) (*diff.Report, error) {
+	old, err := decode(files[0], data[0])
+	if err != nil {
+		return nil, exit.Input(err)
+	}
+	new, err := decode(files[1], data[1])
+	if err != nil {
+		return nil, exit.Input(err)
+	}
+	found := compare(old, new, version)
+	found.Old.File, found.New.File = files[0], files[1]
 	return found, nil
 }
 
 func (c *call) readReport(file string) ([]byte, error) {
 	data, err := exit.UnlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.streams.in, file) })
-	if exit.Interrupted(err) {
-		return nil, err
-	}
 	return data, exit.Input(err)
 }
 
@@ -139,10 +131,7 @@ func (u *unwanted) check(cmd *cobra.Command, of string) error {
 			problems = append(problems, fmt.Errorf("--fail-on: %q is not a difference between reports of kind %s: use one of %s", kind, of, strings.Join(diff.FailOns(of), ", ")))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // judge fails on unwanted differences.
@@ -169,7 +158,7 @@ func (b *baseline) check(c *call, of string) error {
 		return c.usage("--fail-on has no effect without --baseline; give both")
 	case b.file == "":
 		return nil
-	case b.file == manifest.Stdin && slices.Contains(slices.Concat(c.in.cluster, c.in.files, c.args), manifest.Stdin):
+	case b.file == manifest.Stdin && slices.Contains(slices.Concat(c.in.Cluster, c.in.Files, c.args), manifest.Stdin):
 		return c.usage("standard input can only be read once; give - to --baseline or to the scenario, not both")
 	}
 	return b.unwanted.check(c.Command, of)

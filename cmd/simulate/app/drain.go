@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -17,7 +18,7 @@ import (
 )
 
 func newDrain(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var step string
 	var out output.Flags
 	options := node.DrainOptions{IgnoreDaemonSets: true}
@@ -30,7 +31,7 @@ where -n names another namespace.`,
 		Example: `  simulate drain scenario.yaml node/worker2
   simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
-		ValidArgsFunction: completeTargets([]string{"Node"}),
+		ValidArgsFunction: input.CompleteTargets([]string{"Node"}),
 		RunE: question[drain.Report]{
 			in: &in, out: &out, formats: drain.Formats,
 			ask: func(c *call) (*drain.Report, error) {
@@ -46,23 +47,23 @@ where -n names another namespace.`,
 				if err != nil {
 					return nil, err
 				}
-				if err := errors.Join(knownNodes(c.Command, last.State, nodes), in.namespace.check(c.Command, "pod", namespacesIn(result))); err != nil {
+				if err := errors.Join(knownNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", namespacesIn(result))); err != nil {
 					return nil, err
 				}
 				found, err := drainNodes(c, result, last.State, nodes, options)
 				if err != nil {
 					return nil, err
 				}
-				if only := in.namespace.listed(); only != "" {
+				if only := in.Namespace.Listed(); only != "" {
 					found = found.In(only)
 				}
 				return found, nil
 			},
 		}.run(s),
 	}
-	in.register(cmd)
-	in.registerExplain(cmd)
-	in.namespace.register(cmd, true)
+	in.Register(cmd)
+	in.RegisterExplain(cmd)
+	in.Namespace.Register(cmd, true)
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
@@ -73,7 +74,7 @@ where -n names another namespace.`,
 
 // drainArguments separates the nodes from the scenario.
 func drainArguments(c *call) (scenarios, nodes []string, err error) {
-	targets, scenarios := targetsAmong(c.args)
+	targets, scenarios := input.Targets(c.args)
 	for _, target := range targets {
 		switch kind, name, _ := scenario.ParseTarget(target); {
 		case kind != "Node":
@@ -117,7 +118,7 @@ func drainNodes(c *call, result *simulation.Result, state *cluster.State, nodes 
 		return nil, err
 	}
 	defer w.Close()
-	w.Hook(world.Hooks{Record: c.in.record()})
+	w.Hook(world.Hooks{Record: c.in.Record()})
 	_, drained, err := w.Drain(c.Context(), state, nodes, options, &world.Record{})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/loader"
@@ -14,7 +16,7 @@ import (
 
 func newExpand(s streams) *cobra.Command {
 	var files []string
-	var ops operators
+	var ops input.Operators
 	var format string
 	var all, strict bool
 	cmd := &cobra.Command{
@@ -32,11 +34,11 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 			if !slices.Contains(expandFormats, format) {
 				return exit.Usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(expandFormats, ", "))
 			}
-			opts, err := ops.options()
+			opts, err := ops.Options()
 			if err != nil {
 				return exit.Input(err)
 			}
-			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && len(ops.kafscale.values) == 0 {
+			if len(files) == 0 && !cmd.Flags().Changed("kafscale-release") && !cmd.Flags().Changed("kafscale-values") {
 				return exit.Usage(cmd, "nothing to expand; give files with -f, or the options of an operator's chart")
 			}
 			type expanded struct {
@@ -47,9 +49,7 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 				found.made, found.others, err = loader.Expand(s.in, files, opts, strict)
 				return found, err
 			})
-			if exit.Interrupted(err) {
-				return err
-			} else if err != nil {
+			if err != nil {
 				return exit.Input(err)
 			}
 			if len(found.made.Made) == 0 && !all {
@@ -64,9 +64,9 @@ Warnings name the fields of a resource that have no effect, and the unpublished 
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "read resources from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	cmd.Flags().BoolVar(&all, "all", false, "also print the other objects of the files, as the API server stores them")
 	cmd.Flags().StringVarP(&format, "output", "o", expandFormats[0], "output `FORMAT`: "+strings.Join(expandFormats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(expandFormats, cobra.ShellCompDirectiveNoFileComp))
-	registerStrict(cmd, &strict)
-	ops.register(cmd)
+	output.CompleteWith(cmd, "output", expandFormats)
+	input.RegisterStrict(cmd, &strict)
+	ops.Register(cmd)
 	return cmd
 }
 

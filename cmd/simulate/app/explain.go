@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -27,7 +28,7 @@ var explainKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "Re
 const explainPods = 5
 
 func newExplain(s streams) *cobra.Command {
-	in := input{federated: true}
+	in := input.Flags{Federated: true}
 	var of askexplain.Question
 	var nodes []string
 	var out output.Flags
@@ -44,7 +45,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain pod/web-3 scenario.yaml --narrative
   simulate explain flinkdeployment/pipeline-c scenarios/karmada/flink-ha --step third
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
-		ValidArgsFunction: targets{kinds: explainKinds, resources: askexplain.Resources}.complete,
+		ValidArgsFunction: input.Completion{Kinds: explainKinds, Resources: askexplain.Resources}.Complete,
 		RunE: question[explain.Report]{
 			in: &in, out: &out, formats: explain.Formats,
 			check: func(c *call) error {
@@ -116,9 +117,9 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 			},
 		}.run(s),
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	flags := cmd.Flags()
-	in.namespace.register(cmd, false)
+	in.Namespace.Register(cmd, false)
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
@@ -129,13 +130,13 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 
 // explainArguments separates the target from the scenario, in either order.
 func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err error) {
-	of.Namespace = c.in.namespace.name
-	targets, scenarios := targetsAmong(c.args)
+	of.Namespace = c.in.Namespace.Name
+	targets, scenarios := input.Targets(c.args)
 	switch {
 	case len(targets) > 1:
 		return nil, c.usage("got both %s and %s; give one pod or workload", targets[0], targets[1])
 	case len(targets) == 1:
-		ref, err := c.in.namespace.target(c.Command, targets[0])
+		ref, err := c.in.Namespace.Target(c.Command, targets[0])
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}
@@ -150,7 +151,7 @@ func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err
 func resourceAmong(args []string) (kind, name string, files []string) {
 	word := func(arg string) bool {
 		_, err := os.Stat(arg)
-		return err != nil && !isManifest(arg) && arg != manifest.Stdin
+		return err != nil && !input.IsManifest(arg) && arg != manifest.Stdin
 	}
 	for i, arg := range args {
 		rest := args[i+1:]
@@ -173,7 +174,7 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	var kinds, names []string
 	for _, resource := range askexplain.Resources(s) {
 		kinds = append(kinds, strings.ToLower(resource.Kind)+"/"+resource.Name)
-		if isKind(of.Kind, resource.Kind) && (of.Namespace == "" || resource.Namespace == of.Namespace) {
+		if input.IsKind(of.Kind, resource.Kind) && (of.Namespace == "" || resource.Namespace == of.Namespace) {
 			if resource.Name == of.Name {
 				of.Kind = resource.Kind
 				return nil
@@ -189,13 +190,6 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	}
 	_, _, err := scenario.ParseTarget(target)
 	return exit.Usage(cmd, "nothing to explain: %s", err)
-}
-
-// isKind reports whether the word names the kind, as kubectl does: flinkdeployment, or flinkdeployments.flink.apache.org.
-func isKind(word, kind string) bool {
-	word, _, _ = strings.Cut(strings.ToLower(word), ".")
-	kind = strings.ToLower(kind)
-	return word == kind || word == kind+"s"
 }
 
 // nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.

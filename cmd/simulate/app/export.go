@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -20,7 +22,7 @@ import (
 )
 
 func newExport(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var step, format, side string
 	var results bool
 	cmd := &cobra.Command{
@@ -43,7 +45,7 @@ goes to the --side-file.`,
 				return exit.Usage(cmd, "--side-file has no effect without --results; give both")
 			}
 			if results {
-				in.depth = &placement.Depth{}
+				in.Depth = &placement.Depth{}
 			}
 			c := newCall(cmd, s, &in, args)
 			defer c.bar.Done()
@@ -71,10 +73,10 @@ goes to the --side-file.`,
 			return manifest.WriteSnapshot(s.out, state, config)
 		},
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which the cluster is exported (default the last)")
 	cmd.Flags().StringVarP(&format, "output", "o", exportFormats[0], "output `FORMAT`: "+strings.Join(exportFormats, ", "))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
+	output.CompleteWith(cmd, "output", exportFormats)
 	cmd.Flags().BoolVar(&results, "results", false, "annotate the pods with every plugin's verdict on every node")
 	cmd.Flags().StringVar(&side, "side-file", "", "`FILE` for the results of pods that exceed the limit of annotations, one line of JSON per pod")
 	return cmd

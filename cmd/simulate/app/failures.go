@@ -26,7 +26,7 @@ type pageFailures struct{ shown string }
 
 func (f *pageFailures) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.shown, "failures", "", "what html shows of failures: `WHAT` is none, lost (what they take) or recover (also what comes back)\n(default recover, or lost for a large cluster, or what the scenario says)")
-	_ = cmd.RegisterFlagCompletionFunc("failures", cobra.FixedCompletions(failuresShown, cobra.ShellCompDirectiveNoFileComp))
+	output.CompleteWith(cmd, "failures", failuresShown)
 }
 
 func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {

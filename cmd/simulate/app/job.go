@@ -42,7 +42,7 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
 }
 
-// onlyOfJobs are the flags that only a Job uses, and notOfJobs those that it sets for its shards.
+// onlyOfJobs are the flags that only a Job uses. notOfJobs are the flags that a Job sets for its shards.
 var (
 	onlyOfJobs = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
 	notOfJobs  = []string{"shard", "results", "output", "report", "all"}
@@ -60,10 +60,7 @@ func (j *jobFlags) check(cmd *cobra.Command) error {
 			problems = append(problems, fmt.Errorf("--%s %s", name, wrong))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // write writes the manifest of the Job that runs the sweep.
@@ -76,8 +73,8 @@ func (j *jobFlags) write(cmd *cobra.Command, s streams, loaded *scenario.Scenari
 	j.Name = cmp.Or(j.Name, job.Name(loaded.Name, j.Shards))
 	j.Image = cmp.Or(j.Image, "faultline:"+version)
 	j.Version = version
-	if err := errors.Join(j.checkNames(), j.gather(cmd, loaded)); err != nil {
-		return exit.Usage(cmd, "%s", err)
+	if err := exit.Wrong(cmd, j.checkNames(), j.gather(cmd, loaded)); err != nil {
+		return err
 	}
 	return job.Write(s.out, &j.Sweep)
 }

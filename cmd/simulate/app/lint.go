@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/report"
@@ -16,7 +17,7 @@ import (
 )
 
 func newLint(s streams) *cobra.Command {
-	in := input{federated: true}
+	in := input.Flags{Federated: true}
 	var chosen asklint.Options
 	var failOn string
 	var listed bool
@@ -29,7 +30,7 @@ func newLint(s streams) *cobra.Command {
 		return errors.Join(checkLint(c, chosen, failOn), problems)
 	}
 	ask := func(c *call, result *simulation.Result) (*lint.Report, error) {
-		if err := in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
+		if err := in.Namespace.Check(c.Command, "pod", namespacesIn(result)); err != nil {
 			return nil, err
 		}
 		chosen.Progress = c.bar.Counts("workloads")
@@ -37,7 +38,7 @@ func newLint(s streams) *cobra.Command {
 		if linted == nil {
 			return nil, stopped
 		}
-		if only := in.namespace.listed(); only != "" {
+		if only := in.Namespace.Listed(); only != "" {
 			linted.Findings = slices.DeleteFunc(linted.Findings, func(f asklint.Finding) bool { return f.Object.Namespace != only })
 			linted.IgnoredFindings = slices.DeleteFunc(linted.IgnoredFindings, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
 		}
@@ -69,9 +70,9 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 			return q.run(s)(cmd, args)
 		},
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	flags := cmd.Flags()
-	in.namespace.register(cmd, true)
+	in.Namespace.Register(cmd, true)
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
@@ -81,7 +82,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	flags.BoolVar(&out.Options.All, "all", false, "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(checks(), cobra.ShellCompDirectiveNoFileComp))
+		output.CompleteWith(cmd, flag, checks())
 	}
 	return cmd
 }

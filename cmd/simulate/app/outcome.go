@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askoutcome "github.com/faultline/faultline/pkg/ask/outcome"
 	"github.com/faultline/faultline/pkg/report/outcome"
@@ -37,7 +38,7 @@ func (o *outcomes) register(cmd *cobra.Command) {
 	flags.StringVar(&o.method, "outcomes", "", "report every outcome that ties among nodes lead to, with its probability; `METHOD` is exact")
 	flags.IntVar(&o.trials, "trials", 0, "`NUMBER` of runs with random ties, at most 1000000, whose outcomes are reported; trial i uses the seed plus i")
 	flags.StringVar(&o.until, "until", "", "stop the trials once the shares are known within ±`PERCENT`, 0.1% to 50% (after at most --trials, default 100000)")
-	_ = cmd.RegisterFlagCompletionFunc("outcomes", cobra.FixedCompletions([]string{"exact"}, cobra.ShellCompDirectiveNoFileComp))
+	output.CompleteWith(cmd, "outcomes", []string{"exact"})
 }
 
 // asked reports whether any of the flags is given.
@@ -46,7 +47,7 @@ func (o *outcomes) asked(cmd *cobra.Command) bool {
 }
 
 // check returns how narrow the intervals must be; 0 sets no limit.
-func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err error) {
+func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
 	for _, other := range []string{"baseline", "fail-on", "explain"} {
@@ -59,11 +60,11 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 		return 0, exit.Usage(cmd, "--outcomes exact and trials answer the same question; give one of them")
 	case flags.Changed("outcomes") && o.method != "exact":
 		return 0, exit.Usage(cmd, "--outcomes: unknown method %q: use exact, or give --trials N instead", o.method)
-	case flags.Changed("outcomes") && (flags.Changed("seed") || in.ties == "random" || in.arrivals == "random"):
+	case flags.Changed("outcomes") && (flags.Changed("seed") || in.File.Ties == "random" || in.File.Arrivals == "random"):
 		return 0, exit.Usage(cmd, "--seed and random ties or arrivals have no effect on --outcomes exact; give --trials N instead")
 	case flags.Changed("trials") && (o.trials < 1 || o.trials > maxTrials):
 		return 0, exit.Usage(cmd, "--trials: %d is out of range; give 1 to %d trials", o.trials, maxTrials)
-	case trials && in.ties == "upstream":
+	case trials && in.File.Ties == "upstream":
 		return 0, exit.Usage(cmd, "trials break ties at random; leave out --ties upstream")
 	}
 	if flags.Changed("until") {
@@ -88,7 +89,7 @@ func (o *outcomes) check(cmd *cobra.Command, in *input) (until float64, err erro
 const trialsGC = 1000
 
 // question asks for the outcomes.
-func (o *outcomes) question(in *input, out *output.Flags) question[outcome.Report] {
+func (o *outcomes) question(in *input.Flags, out *output.Flags) question[outcome.Report] {
 	var until float64
 	return question[outcome.Report]{
 		in: in, out: out, formats: outcome.Formats,
@@ -98,7 +99,7 @@ func (o *outcomes) question(in *input, out *output.Flags) question[outcome.Repor
 		},
 		ask: loaded(func(c *call, loaded *scenario.Scenario) (*outcome.Report, error) {
 			if loaded.Federated() {
-				return nil, notFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
+				return nil, input.NotFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
 			}
 			defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
 			opts := askoutcome.Options{Progress: c.bar.Counts("runs")}

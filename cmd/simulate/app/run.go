@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
@@ -19,7 +20,7 @@ import (
 )
 
 func newRun(s streams) *cobra.Command {
-	in := input{federated: true}
+	in := input.Flags{Federated: true}
 	var out output.Flags
 	var base baseline
 	var every outcomes
@@ -89,11 +90,11 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 			return q.run(s)(cmd, args)
 		},
 	}
-	in.register(cmd)
-	in.registerExplain(cmd)
-	in.registerChanges(cmd)
-	in.asked.register(cmd)
-	in.namespace.register(cmd, true)
+	in.Register(cmd)
+	in.RegisterExplain(cmd)
+	in.RegisterChanges(cmd)
+	in.Steps.Register(cmd)
+	in.Namespace.Register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
@@ -116,12 +117,12 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 		fmt.Fprintf(c.err, "%s: %d spared questions that plugins had answered before, %d asked everything\n",
 			words.Count(cycles.Kept+cycles.Plain, "scheduling cycle"), cycles.Kept, cycles.Plain)
 	}
-	if err := c.in.namespace.check(c.Command, "pod", namespacesIn(result)); err != nil {
+	if err := c.in.Namespace.Check(c.Command, "pod", namespacesIn(result)); err != nil {
 		return nil, nil, err
 	}
 	judged, err := c.judge(result)
 	if exit.Interrupted(err) { // the placements are known
-		stopped, judged = err, make([][]expect.Expectation, len(result.Steps))
+		stopped, judged = err, make([][]expect.Judged, len(result.Steps))
 		if result.Partial == "" {
 			result.Partial = "interrupted before the expectations were checked"
 		}
@@ -129,7 +130,7 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 		return nil, nil, err
 	}
 	shown := result
-	if only := c.in.namespace.listed(); only != "" {
+	if only := c.in.Namespace.Listed(); only != "" {
 		shown = result.In(only)
 		shown.Notes = append(slices.Clip(shown.Notes), "shown are the pods of namespace "+only+" alone.")
 	}
@@ -140,6 +141,6 @@ func (c *call) report(verbose bool, cycles func(*run.Step) bool) (*simulation.Re
 }
 
 // judge checks what the scenario expects, and shows its progress through the failures.
-func (c *call) judge(result *simulation.Result) ([][]expect.Expectation, error) {
+func (c *call) judge(result *simulation.Result) ([][]expect.Judged, error) {
 	return expect.Judge(c.Context(), result, c.bar.Counts("failures"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
 )
@@ -22,7 +23,7 @@ var playgroundLimits = playground.Limits{
 }
 
 func newServe(s streams) *cobra.Command {
-	in := input{nodes: &nodes{}}
+	var in input.Flags
 	var address string
 	cmd := &cobra.Command{
 		Use:   "serve [SCENARIO | MANIFEST...]",
@@ -48,11 +49,13 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				return exit.Usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
 			}
 			engine := playground.New(version)
-			engine.Limits, engine.Strict = playgroundLimits, in.opts.Strict
-			if len(args)+len(in.cluster)+len(in.files)+len(in.nodes.asked(cmd)) > 0 {
-				if engine.Start, err = in.text(cmd, s, args); err != nil {
-					return exit.Input(err)
-				}
+			engine.Limits, engine.Strict = playgroundLimits, in.Options.Strict
+			start, err := in.Text(cmd, s.in, args)
+			if err != nil {
+				return exit.Input(err)
+			}
+			if start != nil {
+				engine.Start = *start
 			}
 			listener, err := net.Listen("tcp", address)
 			if err != nil {
@@ -63,8 +66,8 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
 		},
 	}
-	in.registerFiles(cmd)
-	registerStrict(cmd, &in.opts.Strict)
+	in.RegisterFiles(cmd)
+	input.RegisterStrict(cmd, &in.Options.Strict)
 	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
 	return cmd
 }
@@ -84,22 +87,4 @@ func names(host string) []string {
 		return []string{"localhost", strings.ToLower(own)}
 	}
 	return []string{"localhost", strings.ToLower(host)}
-}
-
-// text reads what the arguments and flags name, as text: a scenario, or a scenario that is made of files.
-func (i *input) text(cmd *cobra.Command, s streams, args []string) (playground.Input, error) {
-	made, err := i.nodes.options(cmd)
-	if err != nil {
-		return playground.Input{}, err
-	}
-	files, aScenario, err := i.named(cmd, nil, args, made.Flags...)
-	switch {
-	case err != nil:
-		return playground.Input{}, err
-	case aScenario:
-		return playground.Read(args[0])
-	case len(i.cluster) > 0 && len(made.Flags) > 0:
-		return playground.Input{}, exit.Usage(cmd, "%s: the cluster is given; leave out these flags, or --cluster", strings.Join(made.Flags, ", "))
-	}
-	return playground.Compose(s.in, i.cluster, files, made)
 }

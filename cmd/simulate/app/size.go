@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -21,7 +22,7 @@ import (
 const defaultTries = 300
 
 func newSize(s streams) *cobra.Command {
-	var in input
+	var in input.Flags
 	var survive survival
 	var step string
 	var cronJobs []string
@@ -96,7 +97,7 @@ those of a dump, are placed again.`,
 			}),
 		}.run(s),
 	}
-	in.register(cmd)
+	in.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")

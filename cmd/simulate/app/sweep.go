@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -16,8 +17,7 @@ import (
 )
 
 func newSweep(s streams) *cobra.Command {
-	assumed := assumedNodes
-	in := input{federated: true, nodes: &assumed}
+	in := input.Flags{Federated: true}
 	var figures numbers
 	var out output.Flags
 	var results string
@@ -54,7 +54,7 @@ collect the reports.`,
 				return job.check(c.Command)
 			},
 			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *sweep.Report, err error) {
-				if figures.workloads, err = in.namespace.workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
+				if figures.workloads, err = in.Namespace.Workloads(c.Command, "--workload", loaded, figures.workloads); err != nil {
 					return nil, err
 				}
 				if loaded.Name == scenario.CommandLine {
@@ -85,11 +85,12 @@ collect the reports.`,
 			}),
 		}.run(s),
 	}
-	in.registerConfiguration(cmd)
-	in.registerFresh(cmd)
+	in.AssumeNodes() // for manifests, which have no sweep, and are told so
+	in.RegisterConfiguration(cmd)
+	in.RegisterFresh(cmd)
 	figures.register(cmd, &in, false)
 	flags := cmd.Flags()
-	in.namespace.register(cmd, false)
+	in.Namespace.Register(cmd, false)
 	flags.StringVar(&results, "results", "", "keep finished points in this `FOLDER`, and reuse those in it")
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/words"
 
@@ -92,8 +93,8 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
 	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
 	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
-	registerStrict(cmd, &t.opts.Strict)
-	registerScheduler(cmd, &t.opts)
+	input.RegisterStrict(cmd, &t.opts.Strict)
+	input.RegisterScheduler(cmd, &t.opts)
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -50,7 +51,7 @@ func newValidate(s streams) *cobra.Command {
 			return err
 		},
 	}
-	registerStrict(cmd, &opts.Strict)
-	registerNoExtenders(cmd, &opts)
+	input.RegisterStrict(cmd, &opts.Strict)
+	input.RegisterNoExtenders(cmd, &opts)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/engine/sched"
@@ -20,7 +21,7 @@ func newVerify(s streams) *cobra.Command {
 	opts := s.loading()
 	var sources askverify.Sources
 	var least string
-	var within namespace
+	var within input.Namespace
 	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "verify DUMP...",
@@ -52,7 +53,7 @@ they were, from their scheduling until their deletion.`,
 				if err != nil {
 					return nil, exit.Input(err)
 				}
-				if err := within.check(c.Command, "pod", namespacesOf(loaded)); err != nil {
+				if err := within.Check(c.Command, "pod", input.NamespacesOf(loaded)); err != nil {
 					return nil, err
 				}
 				// Earlier dumps are admitted as this one is.
@@ -73,7 +74,7 @@ they were, from their scheduling until their deletion.`,
 				if stopped != nil {
 					asked = nil // which is asked of the whole
 				}
-				if only := within.listed(); only != "" {
+				if only := within.Listed(); only != "" {
 					result = result.In(only)
 				}
 				found := verify.New(result, asked, version)
@@ -82,14 +83,14 @@ they were, from their scheduling until their deletion.`,
 		}.run(s),
 	}
 	flags := cmd.Flags()
-	within.register(cmd, true)
+	within.Register(cmd, true)
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
-	registerStrict(cmd, &opts.Strict)
-	registerScheduler(cmd, &opts)
+	input.RegisterStrict(cmd, &opts.Strict)
+	input.RegisterScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
 	out.Register(cmd, verify.Formats.Names())
 	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")

@@ -97,7 +97,7 @@ func TestRolloutDeadlock(t *testing.T) {
 		t.Errorf("per revision: %+v", c)
 	}
 	best := a.Candidates[0]
-	if stranded, _ := best.Level(v1.LabelTopologyZone).Stranded(); !best.Rollout.Ends || stranded != 0 || best.Strategy != "" {
+	if stranded, _ := best.Level(v1.LabelTopologyZone).NotBack(); !best.Rollout.Ends || stranded != 0 || best.Strategy != "" {
 		t.Errorf("best: %+v", best)
 	}
 	if now.Front || now.BeatenBy == "" || now.BeatenIn == "" {
@@ -123,7 +123,7 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	} {
 		c := named(t, a, test.name)
 		zone := c.Level(v1.LabelTopologyZone)
-		stranded, _ := zone.Stranded()
+		stranded, _ := zone.NotBack()
 		if c.Pending != test.pending || stranded != test.stranded || zone.Radius != test.radius || c.Rollout.Ends != test.ends {
 			t.Errorf("%s: Pending %d, stranded %d, radius %v, ends %v; want %+v", test.name, c.Pending, stranded, zone.Radius, c.Rollout.Ends, test)
 		}
@@ -134,7 +134,7 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	if !a.Candidates[0].Front || a.Candidates[0].Pending > 0 || a.Candidates[0].Name != advice.AsItIs {
 		t.Errorf("best is %s", a.Candidates[0].Name)
 	}
-	if c := named(t, a, "spread zone"); c.BeatenIn != "stranded by the loss of a zone (0 against 1)" {
+	if c := named(t, a, "spread zone"); c.BeatenIn != "not back after the loss of a zone (0 against 1)" {
 		t.Errorf("spread zone is beaten in %q", c.BeatenIn)
 	}
 }

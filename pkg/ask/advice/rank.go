@@ -26,7 +26,7 @@ const (
 	rolloutGoal   = "the rollout"
 	pendingGoal   = "Pending"
 	radiusGoal    = "radius"
-	strandedGoal  = "stranded"
+	notBackGoal   = "not back"
 )
 
 // domain returns the word for one domain of the level.
@@ -55,10 +55,10 @@ func (c *Candidate) figures() []goal {
 	}
 	for i := range c.Levels {
 		level := &c.Levels[i]
-		name := strandedGoal + " by the loss of a " + domain(level.TopologyKey)
+		name := notBackGoal + " after the loss of a " + domain(level.TopologyKey)
 		// Numbers of what was looked at in part, in other domains for each candidate, do not compare.
-		if stranded, looked := level.OwnStranded(); looked && !level.Partly() {
-			goals = append(goals, goal{name, float64(stranded)})
+		if notBack, looked := level.OwnNotBack(); looked && !level.Partly() {
+			goals = append(goals, goal{name, float64(notBack)})
 		}
 		if least, open := c.atLeast[level.TopologyKey]; open {
 			goals = append(goals, goal{name, least})
@@ -208,7 +208,7 @@ func (c *Candidate) Against(other *Candidate) (better, worse []string) {
 	values := other.values()
 	for _, g := range c.goals {
 		switch value, found := values[g.name]; {
-		case strings.HasPrefix(g.name, strandedGoal) && !c.known():
+		case strings.HasPrefix(g.name, notBackGoal) && !c.known():
 		case found && value > g.value:
 			better = append(better, g.words(g.value, value))
 		case found && value < g.value:

@@ -21,7 +21,7 @@ func TestFigures(t *testing.T) {
 	c := figured("", 1, 0.5, 0, 0)
 	c.Levels[0].Failures = []metric.FailureMetrics{{Stranded: 3, OwnStranded: 2}}
 	c.Levels = append(c.Levels, metric.LevelMetrics{TopologyKey: v1.LabelHostname, Radius: 0.25, Skew: 2})
-	before := []goal{{"stranded by the loss of a zone", 2}, {"radius of a zone", 0.5}, {"radius of a node", 0.25}}
+	before := []goal{{"not back after the loss of a zone", 2}, {"radius of a zone", 0.5}, {"radius of a node", 0.25}}
 	skews := []goal{{"skew over zone", 1}, {"skew over hostname", 2}}
 	check := func(groups ...[]goal) {
 		t.Helper()

@@ -74,13 +74,12 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 
 // replicas returns the number of replicas of the workload.
 func replicas(state *cluster.State, owner cluster.Ref) int {
-	for _, obj := range state.Objects() {
-		if cluster.RefTo(obj) == owner {
-			n, _ := cluster.Replicas(obj)
-			return int(n)
-		}
+	obj := cluster.Find(state.Objects(), owner)
+	if obj == nil {
+		return 0
 	}
-	return 0
+	n, _ := cluster.Replicas(obj)
+	return int(n)
 }
 
 // scale returns the step that gives a workload of the mix the replicas of that many further units.

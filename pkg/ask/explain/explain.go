@@ -55,7 +55,7 @@ func last(ctx context.Context, s *scenario.Scenario) (*simulation.Step, error) {
 
 // specOf returns the spec of the owner's next pod, or of its newest pod if the owner does not exist.
 func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
-	if obj := objectOf(state, owner); obj != nil {
+	if obj := cluster.Find(state.Objects(), owner); obj != nil {
 		if spec, _ := cluster.PodSpec(obj); spec == nil {
 			return nil
 		}
@@ -63,15 +63,6 @@ func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	}
 	if pods := podsOf(state)[owner]; len(pods) > 0 {
 		return &pods[len(pods)-1].Spec
-	}
-	return nil
-}
-
-func objectOf(state *cluster.State, owner cluster.Ref) cluster.Object {
-	for _, obj := range state.Objects() {
-		if cluster.RefTo(obj) == owner {
-			return obj
-		}
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func atMost(spec *v1.PodSpec, container string, name v1.ResourceName, most resou
 }
 
 func (p *pendingPod) fewerReplicas() []attempt {
-	obj := objectOf(p.step.State, p.owner)
+	obj := cluster.Find(p.step.State.Objects(), p.owner)
 	replicas, scales := int32(0), false
 	if obj != nil {
 		replicas, scales = cluster.Replicas(obj)

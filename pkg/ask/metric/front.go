@@ -1,14 +1,14 @@
 package metric
 
 // Goals returns the figures to minimize by name: the number of Pending pods, the blast radius of each level, the largest number of pods
-// that a failure of each level strands (if examined), and the cost (if known). Skew is not a goal: its effect shows in the blast radius.
+// that do not come back after a failure of each level (if examined), and the cost (if known). Skew is not a goal: its effect shows in the blast radius.
 func (m *Metrics) Goals() map[string]float64 {
 	goals := map[string]float64{"pending": float64(m.Pending)}
 	for i := range m.Levels {
 		level := &m.Levels[i]
 		goals["radius "+level.TopologyKey] = level.Radius
-		if stranded, looked := level.Stranded(); looked {
-			goals["stranded "+level.TopologyKey] = float64(stranded)
+		if notBack, looked := level.NotBack(); looked {
+			goals["not back "+level.TopologyKey] = float64(notBack)
 		}
 	}
 	if m.Cost != nil && m.Unpriced == 0 {

@@ -25,7 +25,7 @@ func TestFront(t *testing.T) {
 	m := metric.Metrics{Pending: 2, Cost: new(1.5), Levels: []metric.LevelMetrics{
 		{TopologyKey: "zone", Radius: 0.5, Failures: []metric.FailureMetrics{{Stranded: 1}, {Stranded: 1, Unreplaced: 2}}}, {TopologyKey: "node", Radius: 0.25},
 	}}
-	want := map[string]float64{"pending": 2, "radius zone": 0.5, "stranded zone": 3, "radius node": 0.25, "cost": 1.5}
+	want := map[string]float64{"pending": 2, "radius zone": 0.5, "not back zone": 3, "radius node": 0.25, "cost": 1.5}
 	if diff := cmp.Diff(want, m.Goals()); diff != "" {
 		t.Errorf("goals (-want +got)\n%s", diff)
 	}

@@ -54,8 +54,8 @@ type LevelMetrics struct {
 // FailureMetrics are what comes back after the failure of one domain.
 type FailureMetrics struct {
 	Domain string `json:"domain"`
-	// Lost is the number of pods that it takes, Stranded how many more are Pending once everything that can has come back, and Unreplaced
-	// the lost pods for which no controller creates another, without those of DaemonSets and static ones.
+	// Lost is the number of pods that it takes, without those of DaemonSets, static ones and lost work. Stranded is how many more are Pending
+	// once everything that can has come back, and Unreplaced those lost pods for which no controller creates another.
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
@@ -76,9 +76,9 @@ func (l *LevelMetrics) Examinable() int {
 	return l.Domains
 }
 
-// Stranded returns the largest number of pods that a failure of the level leaves without a node, for good or until nodes come back; false
-// if that was not examined. If only some domains were examined, others may strand more.
-func (l *LevelMetrics) Stranded() (int, bool) {
+// NotBack returns the largest number of pods that do not come back after a failure of the level: stranded ones and those that nothing
+// replaces. It returns false if that was not examined. If only some domains were examined, it may be more after the failure of another.
+func (l *LevelMetrics) NotBack() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
 		most = max(most, f.Stranded+f.Unreplaced)
@@ -86,8 +86,8 @@ func (l *LevelMetrics) Stranded() (int, bool) {
 	return most, len(l.Failures) > 0
 }
 
-// OwnStranded is Stranded for the pods of Options.Workloads.
-func (l *LevelMetrics) OwnStranded() (int, bool) {
+// OwnNotBack is NotBack for the pods of Options.Workloads.
+func (l *LevelMetrics) OwnNotBack() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
 		most = max(most, f.OwnStranded)
@@ -246,11 +246,12 @@ func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluste
 		}
 		settled := failure.Recovery.State
 		f := FailureMetrics{
-			Domain: failure.Domains[0], Lost: failure.Recovery.Lost,
+			Domain: failure.Domains[0], Lost: failure.Recovery.Lost - len(failure.Recovery.LostWork),
 			Stranded: max(0, len(settled.Unscheduled())-pending), OwnStranded: max(0, opts.ownUnscheduled(settled)-ownPending),
 		}
 		for _, pod := range failure.Recovery.NotReplaced {
 			if followsNode(pod) {
+				f.Lost--
 				continue
 			}
 			f.Unreplaced++

@@ -115,7 +115,7 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 			t.Fatal(err)
 		}
 		level := m.Level(node[0])
-		stranded, looked := level.Stranded()
+		stranded, looked := level.NotBack()
 		if len(level.Failures) != c.failures || stranded != c.stranded || !looked || level.Partly() != c.partly {
 			t.Errorf("worst %d: %d failures, %d stranded, partly %v; want %+v", c.worst, len(level.Failures), stranded, level.Partly(), c)
 		}

@@ -87,7 +87,7 @@ func TestFailuresAreThoseOfTheScenario(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stranded, _ := m.Level(node[0]).Stranded(); stranded != want {
+		if stranded, _ := m.Level(node[0]).NotBack(); stranded != want {
 			t.Errorf("mode %q: %d pods are without a node, want %d", mode, stranded, want)
 		}
 	}

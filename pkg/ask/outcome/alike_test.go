@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -35,6 +36,23 @@ func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"only z-1-plain-1": "1/2", "both": "1/2"}, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A pod is on one of three equal nodes, and then the first of them is removed. From there the pod moves to either of the others, so that in the
+// end it is on each with one half, and never on the one that is gone.
+func TestNodesThatAStepRemovesDoNotStandForOthers(t *testing.T) {
+	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(3)}}}}
+	remove := scenario.Step{Name: "remove", RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{"z-1-node-1"}}}}
+	found := exact(t, scenarioOf(t, zones, apply("one", false, deployment("a", 1, "100m", "")), remove), Options{})
+	got := map[string]string{}
+	for _, o := range byNode(t, &found.Steps[1]) {
+		for node := range o.nodes {
+			got[node] = o.p.RatString()
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"z-1-node-2": "1/2", "z-1-node-3": "1/2"}, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -94,7 +94,7 @@ func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][
 		head = append(head, k.token(pod, byClass))
 	}
 	if k.samples {
-		head = append(head, fmt.Sprint(tie.StartAt))
+		head = append(head, fmt.Sprint(tie.Start))
 	}
 	if !byClass {
 		head = append(head, others(state))
@@ -148,7 +148,7 @@ func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 		}
 	}
 	if k.samples {
-		head = append(head, fmt.Sprint(result.StartAt()))
+		head = append(head, fmt.Sprint(result.NextStart()))
 	}
 	return digest(append(head, k.elsewhere(on, k.shapeWith(state, on)))...)
 }
@@ -257,8 +257,9 @@ func interchangeable(s *scenario.Scenario) []bool {
 
 // changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
 func changesPods(step *scenario.LoadedStep) bool {
-	return step.Patch != nil || step.Scale != nil || step.ScaleBy != nil || step.Delete != nil || step.Rollout != nil || step.Trigger != nil || step.AddNodes != nil || step.RemoveNodes != nil ||
-		step.Drain != nil || step.Fail != nil || step.Restore != nil
+	return slices.ContainsFunc(step.Actions(), func(action scenario.NamedAction) bool {
+		return !slices.Contains([]string{"apply", "cordon", "uncordon"}, action.Name)
+	})
 }
 
 func idOf(obj cluster.Object) string {

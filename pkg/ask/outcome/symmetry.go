@@ -78,6 +78,9 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
+		if step.RemoveNodes != nil && step.RemoveNodes.Count > 0 { // of equally empty nodes the first
+			return true
+		}
 		if step.Patch != nil {
 			if kind, _, _ := scenario.ParseTarget(step.Patch.Target.Target); kind == "Node" {
 				return true
@@ -102,33 +105,16 @@ func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.N
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
-		var selected []*scenario.Nodes
-		for _, list := range []*scenario.NodesInTurn{step.Cordon, step.Uncordon, step.Restore} {
-			if list != nil {
-				selected = append(selected, &list.Nodes)
-			}
-		}
-		if step.Drain != nil {
-			selected = append(selected, &step.Drain.Nodes)
-		}
-		if step.Fail != nil {
-			selected = append(selected, &step.Fail.Nodes)
-		}
 		if step.Delete != nil {
 			for _, target := range step.Delete.Targets {
 				if kind, name, _ := scenario.ParseTarget(target); kind == "Node" {
 					names.Mention(name)
 				}
 			}
-			if step.Delete.Pods != nil {
-				selected = append(selected, step.Delete.Pods.Nodes)
-			}
 		}
-		for _, which := range selected {
-			if which != nil {
-				for _, node := range which.Select(nodes) {
-					names.Mention(node.Name)
-				}
+		for _, which := range step.Selected() {
+			for _, node := range which.Select(nodes) {
+				names.Mention(node.Name)
 			}
 		}
 		if step.Patch != nil {

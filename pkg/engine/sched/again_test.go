@@ -38,8 +38,8 @@ func TestReturnToAMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		mark := engine.Mark()
-		if mark.StartAt() != 0 && ties == (Ties{}) { // 3 pods of 100 nodes each go twice around 150
-			t.Errorf("the next search begins at %d, want 0", mark.StartAt())
+		if mark.NextStart() != 0 && ties == (Ties{}) { // 3 pods of 100 nodes each go twice around 150
+			t.Errorf("the next search begins at %d, want 0", mark.NextStart())
 		}
 		var answers [][]string
 		for _, e := range []*Engine{engine, engine, other} {

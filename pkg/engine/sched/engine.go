@@ -109,8 +109,8 @@ type Tie struct {
 	Placed           []placement.Placement
 	Preempted        []placement.Preemption
 	Waiting, Refused []*v1.Pod
-	// StartAt is the index of the node at which the search for feasible nodes began; see Engine.StartAt.
-	StartAt int
+	// Start is the index of the node at which the search for feasible nodes began; see Engine.StartAt.
+	Start int
 }
 
 // silence turns off kube-scheduler's own logs, which would mix with the answer.
@@ -202,7 +202,7 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		next := queue[0]
 		queue = queue[1:]
 		if e.Choose != nil {
-			e.tie = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), StartAt: e.startNode()}
+			e.tie = Tie{Placed: result.Placed, Waiting: podsOf(queue), Refused: podsOf(refused), Start: e.startNode()}
 		}
 		placed, err := e.schedule(next, result)
 		if e.Progress != nil {

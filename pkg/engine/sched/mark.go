@@ -52,8 +52,8 @@ func (e *Engine) Mark() Mark {
 	return m
 }
 
-// StartAt returns the index of the node at which the next search for feasible nodes begins.
-func (m Mark) StartAt() int { return m.startAt }
+// NextStart returns the index of the node at which the next search for feasible nodes begins.
+func (m Mark) NextStart() int { return m.startAt }
 
 // Return takes the engine, or another one with the same configuration and ties, back to the mark.
 func (e *Engine) Return(m Mark) {

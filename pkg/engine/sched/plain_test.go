@@ -72,7 +72,7 @@ func sameAnswers(t *testing.T, w *world, seen occurrences) {
 			engine.Record = depthOf
 		}
 		if choose {
-			engine.Choose = func(tie *Tie) (int, error) { return (len(tie.Waiting) + tie.StartAt) % len(tie.Nodes), nil }
+			engine.Choose = func(tie *Tie) (int, error) { return (len(tie.Waiting) + tie.Start) % len(tie.Nodes), nil }
 		}
 		engines[i] = engine
 	}

@@ -48,7 +48,7 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 						}
 						found = append(found, p.Node, p.Feasible, p.Cycle.Searched)
 					}
-					return append(found, engine.Mark().StartAt())
+					return append(found, engine.Mark().NextStart())
 				}
 				if plain, kept := fmt.Sprint(place(config.Plain())), fmt.Sprint(place(config)); kept != plain {
 					t.Errorf("each pod's node, feasible and searched nodes, and where the next search begins: %s, upstream %s", kept, plain)

@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 		t.Error(err)
 	}
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{All: true}),
-		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten. STRANDED counts its own pods.",
+		"4 candidates of shop/deployment/web (4 replicas) after step last; 50 runs with random ties of each that no other beats, seeds 1 to 50. An asterisk marks those that are not beaten. NOT BACK counts its own pods.",
 		"* 1    soft zone   0         2       ends         50%           0               0               75%",
 		"* 2    hard zone   2         2       never ends   50%           2               3               50%",
 		"  3    as it is    1         2       ends         100%          2               1               100%",
@@ -72,7 +72,7 @@ func TestFormats(t *testing.T) {
 		`     PATCH='{"spec":{"template":{"note":"it'\''s"}}}'`,
 		`     kubectl patch deployment/web -n shop --type merge --patch "$PATCH"`,
 		`     simulate blast shop.yaml --patch "shop/deployment/web=$PATCH" --recover=false --step last --ties random --seed 17  # the worst trial`,
-		"   Not solved: the loss of zone b still strands 2 pods of 3 that it takes of it; 2 of the 2 failures looked at strand some",
+		"   Not solved: 2 of 3 pods that the loss of zone b takes of it do not come back; after 2 of the 2 failures looked at some do not",
 		"   Not solved: a rolling update never ends: web-1 waits for a node",
 		"   Not solved: with random ties a pod is Pending in 10 of 50 runs (95% interval 10% to 30%, seeds 1 to 50)",
 		"Not shown: 1 beaten by soft zone in Pending pods: as it is",
@@ -86,9 +86,9 @@ func TestAllShown(t *testing.T) {
 	reporttest.Has(t, out,
 		"   Beaten by soft zone in Pending pods",
 		"   Not solved: after a rolling update 2 pods are Pending",
-		"   Not solved: the loss of zone a still strands 2 pods of 3 that it takes of it",
+		"   Not solved: 2 of 3 pods that the loss of zone a takes of it do not come back",
 		"   Run again:",
-		"     simulate blast shop.yaml --step last --seed 3  # what each failure takes and strands, and why")
+		"     simulate blast shop.yaml --step last --seed 3  # what each failure takes, what does not come back, and why")
 	if strings.Count(out, "as it is") != 3 || strings.Count(out, "simulate compare") != 2 {
 		t.Errorf("as it is stands in the table, in its title and in its rule, and two others are compared with it; got\n%s", out)
 	}
@@ -133,11 +133,11 @@ func TestUnsolved(t *testing.T) {
 		"1 pod is Pending, 1 of them of deployment/web",
 		"after a rolling update the loss of a region takes up to 75% instead of 50%",
 		"after a rolling update the pods are less evenly spread over the domains of zone: skew 2 instead of 1",
-		"the loss of zone b still strands 2 pods of 3 that it takes of it; 4 of the 4 failures looked at strand some",
+		"2 of 3 pods that the loss of zone b takes of it do not come back; after 4 of the 4 failures looked at some do not",
 		"the loss of a rack takes up to 50% of it (x)",
-		"the loss of rack a still strands 2 pods of 3 that it takes of it; 2 of the 2 failures looked at strand some",
+		"2 of 3 pods that the loss of rack a takes of it do not come back; after 2 of the 2 failures looked at some do not",
 		"the loss of a hall takes up to 50% of it (x)",
-		"the loss of hall b still strands 1 pod of 3 that it takes of it",
+		"1 of 3 pods that the loss of hall b takes of it does not come back",
 	}
 	if diff := cmp.Diff(want, append(r.costs(c), r.unsolved(c)...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -175,9 +175,9 @@ func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	}
 	var all []Command
 	if c.Changed() {
-		all = append(all, Command{"the figures beside those of now, stranded pods of others included", words("compare", r.again.Ties, "--workload", r.Workload)})
+		all = append(all, Command{"the figures beside those of now, with pods of others that do not come back", words("compare", r.again.Ties, "--workload", r.Workload)})
 	}
-	all = append(all, Command{"what each failure takes and strands, and why", words("blast", r.again.Ties, "--step", ShellWord(r.Step))})
+	all = append(all, Command{"what each failure takes, what does not come back, and why", words("blast", r.again.Ties, "--step", ShellWord(r.Step))})
 	if c.Rollout != nil {
 		all = append(all, Command{"the rolling update", words("run", r.again.Ties, "--restart", r.Workload)})
 	}

@@ -58,12 +58,12 @@ func (r *Report) about() string {
 	for i := range r.Candidates {
 		all = append(all, &r.Candidates[i].Found)
 	}
-	line += ". An asterisk marks those that are not beaten. STRANDED counts its own pods. "
+	line += ". An asterisk marks those that are not beaten. NOT BACK counts its own pods. "
 	failed := r.names(func(c *Candidate) bool {
 		return slices.ContainsFunc(c.Levels, func(l metric.LevelMetrics) bool { return len(l.Failures) > 0 })
 	})
 	if open := len(r.Candidates) - len(failed); len(failed) > 0 && open > 0 {
-		line += fmt.Sprintf("Failures were simulated of the domains that hold it, for %s: no other could be the advice, whatever failures strand. ", words.Count(len(failed), "candidate"))
+		line += fmt.Sprintf("Failures were simulated of the domains that hold it, for %s: no other could be the advice, whatever does not come back after failures. ", words.Count(len(failed), "candidate"))
 	}
 	return strings.TrimSpace(line + figures.Partly(all))
 }
@@ -97,7 +97,7 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	}
 	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
 	for _, name := range doc.Heads(keys) {
-		titles = append(titles, "RADIUS/"+name, "STRANDED/"+name)
+		titles = append(titles, "RADIUS/"+name, "NOT BACK/"+name)
 	}
 	trials := now.Trials != nil
 	if trials {
@@ -113,10 +113,10 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	order = append(order, "WORST PENDING")
 	for _, name := range doc.Heads(keys) {
 		if name == "REGION" {
-			order = append(order, "RADIUS/"+name, "STRANDED/"+name)
+			order = append(order, "RADIUS/"+name, "NOT BACK/"+name)
 		}
 	}
-	order = append(order, "MOVED", "STRANDED/HOSTNAME", "RADIUS/HOSTNAME")
+	order = append(order, "MOVED", "NOT BACK/HOSTNAME", "RADIUS/HOSTNAME")
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), order...)}
 	for _, c := range shown {
 		mark := "  "
@@ -131,7 +131,7 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 				cells = append(cells, doc.Plain.Row(doc.None, doc.None)...)
 				continue
 			}
-			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(doc.Percent(level.Radius)), strandedCell(level, was))
+			cells = append(cells, figures.Against(level.Radius, was.Radius).Cell(doc.Percent(level.Radius)), notBackCell(level, was))
 		}
 		if trials {
 			cells = append(cells, trialCells(c, now)...)
@@ -141,14 +141,14 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	return table
 }
 
-// strandedCell is the most pods of the workload that a failure of the level strands, as far as that was looked at.
-func strandedCell(level, now *metric.LevelMetrics) doc.Cell {
-	stranded, looked := level.OwnStranded()
+// notBackCell is the most pods of the workload that do not come back after a failure of the level, as far as that was looked at.
+func notBackCell(level, now *metric.LevelMetrics) doc.Cell {
+	notBack, looked := level.OwnNotBack()
 	if !looked {
 		return doc.Plain.Cell(doc.None)
 	}
-	was, _ := now.OwnStranded()
-	cell := doc.Number(stranded, figures.Against(float64(stranded), float64(was)))
+	was, _ := now.OwnNotBack()
+	cell := doc.Number(notBack, figures.Against(float64(notBack), float64(was)))
 	if level.Partly() {
 		cell.Text = "≥" + cell.Text
 	}

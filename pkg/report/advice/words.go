@@ -68,10 +68,10 @@ func (r *Report) unsolved(c *Candidate) []string {
 			}
 		}
 		if worst != nil {
-			line := fmt.Sprintf("the loss of %s %s still strands %s of %d that it takes of it", name, doc.DomainsText([]string{worst.Domain}),
-				words.Count(worst.OwnStranded, "pod"), worst.OwnLost)
+			line := fmt.Sprintf("%d of %s that the loss of %s %s takes of it %s not come back", worst.OwnStranded, words.Count(worst.OwnLost, "pod"), name,
+				doc.DomainsText([]string{worst.Domain}), words.Pick(worst.OwnStranded, "does", "do"))
 			if others > 1 {
-				line += fmt.Sprintf("; %d of the %d failures looked at strand some", others, len(level.Failures))
+				line += fmt.Sprintf("; after %d of the %d failures looked at some do not", others, len(level.Failures))
 			}
 			say("%s", line)
 		}

@@ -44,20 +44,11 @@ func (r *Report) bars() *doc.Bars {
 	}
 	slices.SortStableFunc(all, func(a, b worst) int { return a.harm.Compare(b.harm) })
 	for _, w := range all {
-		var parts []string
-		for i, n := range []int{w.harm.Down, w.harm.Budgets, w.harm.Quorums} {
-			if n > 0 {
-				parts = append(parts, fmt.Sprint(n, []string{" down", " broken budgets", " lost quorums"}[i]))
-			}
-		}
 		lost := w.failure.Pods
-		if recovery := step.Levels[w.level].Recovery(w.failure); recovery != nil {
+		if recovery := w.recovery(); recovery != nil {
 			lost = recovery.lost()
 		}
-		if r.Recover {
-			parts = append(parts, fmt.Sprintf("%d of %d not back", w.harm.Gone, lost))
-		}
-		b.Rows = append(b.Rows, doc.BarRow{Name: step.failed(w.level, w.failure), Values: []int{lost - w.harm.Gone, w.harm.Gone}, Note: strings.Join(parts, ", ")})
+		b.Rows = append(b.Rows, doc.BarRow{Name: step.failed(w.level, w.failure), Values: []int{lost - w.harm.Gone, w.harm.Gone}, Note: strings.Join(w.takes(), ", ")})
 	}
 	return b
 }

@@ -2,6 +2,10 @@ package blast
 
 import (
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 func TestShareNotBack(t *testing.T) {
@@ -17,5 +21,17 @@ func TestShareNotBack(t *testing.T) {
 	level.Failures[1].Recovery.Stranded[0].Workload = "deployment/other"
 	if got := level.shareNotBack(); got != 0.25 {
 		t.Errorf("%v of web lost, want 1 of 4, as the other pod is another's", got)
+	}
+}
+
+// By hand: a takes solo whole and db's quorum, b breaks web's budget, and c is like b but for what it takes.
+func TestBars(t *testing.T) {
+	want := []doc.BarRow{
+		{Name: "zone a", Values: []int{2, 2}, Note: "1 of 3 workloads down for 5 min 50 s (it has one replica), 1 quorum lost, 2 of 4 lost pods do not come back"},
+		{Name: "zone b", Values: []int{1, 2}, Note: "1 budget broken, 2 of 3 lost pods do not come back"},
+		{Name: "zone c", Values: []int{1, 2}, Note: "1 quorum lost, 2 of 3 lost pods do not come back"},
+	}
+	if diff := cmp.Diff(want, zones().bars().Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ func TestFormats(t *testing.T) {
 		"soft and hard are not beaten: no other variant is better in one thing and as good in the rest.",
 		"  baseline   6      1         1       1           50%           ≥2              <none>",
 		"* soft       6      0         2       2           25%           ≥1              1.25 and 1 node without a price",
-		"soft       zone    a 1 of 3, b 0 of 3 (1 not replaced)",
+		"soft       zone    a 1 of 3, b 1 of 3 (1 not replaced)",
 		"Variants: soft: with soft rules",
 	)
 }
@@ -97,7 +97,7 @@ func TestSparse(t *testing.T) {
 	twelve := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3, g 1 of 3, h 1 of 3, i 1 of 3, j 1 of 3, k 1 of 3, l 1 of 3"
 	reporttest.Has(t, out,
 		"4 variants after step last; skew and blast radius of deployment/web and deployment/api. An asterisk marks those that are not beaten.",
-		"VARIANT PODS PENDING MOVED SKEW/RACK RADIUS/RACK SKEW/ZONE RADIUS/ZONE SKEW/HALL RADIUS/HALL STRANDED/ZONE STRANDED/HALL",
+		"VARIANT PODS PENDING MOVED SKEW/RACK RADIUS/RACK SKEW/ZONE RADIUS/ZONE SKEW/HALL RADIUS/HALL NOT BACK/ZONE NOT BACK/HALL",
 		"* baseline 0 0 0 2 50% <none> <none> <none> <none> <none> <none>",
 		"* twelve 0 0 0 <none> <none> 2 25% <none> <none> 1 <none>",
 		"twelve "+twelve, "thirteen "+twelve+", and 1 more")

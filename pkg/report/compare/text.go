@@ -93,9 +93,9 @@ func (r *Report) table() [][]doc.Cell {
 	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 	}
-	stranded, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
-	for _, key := range stranded {
-		titles = append(titles, "STRANDED/"+doc.Heads([]string{key})[0])
+	looked, cost := r.looked(keys), slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.Cost != nil })
+	for _, key := range looked {
+		titles = append(titles, "NOT BACK/"+doc.Heads([]string{key})[0])
 	}
 	if cost {
 		titles = append(titles, "COST/H")
@@ -123,8 +123,8 @@ func (r *Report) table() [][]doc.Cell {
 			}
 			cells = append(cells, skew.Cell(strconv.Itoa(level.Skew)), radius.Cell(doc.Percent(level.Radius)))
 		}
-		for _, key := range stranded {
-			cells = append(cells, figures.StrandedCell(v.Level(key), base.Level(key)))
+		for _, key := range looked {
+			cells = append(cells, figures.NotBackCell(v.Level(key), base.Level(key)))
 		}
 		if cost {
 			cells = append(cells, doc.Plain.Cell(figures.CostText(&v.Metrics)))
@@ -145,18 +145,17 @@ func (r *Report) looked(keys []string) []string {
 }
 
 // leftBehind is the title of failures.
-const leftBehind = "Pods that are without a node after a failure, once all that can come back has come back:"
+const leftBehind = "Lost pods that do not come back, of those that each failure takes:"
 
-// failures is a row for each level of which a failure strands pods, or leaves some that nobody replaces, and the variants of which it does so
-// alike. Where a level has one domain, its loss leaves nothing to come back to.
+// failures is a row for each level after whose failures some pods do not come back, and the variants of which it is so alike. Where a level has one domain, its loss leaves nothing to come back to.
 func (r *Report) failures() [][]doc.Cell {
-	type row struct{ variant, level, stranded string }
+	type row struct{ variant, level, notBack string }
 	var rows []row
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
 			var parts []string
 			for _, f := range level.Failures {
-				part := fmt.Sprintf("%s %d of %d", doc.DomainsText([]string{f.Domain}), f.Stranded, f.Lost)
+				part := fmt.Sprintf("%s %d of %d", doc.DomainsText([]string{f.Domain}), f.Stranded+f.Unreplaced, f.Lost)
 				if f.Unreplaced > 0 {
 					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
 				}
@@ -172,13 +171,13 @@ func (r *Report) failures() [][]doc.Cell {
 			}
 		}
 	}
-	table := [][]doc.Cell{doc.Bold.Row("VARIANT", "LEVEL", "STRANDED")}
-	for _, same := range report.Group(rows, func(r row) [2]string { return [2]string{r.level, r.stranded} }) {
+	table := [][]doc.Cell{doc.Bold.Row("VARIANT", "LEVEL", "NOT BACK")}
+	for _, same := range report.Group(rows, func(r row) [2]string { return [2]string{r.level, r.notBack} }) {
 		names := strings.Join(report.Each(same, func(r row) string { return r.variant }), ", ")
 		if len(same) == len(r.Variants) {
 			names = "every variant"
 		}
-		table = append(table, doc.Plain.Row(names, same[0].level, same[0].stranded))
+		table = append(table, doc.Plain.Row(names, same[0].level, same[0].notBack))
 	}
 	return table
 }

@@ -8,6 +8,6 @@ import (
 )
 
 // drawBars draws the bars of a document below its answer.
-func drawBars(d *doc.Doc, b *doc.Bars, format string) ([]byte, error) {
+var drawBars = func(d *doc.Doc, b *doc.Bars, format string) ([]byte, error) {
 	return chart.Bars(chart.Title(d.Head, b.Title), d.Answer(), b).Draw(format)
 }

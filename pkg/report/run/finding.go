@@ -28,7 +28,7 @@ func (s *Step) findings() []expect.Finding {
 		return nil
 	}}
 	for _, e := range Unmet(s.Expectations) {
-		facts.Unmet = append(facts.Unmet, expect.Expectation{Want: e.Want, Got: e.Got, Source: e.Source.InManifest()})
+		facts.Unmet = append(facts.Unmet, expect.Judged{Want: e.Want, Got: e.Got, Source: e.Source.InManifest()})
 	}
 	for _, pods := range report.Group(s.pendingPods(), Pod.workload) {
 		waiting := expect.Pods{Workload: pods[0].workload(), Messages: report.Each(pods, Pod.Why)}

@@ -295,7 +295,7 @@ type Expectation struct {
 	Source *report.Source `json:"source,omitempty"`
 }
 
-func (e Expectation) Failure() string { return expect.Expectation{Want: e.Want, Got: e.Got}.String() }
+func (e Expectation) Failure() string { return expect.Judged{Want: e.Want, Got: e.Got}.String() }
 
 func Unmet(expectations []Expectation) []Expectation {
 	var failed []Expectation

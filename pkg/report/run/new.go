@@ -23,7 +23,7 @@ import (
 
 // New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own. It leaves out
 // what AddCycles adds.
-func New(result *simulation.Result, judged [][]expect.Expectation, version string) *Report {
+func New(result *simulation.Result, judged [][]expect.Judged, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
 	r.Nodes = report.NewNodes(result.Initial.Nodes, levels)
@@ -77,7 +77,7 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 	}
 }
 
-func newStep(step *simulation.Step, judged []expect.Expectation, from *scenario.Scenario) Step {
+func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scenario) Step {
 	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State)}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys

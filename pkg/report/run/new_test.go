@@ -72,7 +72,7 @@ func ran(t *testing.T) *simulation.Result {
 
 func newReport(t *testing.T) *Report {
 	t.Helper()
-	judged := [][]expect.Expectation{{
+	judged := [][]expect.Judged{{
 		{Want: "0 pods Pending", Got: "1 pod Pending", Why: "no room", Source: &manifest.Source{File: "scenario.yaml", Line: 9}},
 		{Want: "web runs", Got: "it does", Met: true},
 	}}
@@ -165,7 +165,7 @@ func TestNewWithoutRules(t *testing.T) {
 	r.Steps[0].State = &cluster.State{Nodes: nodes[:1], Pods: []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "bare"}, Spec: v1.PodSpec{NodeName: "a-1"}}}}
 	r.Steps[0].Rollouts = []controller.Rollout{{Desired: 1, Updated: 1, Ready: 1, Complete: true}}
 	r.Steps[0].Drained = []world.DrainedNode{{Node: "b-1", Ends: true}}
-	report := New(r, [][]expect.Expectation{{{Met: true}}}, "v0.1.0")
+	report := New(r, [][]expect.Judged{{{Met: true}}}, "v0.1.0")
 	step := report.Steps[0]
 	if len(step.Nodes) != 1 || len(step.Rollouts)+len(step.Drains) != 0 || len(step.Workloads[0].Domains) != 2 || !report.Met() {
 		t.Errorf("met %t; want 1 node, no rollout, no drain and 2 levels in\n%+v", report.Met(), step)
@@ -210,7 +210,7 @@ func TestNewStatuses(t *testing.T) {
 			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "a"}},
 		}},
 	}
-	step := New(result, make([][]expect.Expectation, 1), "").Steps[0]
+	step := New(result, make([][]expect.Judged, 1), "").Steps[0]
 	got := Step{PodGroups: step.PodGroups, Quotas: step.Quotas, StorageCapacities: step.StorageCapacities}
 	want := Step{
 		PodGroups:         []PodGroup{{Namespace: "default", Name: "train", Conditions: []Condition{{Type: "PodGroupInitiallyScheduled", Status: "True", Reason: "Scheduled"}}}},
@@ -220,7 +220,7 @@ func TestNewStatuses(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if other := New(result.In("other"), make([][]expect.Expectation, 1), "").Steps[0]; len(other.Quotas)+len(other.PodGroups) > 0 {
+	if other := New(result.In("other"), make([][]expect.Judged, 1), "").Steps[0]; len(other.Quotas)+len(other.PodGroups) > 0 {
 		t.Errorf("quotas %v and pod groups %v are of another namespace", other.Quotas, other.PodGroups)
 	}
 }

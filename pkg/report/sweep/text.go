@@ -85,7 +85,7 @@ func (r *Report) goals() []string {
 	}
 	goals := []string{"Pending pods", "blast radius"}
 	if stranded {
-		goals = append(goals, "stranded pods")
+		goals = append(goals, "pods that do not come back")
 	}
 	if cost {
 		goals = append(goals, "cost")
@@ -153,7 +153,7 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "SKEW/"+name, "RADIUS/"+name)
 		if stranded {
-			titles = append(titles, "STRANDED/"+name)
+			titles = append(titles, "NOT BACK/"+name)
 		}
 	}
 	if cost {
@@ -168,7 +168,7 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 			}
 			row = append(row, doc.Plain.Cell(fmt.Sprint(level.Skew)), doc.ShareStyle(level.Radius).Cell(doc.Percent(level.Radius)))
 			if stranded {
-				row = append(row, figures.MostStranded(level, doc.Yellow))
+				row = append(row, figures.MostNotBack(level, doc.Yellow))
 			}
 		}
 		if cost {

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	"k8s.io/utils/ptr"
@@ -51,7 +52,7 @@ func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Objec
 	for i := range given.Resources {
 		add(&given.Resources[i])
 	}
-	return bound(&next)
+	return withBindings(&next)
 }
 
 // put replaces the first of the list that is the same, or adds the item.
@@ -63,8 +64,8 @@ func put[T any](list []T, item T, same func(T) bool) []T {
 	return append(list, item)
 }
 
-// bound returns the control plane with the bindings of its templates. Those that are new or have changed are queued.
-func bound(c *cluster.Control) *cluster.Control {
+// withBindings returns the control plane with the bindings of its templates. Those that are new or have changed are queued.
+func withBindings(c *cluster.Control) *cluster.Control {
 	before := map[federation.Key]*federation.Binding{}
 	for _, b := range c.Bindings {
 		before[b.Template.Key()] = b
@@ -156,7 +157,7 @@ func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 }
 
-// requeued returns the control plane in which the bindings wait again that a cluster concerns.
+// requeued returns the control plane with the bindings that a cluster concerns in its queue.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/event_handler.go, enqueueAffectedBindings
 func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	next := *c
@@ -169,7 +170,7 @@ func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	return &next
 }
 
-// changed returns the control plane with a cluster in place of what it was.
+// changed returns the control plane after a change of a cluster.
 func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 	next := *c
 	next.Clusters = slices.Clone(c.Clusters)
@@ -222,7 +223,7 @@ func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, obj
 }
 
 // apply gives Karmada what is applied. What operators make of custom resources the members must be able to take.
-func apply(state *cluster.State, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
+func (f *Fleet) apply(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 	path := field.NewPath("apply")
 	var problems []error
 	objects := slices.DeleteFunc(slices.Clone(step.Objects), func(obj cluster.Object) bool {
@@ -243,36 +244,38 @@ func apply(state *cluster.State, step *scenario.LoadedStep) (*cluster.Federation
 	return next, world.Applied(step), errors.Join(problems...)
 }
 
-// change changes a template in the control plane or, by a patch, a cluster.
-func change(state *cluster.State, edit *world.Edit, patch *scenario.Patch) (*cluster.Federation, string, error) {
-	fed := state.Federation
-	if kind, name, karmada := scenario.ParseKarmada(edit.Target.Target); karmada && kind == federation.KindCluster {
-		was := fed.Control.Cluster(name)
-		if was == nil {
-			return fed, "", &world.Problem{Field: edit.TargetField(), Err: world.NoCluster(fed, name)}
+// change returns the action that changes a template in the control plane or, by a patch, a cluster.
+func change(of func(*scenario.LoadedStep, metav1.Time) world.Edit) action {
+	return func(_ *Fleet, _ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
+		fed, edit := state.Federation, of(step, state.Now)
+		if kind, name, karmada := scenario.ParseKarmada(edit.Target.Target); karmada && kind == federation.KindCluster {
+			was := fed.Control.Cluster(name)
+			if was == nil {
+				return fed, "", &world.Problem{Field: edit.TargetField(), Err: world.NoCluster(fed, name)}
+			}
+			is, err := step.Patch.ApplyToCluster(was)
+			if err != nil {
+				return fed, "", &world.Problem{Field: edit.Field, Err: err}
+			}
+			return fed.Under(changed(fed.Control, was, is)), edit.Action, nil
 		}
-		is, err := patch.ApplyToCluster(was)
+		t, err := template(fed.Control, edit.TargetField(), edit.Target, edit.Kinds...)
 		if err != nil {
-			return fed, "", &world.Problem{Field: edit.Field, Err: err}
+			return fed, "", err
 		}
-		return fed.Under(changed(fed.Control, was, is)), edit.Action, nil
+		obj, err := edit.Edited(t.Objects[0])
+		if err != nil {
+			return fed, "", err
+		}
+		next, err := stored(state, fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Field, obj)
+		return next, edit.Action, err
 	}
-	t, err := template(fed.Control, edit.TargetField(), edit.Target, edit.Kinds...)
-	if err != nil {
-		return fed, "", err
-	}
-	obj, err := edit.Edited(t.Objects[0])
-	if err != nil {
-		return fed, "", err
-	}
-	next, err := stored(state, fed.Under(applied(fed.Control, scenario.Karmada{}, []cluster.Object{obj})), edit.Field, obj)
-	return next, edit.Action, err
 }
 
-// deleteTemplates removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
+// delete removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
 // a policy had claimed stays where it is.
-func deleteTemplates(ctx context.Context, fed *cluster.Federation, step *scenario.LoadedStep) (*cluster.Federation, string, error) {
-	next := *fed.Control
+func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
+	fed, next := state.Federation, *state.Federation.Control
 	next.Stored = admission.Delete(next.Stored, step.Objects...)
 	var problems []error
 	var deleted []string
@@ -300,7 +303,7 @@ func deleteTemplates(ctx context.Context, fed *cluster.Federation, step *scenari
 		name, path := step.Delete.Targets[i], field.NewPath("delete", "targets").Index(i)
 		deleted = append(deleted, name)
 		if kind, cl, karmada := scenario.ParseKarmada(name); karmada && kind == federation.KindCluster {
-			without, err := left(fed, &next, cl)
+			without, err := withoutCluster(fed, &next, cl)
 			if err != nil {
 				problems = append(problems, &world.Problem{Field: path, Err: err})
 				continue
@@ -319,11 +322,11 @@ func deleteTemplates(ctx context.Context, fed *cluster.Federation, step *scenari
 		drop(t.Key())
 		next.Stored = admission.Delete(next.Stored, t.Objects...)
 	}
-	return fed.Under(bound(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
+	return fed.Under(withBindings(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
 }
 
-// left returns the federation without the cluster, which the control plane loses, too. The bindings that had it are scheduled again.
-func left(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
+// withoutCluster returns the federation without the cluster, which the control plane loses, too. The bindings that had it are scheduled again.
+func withoutCluster(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
 	cl := c.Cluster(name)
 	switch {
 	case cl == nil:

@@ -2,51 +2,45 @@ package fleet
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Do carries out a step of a federation: what users apply, change and delete in Karmada's control plane, and nodes in the members.
-func (f *Fleet) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
-	before := state.Federation.Control
-	var did []string
-	var problems []error
-	done := func(next *cluster.Federation, action string, err error) {
-		did, problems = append(did, action), append(problems, err)
-		if next != nil && next != state.Federation {
-			state = next.Join()
+// action does what a step says to a federation.
+type action func(f *Fleet, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error)
+
+// joined shows what the action has made of the federation in the state.
+func joined(do action) func(*Fleet, context.Context, *cluster.State, *scenario.LoadedStep, *world.Record) (*cluster.State, string, error) {
+	return func(f *Fleet, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
+		next, action, err := do(f, ctx, state, step, to)
+		if next == nil || next == state.Federation {
+			return state, action, err
 		}
+		return next.Join(), action, err
 	}
-	if step.Karmada.Joined != nil {
-		done(f.joined(state.Federation, step.Karmada.Joined, to))
-	}
-	if step.Apply != nil {
-		done(apply(state, step))
-	}
-	for _, edit := range world.EditsOf(step, state.Now) {
-		done(change(state, &edit, step.Patch))
-	}
-	if step.Delete != nil {
-		done(deleteTemplates(ctx, state.Federation, step))
-	}
-	if step.Cordon != nil {
-		done(f.onMembers(ctx, state, "cordon", step.Cordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Cordon: on} }, to))
-	}
-	if step.Uncordon != nil {
-		done(f.onMembers(ctx, state, "uncordon", step.Uncordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Uncordon: on} }, to))
-	}
-	if step.Fail != nil {
-		done(f.fail(state, step.Fail))
-	}
-	if step.Restore != nil {
-		done(f.restore(ctx, state, step.Restore, to))
-	}
-	if control := state.Federation.Control; control != before {
+}
+
+// actions are those of a federation: some change what Karmada's control plane has, and the others nodes of the members.
+var actions = world.Actions[*Fleet]{
+	"apply":    joined((*Fleet).apply),
+	"patch":    joined(change(world.Patch)),
+	"scale":    joined(change(world.Scale)),
+	"delete":   joined((*Fleet).delete),
+	"rollout":  joined(change(world.Rollout)),
+	"cordon":   joined((*Fleet).cordon),
+	"uncordon": joined((*Fleet).uncordon),
+	"fail":     joined((*Fleet).fail),
+	"restore":  joined((*Fleet).restore),
+	"join":     joined((*Fleet).join),
+}
+
+// Do carries out a step of a federation.
+func (f *Fleet) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
+	next, action, err := actions.Do(ctx, f, state, step, to)
+	if control := next.Federation.Control; control != state.Federation.Control {
 		to.Notes = append(to.Notes, unqueued(control)...)
 	}
-	return state, strings.Join(did, ", "), errors.Join(problems...)
+	return next, action, err
 }

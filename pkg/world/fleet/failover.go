@@ -39,7 +39,7 @@ func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	if due == nil {
 		return fed, nil
 	}
-	now := evicted(to, since.Add(due.tolerated), options.Interval)
+	now := nextMove(to, since.Add(due.tolerated), options.Interval)
 	control := *fed.Control
 	b := control.Bindings[due.binding]
 	control.Bindings = slices.Clone(control.Bindings)
@@ -68,9 +68,9 @@ func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 	return fed
 }
 
-// moved ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
+// endMoves ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
 // federation if none moves.
-func (f *Fleet) moved(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
+func (f *Fleet) endMoves(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, now := *fed.Control, fed.Members[0].State.Now.Time
 	next.Bindings = slices.Clone(fed.Control.Bindings)
 	ended := false
@@ -105,11 +105,11 @@ func runs(fed *cluster.Federation, b *federation.Binding) bool {
 	return len(b.Targets) > 0
 }
 
-// evicted returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
-func evicted(to *world.Record, next time.Time, interval time.Duration) time.Time {
-	if !to.Moved.IsZero() && next.Before(to.Moved.Add(interval)) {
-		next = to.Moved.Add(interval)
+// nextMove returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
+func nextMove(to *world.Record, next time.Time, interval time.Duration) time.Time {
+	if !to.MovedAt.IsZero() && next.Before(to.MovedAt.Add(interval)) {
+		next = to.MovedAt.Add(interval)
 	}
-	to.Moved = next
+	to.MovedAt = next
 	return next
 }

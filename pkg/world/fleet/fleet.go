@@ -132,7 +132,7 @@ func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
 	var notes []string
 	var problems []error
 	for i := range s.Members {
-		next, noted, err := f.join(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
+		next, noted, err := f.add(fed, field.NewPath("clusters").Index(i).Child("cluster"), &s.Members[i], s.TerminationSeconds)
 		fed, notes, problems = next, append(notes, noted...), append(problems, err)
 	}
 	return inTime(fed).Join(), notes, errors.Join(problems...)
@@ -154,7 +154,7 @@ func (f *Fleet) Conclude(state *cluster.State, _ *scenario.LoadedStep, to *world
 	to.Rollouts, to.Decisions = rollouts(state.Federation), decisions(state, to.Pending)
 }
 
-// optionsOf are those that the scenario gives Karmada.
+// optionsOf returns the options that the scenario gives Karmada.
 func optionsOf(f *scenario.Federation) federation.Options {
 	o := federation.Options{Gates: federation.Gates{WorkloadAffinity: f.FeatureGates["WorkloadAffinity"]}, AskMembers: f.Estimate == "scheduler"}
 	if f.Failover.Enabled {
@@ -205,7 +205,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 			}
 		}
 		if next == fed {
-			if next, err = f.moved(fed, to); err != nil {
+			if next, err = f.endMoves(fed, to); err != nil {
 				return nil, err
 			}
 		}
@@ -219,7 +219,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 	return inTime(fed).Join(), nil
 }
 
-// settleMembers lets the members act in which things may move.
+// settleMembers lets the members act that have changed.
 func (f *Fleet) settleMembers(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	for _, m := range fed.Members {
 		if m.Settled || m.Lost {

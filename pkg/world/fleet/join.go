@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -12,15 +13,16 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// joined lets a cluster join.
-func (f *Fleet) joined(fed *cluster.Federation, m *scenario.Member, to *world.Record) (*cluster.Federation, string, error) {
-	next, notes, err := f.join(fed, field.NewPath("join", "cluster"), m, fed.Members[0].State.TerminationSeconds)
+// join lets a cluster join.
+func (f *Fleet) join(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
+	fed, m := state.Federation, step.Karmada.Joined
+	next, notes, err := f.add(fed, field.NewPath("join", "cluster"), m, fed.Members[0].State.TerminationSeconds)
 	to.Notes = append(to.Notes, notes...)
 	return inTime(next), "join " + m.Name, err
 }
 
-// join adds a member, whose objects stand at the path and whose pods take that long to end.
-func (f *Fleet) join(fed *cluster.Federation, path *field.Path, m *scenario.Member, terminationSeconds int64) (*cluster.Federation, []string, error) {
+// add adds a member, whose objects stand at the path and whose pods take that long to end.
+func (f *Fleet) add(fed *cluster.Federation, path *field.Path, m *scenario.Member, terminationSeconds int64) (*cluster.Federation, []string, error) {
 	empty := (&scenario.Scenario{Cluster: m.Objects, TerminationSeconds: terminationSeconds}).Empty()
 	state, notes, err := admission.Admit(empty, m.Objects...)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 )
 
 // karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
-// nothing has changed. Bindings for which there was no room are tried again each time, as Karmada does after a while; those that no cluster
-// fits wait until something changes that concerns them.
+// nothing has changed. Bindings without room are tried again each time, as Karmada does after a while. Bindings that fit no cluster wait
+// for a change that concerns them.
 func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding
@@ -79,7 +79,7 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 			continue
 		}
 		works := map[federation.Key]cluster.Work{}
-		state, moved := m.State, false
+		state, changes := m.State, false
 		for i, b := range bindings {
 			at := slices.IndexFunc(copies[i], func(t federation.Target) bool { return t.Cluster == m.Name })
 			if at < 0 {
@@ -96,7 +96,7 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 				return nil, &world.InputError{Err: err}
 			}
 			work.Objects = objects
-			works[key], moved = work, true
+			works[key], changes = work, true
 			var notes []string
 			if state, notes, err = admission.Admit(state, objects...); err != nil {
 				return nil, fmt.Errorf("cluster %s: %w", m.Name, err)
@@ -104,9 +104,9 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 			note(to, &m, notes)
 		}
 		if gone := dropped(m.Works, works); len(gone) > 0 {
-			state, moved = admission.Delete(state, gone...), true
+			state, changes = admission.Delete(state, gone...), true
 		}
-		if moved {
+		if changes {
 			next = next.With(m.Bringing(state, works))
 		}
 	}

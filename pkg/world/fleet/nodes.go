@@ -15,17 +15,27 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Nodes are those of all members, and those whose objects failures have deleted.
+// Nodes returns the nodes of all members, and the nodes that failures have deleted.
 func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 	nodes := slices.Clip(state.Nodes)
 	for _, m := range state.Federation.Members {
 		if w := f.members[m.Name]; w != nil {
-			for _, lost := range w.Nodes(&cluster.State{}) {
-				nodes = append(nodes, state.Federation.Node(m.Name, lost))
+			for _, deleted := range w.Nodes(&cluster.State{}) {
+				nodes = append(nodes, state.Federation.Node(m.Name, deleted))
 			}
 		}
 	}
 	return nodes
+}
+
+// cordon keeps new pods off nodes of the members.
+func (f *Fleet) cordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
+	return f.onMembers(ctx, state, "cordon", step.Cordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Cordon: on} }, to)
+}
+
+// uncordon lets new pods on nodes of the members again.
+func (f *Fleet) uncordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
+	return f.onMembers(ctx, state, "uncordon", step.Uncordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Uncordon: on} }, to)
 }
 
 // onMembers carries out an action on nodes in each member that has some of them. The step has this action alone.
@@ -63,7 +73,7 @@ func byMember(names []string) map[string][]string {
 	return in
 }
 
-// Fail makes nodes of members fail. A member of which no node is left is lost: its control plane is, too.
+// Fail makes nodes of members fail. A member without a node that answers is lost, with its control plane.
 func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
 	in := byMember(names)
 	fed := state.Federation
@@ -81,29 +91,30 @@ func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...strin
 		}
 		fed = fed.With(m.In(failed))
 	}
-	return lost(fed, state.Federation).Join(), nil
+	return markLost(fed, state.Federation).Join(), nil
 }
 
 // fail makes nodes fail, wherever they are.
-func (f *Fleet) fail(state *cluster.State, fail *scenario.Fail) (*cluster.Federation, string, error) {
-	next, action, err := world.FailStep(f, state, fail)
+func (f *Fleet) fail(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
+	next, action, err := world.FailStep(f, state, step.Fail)
 	return next.Federation, action, err
 }
 
 // restore brings nodes back, and with them the clusters that were lost.
-func (f *Fleet) restore(ctx context.Context, state *cluster.State, nodes *scenario.NodesInTurn, to *world.Record) (*cluster.Federation, string, error) {
+func (f *Fleet) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	all := *state
 	all.Nodes = f.Nodes(state)
-	next, action, err := f.onMembers(ctx, &all, "restore", nodes, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Restore: on} }, to)
+	next, action, err := f.onMembers(ctx, &all, "restore", step.Restore, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Restore: on} }, to)
 	if next == nil {
 		return nil, "", err
 	}
-	return lost(next, state.Federation), action, err
+	return markLost(next, state.Federation), action, err
 }
 
-// lost marks the members that have changed and of which no node answers, and taints their clusters as Karmada does; and the reverse.
+// markLost looks at the members that have changed. It marks a member as lost if none of its nodes answers, and taints its cluster as Karmada
+// does; otherwise it takes both back.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
-func lost(fed, before *cluster.Federation) *cluster.Federation {
+func markLost(fed, before *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {
 		down := !slices.ContainsFunc(m.State.Nodes, cluster.Answers)
 		if down == m.Lost || m.State == before.Member(m.Name).State {

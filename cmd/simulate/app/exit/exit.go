@@ -40,6 +40,14 @@ func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
+// Wrong returns the error of a command line with these problems; nil if there are none.
+func Wrong(cmd *cobra.Command, problems ...error) error {
+	if err := errors.Join(problems...); err != nil {
+		return Usage(cmd, "%s", err)
+	}
+	return nil
+}
+
 // Input marks an error, if there is one, as wrong input.
 func Input(err error) error {
 	if err == nil || errors.As(err, new(*inputError)) {

@@ -29,12 +29,18 @@ type Flags struct {
 func (o *Flags) Register(cmd *cobra.Command, formats []string) {
 	cmd.Flags().StringVarP(&o.Format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.Reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	CompleteWith(cmd, "output", formats)
 	var files []string
 	for _, format := range formats {
 		files = append(files, format+"=")
 	}
 	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
+}
+
+// CompleteWith completes the values of a flag, which are few.
+func CompleteWith(cmd *cobra.Command, flag string, values []string) {
+	// The only possible error is an unknown flag.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Check rejects unknown formats, and options that exclude each other.
@@ -70,10 +76,7 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 		}
 		files = append(files, filepath.Clean(file))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return exit.Usage(cmd, "%s", err)
-	}
-	return nil
+	return exit.Wrong(cmd, problems...)
 }
 
 // inputFiles returns the files that the command line names to read, including the scenario file of a folder.

@@ -26,12 +26,12 @@ type goalKind int
 const (
 	pendingGoal goalKind = iota
 	radiusGoal
-	strandedGoal
+	notBackGoal
 	costGoal
 )
 
 func (k goalKind) String() string {
-	return []string{"Pending pods", "blast radius", "stranded pods", "cost per hour"}[k]
+	return []string{"Pending pods", "blast radius", "pods not back", "cost per hour"}[k]
 }
 
 // name says what it is: blast radius by zone.
@@ -94,12 +94,12 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 		}})
 	}
 	for place, key := range keys {
-		all = append(all, goal{kind: strandedGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
+		all = append(all, goal{kind: notBackGoal, level: doc.DomainNoun(key, short[place]), place: place, of: func(f *whatif.Found) (float64, bool) {
 			level := f.Level(key)
 			if level == nil {
 				return 0, false
 			}
-			n, looked := level.Stranded()
+			n, looked := level.NotBack()
 			return float64(n), looked
 		}})
 	}

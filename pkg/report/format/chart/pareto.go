@@ -123,7 +123,7 @@ func (s *sweepPicture) tradeOff() (x, y *goal) {
 		case q == y:
 		case y == nil && i == len(s.varying)-1:
 			y = q
-		case x == nil, x.kind == radiusGoal, x.kind == strandedGoal && q.kind == costGoal: // Pending, or cost, or what is stranded
+		case x == nil, x.kind == radiusGoal, x.kind == notBackGoal && q.kind == costGoal: // Pending, or cost, or what does not come back
 			x = q
 		}
 	}

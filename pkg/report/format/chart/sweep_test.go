@@ -192,15 +192,15 @@ func panelTitles(name string) []string {
 // The form follows from what varies.
 func TestSweepChartForms(t *testing.T) {
 	for name, want := range map[string]string{
-		"sweep-number":     "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
-		"sweep-with-text":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Trade-off",
-		"sweep-small":      "Pending pods, Blast radius by zone, Stranded pods by zone, Cost per hour, Trade-off",
-		"sweep-text":       "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-number":     "Pending pods, Blast radius, Pods not back by zone, Cost per hour, Trade-off",
+		"sweep-with-text":  "Pending pods, Blast radius by zone, Blast radius by node, Pods not back by zone, Cost per hour, Trade-off",
+		"sweep-small":      "Pending pods, Blast radius by zone, Pods not back by zone, Cost per hour, Trade-off",
+		"sweep-text":       "Pending pods, Blast radius, Pods not back by zone, Cost per hour, Trade-off",
 		"sweep-no-levels":  "Pending pods",
-		"sweep-scattered":  "Pending pods, Blast radius by zone, Blast radius by node, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-scattered":  "Pending pods, Blast radius by zone, Blast radius by node, Pods not back by zone, Cost per hour, Trade-off",
 		"sweep-nothing":    "",
 		"sweep-same":       "Pending pods, Blast radius",
-		"sweep-four-texts": "Pending pods, Blast radius, Stranded pods by zone, Cost per hour, Trade-off",
+		"sweep-four-texts": "Pending pods, Blast radius, Pods not back by zone, Cost per hour, Trade-off",
 	} {
 		if got := strings.Join(panelTitles(name), ", "); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
@@ -266,7 +266,7 @@ func TestTradeOff(t *testing.T) {
 	}{
 		{"nodes vary most", "Pending pods/blast radius by node", []whatif.Found{recovered(found(0, 0.5, 0.1), 0, 1), recovered(found(1, 0.6, 0.9), 1, 2)}},
 		{"none is Pending", "cost per hour/blast radius by zone", []whatif.Found{recovered(found(0, 0.5, 0.1), 0, 1), recovered(found(0, 0.9, 0.2), 1, 2)}},
-		{"and all cost as much", "stranded pods by zone/blast radius by zone", []whatif.Found{recovered(found(0, 0.5, 0.1), 0, 1), recovered(found(0, 0.9, 0.2), 1, 1)}},
+		{"and all cost as much", "pods not back by zone/blast radius by zone", []whatif.Found{recovered(found(0, 0.5, 0.1), 0, 1), recovered(found(0, 0.9, 0.2), 1, 1)}},
 		{"nothing else", "blast radius by node/blast radius by zone", []whatif.Found{found(0, 0.5, 0.1), found(0, 0.9, 0.2)}},
 		{"the same radius", "Pending pods/cost per hour", []whatif.Found{recovered(found(0, 0.5, 0.1), 0, 1), recovered(found(1, 0.5, 0.1), 0, 2)}},
 		{"one thing", "", []whatif.Found{found(0, 0.5, 0.1), found(1, 0.5, 0.1)}},

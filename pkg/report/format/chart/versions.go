@@ -149,7 +149,7 @@ func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 		switch known[i].kind {
 		case radiusGoal:
 			parts = append(parts, "Blast radius: the largest share of a workload that the loss of one domain takes.")
-		case strandedGoal:
+		case notBackGoal:
 			parts = append(parts, "Stranded: the most pods that such a loss leaves without a node.")
 		}
 	}

@@ -30,15 +30,15 @@ func Partly(all []*whatif.Found) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Recovery was simulated for %s, those whose failure takes the largest share of a workload; others may strand more (≥).", strings.Join(parts, ", "))
+	return fmt.Sprintf("Recovery was simulated for %s, those whose failure takes the largest share of a workload; after others more pods may not come back (≥).", strings.Join(parts, ", "))
 }
 
-// MostStranded is the most pods that a failure of the level strands, as far as that was looked at.
-func MostStranded(level *metric.LevelMetrics, s doc.Style) doc.Cell {
+// MostNotBack is the most pods that do not come back after a failure of the level, as far as that was looked at.
+func MostNotBack(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	if level == nil || len(level.Failures) == 0 {
 		return doc.Plain.Cell(doc.None)
 	}
-	most, _ := level.Stranded()
+	most, _ := level.NotBack()
 	found := doc.Number(most, s)
 	if level.Partly() {
 		found.Text = "≥" + found.Text
@@ -46,17 +46,18 @@ func MostStranded(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	return found
 }
 
-func StrandedCell(level, base *metric.LevelMetrics) doc.Cell {
+// NotBackCell is MostNotBack beside the base.
+func NotBackCell(level, base *metric.LevelMetrics) doc.Cell {
 	if level == nil {
 		return doc.Plain.Cell(doc.None)
 	}
 	colour := doc.Plain
 	if base != nil {
-		stranded, _ := level.Stranded()
-		was, _ := base.Stranded()
-		colour = Against(float64(stranded), float64(was))
+		is, _ := level.NotBack()
+		was, _ := base.NotBack()
+		colour = Against(float64(is), float64(was))
 	}
-	return MostStranded(level, colour)
+	return MostNotBack(level, colour)
 }
 
 // CostText is the cost, marked where it leaves nodes out.
@@ -88,7 +89,7 @@ func LeastNeeded(keys []string) []string {
 	var order []string
 	for i, key := range keys {
 		if key == v1.LabelTopologyRegion {
-			order = append(order, "SKEW/"+heads[i], "RADIUS/"+heads[i], "STRANDED/"+heads[i])
+			order = append(order, "SKEW/"+heads[i], "RADIUS/"+heads[i], "NOT BACK/"+heads[i])
 		}
 	}
 	order = append(order, "PODS")

@@ -1,7 +1,6 @@
-package app
+package input
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +24,12 @@ type nodes struct {
 
 // assumedNodes are those of manifests that come without any.
 var assumedNodes = nodes{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
+
+// AssumeNodes has manifests read as if no flag asked for nodes.
+func (i *Flags) AssumeNodes() {
+	assumed := assumedNodes
+	i.nodes = &assumed
+}
 
 func (n *nodes) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -95,10 +100,7 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 			n.total,
 			words.Count(n.total, "node"), words.Count(domains, "zone"), domains))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
-	}
-	return made, nil
+	return made, exit.Wrong(cmd, problems...)
 }
 
 // again returns the flags as they were given.

@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// operators are the flags that give operators more than their resources.
-type operators struct {
+// Operators are the flags that give operators more than their resources.
+type Operators struct {
 	kafscale struct {
 		release string
 		values  []string
@@ -22,7 +22,8 @@ type operators struct {
 	hydrolixProfile string
 }
 
-func (o *operators) register(cmd *cobra.Command) {
+// Register adds the flags.
+func (o *Operators) Register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
 	flags.StringVar(&o.kafscale.release, "kafscale-release", "", "install KafScale's chart as the release of this `NAME` (default kafscale, or what the scenario says)")
@@ -30,7 +31,8 @@ func (o *operators) register(cmd *cobra.Command) {
 	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` of values that Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
-func (o *operators) options() (loader.OperatorOptions, error) {
+// Options returns what the flags say to operators.
+func (o *Operators) Options() (loader.OperatorOptions, error) {
 	opts := loader.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	if o.kafscale.release != "" {
 		for _, problem := range validation.IsDNS1123Label(o.kafscale.release) {

@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"errors"
@@ -17,39 +17,38 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// changes are the flags that change a scenario before it runs. The commands in an advice use them.
-type changes struct {
-	patches  []string
+// Changes are the flags that change a scenario before it runs. The commands in an advice use them.
+type Changes struct {
+	Patches  []string
 	restart  string
 	triggers []string
 }
 
-func (i *input) registerChanges(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&i.changes.patches, "patch", nil, "run with this JSON merge patch of the workload, as kind/name=`PATCH`\n"+
+// RegisterChanges adds the flags of Changes, for commands that run the scenario.
+func (i *Flags) RegisterChanges(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&i.Changes.Patches, "patch", nil, "run with this JSON merge patch of the workload, as kind/name=`PATCH`\n"+
 		"or namespace/kind/name=PATCH (repeatable)")
-	i.registerFresh(cmd)
-	cmd.Flags().StringArrayVar(&i.changes.triggers, "trigger", nil, "add a last step that runs this `CRONJOB` once, as kubectl create job --from does; all runs each (repeatable)")
-	cmd.Flags().StringVar(&i.changes.restart, "restart", "", "add a last step that restarts this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, as kubectl rollout restart does")
+	i.RegisterFresh(cmd)
+	cmd.Flags().StringArrayVar(&i.Changes.triggers, "trigger", nil, "add a last step that runs this `CRONJOB` once, as kubectl create job --from does; all runs each (repeatable)")
+	cmd.Flags().StringVar(&i.Changes.restart, "restart", "", "add a last step that restarts this `WORKLOAD`, a Deployment, StatefulSet or DaemonSet, as kubectl rollout restart does")
 }
 
-// registerFresh adds --fresh, for the commands that change workloads.
-func (i *input) registerFresh(cmd *cobra.Command) {
-	var fresh bool
-	cmd.Flags().BoolVar(&fresh, "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
-	i.overlays("fresh", "fresh", func(f *scenario.File) { f.Fresh = fresh })
+// RegisterFresh adds --fresh, for the commands that change workloads.
+func (i *Flags) RegisterFresh(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(overlay(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
 }
 
 // apply returns the scenario with the changes made.
-func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Scenario, error) {
-	patched, wrong := c.variant(s)
+func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace) (*scenario.Scenario, error) {
+	patched, wrong := c.Variant(s, in)
 	var restarted cluster.Ref
 	if c.restart != "" {
 		var err error
-		if restarted, err = s.Workload(c.restart, scenario.Rolled...); err != nil {
+		if restarted, err = s.Workload(in.Of(c.restart)[0], scenario.Rolled...); err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("--restart %w", err))
 		}
 	}
-	triggered, unknown := s.CronJobs("--trigger", c.triggers)
+	triggered, unknown := s.CronJobs("--trigger", in.Of(c.triggers...))
 	if unknown != nil {
 		wrong = errors.Join(wrong, unknown)
 	} else if len(c.triggers) > 0 && s.Federated() {
@@ -72,11 +71,11 @@ func (c *changes) apply(cmd *cobra.Command, s *scenario.Scenario) (*scenario.Sce
 	return s.Triggered(triggered...), nil
 }
 
-// variant returns the variant that the patches make of the scenario.
-func (c *changes) variant(s *scenario.Scenario) (*scenario.Variant, error) {
+// Variant returns the variant that the patches make of the scenario.
+func (c *Changes) Variant(s *scenario.Scenario, in *Namespace) (*scenario.Variant, error) {
 	v := &scenario.Variant{Name: "patched"}
 	var problems []error
-	for _, given := range c.patches {
+	for _, given := range in.Of(c.Patches...) {
 		target, patch, found := strings.Cut(given, "=")
 		var fields map[string]any
 		if err := json.Unmarshal([]byte(patch), &fields); !found || err != nil {

@@ -1,7 +1,6 @@
-package app
+package input
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,15 +13,15 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// workloads returns the workloads that a flag names, with their namespace if one is given.
-func (n *namespace) workloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
-	named, err := n.named(cmd, flag, s, words)
-	return n.of(named...), err
+// Workloads returns the workloads that a flag names, with their namespace if one is given.
+func (n *Namespace) Workloads(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
+	named, err := n.Named(cmd, flag, s, words)
+	return n.Of(named...), err
 }
 
-// named returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a NAME
+// Named returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a NAME
 // alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
-func (n *namespace) named(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
+func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
 	var named []string
 	var problems []error
 	for _, word := range words {
@@ -35,7 +34,7 @@ func (n *namespace) named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 			name = fields[0] + "/" + fields[1]
 		}
 		if len(fields) == 1 && !strings.Contains(name, "/") {
-			ref, err := workloadCalled(s, n.name, fields[0])
+			ref, err := workloadCalled(s, n.Name, fields[0])
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s %s: %w", flag, fields[0], err))
 				continue
@@ -44,10 +43,7 @@ func (n *namespace) named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 		}
 		named = append(named, name+rest)
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
-	}
-	return named, nil
+	return named, exit.Wrong(cmd, problems...)
 }
 
 // workloadCalled returns the only workload with that name, in any namespace if none is given.

@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"fmt"
@@ -10,18 +10,20 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// asked are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario.
-type asked struct {
+// Steps are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario.
+type Steps struct {
 	addNodes    int
 	like        string
 	removeNodes []string
 	scale       []string
 }
 
-func (a *asked) register(cmd *cobra.Command) {
+// Register adds the flags.
+func (a *Steps) Register(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&a.addNodes, "add-nodes", 0, "add a last step that adds this `NUMBER` of nodes like the one that --like names")
 	cmd.Flags().StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
 	cmd.Flags().StringArrayVar(&a.removeNodes, "remove-nodes", nil, "add a last step that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
@@ -37,7 +39,7 @@ type askedStep struct {
 }
 
 // apply returns the scenario with the steps at its end, which can be done.
-func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
+func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
 	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
 		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
 	}
@@ -70,7 +72,7 @@ func (a *asked) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return s, exit.Input(p.Err())
 }
 
-func (a *asked) steps(namespace string) ([]askedStep, error) {
+func (a *Steps) steps(namespace string) ([]askedStep, error) {
 	var steps []askedStep
 	if a.like != "" || a.addNodes != 0 {
 		steps = append(steps, askedStep{
@@ -128,4 +130,13 @@ func removal(given string) (*scenario.RemoveNodes, error) {
 		return nil, fmt.Errorf("--remove-nodes %q: give names such as worker-1,worker-2, emptiest=10, or a label as role=batch or role=batch=3", given)
 	}
 	return removed, nil
+}
+
+// stepsOf returns the names of the steps of a run.
+func stepsOf(s *scenario.Scenario) []string {
+	var names []string
+	for _, step := range simulation.StepsOf(s) {
+		names = append(names, step.Name)
+	}
+	return names
 }

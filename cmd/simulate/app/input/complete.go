@@ -1,4 +1,4 @@
-package app
+package input
 
 import (
 	"os"
@@ -22,10 +22,10 @@ import (
 // maxCompleted is how many bytes of input are read for a completion: about as many as take a second.
 const maxCompleted = 32 << 20
 
-// completeFlags completes the flags whose values depend on the input, whatever command has them.
-func completeFlags(cmd *cobra.Command) {
+// CompleteFlags completes the command's flags whose values depend on the input.
+func CompleteFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*scenario.Scenario) []string{
-		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": namespacesOf,
+		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": NamespacesOf,
 		"node":     func(s *scenario.Scenario) []string { return namesOf(s, "", "Node") },
 		"workload": workloadsOf, "quorum": workloadsOf, "restart": workloadsOf,
 		"trigger": cronJobsOf, "with-cronjobs": cronJobsOf,
@@ -49,18 +49,19 @@ func completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// completeTargets completes objects of these kinds, as TYPE/NAME or as TYPE and NAME, and the files of the input.
-func completeTargets(kinds []string) cobra.CompletionFunc {
-	return targets{kinds: kinds}.complete
+// CompleteTargets completes objects of these kinds, as TYPE/NAME or as TYPE and NAME, and the files of the input.
+func CompleteTargets(kinds []string) cobra.CompletionFunc {
+	return Completion{Kinds: kinds}.Complete
 }
 
-// targets are what a command is about: objects of some kinds, and, where it takes them, custom resources.
-type targets struct {
-	kinds     []string
-	resources func(*scenario.Scenario) []cluster.Ref // nil for a command that takes none
+// Completion completes what a command is about: objects of some kinds, and, where it takes them, custom resources.
+type Completion struct {
+	Kinds     []string
+	Resources func(*scenario.Scenario) []cluster.Ref // nil for a command that takes none
 }
 
-func (t targets) complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// Complete is the completion as cobra calls it.
+func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	word, name, slash := strings.Cut(begun, "/")
 	if !slash && len(args) > 0 {
 		before := args[:len(args)-1]
@@ -74,12 +75,12 @@ func (t targets) complete(cmd *cobra.Command, args []string, begun string) ([]co
 		}
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	if targets, _ := targetsAmong(args); len(targets) > 0 && !slices.Contains(t.kinds, "Node") {
+	if targets, _ := Targets(args); len(targets) > 0 && !slices.Contains(t.Kinds, "Node") {
 		return nil, cobra.ShellCompDirectiveDefault // which leaves the files
 	}
 	var types []string
 	if s := inputSoFar(cmd, args); s != nil {
-		for _, kind := range t.kinds {
+		for _, kind := range t.Kinds {
 			if len(namesOf(s, "", kind)) > 0 {
 				types = append(types, strings.ToLower(kind)+"/")
 			}
@@ -92,19 +93,19 @@ func (t targets) complete(cmd *cobra.Command, args []string, begun string) ([]co
 }
 
 // kind is the kind that the word names, if it is one of the command's; "" otherwise.
-func (t targets) kind(cmd *cobra.Command, args []string, word string) string {
+func (t Completion) kind(cmd *cobra.Command, args []string, word string) string {
 	if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil {
-		if !slices.Contains(t.kinds, kind) {
+		if !slices.Contains(t.Kinds, kind) {
 			return ""
 		}
 		return kind
 	}
-	if t.resources == nil {
+	if t.Resources == nil {
 		return ""
 	}
 	if s := inputSoFar(cmd, args); s != nil {
-		for _, resource := range t.resources(s) {
-			if isKind(word, resource.Kind) {
+		for _, resource := range t.Resources(s) {
+			if IsKind(word, resource.Kind) {
 				return resource.Kind
 			}
 		}
@@ -113,16 +114,16 @@ func (t targets) kind(cmd *cobra.Command, args []string, word string) string {
 }
 
 // resourcesOf are the custom resources of the input, by their kinds; none for a command that takes none.
-func (t targets) resourcesOf(s *scenario.Scenario) []cluster.Ref {
-	if t.resources == nil {
+func (t Completion) resourcesOf(s *scenario.Scenario) []cluster.Ref {
+	if t.Resources == nil {
 		return nil
 	}
-	resources := t.resources(s)
+	resources := t.Resources(s)
 	slices.SortStableFunc(resources, func(a, b cluster.Ref) int { return strings.Compare(a.Kind, b.Kind) })
 	return resources
 }
 
-func (t targets) completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (t Completion) completeNames(cmd *cobra.Command, args []string, kind, prefix, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	s := inputSoFar(cmd, args)
 	if s == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -143,12 +144,12 @@ func (t targets) completeNames(cmd *cobra.Command, args []string, kind, prefix, 
 
 // inputSoFar reads the input that the arguments and flags name, nil if that is not possible or would take long.
 func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
-	var in input
+	var in Flags
 	own := &cobra.Command{}
 	if cmd.Flags().Lookup("cluster") != nil {
-		in.register(own)
+		in.Register(own)
 	} else {
-		in.registerConfiguration(own)
+		in.RegisterConfiguration(own)
 	}
 	cmd.Flags().Visit(func(given *pflag.Flag) {
 		if flag := own.Flags().Lookup(given.Name); flag == nil {
@@ -159,8 +160,8 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 			_ = flag.Value.Set(given.Value.String())
 		}
 	})
-	_, args = targetsAmong(args)
-	paths := slices.Concat(in.cluster, in.files, args)
+	_, args = Targets(args)
+	paths := slices.Concat(in.Cluster, in.Files, args)
 	slices.Sort(paths) // cobra has parsed the flags twice
 	var size int64
 	for _, path := range slices.Compact(paths) {
@@ -179,7 +180,7 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	if size > maxCompleted {
 		return nil
 	}
-	s, err := in.read(cmd, streams{}, output.NewProgress(nil), args)
+	s, err := in.read(cmd, nil, nil, output.NewProgress(nil), args)
 	if err != nil {
 		return nil
 	}
@@ -213,7 +214,8 @@ func cronJobsOf(s *scenario.Scenario) []string {
 	})
 }
 
-func namespacesOf(s *scenario.Scenario) []string {
+// NamespacesOf returns the namespaces with a pod or something that makes pods.
+func NamespacesOf(s *scenario.Scenario) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		spec, _ := cluster.PodSpec(obj)
 		return obj.GetNamespace(), spec != nil
@@ -242,4 +244,11 @@ func levelsOf(s *scenario.Scenario) []string {
 		}
 	}
 	return levels
+}
+
+// IsKind reports whether the word names the kind, as kubectl does: flinkdeployment, or flinkdeployments.flink.apache.org.
+func IsKind(word, kind string) bool {
+	word, _, _ = strings.Cut(strings.ToLower(word), ".")
+	kind = strings.ToLower(kind)
+	return word == kind || word == kind+"s"
 }

@@ -1,0 +1,93 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// named returns the files of objects that flags and arguments name, or that an argument is a scenario; then no objects may be named, nor any of
+// the flags besides.
+func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...string) (files []string, aScenario bool, err error) {
+	manifests, err := manifestsAmong(cmd, fsys, args)
+	if err != nil {
+		return nil, false, err
+	}
+	files, aScenario = slices.Concat(i.Files, manifests), len(args) > len(manifests)
+	switch {
+	case aScenario && len(i.Cluster)+len(i.Files)+len(besides) > 0:
+		return nil, false, exit.Usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
+	case slices.Contains(i.Cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
+		return nil, false, exit.Usage(cmd, "standard input can only be read once; give - to --cluster or to -f, not both")
+	}
+	return files, aScenario, nil
+}
+
+// manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument of which that
+// cannot be said is read as a scenario, which says what is wrong with it.
+func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
+	var scenarios, manifests []string
+	var problems []error
+	for _, arg := range args {
+		isScenario, isManifests := loader.Holds(fsys, arg)
+		_, err := os.Stat(arg)
+		switch {
+		case isManifests || len(args) > 1 && !isScenario && err == nil:
+			manifests = append(manifests, arg)
+		case len(args) > 1 && !isScenario:
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give manifests, or one scenario", arg))
+		default:
+			scenarios = append(scenarios, arg)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, errors.Join(problems...)
+	case len(scenarios) > 1:
+		return nil, exit.Usage(cmd, "got %d scenarios; give at most one", len(scenarios))
+	case len(scenarios) == 1 && len(manifests) > 0:
+		return nil, exit.Usage(cmd, "%s is a scenario, and %s is not; give one scenario, or manifests alone", scenarios[0], manifests[0])
+	}
+	return manifests, nil
+}
+
+// Targets separates the objects that arguments name, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the scenario or the manifests. What is called
+// like a type is a file where no name follows, such as web.yaml; in doubt it is given as ./TYPE.
+func Targets(args []string) (targets, files []string) {
+	for i := 0; i < len(args); i++ {
+		target := args[i]
+		_, _, err := scenario.ParseTarget(target)
+		if err != nil && i+1 < len(args) && !IsManifest(args[i+1]) {
+			target += "/" + args[i+1]
+			if _, _, err = scenario.ParseTarget(target); err == nil {
+				i++
+			}
+		}
+		if _, failed := os.Stat(args[i]); err != nil && failed != nil && !IsManifest(args[i]) {
+			if _, err = scenario.ParseWorkload(args[i]); err == nil {
+				target = args[i]
+			}
+		}
+		if err == nil {
+			targets = append(targets, target)
+		} else {
+			files = append(files, args[i])
+		}
+	}
+	return targets, files
+}
+
+// IsManifest reports whether a word is the name of a file rather than of an object.
+func IsManifest(word string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
+}

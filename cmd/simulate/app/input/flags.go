@@ -1,0 +1,210 @@
+// Package input is what a command line says to simulate: the flags and arguments that name scenarios, objects, nodes and changes.
+package input
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/scenarios"
+)
+
+// Flags are the flags that select what to simulate.
+type Flags struct {
+	Cluster, Files []string
+	Namespace      Namespace
+	Changes        Changes
+	Steps          Steps
+	// Federated commands also take a federation of clusters.
+	Federated bool
+	// File has the values of the flags that take the place of its fields, and Options what else the flags say to the loader.
+	File    scenario.File
+	Options loader.Options
+	// Depth is how much of each pod's scheduling cycle to keep. Default: nothing.
+	Depth *placement.Depth
+
+	nodes     *nodes // nil for a command that takes only scenarios
+	operators Operators
+	overlay   []loader.Flag // the flags that take the place of fields of File
+	seed      uint64
+	explain   bool
+}
+
+// Register adds the flags of a command that takes a scenario or manifests.
+func (i *Flags) Register(cmd *cobra.Command) {
+	i.RegisterFiles(cmd)
+	i.RegisterConfiguration(cmd)
+}
+
+// RegisterFiles adds the flags that name files of objects, and that make up nodes for them.
+func (i *Flags) RegisterFiles(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&i.Cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
+		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
+	flags.StringArrayVarP(&i.Files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	i.nodes = &nodes{}
+	i.nodes.register(cmd)
+}
+
+// RegisterConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.
+func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&i.Options.SchedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
+	flags.StringVar(&i.Options.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
+	i.choice(cmd, "ties", "ties", func(f *scenario.File) *string { return &f.Ties }, []string{"upstream", "random"},
+		"`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
+	i.choice(cmd, "arrivals", "arrivals", func(f *scenario.File) *string { return &f.Arrivals }, []string{"listed", "random"},
+		"`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
+	i.choice(cmd, "unknown-owners", "unknownOwners", func(f *scenario.File) *string { return &f.UnknownOwners }, []string{"replace", "gone"},
+		"`WHAT` becomes of pods whose controllers the input lacks: replace (they come back) or gone\n(default replace, or what the scenario says)")
+	flags.BoolVar(overlay(i, "as-template", "asTemplate", func(f *scenario.File) *bool { return &f.AsTemplate }), "as-template", false,
+		"make new pods as their templates say, without what webhooks added to the running pods of a dump")
+	i.choice(cmd, "storage", "storage", func(f *scenario.File) *string { return &f.Storage }, []string{scenario.StorageAssumed, scenario.StorageNone},
+		"`WHETHER` StorageClasses that claims name are made up where the input has none: assumed or none\n(default assumed where all nodes are made up, or what the scenario says)")
+	flags.Uint64Var(&i.seed, "seed", 1, "seed `NUMBER` of all random choices, for random ties or arrivals")
+	i.Overlay("seed", "seed", func(f *scenario.File) { f.Seed = &i.seed })
+	if i.Federated {
+		i.choice(cmd, "estimate", "federation.estimate", func(f *scenario.File) *string { return &f.Federation.Estimate }, []string{scenario.EstimateKarmada, scenario.EstimateScheduler},
+			"`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
+	}
+	RegisterStrict(cmd, &i.Options.Strict)
+	RegisterScheduler(cmd, &i.Options)
+	i.operators.Register(cmd)
+}
+
+// Overlay says that a flag takes the place of a field of the scenario's file, and how to set it.
+func (i *Flags) Overlay(flag, path string, set func(*scenario.File)) {
+	i.overlay = append(i.overlay, loader.Flag{Name: flag, Path: path, Set: set})
+}
+
+// overlay returns the variable of a flag that takes the place of a field of the scenario's file.
+func overlay[T any](i *Flags, flag, path string, field func(*scenario.File) *T) *T {
+	i.Overlay(flag, path, func(f *scenario.File) { *field(f) = *field(&i.File) })
+	return field(&i.File)
+}
+
+// choice adds a flag that takes the place of a field of the scenario's file, and has one of a few values.
+func (i *Flags) choice(cmd *cobra.Command, flag, path string, field func(*scenario.File) *string, legal []string, usage string) {
+	cmd.Flags().StringVar(overlay(i, flag, path, field), flag, "", usage)
+	output.CompleteWith(cmd, flag, legal)
+}
+
+// RegisterStrict adds --strict, for the commands that read dumps.
+func RegisterStrict(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
+}
+
+// RegisterScheduler adds --plain and --no-extenders, for the commands that run the scheduler.
+func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
+	cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
+	RegisterNoExtenders(cmd, opts)
+}
+
+// RegisterNoExtenders adds --no-extenders, for the commands that read a configuration of the scheduler.
+func RegisterNoExtenders(cmd *cobra.Command, opts *loader.Options) {
+	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
+}
+
+// RegisterExplain adds --explain, for the commands that report decisions.
+func (i *Flags) RegisterExplain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&i.explain, "explain", false, "show every plugin's verdict on the best nodes, for each pod that is placed or rejected")
+}
+
+// explainNodes is how many nodes --explain keeps per pod.
+const explainNodes = 10
+
+// Record returns how much of a pod's scheduling cycle to keep; nil keeps nothing.
+func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
+	depth := i.Depth
+	if i.explain {
+		depth = &placement.Depth{Nodes: explainNodes}
+	}
+	if depth == nil {
+		return nil
+	}
+	return func(cluster.Ref, *v1.Pod) *placement.Depth { return depth }
+}
+
+// Load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
+// walkthrough. Manifests in place of a scenario are read as with -f.
+func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
+	if err != nil {
+		return nil, exit.Input(err)
+	}
+	if loaded.Federated() && !i.Federated {
+		return nil, NotFederated(cmd.CommandPath(), loaded)
+	}
+	if loaded, err = i.Changes.apply(cmd, loaded, &i.Namespace); err != nil {
+		return nil, err
+	}
+	if loaded, err = i.Steps.apply(cmd, loaded, i.Namespace.Name); err != nil {
+		return nil, err
+	}
+	if step := cmd.Flags().Lookup("step"); step != nil && step.Value.String() != "" {
+		if names := stepsOf(loaded); !slices.Contains(names, step.Value.String()) {
+			return nil, exit.Usage(cmd, "--step: there is no step %q; %s", step.Value, scenario.Choices(step.Value.String(), names))
+		}
+	}
+	return loaded, nil
+}
+
+// NotFederated is that a command takes single clusters alone.
+func NotFederated(command string, s *scenario.Scenario) error {
+	var names []string
+	for _, m := range s.Members {
+		names = append(names, m.Name)
+	}
+	return exit.Input(fmt.Errorf("%s: a federation of clusters is not something that %s can answer yet; name the files of one of its clusters (%s) with --cluster and -f",
+		s.File, command, strings.Join(names, ", ")))
+}
+
+func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
+	defer bar.Clear()
+	opts := i.Options
+	opts.Plugins, opts.FS = plugins, output.Reading{Bar: bar}
+	for _, flag := range i.overlay {
+		if cmd.Flags().Changed(flag.Name) {
+			opts.Flags = append(opts.Flags, flag)
+		}
+	}
+	var err error
+	if opts.Operators, err = i.operators.Options(); err != nil {
+		return nil, err
+	}
+	var asked string
+	if i.nodes != nil {
+		if opts.Nodes, err = i.nodes.options(cmd); err != nil {
+			return nil, err
+		}
+		asked = strings.Join(opts.Nodes.Flags, ", ")
+	}
+	files, _, err := i.named(cmd, opts.FS, args)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(i.Cluster)+len(files) > 0:
+		return loader.FromFiles(stdin, i.Cluster, files, opts)
+	case len(args) == 0 && asked == "":
+		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
+	case len(args) == 0:
+		return nil, exit.Usage(cmd, "%s: no manifests are given that need nodes; give some with -f", asked)
+	}
+	loaded, err := loader.Load(args[0], opts)
+	if err == nil && asked != "" {
+		return nil, exit.Usage(cmd, "%s: a scenario has nodes of its own; change its cluster, or give manifests in its place", asked)
+	}
+	return loaded, err
+}

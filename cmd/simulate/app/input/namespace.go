@@ -1,0 +1,71 @@
+package input
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Namespace is that of what a command line names without one, and of what a report lists. Without it, it is any, and all.
+type Namespace struct {
+	Name string
+	All  bool // are listed nevertheless
+}
+
+// Register adds -n, and -A for a command that lists.
+func (n *Namespace) Register(cmd *cobra.Command, lists bool) {
+	usage := "the `NAMESPACE` of what is named without one"
+	if lists {
+		usage += ", and of what is listed (default all)"
+		cmd.Flags().BoolVarP(&n.All, "all-namespaces", "A", false, "list all namespaces, also with -n")
+	}
+	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
+}
+
+// Listed returns the namespace that a report lists; "" is all.
+func (n *Namespace) Listed() string {
+	if n.All {
+		return ""
+	}
+	return n.Name
+}
+
+// Of gives the workloads that are named kind/name their namespace. Those named namespace/kind/name have one.
+func (n *Namespace) Of(workloads ...string) []string {
+	if n.Name == "" {
+		return workloads
+	}
+	named := slices.Clone(workloads)
+	for i, workload := range workloads {
+		if name, _, _ := strings.Cut(workload, "="); strings.Count(name, "/") == 1 { // a patch follows the sign
+			named[i] = n.Name + "/" + workload
+		}
+	}
+	return named
+}
+
+// Check rejects a namespace that is none of those with pods, or workloads.
+func (n *Namespace) Check(cmd *cobra.Command, what string, known []string) error {
+	if n.Name == "" || slices.Contains(known, n.Name) {
+		return nil
+	}
+	return exit.Usage(cmd, "-n: no %s is in namespace %q; %s", what, n.Name, scenario.Choices(n.Name, known))
+}
+
+// Target is the object that a word names as kind/name, in the namespace if one is given, or as namespace/kind/name.
+func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, error) {
+	if kind, name, err := scenario.ParseTarget(target); err == nil {
+		return cluster.Ref{Kind: kind, Namespace: n.Name, Name: name}, nil
+	}
+	ref, err := scenario.ParseWorkload(target)
+	if err == nil && n.Name != "" && n.Name != ref.Namespace {
+		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.Name)
+	}
+	return ref, exit.Wrong(cmd, err)
+}

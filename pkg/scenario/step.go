@@ -1,0 +1,218 @@
+package scenario
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes and drain;
+// only a federation takes join.
+type Step struct {
+	// Name is the step's name on the report. No two steps have the same.
+	Name string `json:"name"`
+	// Description says what the step shows. Default: none.
+	Description string `json:"description,omitempty"`
+	// Fresh takes away every workload and pod but those of the cluster itself, as kubectl delete would, before the action.
+	// Nodes, volumes, budgets and classes stay. Default: false.
+	Fresh bool `json:"fresh,omitempty"`
+	// Apply creates or changes objects, as kubectl apply does.
+	Apply *Source `json:"apply,omitempty"`
+	// Patch changes one object, as kubectl patch does.
+	Patch *Patch `json:"patch,omitempty"`
+	// Scale sets the number of replicas, as kubectl scale does.
+	Scale *Scale `json:"scale,omitempty"`
+	// ScaleBy multiplies the replicas of workloads, in one moment, as more traffic would.
+	ScaleBy *ScaleBy `json:"scaleBy,omitempty"`
+	// Delete removes objects and what they own, one after the other, as kubectl delete does.
+	Delete *Delete `json:"delete,omitempty"`
+	// Rollout starts a rollout: a restart, or new images.
+	Rollout *Rollout `json:"rollout,omitempty"`
+	// Trigger runs a CronJob once, as kubectl create job --from does.
+	Trigger *Trigger `json:"trigger,omitempty"`
+	// AddNodes adds nodes like one that is there.
+	AddNodes *AddNodes `json:"addNodes,omitempty"`
+	// RemoveNodes takes nodes away in one moment, without a drain; controllers replace their pods.
+	RemoveNodes *RemoveNodes `json:"removeNodes,omitempty"`
+	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
+	Cordon *NodesInTurn `json:"cordon,omitempty"`
+	// Uncordon lets new pods on the nodes again, one after the other, as kubectl uncordon does.
+	Uncordon *NodesInTurn `json:"uncordon,omitempty"`
+	// Drain cordons nodes and evicts their pods, as kubectl drain does.
+	Drain *Drain `json:"drain,omitempty"`
+	// Fail makes nodes fail, in one moment.
+	Fail *Fail `json:"fail,omitempty"`
+	// Restore brings failed nodes back, one after the other.
+	Restore *NodesInTurn `json:"restore,omitempty"`
+	// Join adds a cluster to a federation; delete with target cluster/name takes one away.
+	Join *Cluster `json:"join,omitempty"`
+	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
+	// checked.
+	Expect *Expect `json:"expect,omitempty"`
+}
+
+// LoadedStep is a step with the objects of its files.
+type LoadedStep struct {
+	Step
+	// Objects are what apply creates or changes, or what delete's files hold, in order.
+	Objects []cluster.Object
+	// Karmada is what the step brings of Karmada's own, or what delete's files hold of it.
+	Karmada Karmada
+	// Action says on the report what the step does, if its fields say something else: the patch of a custom resource becomes an apply of
+	// what its operator then makes. Otherwise it is empty.
+	Action string
+	// Edits are further changes to the object that the step patches. Only a scenario that was derived from another has them.
+	Edits []*PatchEdit `json:"-"`
+	// Expects says where in the file the expectations of the step are.
+	Expects Places
+}
+
+// PatchEdit is a further change to what a patch makes. Like objects, two are the same if they are one.
+type PatchEdit struct {
+	Edit func(cluster.Object) (cluster.Object, error)
+}
+
+// Patched returns the object as it is after the patch of the step.
+func (s *LoadedStep) Patched(obj cluster.Object) (cluster.Object, error) {
+	patched, err := s.Patch.Apply(obj)
+	for i := 0; i < len(s.Edits) && err == nil; i++ {
+		patched, err = s.Edits[i].Edit(patched)
+	}
+	return patched, err
+}
+
+// Action is a kind of step: a field of Step whose type knows what is legal. What it does to a world is in package world.
+type Action interface {
+	// validate reports problems that do not depend on objects.
+	validate(c *checks)
+}
+
+// single is an action that a federation does not take.
+type single interface {
+	// instead says what to do there.
+	instead() string
+}
+
+// checks are what the validation of an action needs besides the action.
+type checks struct {
+	*Problems
+	path      *field.Path // of the action
+	federated bool
+	resources func(Target) bool // whether the target is a custom resource
+}
+
+// NamedAction is an action with the name of its field in the file.
+type NamedAction struct {
+	Name string
+	Action
+}
+
+// Actions returns the actions of the step, in the order of the fields: at most one if the step is valid.
+func (s *Step) Actions() []NamedAction {
+	return slices.DeleteFunc(s.fields(), func(a NamedAction) bool { return reflect.ValueOf(a.Action).IsNil() })
+}
+
+// fields returns all kinds of actions. Those that the step does not have are nil pointers.
+func (s *Step) fields() []NamedAction {
+	var all []NamedAction
+	for field, value := range reflect.ValueOf(*s).Fields() {
+		if action, is := value.Interface().(Action); is {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			all = append(all, NamedAction{name, action})
+		}
+	}
+	return all
+}
+
+// Selected returns the nodes that the actions of the step select.
+func (s *Step) Selected() []*Nodes {
+	var all []*Nodes
+	for _, action := range s.Actions() {
+		if on, is := action.Action.(interface{ selected() *Nodes }); is && on.selected() != nil {
+			all = append(all, on.selected())
+		}
+	}
+	return all
+}
+
+// ActionNames returns the names of the actions that a federation, or a single cluster, takes.
+func ActionNames(federated bool) []string {
+	var names []string
+	for _, action := range new(Step).fields() {
+		_, single := action.Action.(single)
+		_, join := action.Action.(*Cluster)
+		if federated && !single || !federated && !join {
+			names = append(names, action.Name)
+		}
+	}
+	return names
+}
+
+// ValidateSteps reports problems of the steps, failures and expectations that do not depend on objects: a step without an action or with
+// two, numbers out of range, selectors that do not parse. A patch can be of a custom resource, which resources reports.
+func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
+	validateFailures(p, &s.Failures)
+	if s.Expect != nil {
+		validateExpect(p, field.NewPath("expect"), s.Expect)
+		if s.Expect.Drained != nil && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
+			p.Add(field.NewPath("expect", "drained"), "no step drains a node; give a step a drain, or leave drained out")
+		}
+	}
+	names := map[string]bool{}
+	for i := range s.Steps {
+		step, path := &s.Steps[i], s.StepPath(i)
+		switch {
+		case strings.TrimSpace(step.Name) == "":
+			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
+		case names[step.Name]:
+			p.Add(path.Child("name"), "%q is already the name of another step; give every step its own name", step.Name)
+		case step.Name == WorkloadsStep && s.Begins():
+			p.Add(path.Child("name"), "%q is what the report calls the workloads before the first step; choose another name", step.Name)
+		}
+		names[step.Name] = true
+		actions := step.Actions()
+		if len(actions) > 1 {
+			names := make([]string, len(actions))
+			for i := range actions {
+				names[i] = actions[i].Name
+			}
+			p.Add(path, "has %s, and a step takes one action; make each a step of its own", strings.Join(names, " and "))
+		} else if len(actions) == 0 && !step.Fresh && step.Expect == nil {
+			possible := ActionNames(s.Federated())
+			if !s.Federated() {
+				possible = append(possible, "or fresh: true")
+			}
+			p.Add(path, "does nothing and expects nothing; give one of %s, or expect", strings.Join(possible, ", "))
+		}
+		validateActions(p, path, &step.Step, s.Federated(), resources)
+		if step.Expect != nil {
+			validateExpect(p, path.Child("expect"), step.Expect)
+			if step.Expect.Drained != nil && step.Drain == nil {
+				p.Add(path.Child("expect", "drained"), "the step drains no node; give drain, or leave drained out")
+			}
+		}
+	}
+}
+
+// ValidateStep reports problems of one step that do not depend on objects. It patches no custom resource.
+func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
+	validateActions(p, path, step, federated, func(Target) bool { return false })
+}
+
+func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {
+	if step.Fresh && federated {
+		p.Add(path.Child("fresh"), "is for a single cluster; delete what shall go")
+	}
+	for _, action := range step.Actions() {
+		c := &checks{p, path.Child(action.Name), federated, resources}
+		if single, is := action.Action.(single); is && federated {
+			p.Add(c.path, "is for a single cluster; %s", single.instead())
+		}
+		action.validate(c)
+	}
+}

@@ -1,0 +1,65 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Rollout is the change of a workload that starts a rollout.
+func Rollout(step *scenario.LoadedStep, now metav1.Time) Edit {
+	rollout := step.Rollout
+	action, change := "rollout restart "+rollout.Target.Argument(), func(obj cluster.Object) error { return restart(obj, now) }
+	if !rollout.Restart {
+		action, change = "set image "+rollout.Target.Argument(), func(obj cluster.Object) error { return setImages(obj, rollout.Images) }
+		for _, container := range slices.Sorted(maps.Keys(rollout.Images)) {
+			action += " " + container + "=" + rollout.Images[container]
+		}
+	}
+	return Edit{rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, copied(func(obj cluster.Object) error {
+		if err := cluster.Changeable(obj); err != nil {
+			return err
+		}
+		return change(obj)
+	})}
+}
+
+// restart replaces the pods of the object.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
+func restart(obj cluster.Object, now metav1.Time) error {
+	template, _ := cluster.Template(obj)
+	metav1.SetMetaDataAnnotation(&template.ObjectMeta, "kubectl.kubernetes.io/restartedAt", now.Format("2006-01-02T15:04:05Z07:00"))
+	return nil
+}
+
+// setImages gives containers of the object's pods other images.
+func setImages(obj cluster.Object, images map[string]string) error {
+	template, _ := cluster.Template(obj)
+	missing := maps.Clone(images)
+	var there []string
+	for _, containers := range [][]v1.Container{template.Spec.InitContainers, template.Spec.Containers} {
+		for i := range containers {
+			there = append(there, containers[i].Name)
+			if image, given := images[containers[i].Name]; given {
+				containers[i].Image = image
+				delete(missing, containers[i].Name)
+			}
+		}
+	}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, &Problem{
+			field.NewPath("rollout", "images").Key(name),
+			fmt.Errorf("%s has no container %q; %s", cluster.RefTo(obj).Describe(), name, scenario.Choices(name, there)),
+		})
+	}
+	return errors.Join(problems...)
+}
