@@ -24,11 +24,11 @@ func TestShareNotBack(t *testing.T) {
 	}
 }
 
-// By hand: a takes solo whole and db's quorum, b breaks web's budget, and c is like b but for what it takes.
+// By hand: b breaks web's budget, a takes solo whole and db's quorum, and c takes db's quorum; what comes back is as with b.
 func TestBars(t *testing.T) {
 	want := []doc.BarRow{
-		{Name: "zone a", Values: []int{2, 2}, Note: "1 of 3 workloads down for 5 min 50 s (it has one replica), 1 quorum lost, 2 of 4 lost pods do not come back"},
 		{Name: "zone b", Values: []int{1, 2}, Note: "1 budget broken, 2 of 3 lost pods do not come back"},
+		{Name: "zone a", Values: []int{2, 2}, Note: "1 of 3 workloads down for 5 min 50 s (it has one replica), 1 quorum lost, 2 of 4 lost pods do not come back"},
 		{Name: "zone c", Values: []int{1, 2}, Note: "1 quorum lost, 2 of 3 lost pods do not come back"},
 	}
 	if diff := cmp.Diff(want, zones().bars().Rows); diff != "" {

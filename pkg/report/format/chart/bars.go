@@ -17,7 +17,7 @@ const (
 	// barsWidth is the length of the longest bar.
 	barsWidth vg.Length = 320
 	// maxNote is how many letters stand behind a bar.
-	maxNote = 80
+	maxNote = 110
 )
 
 // colours are those of parts, by their styles; others are plain.
