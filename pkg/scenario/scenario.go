@@ -66,6 +66,8 @@ type Scenario struct {
 	Expects Places
 	// Sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
 	Sources map[string]map[cluster.Ref]manifest.Source `json:"-"`
+	// Files are the names of the files of a command line, without their folders.
+	Files []string `json:"-"`
 	// Variants are the named changes, each as the scenario that it makes of this one; Points are those of the sweep, in its order, and
 	// Parameters the names of what varies in it.
 	Variants   []LoadedVariant
