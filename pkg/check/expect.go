@@ -88,7 +88,7 @@ func (w *walk) binding(path *field.Path, b *scenario.ExpectedBinding) {
 
 func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes []*v1.Node) {
 	if f.Workload != "" {
-		w.workload(path.Child("workload"), f.Workload, scenario.Replicated...)
+		w.workload(path.Child("workload"), f.Workload)
 	}
 	if f.Level == "" {
 		return // reported already

@@ -16,7 +16,10 @@ func (w *walk) failures(f *scenario.Failures) {
 	path := field.NewPath("failures")
 	nodes := scenario.NodeLabels(w.scenario.Nodes())
 	carried := func(key string) bool {
-		return slices.ContainsFunc(nodes, func(set labels.Set) bool { return set.Has(topology.Key(key)) })
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool {
+			_, found := topology.Value(set, topology.Key(key))
+			return found
+		})
 	}
 	for i, key := range f.Levels {
 		switch path := path.Child("levels").Index(i); {
@@ -27,7 +30,7 @@ func (w *walk) failures(f *scenario.Failures) {
 		}
 	}
 	for i, target := range f.Quorum {
-		w.workload(path.Child("quorum").Index(i), target, "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+		w.workload(path.Child("quorum").Index(i), target)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
 		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
@@ -36,10 +39,10 @@ func (w *walk) failures(f *scenario.Failures) {
 	}
 }
 
-// workload reports a workload of one of these kinds that the scenario never has.
-func (w *walk) workload(path *field.Path, target string, kinds ...string) {
+// workload reports a workload that the scenario never has.
+func (w *walk) workload(path *field.Path, target string) {
 	wanted, err := scenario.ParseWorkload(target)
-	if err != nil || !slices.Contains(kinds, wanted.Kind) || w.partial {
+	if err != nil || w.Reported(path) || w.partial {
 		return // which is reported already, or not known
 	}
 	for known := range w.known.objects {

@@ -14,11 +14,12 @@ import (
 type names struct {
 	objects map[cluster.Ref]bool
 	applied map[cluster.Ref]bool // of them what the workloads and the steps bring
+	unknown map[cluster.Ref]bool // of them controllers whose pods alone are in the input
 	pods    []labels.Set         // the labels of pods and of templates of pods
 }
 
 func newNames(s *scenario.Scenario) *names {
-	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}}
+	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}}
 	for _, obj := range s.Objects() {
 		n.add(obj)
 	}
@@ -46,6 +47,9 @@ func (n *names) addPods(state *cluster.State, target scenario.Target) {
 
 func (n *names) add(obj cluster.Object) {
 	n.objects[cluster.RefTo(obj)] = true
+	if _, unknown := obj.(*cluster.UnknownOwner); unknown {
+		n.unknown[cluster.RefTo(obj)] = true
+	}
 	if spec, _ := cluster.PodSpec(obj); spec != nil {
 		n.pods = append(n.pods, cluster.PodLabels(obj))
 	}
@@ -61,7 +65,7 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 		made := false
 		switch wanted.Kind {
 		case "Pod":
-			made = slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob"}, owner.Kind)
+			made = n.unknown[owner] || slices.Contains([]string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "DaemonSet", "Job", "CronJob"}, owner.Kind)
 		case "ReplicaSet":
 			made = owner.Kind == "Deployment"
 		case "Job":
@@ -82,10 +86,10 @@ func (n *names) mayBeMade(wanted cluster.Ref) bool {
 	return false
 }
 
-// comesBack reports whether a StatefulSet of the scenario makes a pod of that name again once it is gone.
+// comesBack reports whether a StatefulSet, or a controller that may keep names, makes a pod of that name again once it is gone.
 func (n *names) comesBack(wanted cluster.Ref) bool {
 	for owner := range n.objects {
-		if wanted.Kind == "Pod" && owner.Kind == "StatefulSet" && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {
+		if wanted.Kind == "Pod" && (owner.Kind == "StatefulSet" || n.unknown[owner]) && owner.Namespace == wanted.Namespace && strings.HasPrefix(wanted.Name, owner.Name+"-") {
 			return true
 		}
 	}

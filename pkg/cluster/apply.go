@@ -10,12 +10,6 @@ type key struct{ namespace, name string }
 
 func keyOf(obj metav1.Object) key { return key{obj.GetNamespace(), obj.GetName()} }
 
-// apply returns the list with the given objects added or removed. It returns the list itself if there are no objects to apply.
-func apply[T metav1.Object](c change, list, given []T) []T {
-	next, _ := endings[T]{}.apply(c, list, given)
-	return next
-}
-
 // applyMixed does what apply does for a short list of objects of several kinds.
 func applyMixed(c change, list, given []Object) []Object {
 	if len(given) == 0 {
@@ -44,12 +38,9 @@ type endings[T metav1.Object] struct {
 	numbers []uint16
 }
 
-// apply does what the function apply does, and also returns the endings of the next list. It computes the endings anew if they belong to
-// another list, as in a state whose list was replaced.
+// apply returns the list with the given objects added or removed, and its endings. It computes the endings anew if they belong to another
+// list, as in a state whose list was replaced.
 func (e endings[T]) apply(c change, list, given []T) ([]T, endings[T]) {
-	if len(given) == 0 {
-		return list, e
-	}
 	if !Same(e.of, list) {
 		e.numbers = endingsOf(list)
 	}

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -178,42 +179,99 @@ func (s *State) Without(objs ...Object) *State {
 	return s.derive(objs, change{})
 }
 
+// lists are the lists of objects in a State, in the order of its fields.
+var lists = []objects{
+	in(func(s *State) *[]*v1.Namespace { return &s.Namespaces }),
+	in(func(s *State) *[]*v1.Node { return &s.Nodes }, func(s *State) *endings[*v1.Node] { return &s.nodeEndings }),
+	in(func(s *State) *[]*v1.Pod { return &s.Pods }, func(s *State) *endings[*v1.Pod] { return &s.podEndings }),
+	in(func(s *State) *[]*v1.Service { return &s.Services }),
+	in(func(s *State) *[]*v1.PersistentVolume { return &s.PersistentVolumes }),
+	in(func(s *State) *[]*v1.PersistentVolumeClaim { return &s.PersistentVolumeClaims }),
+	in(func(s *State) *[]*v1.LimitRange { return &s.LimitRanges }),
+	in(func(s *State) *[]*v1.ResourceQuota { return &s.ResourceQuotas }),
+	in(func(s *State) *[]*v1.ReplicationController { return &s.ReplicationControllers }),
+	in(func(s *State) *[]*appsv1.Deployment { return &s.Deployments }, func(s *State) *endings[*appsv1.Deployment] { return &s.deploymentEndings }),
+	in(func(s *State) *[]*appsv1.ReplicaSet { return &s.ReplicaSets }, func(s *State) *endings[*appsv1.ReplicaSet] { return &s.setEndings }),
+	in(func(s *State) *[]*appsv1.StatefulSet { return &s.StatefulSets }),
+	in(func(s *State) *[]*appsv1.DaemonSet { return &s.DaemonSets }),
+	in(func(s *State) *[]*appsv1.ControllerRevision { return &s.ControllerRevisions }),
+	in(func(s *State) *[]*UnknownOwner { return &s.UnknownOwners }),
+	in(func(s *State) *[]*batchv1.Job { return &s.Jobs }),
+	in(func(s *State) *[]*batchv1.CronJob { return &s.CronJobs }),
+	in(func(s *State) *[]*autoscalingv2.HorizontalPodAutoscaler { return &s.HorizontalPodAutoscalers }),
+	in(func(s *State) *[]*policyv1.PodDisruptionBudget { return &s.PodDisruptionBudgets }),
+	in(func(s *State) *[]*schedulingv1.PriorityClass { return &s.PriorityClasses }),
+	in(func(s *State) *[]*storagev1.StorageClass { return &s.StorageClasses }),
+	in(func(s *State) *[]*storagev1.CSINode { return &s.CSINodes }),
+	in(func(s *State) *[]*storagev1.CSIDriver { return &s.CSIDrivers }),
+	in(func(s *State) *[]*storagev1.CSIStorageCapacity { return &s.CSIStorageCapacities }),
+	in(func(s *State) *[]*nodev1.RuntimeClass { return &s.RuntimeClasses }),
+	in(func(s *State) *[]*resourcev1.DeviceClass { return &s.DeviceClasses }),
+	in(func(s *State) *[]*resourcev1.ResourceSlice { return &s.ResourceSlices }),
+	in(func(s *State) *[]*resourcev1.DeviceTaintRule { return &s.DeviceTaintRules }),
+	in(func(s *State) *[]*resourcev1.ResourceClaim { return &s.ResourceClaims }),
+	in(func(s *State) *[]*resourcev1.ResourceClaimTemplate { return &s.ResourceClaimTemplates }),
+	in(func(s *State) *[]*schedulingv1beta1.Workload { return &s.SchedulingWorkloads }),
+	in(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
+	{collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c change, next, given *State) {
+		next.Policies = applyMixed(c, next.Policies, given.Policies)
+	}},
+}
+
+// collectPolicy adds an object that admission policies consist of.
+func collectPolicy(s *State, obj Object) bool {
+	switch obj.(type) {
+	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *admissionv1.MutatingAdmissionPolicy,
+		*admissionv1.MutatingAdmissionPolicyBinding, *Param:
+		s.Policies = append(s.Policies, obj)
+		return true
+	}
+	return false
+}
+
+// objects is a list of objects of one kind in a State.
+type objects struct {
+	collect func(s *State, obj Object) bool // adds the object if it is of the kind
+	all     func(s *State, to []Object) []Object
+	apply   func(c change, next, given *State)
+}
+
+// in returns a list of a State, and its endings if it is long or changes often.
+func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) objects {
+	return objects{
+		collect: func(s *State, obj Object) bool {
+			o, is := obj.(T)
+			if is {
+				*list(s) = append(*list(s), o)
+			}
+			return is
+		},
+		all: func(s *State, to []Object) []Object {
+			for _, obj := range *list(s) {
+				to = append(to, obj)
+			}
+			return to
+		},
+		apply: func(c change, next, given *State) {
+			if len(*list(given)) == 0 {
+				return
+			}
+			of := &endings[T]{}
+			if len(ends) > 0 {
+				of = ends[0](next)
+			}
+			*list(next), *of = of.apply(c, *list(next), *list(given))
+		},
+	}
+}
+
 // Objects returns all objects in the state: the kinds in the order of the fields, the objects of each kind in the order of arrival.
 func (s *State) Objects() []Object {
 	var all []Object
-	all = list(all, s.Namespaces)
-	all = list(all, s.Nodes)
-	all = list(all, s.Pods)
-	all = list(all, s.Services)
-	all = list(all, s.PersistentVolumes)
-	all = list(all, s.PersistentVolumeClaims)
-	all = list(all, s.LimitRanges)
-	all = list(all, s.ResourceQuotas)
-	all = list(all, s.ReplicationControllers)
-	all = list(all, s.Deployments)
-	all = list(all, s.ReplicaSets)
-	all = list(all, s.StatefulSets)
-	all = list(all, s.DaemonSets)
-	all = list(all, s.ControllerRevisions)
-	all = list(all, s.UnknownOwners)
-	all = list(all, s.Jobs)
-	all = list(all, s.CronJobs)
-	all = list(all, s.HorizontalPodAutoscalers)
-	all = list(all, s.PodDisruptionBudgets)
-	all = list(all, s.PriorityClasses)
-	all = list(all, s.StorageClasses)
-	all = list(all, s.CSINodes)
-	all = list(all, s.CSIDrivers)
-	all = list(all, s.CSIStorageCapacities)
-	all = list(all, s.RuntimeClasses)
-	all = list(all, s.DeviceClasses)
-	all = list(all, s.ResourceSlices)
-	all = list(all, s.DeviceTaintRules)
-	all = list(all, s.ResourceClaims)
-	all = list(all, s.ResourceClaimTemplates)
-	all = list(all, s.SchedulingWorkloads)
-	all = list(all, s.PodGroups)
-	return append(all, s.Policies...)
+	for _, list := range lists {
+		all = list.all(s, all)
+	}
+	return all
 }
 
 func (s *State) NodesByName() map[string]*v1.Node {
@@ -235,6 +293,23 @@ func (s *State) Unscheduled() []*v1.Pod {
 	return pods
 }
 
+// Scaled returns the objects of the kinds that have replicas, in the state's order.
+func (s *State) Scaled() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		_ = each(s.ReplicationControllers, yield) && each(s.Deployments, yield) && each(s.ReplicaSets, yield) && each(s.StatefulSets, yield) &&
+			each(s.UnknownOwners, yield)
+	}
+}
+
+func each[T Object](objs []T, yield func(Object) bool) bool {
+	for _, obj := range objs {
+		if !yield(obj) {
+			return false
+		}
+	}
+	return true
+}
+
 // Scalable returns the workloads that have replicas, in the state's order: Deployments, StatefulSets, unknown owners, and ReplicaSets and
 // ReplicationControllers that nothing in the state controls. Of a Rollout's ReplicaSets and a DeploymentConfig's ReplicationControllers these
 // are the ones that have replicas.
@@ -244,10 +319,10 @@ func (s *State) Scalable() []Object {
 	for _, d := range s.Deployments {
 		deployments[d.UID] = true
 	}
-	for _, obj := range s.Objects() {
-		replicas, scales := Replicas(obj)
+	for obj := range s.Scaled() {
+		replicas, _ := Replicas(obj)
 		by := metav1.GetControllerOfNoCopy(obj)
-		if scales && (by == nil || !deployments[by.UID] && replicas > 0) {
+		if by == nil || !deployments[by.UID] && replicas > 0 {
 			all = append(all, obj)
 		}
 	}
@@ -258,28 +333,15 @@ func (s *State) Scalable() []Object {
 // controller.
 func (s *State) Desired() map[Ref]int {
 	desired := map[Ref]int{}
-	set := func(obj Object) {
+	for obj := range s.Scaled() {
+		switch obj.(type) {
+		case *appsv1.ReplicaSet, *v1.ReplicationController:
+			if metav1.GetControllerOfNoCopy(obj) != nil {
+				continue
+			}
+		}
 		n, _ := Replicas(obj)
 		desired[RefTo(obj)] = int(n)
-	}
-	for _, d := range s.Deployments {
-		set(d)
-	}
-	for _, ss := range s.StatefulSets {
-		set(ss)
-	}
-	for _, rs := range s.ReplicaSets {
-		if metav1.GetControllerOfNoCopy(rs) == nil {
-			set(rs)
-		}
-	}
-	for _, rc := range s.ReplicationControllers {
-		if metav1.GetControllerOfNoCopy(rc) == nil {
-			set(rc)
-		}
-	}
-	for _, owner := range s.UnknownOwners {
-		set(owner)
 	}
 	return desired
 }
@@ -308,39 +370,9 @@ func (s *State) derive(objs []Object, c change) *State {
 		}
 	}
 	next := *s
-	next.Namespaces = apply(c, s.Namespaces, given.Namespaces)
-	next.Nodes, next.nodeEndings = s.nodeEndings.apply(c, s.Nodes, given.Nodes)
-	next.Pods, next.podEndings = s.podEndings.apply(c, s.Pods, given.Pods)
-	next.Services = apply(c, s.Services, given.Services)
-	next.PersistentVolumes = apply(c, s.PersistentVolumes, given.PersistentVolumes)
-	next.PersistentVolumeClaims = apply(c, s.PersistentVolumeClaims, given.PersistentVolumeClaims)
-	next.LimitRanges = apply(c, s.LimitRanges, given.LimitRanges)
-	next.ResourceQuotas = apply(c, s.ResourceQuotas, given.ResourceQuotas)
-	next.ReplicationControllers = apply(c, s.ReplicationControllers, given.ReplicationControllers)
-	next.Deployments, next.deploymentEndings = s.deploymentEndings.apply(c, s.Deployments, given.Deployments)
-	next.ReplicaSets, next.setEndings = s.setEndings.apply(c, s.ReplicaSets, given.ReplicaSets)
-	next.StatefulSets = apply(c, s.StatefulSets, given.StatefulSets)
-	next.DaemonSets = apply(c, s.DaemonSets, given.DaemonSets)
-	next.ControllerRevisions = apply(c, s.ControllerRevisions, given.ControllerRevisions)
-	next.UnknownOwners = apply(c, s.UnknownOwners, given.UnknownOwners)
-	next.Jobs = apply(c, s.Jobs, given.Jobs)
-	next.CronJobs = apply(c, s.CronJobs, given.CronJobs)
-	next.HorizontalPodAutoscalers = apply(c, s.HorizontalPodAutoscalers, given.HorizontalPodAutoscalers)
-	next.PodDisruptionBudgets = apply(c, s.PodDisruptionBudgets, given.PodDisruptionBudgets)
-	next.PriorityClasses = apply(c, s.PriorityClasses, given.PriorityClasses)
-	next.StorageClasses = apply(c, s.StorageClasses, given.StorageClasses)
-	next.CSINodes = apply(c, s.CSINodes, given.CSINodes)
-	next.CSIDrivers = apply(c, s.CSIDrivers, given.CSIDrivers)
-	next.CSIStorageCapacities = apply(c, s.CSIStorageCapacities, given.CSIStorageCapacities)
-	next.RuntimeClasses = apply(c, s.RuntimeClasses, given.RuntimeClasses)
-	next.DeviceClasses = apply(c, s.DeviceClasses, given.DeviceClasses)
-	next.ResourceSlices = apply(c, s.ResourceSlices, given.ResourceSlices)
-	next.DeviceTaintRules = apply(c, s.DeviceTaintRules, given.DeviceTaintRules)
-	next.ResourceClaims = apply(c, s.ResourceClaims, given.ResourceClaims)
-	next.ResourceClaimTemplates = apply(c, s.ResourceClaimTemplates, given.ResourceClaimTemplates)
-	next.SchedulingWorkloads = apply(c, s.SchedulingWorkloads, given.SchedulingWorkloads)
-	next.PodGroups = apply(c, s.PodGroups, given.PodGroups)
-	next.Policies = applyMixed(c, s.Policies, given.Policies)
+	for _, list := range lists {
+		list.apply(c, &next, &given)
+	}
 	if c.merge {
 		next.arrivals = arrived(s.arrivals, objs)
 	}
@@ -348,83 +380,10 @@ func (s *State) derive(objs []Object, c change) *State {
 }
 
 func (s *State) collect(obj Object) error {
-	switch o := obj.(type) {
-	case *v1.Namespace:
-		s.Namespaces = append(s.Namespaces, o)
-	case *v1.Node:
-		s.Nodes = append(s.Nodes, o)
-	case *v1.Pod:
-		s.Pods = append(s.Pods, o)
-	case *v1.Service:
-		s.Services = append(s.Services, o)
-	case *v1.PersistentVolume:
-		s.PersistentVolumes = append(s.PersistentVolumes, o)
-	case *v1.PersistentVolumeClaim:
-		s.PersistentVolumeClaims = append(s.PersistentVolumeClaims, o)
-	case *v1.LimitRange:
-		s.LimitRanges = append(s.LimitRanges, o)
-	case *v1.ResourceQuota:
-		s.ResourceQuotas = append(s.ResourceQuotas, o)
-	case *v1.ReplicationController:
-		s.ReplicationControllers = append(s.ReplicationControllers, o)
-	case *appsv1.Deployment:
-		s.Deployments = append(s.Deployments, o)
-	case *appsv1.ReplicaSet:
-		s.ReplicaSets = append(s.ReplicaSets, o)
-	case *appsv1.StatefulSet:
-		s.StatefulSets = append(s.StatefulSets, o)
-	case *appsv1.DaemonSet:
-		s.DaemonSets = append(s.DaemonSets, o)
-	case *appsv1.ControllerRevision:
-		s.ControllerRevisions = append(s.ControllerRevisions, o)
-	case *UnknownOwner:
-		s.UnknownOwners = append(s.UnknownOwners, o)
-	case *batchv1.Job:
-		s.Jobs = append(s.Jobs, o)
-	case *batchv1.CronJob:
-		s.CronJobs = append(s.CronJobs, o)
-	case *autoscalingv2.HorizontalPodAutoscaler:
-		s.HorizontalPodAutoscalers = append(s.HorizontalPodAutoscalers, o)
-	case *policyv1.PodDisruptionBudget:
-		s.PodDisruptionBudgets = append(s.PodDisruptionBudgets, o)
-	case *schedulingv1.PriorityClass:
-		s.PriorityClasses = append(s.PriorityClasses, o)
-	case *storagev1.StorageClass:
-		s.StorageClasses = append(s.StorageClasses, o)
-	case *storagev1.CSINode:
-		s.CSINodes = append(s.CSINodes, o)
-	case *storagev1.CSIDriver:
-		s.CSIDrivers = append(s.CSIDrivers, o)
-	case *storagev1.CSIStorageCapacity:
-		s.CSIStorageCapacities = append(s.CSIStorageCapacities, o)
-	case *nodev1.RuntimeClass:
-		s.RuntimeClasses = append(s.RuntimeClasses, o)
-	case *resourcev1.DeviceClass:
-		s.DeviceClasses = append(s.DeviceClasses, o)
-	case *resourcev1.ResourceSlice:
-		s.ResourceSlices = append(s.ResourceSlices, o)
-	case *resourcev1.DeviceTaintRule:
-		s.DeviceTaintRules = append(s.DeviceTaintRules, o)
-	case *resourcev1.ResourceClaim:
-		s.ResourceClaims = append(s.ResourceClaims, o)
-	case *resourcev1.ResourceClaimTemplate:
-		s.ResourceClaimTemplates = append(s.ResourceClaimTemplates, o)
-	case *schedulingv1beta1.Workload:
-		s.SchedulingWorkloads = append(s.SchedulingWorkloads, o)
-	case *schedulingv1beta1.PodGroup:
-		s.PodGroups = append(s.PodGroups, o)
-	case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding, *admissionv1.MutatingAdmissionPolicy,
-		*admissionv1.MutatingAdmissionPolicyBinding, *Param:
-		s.Policies = append(s.Policies, obj)
-	default:
-		return fmt.Errorf("cluster: a state cannot hold a %T", obj)
+	for _, list := range lists {
+		if list.collect(s, obj) {
+			return nil
+		}
 	}
-	return nil
-}
-
-func list[T Object](all []Object, objs []T) []Object {
-	for _, obj := range objs {
-		all = append(all, obj)
-	}
-	return all
+	return fmt.Errorf("cluster: a state cannot hold a %T", obj)
 }

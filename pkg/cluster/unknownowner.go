@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,11 @@ type UnknownOwnerSpec struct {
 // Changeable returns an error for an unknown owner: it can have more replicas or fewer, but nothing else of it is known that could change.
 func Changeable(obj Object) error {
 	if o, unknown := obj.(*UnknownOwner); unknown {
-		return fmt.Errorf("the input has the pods of the %s and not the %s itself, whose template could change; add it to the dump", RefTo(o).Describe(), o.Kind)
+		remedy := "add it to the dump"
+		if strings.Contains(o.GroupVersionKind().Group, ".") { // a custom resource, which the input could have, too
+			remedy = "name a workload whose template is in the input, such as a Deployment"
+		}
+		return fmt.Errorf("the input has the pods of the %s and not the %s itself, whose template could change; %s", RefTo(o).Describe(), o.Kind, remedy)
 	}
 	return nil
 }

@@ -191,6 +191,11 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 
 func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: scenario.CommandLine, TerminationSeconds: terminationSeconds, MaxPods: controller.MaxPods}
+	for _, file := range slices.Concat(clusterFiles, files) {
+		if file != "-" {
+			s.Files = append(s.Files, filepath.Base(file))
+		}
+	}
 	l.overlay(s, &scenario.File{})
 	defer l.switchFeatureGates(nil)()
 	l.operators(&scenario.Operators{})

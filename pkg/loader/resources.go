@@ -248,7 +248,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	default:
 		return // of an object
 	}
-	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true })
+	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true }, true)
 	step.Action = patch.Action()
 	step.Patch, step.Apply, step.Karmada = nil, &scenario.Source{}, scenario.Karmada{}
 	if i < 0 {

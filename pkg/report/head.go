@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -12,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // APIVersion is the version of the model of every report.
@@ -43,6 +45,8 @@ type Head struct {
 	Notes []string `json:"notes,omitempty"`
 	// Partial says how far an interrupted command came, whose report is of that part alone; missing where the report is whole.
 	Partial string `json:"partial,omitempty"`
+	// Files are the names of the files that stand for a scenario; "" if there is one, or where a report was read back.
+	Files string `json:"-"`
 }
 
 func (h Head) partial() string { return h.Partial }
@@ -93,6 +97,9 @@ func (h Head) Named() string {
 	return h.Scenario
 }
 
+// Title is the scenario's name, or those of the files that stand for one, if they are known.
+func (h Head) Title() string { return cmp.Or(h.Named(), h.Files) }
+
 // NewHead is what every report on the simulation begins with.
 func NewHead(result *simulation.Result, kind, version string) Head {
 	s := result.Scenario
@@ -108,6 +115,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},
 		Notes:       slices.Concat(result.Notes, result.Mutated()),
 		Partial:     result.Partial,
+		Files:       words.And(s.Files),
 	}
 	if s.Ties.Random {
 		h.Ties = "random"

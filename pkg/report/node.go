@@ -1,9 +1,12 @@
 package report
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Node is a node and the failure domains that it is in.
@@ -22,6 +25,31 @@ type Node struct {
 	NotReady      bool `json:"notReady,omitempty"`
 }
 
+// maxValues is how many values a label has at most that nodes are grouped by.
+const maxValues = 60
+
+// LabelsOf are the labels by which nodes can be grouped, by the name of the node: those with several values, but few.
+func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
+	values := map[string]map[string]bool{}
+	for _, node := range nodes {
+		for key, value := range node.Labels {
+			if values[key] == nil {
+				values[key] = map[string]bool{}
+			}
+			values[key][value] = true
+		}
+	}
+	all := map[string]map[string]string{}
+	for _, node := range nodes {
+		labels := maps.Clone(node.Labels)
+		maps.DeleteFunc(labels, func(key, _ string) bool { return len(values[key]) < 2 || len(values[key]) > maxValues })
+		if len(labels) > 0 {
+			all[node.Name] = labels
+		}
+	}
+	return all
+}
+
 func NewNodes(nodes []*v1.Node, levels []string) []Node {
 	all := make([]Node, len(nodes))
 	for i, node := range nodes {
@@ -33,7 +61,7 @@ func NewNodes(nodes []*v1.Node, levels []string) []Node {
 			Unschedulable: node.Spec.Unschedulable,
 		}
 		for _, key := range levels {
-			if value, found := node.Labels[key]; found {
+			if value, found := topology.Value(node.Labels, key); found {
 				if n.Topology == nil {
 					n.Topology = map[string]string{}
 				}

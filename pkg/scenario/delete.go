@@ -32,7 +32,7 @@ func (d *Delete) validate(c *checks) {
 		if _, _, karmada := ParseKarmada(target); c.federated && (karmada || c.resources(Target{Target: target, Namespace: d.Namespace})) {
 			continue
 		}
-		if err != nil {
+		if err != nil && (c.federated || !ofOtherKind(target)) { // of another kind the objects decide
 			c.Add(c.path.Child("targets").Index(i), "%s", err)
 		}
 	}

@@ -35,7 +35,7 @@ func (p *Patch) validate(c *checks) {
 	ValidatePatch(c.Problems, c.path, p, func(target Target) bool {
 		kind, _, karmada := ParseKarmada(target.Target)
 		return c.resources(target) || c.federated && karmada && kind == federation.KindCluster
-	})
+	}, !c.federated)
 }
 
 // Action describes the patch as a kubectl command.
@@ -45,11 +45,11 @@ func (p *Patch) Action() string {
 	return fmt.Sprintf("patch %s -p '%s'", p.Target.Argument(), compact.String())
 }
 
-// ValidatePatch reports problems of a patch that do not depend on what it changes: an object, or a custom resource, which resources
-// reports.
-func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool) {
+// ValidatePatch reports problems of a patch that do not depend on what it changes: an object, of another kind, too, if others are possible, or
+// a custom resource, which resources reports.
+func ValidatePatch(p *Problems, path *field.Path, patch *Patch, resources func(Target) bool, others bool) {
 	if resources == nil || !resources(patch.Target) {
-		validateTarget(p, path, patch.Target)
+		validateTarget(p, path, patch.Target, others)
 	} else if patch.Type == "strategic" {
 		p.Add(path.Child("type"), "strategic is not for custom resources, which the API server patches by merge or json; give one of these")
 	}

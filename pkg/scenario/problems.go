@@ -45,6 +45,9 @@ func (p *Problems) Add(path *field.Path, format string, args ...any) {
 	p.AddErrors(errors.New(manifest.Problem(where + ": " + fmt.Sprintf(format, args...))))
 }
 
+// AddAt reports a problem that names its place itself.
+func (p *Problems) AddAt(err *field.Error) { p.Add(field.NewPath(err.Field), "%s", err.ErrorBody()) }
+
 // Reported says whether anything was wrong at exactly this place.
 func (p *Problems) Reported(path *field.Path) bool { return p.reported[path.String()] }
 

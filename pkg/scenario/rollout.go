@@ -13,7 +13,7 @@ type Rollout struct {
 }
 
 func (r *Rollout) validate(c *checks) {
-	validateTarget(c.Problems, c.path, r.Target, Rolled...)
+	validateTarget(c.Problems, c.path, r.Target, !c.federated, Rolled...)
 	if r.Restart == (len(r.Images) > 0) {
 		c.Add(c.path, "give either restart: true or images")
 	}

@@ -8,6 +8,6 @@ type Scale struct {
 }
 
 func (s *Scale) validate(c *checks) {
-	validateTarget(c.Problems, c.path, s.Target, Scalable...)
+	validateTarget(c.Problems, c.path, s.Target, !c.federated, Scalable...)
 	validateNotNegative(c.Problems, c.path.Child("replicas"), int(s.Replicas))
 }

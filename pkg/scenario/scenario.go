@@ -68,6 +68,8 @@ type Scenario struct {
 	Expects Places
 	// Sources are the places of the objects that make pods, and of their budgets, by the step that applies them; "" is the cluster.
 	Sources map[string]map[cluster.Ref]manifest.Source `json:"-"`
+	// Files are the names of the files of a command line, without their folders.
+	Files []string `json:"-"`
 	// Variants are the named changes, each as the scenario that it makes of this one; Points are those of the sweep, in its order, and
 	// Parameters the names of what varies in it.
 	Variants   []LoadedVariant
@@ -163,6 +165,26 @@ func (s *Scenario) Then(step Step) *Scenario {
 	return &next
 }
 
+// Ask returns the scenario with further steps at its end, whose outcome is the question.
+func (s *Scenario) Ask(steps ...Step) *Scenario {
+	if len(s.Steps) == 0 && !s.Begins() { // the cluster as it is before
+		s = s.Then(Step{Name: WorkloadsStep})
+	}
+	for _, step := range steps {
+		s = s.Then(step)
+	}
+	next := *s
+	next.Asked += len(steps)
+	return &next
+}
+
+// AskedAfter returns the scenario in which the steps that ask follow the named one.
+func (s *Scenario) AskedAfter(step string) *Scenario {
+	next := s.Until(step)
+	next.Steps = append(next.Steps, s.Steps[len(s.Steps)-s.Asked:]...)
+	return next
+}
+
 // With returns the scenario with further objects in its cluster, there from the start.
 func (s *Scenario) With(objects ...cluster.Object) *Scenario {
 	next := *s
@@ -175,8 +197,11 @@ func (s *Scenario) Index(step string) int {
 	return slices.IndexFunc(s.Steps, func(loaded LoadedStep) bool { return loaded.Name == step })
 }
 
-// StepPath is where a step stands in the file; a command line has one step, which stands nowhere.
+// StepPath is where a step stands in the file, or in the variant that adds it; a command line has one step, which stands nowhere.
 func (s *Scenario) StepPath(i int) *field.Path {
+	if given := len(s.Steps) - s.Asked; i >= given {
+		return field.NewPath("steps").Index(i - given)
+	}
 	if s.File == CommandLine {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes and drain;
-// only a federation takes join.
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes, replaceNodes and
+// drain; only a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.
 	Name string `json:"name"`
@@ -39,6 +39,8 @@ type Step struct {
 	AddNodes *AddNodes `json:"addNodes,omitempty"`
 	// RemoveNodes takes nodes away in one moment, without a drain; controllers replace their pods.
 	RemoveNodes *RemoveNodes `json:"removeNodes,omitempty"`
+	// ReplaceNodes puts nodes of another type in the place of nodes, in one moment; controllers replace their pods.
+	ReplaceNodes *ReplaceNodes `json:"replaceNodes,omitempty"`
 	// Cordon keeps new pods off nodes, one after the other, as kubectl cordon does.
 	Cordon *NodesInTurn `json:"cordon,omitempty"`
 	// Uncordon lets new pods on the nodes again, one after the other, as kubectl uncordon does.
@@ -163,9 +165,36 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			p.Add(field.NewPath("expect", "drained"), "no step drains a node; give a step a drain, or leave drained out")
 		}
 	}
+	validateSteps(p, s, 0, resources)
+}
+
+// ValidateAsked reports problems of the steps that ask, as ValidateSteps does. They have no files.
+func ValidateAsked(p *Problems, s *Scenario) {
+	first := len(s.Steps) - s.Asked
+	for i := first; i < len(s.Steps); i++ {
+		step, path := &s.Steps[i], s.StepPath(i)
+		if step.Apply != nil {
+			p.Add(path.Child("apply"), "is not for the steps of a variant; add the objects in a step of the scenario, or give the variant patches")
+		}
+		if step.Delete != nil && len(step.Delete.Files) > 0 {
+			p.Add(path.Child("delete", "files"), "is not for the steps of a variant; give targets or pods")
+		}
+		if step.Join != nil {
+			p.Add(path.Child("join"), "is not for the steps of a variant; let the cluster join in a step of the scenario")
+		}
+	}
+	validateSteps(p, s, first, func(Target) bool { return false })
+}
+
+// validateSteps reports problems of the steps from one on; those before are right.
+func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bool) {
 	names := map[string]bool{}
 	for i := range s.Steps {
 		step, path := &s.Steps[i], s.StepPath(i)
+		if i < from {
+			names[step.Name] = true
+			continue
+		}
 		switch {
 		case strings.TrimSpace(step.Name) == "":
 			p.Add(path.Child("name"), "is missing; the report shows a step by its name")
@@ -197,11 +226,6 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 			}
 		}
 	}
-}
-
-// ValidateStep reports problems of one step that do not depend on objects. It patches no custom resource.
-func ValidateStep(p *Problems, path *field.Path, step *Step, federated bool) {
-	validateActions(p, path, step, federated, func(Target) bool { return false })
 }
 
 func validateActions(p *Problems, path *field.Path, step *Step, federated bool, resources func(Target) bool) {

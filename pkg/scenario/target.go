@@ -60,9 +60,13 @@ func ParseTarget(target string) (kind, name string, err error) {
 	case !found || slices.Contains(strings.Split(name, "/"), "") || strings.Count(name, "/") > 1:
 		return "", "", fmt.Errorf("%q does not name an object; give kind/name, such as deployment/web", target)
 	case kind == "":
-		return "", "", fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give an object such as deployment/web or node/worker-1", target)
+		return "", "", otherKind(target)
 	}
 	return kind, name, nil
+}
+
+func otherKind(target string) error {
+	return fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give an object such as deployment/web or node/worker-1", target)
 }
 
 // Ref is the object that the target names.
@@ -90,14 +94,15 @@ func (t *Target) Of(kinds ...string) (cluster.Ref, error) {
 	return ref, err
 }
 
-// validateTarget reports a problem of an object's name. The object must be of one of the kinds.
-func validateTarget(p *Problems, path *field.Path, target Target, kinds ...string) {
-	if _, err := target.Of(kinds...); err != nil {
+// validateTarget finds what is wrong with the name of an object that is of one of the kinds. If other kinds are possible, the objects decide.
+func validateTarget(p *Problems, path *field.Path, target Target, others bool, kinds ...string) {
+	if _, err := target.Of(kinds...); err != nil && !(others && ofOtherKind(target.Target)) {
 		p.Add(path.Child("target"), "%s", err)
 	}
 }
 
-// ParseWorkload splits kind/name or namespace/kind/name. Of kind/name the namespace is empty, and can be any.
+// ParseWorkload splits kind/name or namespace/kind/name. Of kind/name the namespace is empty, and can be any. A kind that is none of Kubernetes'
+// own is as it is written, since it may be that of a controller whose pods alone are in the input.
 func ParseWorkload(text string) (cluster.Ref, error) {
 	var ref cluster.Ref
 	target := text
@@ -105,8 +110,9 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 		ref.Namespace, target, _ = strings.Cut(text, "/")
 	}
 	var err error
-	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil && strings.Count(target, "/") == 1 && !slices.Contains(strings.Split(text, "/"), "") {
-		return cluster.Ref{}, fmt.Errorf("%q has a kind that takes no part in scheduling, or whose template only its operator knows; give a name such as statefulset/db", text)
+	if ref.Kind, ref.Name, err = ParseTarget(target); err != nil && ofOtherKind(target) {
+		ref.Kind, ref.Name, _ = strings.Cut(target, "/")
+		err = nil
 	}
 	if err != nil || target != text && ref.Namespace == "" {
 		return cluster.Ref{}, fmt.Errorf("%q is neither kind/name nor namespace/kind/name; give a name such as statefulset/db", text)
@@ -116,5 +122,12 @@ func ParseWorkload(text string) (cluster.Ref, error) {
 
 // IsWorkload reports whether the object is one that ParseWorkload has found a name of.
 func IsWorkload(object, name cluster.Ref) bool {
-	return object.Kind == name.Kind && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
+	return strings.EqualFold(object.Kind, name.Kind) && object.Name == name.Name && (name.Namespace == "" || object.Namespace == name.Namespace)
+}
+
+// ofOtherKind reports whether a target is kind/name of a kind that is none of Kubernetes' own. A controller of such a kind may be among the
+// objects, if the input has its pods.
+func ofOtherKind(target string) bool {
+	kind, name, _ := strings.Cut(target, "/")
+	return kind != "" && name != "" && !strings.Contains(name, "/") && kinds[strings.ToLower(kind)] == ""
 }

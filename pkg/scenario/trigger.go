@@ -18,7 +18,7 @@ type Trigger struct {
 
 func (*Trigger) instead() string { return "apply a Job" }
 
-func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, "CronJob") }
+func (t *Trigger) validate(c *checks) { validateTarget(c.Problems, c.path, t.Target, false, "CronJob") }
 
 // CronJobs returns the CronJobs that a flag names as NAME, cronjob/NAME or namespace/cronjob/NAME, each once. The name "all" stands for
 // every CronJob of the scenario.
@@ -43,6 +43,9 @@ func (s *Scenario) CronJobs(flag string, names []string) ([]cluster.Ref, error) 
 			name = "cronjob/" + name
 		}
 		ref, err := s.Workload(name, "CronJob")
+		if err == nil && ref.Kind != "CronJob" {
+			err = fmt.Errorf("%s: %[1]q is a %s; name a CronJob", name, ref.Kind)
+		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s %w", flag, err))
 			continue

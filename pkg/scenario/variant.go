@@ -32,6 +32,9 @@ type Variant struct {
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 	// Rules set by which rules the pods of workloads keep apart. Default: the rules that they have.
 	Rules []RuleChange `json:"rules,omitempty"`
+	// Steps lists what happens besides, after the last step or that of --step. They take no files, and a federation takes no join. Default:
+	// nothing.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // RuleChange sets by which rule the pods of workloads keep apart from each other. It takes the place of every anti-affinity term and
@@ -96,7 +99,7 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
 	}
 	for i := range v.Patches {
-		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources)
+		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources, true)
 	}
 	for _, target := range slices.Sorted(maps.Keys(v.Replicas)) {
 		path := path.Child("replicas").Key(target)
@@ -106,8 +109,8 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	for i := range v.Rules {
 		validateRule(p, path.Child("rules").Index(i), &v.Rules[i])
 	}
-	if len(v.Cluster) == 0 && v.Scheduler == nil && len(v.Patches)+len(v.Replicas)+len(v.Rules) == 0 {
-		p.Add(path, "changes nothing; give one of cluster, scheduler, patches, replicas and rules")
+	if len(v.Cluster) == 0 && v.Scheduler == nil && len(v.Patches)+len(v.Replicas)+len(v.Rules)+len(v.Steps) == 0 {
+		p.Add(path, "changes nothing; give one of cluster, scheduler, patches, replicas, rules and steps")
 	}
 }
 

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Workload finds the workload of one of these kinds that is named as kind/name or namespace/kind/name. The error lists the workloads that
-// exist.
+// Workload finds the workload of one of these kinds, or of a kind whose controller is not in the input, that is named as kind/name or
+// namespace/kind/name. The error lists those that exist.
 func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	p := &Problems{File: target}
 	var found cluster.Ref
@@ -18,24 +20,6 @@ func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error)
 		found, _ = s.FindWorkload(p, nil, target)
 	}
 	return found, p.Err()
-}
-
-// Counted finds a workload whose pods are counted: of a kind that rules are of, as Workload does, or of any kind if its controller is not in
-// the input.
-func (s *Scenario) Counted(target string) (cluster.Ref, error) {
-	var found []cluster.Ref
-	for _, obj := range s.Objects() {
-		if _, unknown := obj.(*cluster.UnknownOwner); !unknown {
-			continue
-		}
-		if ref := cluster.RefTo(obj); target == ref.String() || target == ref.Namespace+"/"+ref.String() {
-			found = append(found, ref)
-		}
-	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	return s.Workload(target, Apart...)
 }
 
 // FindWorkload finds the workload that is named as kind/name or namespace/kind/name, of several the one in the namespace default.
@@ -50,7 +34,7 @@ func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (c
 			found = append(found, ref)
 		}
 	}
-	if i := slices.Index(found, cluster.Ref{Kind: wanted.Kind, Namespace: v1.NamespaceDefault, Name: wanted.Name}); i >= 0 {
+	if i := slices.IndexFunc(found, func(ref cluster.Ref) bool { return ref.Namespace == v1.NamespaceDefault }); i >= 0 {
 		found = found[i : i+1]
 	}
 	switch len(found) {
@@ -64,8 +48,31 @@ func (s *Scenario) FindWorkload(p *Problems, path *field.Path, target string) (c
 	return cluster.Ref{}, false
 }
 
+// FindObject finds the object that the target names.
+func (s *Scenario) FindObject(p *Problems, path *field.Path, target Target) (cluster.Ref, bool) {
+	wanted, err := target.Ref()
+	if err != nil {
+		if !ofOtherKind(target.Target) {
+			return cluster.Ref{}, false // validateTarget has reported it
+		}
+		wanted.Namespace = cmp.Or(target.Namespace, v1.NamespaceDefault)
+		wanted.Kind, wanted.Name, _ = strings.Cut(target.Target, "/")
+	}
+	for _, obj := range s.Objects() {
+		if ref := cluster.RefTo(obj); IsWorkload(ref, wanted) {
+			return ref, true
+		}
+	}
+	s.NotFound(p, path, wanted)
+	return cluster.Ref{}, false
+}
+
 // NotFound reports that the scenario never has the object, and which of its kind it has, those of other namespaces as namespace/name.
 func (s *Scenario) NotFound(p *Problems, path *field.Path, wanted cluster.Ref) {
+	if ofOtherKind(wanted.String()) {
+		p.Add(path, "%s", otherKind(cluster.Qualify(wanted.Namespace, wanted.String())))
+		return
+	}
 	if wanted.Namespace == "" && cluster.Namespaced(wanted.Kind) {
 		wanted.Namespace = v1.NamespaceDefault
 	}

@@ -14,7 +14,7 @@ import (
 
 // Domain is a failure domain: the nodes that share a value of a label key, and so fail together.
 type Domain struct {
-	// Key is the label key, such as topology.kubernetes.io/zone.
+	// Key is the label key, such as topology.kubernetes.io/zone, or several joined by +.
 	Key string
 	// Value is the shared value. It is empty if the label's value is empty, which the scheduler counts as a domain like any other.
 	Value string
@@ -34,20 +34,64 @@ var words = map[string]string{
 	"hostname": v1.LabelHostname,
 }
 
-// Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key.
+// together joins the label keys of a level whose domains are the nodes that share a value of each. No label key contains it.
+const together = "+"
+
+// Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key. Keys
+// of one level are joined by +, as in zone+rack.
 func Key(word string) string {
-	if key, known := words[word]; known {
-		return key
+	parts := strings.Split(word, together)
+	for i, part := range parts {
+		parts[i] = cmp.Or(words[part], part)
 	}
-	return word
+	return strings.Join(parts, together)
 }
 
-// Domains groups nodes by the value of the label key. Domains are sorted by value in natural order, so that rack-2 comes before rack-10.
+// KeyAmong returns the topology key that a word stands for among the nodes: as Key does, or the one label key that is called so after its
+// domain, such as node.kubernetes.io/instance-type for instance-type.
+func KeyAmong(nodes []*v1.Node, word string) string {
+	parts := strings.Split(Key(word), together)
+	for i, part := range parts {
+		found := map[string]bool{}
+		for _, node := range nodes {
+			for key := range node.Labels {
+				if key == part || strings.HasSuffix(key, "/"+part) && !strings.HasPrefix(key, "beta.kubernetes.io/") {
+					found[key] = true
+				}
+			}
+		}
+		if len(found) == 1 {
+			for key := range found {
+				parts[i] = key
+			}
+		}
+	}
+	return strings.Join(parts, together)
+}
+
+// Value returns the value of the key among a node's labels, or the values of the keys of one level, joined by +. It is false if one is
+// missing.
+func Value(labels map[string]string, key string) (string, bool) {
+	first, rest, several := strings.Cut(key, together)
+	value, labelled := labels[first]
+	if !labelled || !several {
+		return value, labelled
+	}
+	more, labelled := Value(labels, rest)
+	return value + together + more, labelled
+}
+
+// IsPlace reports whether a label says where a node is, as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone do.
+func IsPlace(key string) bool {
+	return strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")
+}
+
+// Domains groups nodes by the value of the key. Domains are sorted by value in natural order, so that rack-2 comes before rack-10.
 // Nodes that lack the label are in no domain and are returned separately.
 func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.Node) {
 	position := map[string]int{}
 	for _, node := range nodes {
-		value, labelled := node.Labels[key]
+		value, labelled := Value(node.Labels, key)
 		if !labelled {
 			unlabelled = append(unlabelled, node)
 			continue
@@ -70,7 +114,7 @@ func Levels(nodes []*v1.Node, further ...string) []string {
 	keys := slices.Concat([]string{LabelCluster, v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
 	var levels []string
 	for _, key := range keys {
-		carried := func(node *v1.Node) bool { _, found := node.Labels[key]; return found }
+		carried := func(node *v1.Node) bool { _, found := Value(node.Labels, key); return found }
 		if !slices.Contains(levels, key) && slices.ContainsFunc(nodes, carried) {
 			levels = append(levels, key)
 		}

@@ -116,3 +116,35 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
+
+// A level of several labels has a domain for each of their values that nodes share. Nodes that lack one are in none.
+func TestDomainsOfSeveralLabels(t *testing.T) {
+	nodes := []*v1.Node{
+		labelled("a", map[string]string{"example.com/kind": "spot", v1.LabelTopologyZone: "west"}),
+		labelled("b", map[string]string{"example.com/kind": "reserved", v1.LabelTopologyZone: "west"}),
+		labelled("c", map[string]string{"example.com/kind": "spot", v1.LabelTopologyZone: "west"}),
+		labelled("d", map[string]string{v1.LabelTopologyZone: "west"}),
+	}
+	domains, unlabelled := Domains(nodes, KeyAmong(nodes, "kind+zone"))
+	got := map[string][]string{"": names(unlabelled)}
+	for _, d := range domains {
+		got[d.Value] = names(d.Nodes)
+	}
+	want := map[string][]string{"": {"d"}, "reserved+west": {"b"}, "spot+west": {"a", "c"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("domains (-want +got):\n%s", diff)
+	}
+}
+
+func TestKeyAmong(t *testing.T) {
+	nodes := []*v1.Node{labelled("a", map[string]string{
+		"node.kubernetes.io/instance-type": "m5", "beta.kubernetes.io/instance-type": "m5", "a.example.com/pool": "x", "b.example.com/pool": "y", "rack": "1",
+	})}
+	for word, want := range map[string]string{
+		"instance-type": "node.kubernetes.io/instance-type", "zone": v1.LabelTopologyZone, "rack": "rack", "pool": "pool", "none": "none",
+	} {
+		if got := KeyAmong(nodes, word); got != want {
+			t.Errorf("KeyAmong(%q) = %q, want %q", word, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package variant
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -248,8 +249,9 @@ func ownedBy(s *scenario.Scenario, owner cluster.Ref) func(cluster.Object) bool 
 }
 
 func isTarget(target scenario.Target, owner cluster.Ref) bool {
-	ref, err := target.Ref()
-	return err == nil && ref == owner
+	wanted, err := scenario.ParseWorkload(target.Target)
+	wanted.Namespace = cmp.Or(target.Namespace, v1.NamespaceDefault)
+	return err == nil && scenario.IsWorkload(owner, wanted)
 }
 
 // editRevision changes the pod's spec in the template that the ControllerRevision of a StatefulSet or a DaemonSet holds.

@@ -81,6 +81,10 @@ func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenar
 	for i := 0; i < len(v.Rules) && ctx.Err() == nil; i++ {
 		m.keepApart(ctx, p, varied, field.NewPath("rules").Index(i), &v.Rules[i])
 	}
+	if len(v.Steps) > 0 {
+		*varied.Scenario = *varied.Scenario.Ask(v.Steps...)
+		scenario.ValidateAsked(p, varied.Scenario)
+	}
 	if p.Len() == 0 && ctx.Err() == nil {
 		check.Check(ctx, p, varied.Scenario)
 	}
@@ -107,12 +111,8 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 		}
 		return
 	}
-	wanted, err := patch.Target.Ref()
-	if err != nil {
-		return // which is reported already
-	}
-	if cluster.Find(s.Objects(), wanted) == nil {
-		s.NotFound(p, path.Child("target"), wanted)
+	wanted, found := s.FindObject(p, path.Child("target"), patch.Target)
+	if !found {
 		return
 	}
 	if in, name := cluster.Apart(wanted.Name); in != "" {

@@ -24,23 +24,43 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 	if _, err := SelectNodes(state, path, scenario.Nodes{Names: []string{action.Like}}); err != nil {
 		return state, "", &Problem{path.Child("like"), err}
 	}
-	like, taken := state.Node(action.Like), state.NodesByName()
+	like := state.Node(action.Like)
 	var added []cluster.Object
-	var names []string
-	for i := 1; len(names) < action.Count; i++ {
-		if name := newName(like.Name, i); taken[name] == nil {
-			added, names = append(added, machine(state, like, name)...), append(names, name)
-		}
+	for _, name := range newNames(state, like.Name, action.Count) {
+		added = append(added, machine(state, like, name)...)
 	}
-	done := fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name)
+	next, err := c.start(state, path, to, added)
+	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
+}
+
+// start adds nodes with what is published of them, ready and open to pods.
+func (c *Cluster) start(state *cluster.State, path *field.Path, to *Record, added []cluster.Object) (*cluster.State, error) {
 	next, err := c.admit(state, path, to, added...)
 	if err != nil {
-		return next, done, err
+		return next, err
+	}
+	var names []string
+	for _, obj := range added {
+		if of, is := obj.(*v1.Node); is {
+			names = append(names, of.Name)
+		}
 	}
 	if next, err = node.Uncordon(next, names...); err == nil {
 		next, err = node.Restore(next, names...)
 	}
-	return next, done, err
+	return next, err
+}
+
+// newNames returns so many names of nodes that are made like another, and that no node has.
+func newNames(state *cluster.State, like string, count int) []string {
+	taken := state.NodesByName()
+	var names []string
+	for i := 1; len(names) < count; i++ {
+		if name := newName(like, i); taken[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // newName is the name of the i-th node that is made like another. It is also the value of a label, which has at most 63 characters.
@@ -50,7 +70,11 @@ func newName(like string, i int) string {
 
 // machine returns a node like another, and what kubelet and drivers publish of it. Images are on a node only once its pods have run.
 func machine(state *cluster.State, like *v1.Node, name string) []cluster.Object {
-	made := like.DeepCopy()
+	return machineOf(state, like, like.DeepCopy(), name)
+}
+
+// machineOf gives a changed copy of a node the name of a new one, with what kubelet and drivers publish of the node itself.
+func machineOf(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
 	made.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: made.Labels, Annotations: made.Annotations}
 	for key, value := range made.Labels {
 		if value == like.Name || key == v1.LabelHostname {

@@ -78,7 +78,6 @@ func (c *Cluster) ResetTo(ties sched.Ties) error {
 		return err
 	}
 	c.ties = ties
-	c.controllers = controller.Controllers{}
 	c.Reset()
 	return nil
 }
@@ -153,7 +152,7 @@ func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *
 	if step.Fail != nil {
 		to.Notes = append(to.Notes, stopped(state)...)
 	}
-	to.Rollouts = controller.Rollouts(state)
+	to.Rollouts = c.controllers.Rollouts(state)
 }
 
 // MaxRounds limits how many seconds of logical time a cluster may keep moving. Rolling updates take about two rounds per batch; in a

@@ -33,20 +33,21 @@ func (a Actions[W]) Do(ctx context.Context, w W, state *cluster.State, step *sce
 
 // actions are those of a cluster, each in its own file.
 var actions = Actions[*Cluster]{
-	"apply":       (*Cluster).apply,
-	"patch":       edit(Patch),
-	"scale":       edit(Scale),
-	"scaleBy":     (*Cluster).scaleBy,
-	"delete":      (*Cluster).delete,
-	"rollout":     edit(Rollout),
-	"trigger":     (*Cluster).trigger,
-	"addNodes":    (*Cluster).addNodes,
-	"removeNodes": (*Cluster).removeNodes,
-	"cordon":      (*Cluster).cordon,
-	"uncordon":    (*Cluster).uncordon,
-	"drain":       (*Cluster).drain,
-	"fail":        (*Cluster).fail,
-	"restore":     (*Cluster).restore,
+	"apply":        (*Cluster).apply,
+	"patch":        edit(Patch),
+	"scale":        edit(Scale),
+	"scaleBy":      (*Cluster).scaleBy,
+	"delete":       (*Cluster).delete,
+	"rollout":      edit(Rollout),
+	"trigger":      (*Cluster).trigger,
+	"addNodes":     (*Cluster).addNodes,
+	"removeNodes":  (*Cluster).removeNodes,
+	"replaceNodes": (*Cluster).replaceNodes,
+	"cordon":       (*Cluster).cordon,
+	"uncordon":     (*Cluster).uncordon,
+	"drain":        (*Cluster).drain,
+	"fail":         (*Cluster).fail,
+	"restore":      (*Cluster).restore,
 }
 
 // Do carries out the step.

@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -63,7 +64,7 @@ func (m *Missing) Error() string {
 // find returns the object that the target names. It is of one of the kinds, or of any if none is given, or an unknown owner.
 func find(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
 	for _, owner := range state.UnknownOwners {
-		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && of.String() == target.Target {
+		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && strings.EqualFold(of.String(), target.Target) {
 			return owner, nil
 		}
 	}

@@ -26,7 +26,7 @@ func Rollout(step *scenario.LoadedStep, now metav1.Time) Edit {
 	}
 	return Edit{rollout.Target, field.NewPath("rollout", "images"), scenario.Rolled, action, copied(func(obj cluster.Object) error {
 		if err := cluster.Changeable(obj); err != nil {
-			return err
+			return &Problem{field.NewPath("rollout", "target"), err}
 		}
 		return change(obj)
 	})}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,7 +19,11 @@ func (c *Cluster) trigger(_ context.Context, state *cluster.State, step *scenari
 	if err != nil {
 		return state, "", err
 	}
-	next, _, err := controller.RunCronJob(state, obj.(*batchv1.CronJob))
+	cronJob, is := obj.(*batchv1.CronJob)
+	if !is { // it is a controller whose pods alone are in the input
+		return state, "", &Problem{path, fmt.Errorf("%q is a %s; name a CronJob", target.Target, cluster.KindOf(obj))}
+	}
+	next, _, err := controller.RunCronJob(state, cronJob)
 	if err != nil {
 		return state, "", &Problem{path, err}
 	}

@@ -89,6 +89,11 @@ the runs; --all shows the others.`,
 // adviseArguments separates the target from the scenario, in either order.
 func adviseArguments(c *call) (target string, scenarios []string, err error) {
 	targets, scenarios := input.Targets(c.args)
+	if len(targets) == 0 && len(scenarios) > 1 { // a controller whose pods alone are in the input may have any kind
+		if target, files := resourceAmong(scenarios); target != "" {
+			return target, files, nil
+		}
+	}
 	switch len(targets) {
 	case 0:
 		return "", nil, c.nothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
@@ -104,7 +109,7 @@ func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, names
 		return ref, err
 	}
 	kind := ref.Kind
-	if !slices.Contains(askadvice.Kinds, kind) {
+	if _, _, err := scenario.ParseTarget(ref.String()); err == nil && !slices.Contains(askadvice.Kinds, kind) {
 		why := map[string]string{
 			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
 			"Job":       ": the template of a Job cannot change",

@@ -139,7 +139,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.Register(cmd)
 	in.RegisterExplain(cmd)
 	in.RegisterChanges(cmd)
-	in.Steps.Register(cmd)
+	in.Steps.Register(cmd, false)
 	in.Namespace.Register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
@@ -171,7 +171,7 @@ func (f *failures) analyze(c *call, result *simulation.Result, recover bool) (*b
 		levels = said.Levels
 	}
 	for _, level := range levels {
-		opts.Levels = append(opts.Levels, topology.Key(level))
+		opts.Levels = append(opts.Levels, topology.KeyAmong(result.Scenario.Nodes(), level))
 	}
 	var err error
 	f.filter.Namespace = c.in.Namespace.Listed()

@@ -15,6 +15,8 @@ import (
 	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/usage"
 	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -22,7 +24,7 @@ import (
 
 func newCapacity(s streams) *cobra.Command {
 	var in input.Flags
-	var workloads, mixes, cronJobs []string
+	var workloads, mixes, cronJobs, usages []string
 	var survive survival
 	var step string
 	var upTo int
@@ -33,9 +35,9 @@ func newCapacity(s streams) *cobra.Command {
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
-the free resources are. Where a search would take minutes, of many workloads in a large cluster or of thousands more with --survive,
-it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on. The tightest workloads
-are listed first.
+the free resources are. Where a search would take minutes, of many workloads in a large cluster, of hundreds more of a StatefulSet or of
+thousands more with --survive, it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on.
+The tightest workloads are listed first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
@@ -43,6 +45,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity deploy/web scenario.yaml --survive zone
   simulate capacity scenario.yaml --with-cronjobs all
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
+  simulate capacity dump.json deploy/web -n shop --usage top.txt
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		RunE: question[capacity.Report]{
 			in: &in, out: &out, formats: capacity.Formats, check: survive.check,
@@ -84,6 +87,10 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				if answers == nil {
 					return nil, stopped
 				}
+				var used []askcapacity.Usage
+				if len(usages) > 0 && stopped == nil {
+					used, stopped = ifUsed(c, loaded, state, usages, answers, asked, opts)
+				}
 				var safety []askcapacity.Safety
 				if stopped == nil {
 					opts.Progress = c.bar.Counts("tries")
@@ -93,7 +100,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, stopped
 				}
 				found := capacity.New(result, answers, safety, opts, version)
-				found.CronJobs = askcapacity.CronJobs(state, running)
+				found.CronJobs, found.Usage = askcapacity.CronJobs(state, running), used
 				return found, stopped
 			},
 		}.run(s),
@@ -104,6 +111,8 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")
 	flags.StringArrayVar(&mixes, "mix", nil, "workloads that grow together, as `WORKLOAD=PROPORTION,…` (repeatable)")
 	registerWithCronJobs(cmd, &cronJobs)
+	flags.StringArrayVar(&usages, "usage", nil, "show how much of their requests workloads use, and what fits if they requested that, by this `FILE`:\n"+
+		"what kubectl top pods -A --containers prints, or a Prometheus instant vector as JSON (repeatable)")
 	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
@@ -111,6 +120,38 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
 	flags.BoolVar(&out.Options.All, "all", false, "list every workload, however many there are")
 	return cmd
+}
+
+// ifUsed reads what containers use, and adds to the answers what fits if they request that.
+func ifUsed(c *call, s *scenario.Scenario, state *cluster.State, files []string, answers []askcapacity.Mix, asked [][]askcapacity.Share, opts askcapacity.Options) ([]askcapacity.Usage, error) {
+	used := usage.Usage{}
+	for _, file := range files {
+		data, err := manifest.ReadFile(output.Reading{Bar: c.bar}, nil, file)
+		if err == nil {
+			err = used.Add(file, data, cmp.Or(c.in.Namespace.Name, v1.NamespaceDefault))
+		}
+		if err != nil {
+			return nil, exit.Input(err)
+		}
+	}
+	sums := askcapacity.UsageOf(state, used)
+	if len(sums) == 0 {
+		return nil, c.usage("--usage: no pod of %s runs in the cluster; give the usage of its pods, and their namespaces", strings.Join(files, ", "))
+	}
+	result, err := simulation.Run(c.Context(), askcapacity.Base(askcapacity.AsUsed(s, state, used), ""), simulation.Options{})
+	if err != nil {
+		return sums, err
+	}
+	opts.Survive = nil
+	found, err := askcapacity.Find(c.Context(), result, asked, opts)
+	for j := range answers {
+		for k := range found {
+			if found[k].Name == answers[j].Name {
+				answers[j].IfUsed = &found[k].Fit
+			}
+		}
+	}
+	return sums, err
 }
 
 // growing returns the workloads and mixes that are named, with their namespace, or every workload of the namespace if none is.

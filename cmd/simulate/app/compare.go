@@ -29,16 +29,20 @@ func newCompare(s streams) *cobra.Command {
 	var figures numbers
 	var rules rulesFlags
 	var names []string
+	var asked input.Steps
 	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO | MANIFEST...]",
 		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
 		Long: `Run a scenario and its variants, and compare what stays Pending, how many pods would move, how evenly workloads are spread, what
 the loss of a domain takes and leaves without a node, and what the nodes cost. Variants are defined in the scenario file, or
-made by --rules: each rule, over each of the keys, replaces the rules that now keep the pods of a workload apart.`,
+made by --rules: each rule, over each of the keys, replaces the rules that now keep the pods of a workload apart. --scale,
+--add-nodes, --remove-nodes and --replace-nodes make a variant of each question that simulate run answers.`,
 		Example: `  simulate compare scenarios/soft-or-hard
   simulate compare scenario.yaml --rules none,soft,hard,spread --keys zone --keys node --workload deployment/web
   simulate compare scenario.yaml --rules soft --keys zone=100+node=50 --keys zone=50+node=100
+  simulate compare dump.json --scale 1.2,1.5,2
+  simulate compare dump.json --add-nodes 0,5,10 --like worker-1
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
 		RunE: question[compare.Report]{
 			in: &in, out: &out, formats: compare.Formats,
@@ -79,8 +83,12 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 				if err := errors.Join(problems...); err != nil {
 					return nil, exit.Input(err)
 				}
-				if len(variants) == 0 {
-					return nil, c.usage("nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard")
+				questions, err := asked.Variants(c.Command, loaded, in.Namespace.Name)
+				if err != nil {
+					return nil, err
+				}
+				if variants = append(variants, questions...); len(variants) == 0 {
+					return nil, c.usage("nothing to compare: the scenario has no variants; add some to it, or give --rules soft,hard or --scale 1.2,1.5")
 				}
 				var about []cluster.Ref
 				for _, v := range variants {
@@ -103,6 +111,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	in.Register(cmd)
 	in.RegisterChanges(cmd)
 	rules.register(cmd)
+	asked.Register(cmd, true)
 	figures.register(cmd, &in, true)
 	in.Namespace.Register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
@@ -276,7 +285,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		opts.Metric.Workloads = nil
 	}
 	for _, target := range n.workloads {
-		owner, err := s.Counted(target)
+		owner, err := s.Workload(target, scenario.Apart...)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("--workload %w", err))
 		}
@@ -289,7 +298,7 @@ func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []clus
 		levels = s.Failures.Levels
 	}
 	for _, level := range levels {
-		opts.Metric.Levels = append(opts.Metric.Levels, topology.Key(level))
+		opts.Metric.Levels = append(opts.Metric.Levels, topology.KeyAmong(s.Nodes(), level))
 	}
 	known := topology.Levels(s.Nodes(), append(slices.Clone(s.LevelKeys), opts.Metric.Levels...)...)
 	for _, level := range opts.Metric.Levels {

@@ -140,15 +140,18 @@ func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err
 		of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
 		return scenarios, err
 	}
-	var files []string
-	if of.Kind, of.Name, files = resourceAmong(scenarios); of.Kind == "" {
+	target, files := resourceAmong(scenarios)
+	if target == "" {
 		return nil, c.nothingNamed(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
-	return files, nil
+	ref, err := c.in.Namespace.Target(c.Command, target)
+	of.Kind, of.Namespace, of.Name = ref.Kind, ref.Namespace, ref.Name
+	return files, err
 }
 
-// resourceAmong separates what can be a custom resource, as TYPE/NAME or as TYPE and NAME, from the files: the first that no file is called.
-func resourceAmong(args []string) (kind, name string, files []string) {
+// resourceAmong separates what can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the files: the first
+// that no file is called.
+func resourceAmong(args []string) (target string, files []string) {
 	word := func(arg string) bool {
 		_, err := os.Stat(arg)
 		return err != nil && !input.IsManifest(arg) && arg != manifest.Stdin
@@ -158,11 +161,11 @@ func resourceAmong(args []string) (kind, name string, files []string) {
 		if !strings.Contains(arg, "/") && len(rest) > 0 && word(rest[0]) {
 			arg, rest = arg+"/"+rest[0], rest[1:]
 		}
-		if kind, name, _ = strings.Cut(arg, "/"); kind != "" && name != "" && !strings.Contains(name, "/") && word(arg) {
-			return kind, name, slices.Concat(args[:i], rest)
+		if _, err := scenario.ParseWorkload(arg); err == nil && word(arg) {
+			return arg, slices.Concat(args[:i], rest)
 		}
 	}
-	return "", "", args
+	return "", args
 }
 
 // explainResource finds the kind of the custom resource that is asked about, where it is one.

@@ -93,7 +93,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	in.Register(cmd)
 	in.RegisterExplain(cmd)
 	in.RegisterChanges(cmd)
-	in.Steps.Register(cmd)
+	in.Steps.Register(cmd, false)
 	in.Namespace.Register(cmd, true)
 	base.register(cmd, run.Kind)
 	every.register(cmd)

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -24,7 +25,7 @@ const defaultTries = 300
 func newSize(s streams) *cobra.Command {
 	var in input.Flags
 	var survive survival
-	var step string
+	var step, catalogue string
 	var cronJobs []string
 	var out output.Flags
 	var opts capacity.SizeOptions
@@ -39,9 +40,12 @@ are set aside with the reason. With --survive it also says whether the cluster i
 
 If all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size finds the
 cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
-those of a dump, are placed again.`,
+those of a dump, are placed again.
+
+With --catalogue, the nodes of each group can be of any types in a file, in any mix. They keep the labels and taints of the group.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
+  simulate size dump.json --group general --catalogue types.yaml
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
 		RunE: question[size.Report]{
 			in: &in, out: &out, formats: size.Formats,
@@ -54,6 +58,11 @@ those of a dump, are placed again.`,
 			ask: loaded(func(c *call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
 					loaded = loaded.Until(step)
+				}
+				if catalogue != "" {
+					if opts.Catalogue, err = loader.Catalogue(catalogue, loader.Options{FS: output.Reading{Bar: c.bar}}); err != nil {
+						return nil, exit.Input(err)
+					}
 				}
 				loaded, running, err := withCronJobs(c, loaded, cronJobs)
 				if err != nil {
@@ -100,6 +109,7 @@ those of a dump, are placed again.`,
 	in.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
+	flags.StringVar(&catalogue, "catalogue", "", "find the cheapest mix of the types of nodes in this `FILE`, in the place of the nodes of each group")
 	flags.BoolVar(&opts.Free, "free", false, "let the number of nodes of a group differ from zone to zone")
 	flags.IntVar(&opts.Most, "tries", defaultTries, "maximum `NUMBER` of clusters to try\n(default 300, or fewer on a large cluster)")
 	registerWithCronJobs(cmd, &cronJobs)

@@ -144,9 +144,6 @@ var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationCont
 // Of tries every candidate for the workload. If the context ends, the advice is on the candidates that are done, and nil if there is nothing
 // to compare the workload as it is with; the result then says that it is partial.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
-	if !slices.Contains(Kinds, owner.Kind) {
-		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
-	}
 	for _, obj := range s.Objects() {
 		if cluster.RefTo(obj) != owner {
 			continue
@@ -154,6 +151,9 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 		if err := cluster.Changeable(obj); err != nil {
 			return nil, err
 		}
+	}
+	if !slices.Contains(Kinds, owner.Kind) {
+		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
 	}
 	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
 	if err := r.base(ctx); err != nil {

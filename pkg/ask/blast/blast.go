@@ -33,7 +33,7 @@ type Options struct {
 	Worst int
 	// Until, if set, ends the recovery with the first failure, in the order of the analysis, of which it is true: those after it have none.
 	// What lookAhead adds is left out then.
-	Until func(*Recovery) bool
+	Until func(*Failure, *Recovery) bool
 	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
 	Only map[cluster.Ref]bool
 	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see world.Hooks. It is called on several

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -111,14 +110,14 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 			named[workloads[i]] = true
 			continue
 		}
-		namespace, kind, name, err := parseWorkload(target)
+		wanted, err := scenario.ParseWorkload(target)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("workload %w", err))
 			continue
 		}
 		found := false
 		for _, o := range workloads {
-			if o.Kind == kind && o.Name == name && (namespace == "" || o.Namespace == namespace) {
+			if scenario.IsWorkload(o, wanted) {
 				named[o], found = true, true
 			}
 		}
@@ -131,18 +130,6 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 		}
 	}
 	return named, problems
-}
-
-// parseWorkload splits kind/name or namespace/kind/name. The namespace is empty if it is not given.
-func parseWorkload(target string) (namespace, kind, name string, err error) {
-	rest := target
-	if strings.Count(target, "/") == 2 {
-		namespace, rest, _ = strings.Cut(target, "/")
-	}
-	if kind, name, err = scenario.ParseTarget(rest); err != nil || (namespace == "" && rest != target) {
-		return "", "", "", fmt.Errorf("%q: give kind/name or namespace/kind/name, for example statefulset/db", target)
-	}
-	return namespace, kind, name, nil
 }
 
 func namespaces(workloads []cluster.Ref) []string {

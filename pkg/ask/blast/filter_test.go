@@ -52,7 +52,7 @@ func TestFilterSelects(t *testing.T) {
 func TestFilterMatchesNothing(t *testing.T) {
 	state := filtered(t)
 	for want, filter := range map[string]blast.Filter{
-		`workload "web": give kind/name or namespace/kind/name, for example statefulset/db
+		`workload "web" is neither kind/name nor namespace/kind/name; give a name such as statefulset/db
 namespace shop: no workload matches; there is default
 selector app=one: no workload matches; there are app=db, app=web
 at least 4 replicas: no workload matches; the largest has 3`: {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 type voter struct {
@@ -153,13 +154,13 @@ func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
 // find returns the workload that kind/name or namespace/kind/name names. Without a namespace it must be the only one with that kind and
 // name.
 func find(voters []voter, target string) (voter, error) {
-	namespace, kind, name, err := parseWorkload(target)
+	wanted, err := scenario.ParseWorkload(target)
 	if err != nil {
 		return voter{}, err
 	}
 	var found []voter
 	for _, v := range voters {
-		if v.owner.Kind == kind && v.owner.Name == name && (namespace == "" || v.owner.Namespace == namespace) {
+		if scenario.IsWorkload(v.owner, wanted) {
 			found = append(found, v)
 		}
 	}

@@ -81,8 +81,8 @@ y/deployment/web: annotation faultline.dev/quorum: "0" is not a quorum; give a n
 y/deployment/api: annotation faultline.dev/quorum: "-1" is not a quorum; give a number of at least 1, or majority
 quorum: "deploy/web" is in several namespaces; give one of x/deployment/web, y/deployment/web
 quorum: no workload "x/deployment/api"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web
-quorum: "web": give kind/name or namespace/kind/name, for example statefulset/db
-quorum: "/deployment/ok": give kind/name or namespace/kind/name, for example statefulset/db
+quorum: "web" is neither kind/name nor namespace/kind/name; give a name such as statefulset/db
+quorum: "/deployment/ok" is neither kind/name nor namespace/kind/name; give a name such as statefulset/db
 quorum: no workload "service/ok"; give one of x/deployment/web, y/deployment/api, y/deployment/ok, y/deployment/web`
 	if err == nil {
 		t.Fatal("no error")

@@ -44,7 +44,7 @@ func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, an
 		if opts.Until == nil {
 			return jobs[i].lookAhead(ctx, w, opts)
 		}
-		if opts.Until(jobs[i].recovery) {
+		if opts.Until(jobs[i].failures[0], jobs[i].recovery) {
 			return last(i)
 		}
 		return nil
@@ -80,7 +80,7 @@ func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysi
 		if err := jobs[i].run(ctx, w, state, opts); err != nil {
 			return err
 		}
-		if opts.Until != nil && opts.Until(jobs[i].recovery) {
+		if opts.Until != nil && opts.Until(jobs[i].failures[0], jobs[i].recovery) {
 			jobs = jobs[:i+1]
 			break
 		}

@@ -391,7 +391,7 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 // With Until, nothing is examined after the first failure that is enough, in one world as on all cores.
 func TestUntil(t *testing.T) {
 	state := settle(t, three(), nodeIn("d", "zc"), pods("Deployment", "db", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: zb},"))
-	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted, Until: func(r *Recovery) bool { return len(r.Stranded) > 0 }}
+	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted, Until: func(_ *Failure, r *Recovery) bool { return len(r.Stranded) > 0 }}
 	config, err := sched.DefaultConfig()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"context"
 	"math"
+	"runtime"
 	"slices"
 )
 
@@ -29,7 +30,7 @@ func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 				low = point[i]
 				continue
 			}
-			lacks, err := z.try(ctx, point)
+			lacks, err := z.try(ctx, false, point, z.likely(point, i, low, high)...)
 			if err != nil {
 				found[i] = high
 				return found, err
@@ -42,6 +43,19 @@ func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
 		}
 	}
 	return found, nil
+}
+
+// likely returns which point the bisection of the i-th number tries next, if that one suffices and the next has enough resources, or else if it
+// does not suffice.
+func (z *sizer) likely(point []int, i, low, high int) [][]int {
+	next := slices.Clone(point)
+	if next[i] = (low + point[i]) / 2; next[i] > low && next[i] < point[i] && z.enough(next) {
+		return [][]int{next}
+	}
+	if next[i] = (point[i] + high) / 2; next[i] > point[i] {
+		return [][]int{next}
+	}
+	return nil
 }
 
 func (z *sizer) cost(point []int) float64 {
@@ -57,36 +71,33 @@ const visited = 200_000
 
 // cheapest tries the clusters that are cheaper than found, the cheapest first.
 func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
-	queue := &points{z: z, all: []point{{at: make([]int, len(z.numbers))}}}
-	for n := 0; queue.Len() > 0; n++ {
-		next := heap.Pop(queue).(point)
-		if queue.compare(next, point{at: found, cost: z.cost(found)}) >= 0 {
-			break
+	queue := &points{z: z, all: []point{{at: make([]int, len(z.numbers))}}, below: point{at: found, cost: z.cost(found)}}
+	var next [][]int
+	for {
+		for len(next) < runtime.GOMAXPROCS(0) {
+			cheaper := queue.next()
+			if cheaper == nil {
+				break
+			}
+			next = append(next, cheaper)
 		}
-		if z.enough(next.at) {
-			if z.sizing.Tried >= z.opts.Most {
-				return found, nil
-			}
-			lacks, err := z.try(ctx, next.at)
-			if err != nil {
-				return found, err
-			}
-			if len(lacks) == 0 {
-				z.sizing.Proven = true
-				return next.at, nil
-			}
-		}
-		if n >= visited {
+		if len(next) == 0 {
+			z.sizing.Proven = queue.visited <= visited
 			return found, nil
 		}
-		for i := next.last; i < len(next.at); i++ { // reach each point in one way
-			more := slices.Clone(next.at)
-			more[i]++
-			heap.Push(queue, point{at: more, last: i, cost: z.cost(more)})
+		if z.sizing.Tried >= z.opts.Most {
+			return found, nil
 		}
+		lacks, err := z.try(ctx, false, next[0], next[1:]...)
+		if err != nil {
+			return found, err
+		}
+		if len(lacks) == 0 {
+			z.sizing.Proven = true
+			return next[0], nil
+		}
+		next = next[1:]
 	}
-	z.sizing.Proven = true
-	return found, nil
 }
 
 // point is a number of nodes for each of the sizer's numbers. In points derived from it, those before last stay the same.
@@ -98,8 +109,31 @@ type point struct {
 
 // points is a heap with the cheapest on top; ties go to fewer nodes, then to the first.
 type points struct {
-	z   *sizer
-	all []point
+	z       *sizer
+	all     []point
+	below   point // the clusters looked for are cheaper
+	visited int
+}
+
+// next returns the next cluster that has enough resources; nil if there is none, or too many were examined.
+func (p *points) next() []int {
+	for p.Len() > 0 && p.visited <= visited {
+		next := heap.Pop(p).(point)
+		if p.compare(next, p.below) >= 0 {
+			p.all = nil
+			break
+		}
+		p.visited++
+		for i := next.last; i < len(next.at); i++ { // reach each point in one way
+			more := slices.Clone(next.at)
+			more[i]++
+			heap.Push(p, point{at: more, last: i, cost: p.z.cost(more)})
+		}
+		if p.z.enough(next.at) {
+			return next.at
+		}
+	}
+	return nil
 }
 
 func (p *points) compare(a, b point) int {

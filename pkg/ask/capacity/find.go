@@ -51,6 +51,8 @@ type Mix struct {
 	Workloads []Share `json:"workloads"`
 	// Fit is how many more units fit while no node fails.
 	Fit Limit `json:"fit"`
+	// IfUsed is how many more units fit if containers request what they use; missing if that is not asked. See AsUsed.
+	IfUsed *Limit `json:"ifUsed,omitempty"`
 	// Survive is how many more units fit so that every lost pod comes back, whichever domain of a level fails.
 	Survive []Limit `json:"survive,omitempty"`
 	// Headroom says where the free resources are: cpu, memory and pods first, then others by name.
@@ -122,10 +124,12 @@ const (
 	enough = 50
 	// longWay is the number of pods in the full cluster above which the search for what survives failures takes long: each try moves them.
 	longWay = 2_000
+	// longSearch is the number of pods that fit, of all workloads together, above which placing them takes longer than a minute.
+	longSearch = 25_000
 )
 
 // Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
-// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster, or of one of which very many more fit before a failure, it
+// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster, or of one of which very many more fit and take long, it
 // looks for no more than some, unless the options say how many: answers are then Capped, and several workloads are tried at once, as together
 // says. If the context ends, the answers are those known by then, and nil if there is
 // none; the result then says that it is partial.
@@ -146,7 +150,7 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 type finder struct {
 	base    *simulation.Result
 	opts    Options
-	large   bool // many workloads in a large cluster
+	large   bool // many workloads in a large cluster, or very many pods fit
 	probers []*prober
 
 	mu       sync.Mutex // for what follows, and Progress
@@ -158,6 +162,11 @@ func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
 	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Mix, len(mixes))}
 	for _, mix := range mixes {
 		f.probers = append(f.probers, newProber(base, mix, opts))
+	}
+	fit := 0
+	for i := 0; i < len(f.probers) && len(f.probers) > 1 && !f.large; i++ {
+		fit += f.probers[i].ceiling() * f.probers[i].size()
+		f.large = fit > longSearch
 	}
 	return f
 }
@@ -183,7 +192,7 @@ func (f *finder) find(ctx context.Context) error {
 		switch {
 		case f.opts.UpTo > 0:
 			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
-		case f.large || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
+		case f.large || p.oneByOne() || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
 			largest := slices.MaxFunc(p.mix, func(a, b Share) int { return a.Now - b.Now }).Now
 			p.enough, p.hurried, p.budget = max(enough, 2*largest), true, 0
 		}

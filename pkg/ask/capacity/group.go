@@ -31,6 +31,7 @@ type ZoneNodes struct {
 	Name    string
 	Nodes   []*v1.Node
 	devices *devices
+	made    bool // the scenario has no such nodes
 }
 
 // pools are labels with which providers name groups of nodes.
@@ -103,8 +104,7 @@ func closed(node *v1.Node) bool {
 func signature(node *v1.Node, levels []string) string {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, value string) bool {
-		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) ||
-			strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")
+		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) || topology.IsPlace(key)
 	})
 	allocatable := map[v1.ResourceName]string{}
 	for name, quantity := range node.Status.Allocatable {
@@ -159,7 +159,7 @@ func (z *ZoneNodes) more(group string, count int, taken map[string]*v1.Node) []c
 func (z *ZoneNodes) node(group string, i int) (node, like *v1.Node) {
 	like = z.Nodes[i%len(z.Nodes)]
 	node = like.DeepCopy()
-	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, group, i+1), "-"))
+	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, strings.ReplaceAll(group, " ", "-"), i+1), "-"))
 	node.UID = ""
 	if _, labelled := node.Labels[v1.LabelHostname]; labelled {
 		node.Labels[v1.LabelHostname] = node.Name

@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Headroom says where the free part of a resource is: CPU in cores, memory in bytes, others in their own unit.
@@ -247,7 +248,7 @@ func (p *prober) surviving(units int, level string) int {
 	all, gone := amounts{}, map[string]amounts{} // gone by domain: what is free there, and what moves from there
 	domainOf := map[string]string{}
 	for _, node := range p.state.Nodes {
-		domain := node.Labels[level]
+		domain, _ := topology.Value(node.Labels, level)
 		domainOf[node.Name] = domain
 		if gone[domain] == nil {
 			gone[domain] = amounts{}

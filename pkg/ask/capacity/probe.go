@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -168,6 +169,20 @@ func (p *prober) size() int {
 		size += share.Proportion
 	}
 	return size
+}
+
+// oneByOne reports whether the mix has a StatefulSet of which so many pods fit that it takes long to make them: each waits for the one before
+// it, and for each the controller looks at all of them.
+func (p *prober) oneByOne() bool {
+	ceiling := p.ceiling()
+	return slices.ContainsFunc(p.state.StatefulSets, func(set *appsv1.StatefulSet) bool {
+		i := slices.IndexFunc(p.mix, func(of Share) bool { return of.Ref == cluster.RefTo(set) })
+		if i < 0 || set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
+			return false
+		}
+		pods := p.mix[i].Now + ceiling*p.mix[i].Proportion
+		return pods*pods > largeWork
+	})
 }
 
 // units returns how many units that many pods make, rounded up.

@@ -8,8 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -22,6 +24,8 @@ type SizeOptions struct {
 	Options
 	// Groups are the names of the groups that may be resized; if empty, all but control planes.
 	Groups []string
+	// Catalogue, if set, is what types of nodes can take the places of the nodes of each of these groups, in any mix.
+	Catalogue *topology.Catalogue
 	// Free lets the number of nodes of a group differ from zone to zone.
 	Free bool
 	// Most is the maximum number of clusters to try. With Less, they are fewer, at least 20, where each takes long.
@@ -119,7 +123,7 @@ type Fewer struct {
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
 // nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
-	z := &sizer{scenario: s, opts: opts, known: map[string][]lack{}, aside: map[failure]map[cluster.Ref]int{}}
+	z := &sizer{scenario: s, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
@@ -127,8 +131,12 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	z.world = w
+	z.world, z.worlds = w, []world.World{w}
+	defer func() {
+		for _, w := range z.worlds {
+			w.Close()
+		}
+	}()
 	return z.search(ctx)
 }
 
@@ -154,12 +162,14 @@ type sizer struct {
 	scenario *scenario.Scenario
 	opts     SizeOptions
 	world    world.World
+	worlds   []world.World // of as many cores as were needed so far, the first of them that world
 	groups   []NodeGroup
 	priced   bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers  []number
 	rest     []cluster.Object
 	sizing   Sizing
-	known    map[string][]lack // by point
+	known    map[string]tried  // by point
+	weak     map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
 	aside    map[failure]map[cluster.Ref]int
 	state    *cluster.State // after the first run
 	needs    []need
@@ -180,19 +190,19 @@ func (z *sizer) prepare() error {
 	}
 	for i := range z.scenario.Steps {
 		step := &z.scenario.Steps[i]
-		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil || step.AddNodes != nil || step.RemoveNodes != nil {
+		if step.Cordon != nil || step.Uncordon != nil || step.Drain != nil || step.Fail != nil || step.Restore != nil || step.AddNodes != nil || step.RemoveNodes != nil || step.ReplaceNodes != nil {
 			problems = append(problems, fmt.Errorf("step %q acts on nodes by name; give an earlier one with --step", step.Name))
 		}
 	}
-	priced := true
 	for i := range groups {
-		g := &groups[i]
-		if len(z.opts.Groups) > 0 {
+		if g := &groups[i]; len(z.opts.Groups) > 0 {
 			g.Kept = !slices.Contains(z.opts.Groups, g.Name)
 		}
-		priced = priced && (g.Kept || g.Priced)
 	}
-	before := 0.0
+	priced := z.before(groups)
+	if z.opts.Catalogue != nil {
+		groups, priced = mixed(groups, z.opts.Catalogue.Types), true
+	}
 	for i := range groups {
 		if groups[i].Kept {
 			continue
@@ -205,8 +215,6 @@ func (z *sizer) prepare() error {
 		var all []int
 		for zone := range groups[i].Zones {
 			all = append(all, zone)
-			z.sizing.Before += len(groups[i].Zones[zone].Nodes)
-			before += price * float64(len(groups[i].Zones[zone].Nodes))
 			if z.opts.Free {
 				z.numbers = append(z.numbers, number{i, []int{zone}, price})
 			}
@@ -226,11 +234,31 @@ func (z *sizer) prepare() error {
 	if z.sizing.Survive = z.opts.Survive; len(z.opts.Survive) > 0 {
 		z.sizing.Mode = string(z.opts.Mode)
 	}
-	if priced {
-		z.sizing.CostBefore = &before
-	}
 	z.afreshAll()
 	return nil
+}
+
+// before sums up the nodes that may change, and what they cost if all their prices are known, and reports whether they are.
+func (z *sizer) before(groups []NodeGroup) bool {
+	cost, priced := 0.0, true
+	for _, g := range groups {
+		if g.Kept {
+			continue
+		}
+		price, known := g.Price, g.Priced
+		if of := z.opts.Catalogue.Named(g.Zones[0].Nodes[0].Labels[v1.LabelInstanceTypeStable]); !known && of != nil {
+			price, known = *of.PricePerHour, true
+		}
+		priced = priced && known
+		for _, zone := range g.Zones {
+			z.sizing.Before += len(zone.Nodes)
+			cost += price * float64(len(zone.Nodes))
+		}
+	}
+	if priced {
+		z.sizing.CostBefore = &cost
+	}
+	return priced
 }
 
 // afreshAll unbinds the pods of the cluster and of the steps, since a dump can be either.
@@ -274,7 +302,10 @@ func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 			g.Price = &of.Price
 		}
 		for j, zone := range of.Zones {
-			in := Zone{Zone: zone.Name, Before: len(zone.Nodes)}
+			in := Zone{Zone: zone.Name}
+			if !zone.made {
+				in.Before = len(zone.Nodes)
+			}
 			if counts != nil {
 				in.Nodes = counts[i][j]
 			}
@@ -309,50 +340,107 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 	return &s
 }
 
+// tried is what a cluster lacks. Unless it is whole, there may be more.
+type tried struct {
+	lacks       []lack
+	done, whole bool
+	counted     bool // the search has asked for it
+}
+
 // try runs the scenario on a cluster with that many nodes. It returns what then lacks a node; nothing if everything has one and comes back.
-func (z *sizer) try(ctx context.Context, point []int) ([]lack, error) {
+// Unless all of that is asked for, it ends with the first failure after which something lacks a node. Meanwhile, other cores try those clusters
+// that are likely to be next.
+func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]int) ([]lack, error) {
 	key := fmt.Sprint(point)
-	if lacks, found := z.known[key]; found {
-		return lacks, nil
+	known := z.known[key]
+	if !known.counted {
+		z.sizing.Tried++
+		known.counted = true
+		z.known[key] = known
 	}
-	z.sizing.Tried++
+	if known.done && (known.whole || !whole) {
+		return known.lacks, nil
+	}
 	if z.opts.Progress != nil {
 		z.opts.Progress("sizing", z.sizing.Tried, -1)
 	}
-	lacks, err := z.run(ctx, point)
-	if err == nil {
-		z.known[key] = lacks
+	all := [][]int{point}
+	for _, next := range likely {
+		if !z.known[fmt.Sprint(next)].done {
+			all = append(all, next)
+		}
 	}
-	return lacks, err
+	all = all[:parallel.Options{}.Count(len(all))]
+	found, err := z.runAll(ctx, all, whole)
+	if err != nil {
+		return nil, err
+	}
+	for i, next := range all {
+		known := z.known[fmt.Sprint(next)]
+		if lacks := found[i]; lacks != nil {
+			known.lacks, known.done, known.whole = lacks, true, whole || len(lacks) == 0
+			z.known[fmt.Sprint(next)] = known
+		}
+	}
+	for _, lack := range found[0] {
+		z.weak[lack.level] = lack.domain
+	}
+	return found[0], nil
 }
 
-func (z *sizer) run(ctx context.Context, point []int) ([]lack, error) {
-	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: z.world})
+// runAll runs the scenario on several clusters at once. Of all but the first an error does not matter: what they lack is nil then.
+func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
+	for len(z.worlds) < len(points) {
+		w, err := simulation.NewWorld(z.scenario)
+		if err != nil {
+			return nil, err
+		}
+		z.worlds = append(z.worlds, w)
+	}
+	found := make([][]lack, len(points))
+	err := parallel.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, worker, i int) (err error) {
+		if found[i], err = z.run(ctx, z.worlds[worker], points[i], whole); i > 0 {
+			return nil
+		}
+		return err
+	})
+	return found, err
+}
+
+func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool) ([]lack, error) {
+	result, err := simulation.Run(ctx, z.with(point), simulation.Options{World: w})
 	if err != nil {
 		return nil, err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	if z.state == nil {
+	if z.state == nil { // the first try is alone
 		z.state = last.State
 		z.sizing.Mutated = result.Mutated()
 	}
-	if lacks := z.lacks(failure{}, last.State, last.Pending); len(lacks) > 0 {
-		return lacks, nil
-	}
-	var lacks []lack
+	all := z.lacks(failure{}, last.State, last.Pending)
 	for _, level := range z.opts.Survive {
+		if len(all) > 0 && (!whole || all[0].failure == failure{}) {
+			break
+		}
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
 			continue // these groups are not in the level
 		}
-		failures, err := losses{level: level, mode: z.opts.Mode, recoverer: in(z.world), whole: true}.of(ctx, last.State)
+		lost := losses{level: level, mode: z.opts.Mode, recoverer: in(w), whole: whole}
+		lost.excused = func(domain string, r *blast.Recovery) bool {
+			return len(z.lacks(failure{level, domain}, r.State, r.Pending)) == 0
+		}
+		if !whole {
+			lost.first = z.weak[level]
+		}
+		failures, err := lost.of(ctx, last.State)
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range failures {
-			lacks = append(lacks, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
+			all = append(all, z.lacks(failure{level, f.Domains[0]}, f.Recovery.State, f.Recovery.Pending)...)
 		}
 	}
-	return lacks, nil
+	return append([]lack{}, all...), nil // not nil
 }
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
@@ -372,13 +460,19 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	if err != nil {
 		return z.partly(ctx, err)
 	}
+	var less [][]int
+	for i, n := range found {
+		if n > 0 {
+			less = append(less, slices.Clone(found))
+			less[len(less)-1][i]--
+		}
+	}
 	for i, n := range found {
 		if n == 0 {
 			continue
 		}
-		less := slices.Clone(found)
-		less[i]--
-		lacks, err := z.try(ctx, less)
+		lacks, err := z.try(ctx, true, less[0], less[1:]...)
+		less = less[1:]
 		if err != nil {
 			return z.partly(ctx, err)
 		}
@@ -400,7 +494,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 // uneven lowers the numbers that were found zone by zone, so that the answer says what it costs to keep the zones of a group equal.
 func (z *sizer) uneven(ctx context.Context, even []int) error {
 	free := *z
-	free.numbers, free.known = nil, map[string][]lack{}
+	free.numbers, free.known = nil, map[string]tried{}
 	var found []int
 	for i, number := range z.numbers {
 		for _, zone := range number.zones {
@@ -412,7 +506,7 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 		return nil
 	}
 	found, err := free.lower(ctx, found)
-	z.sizing.Tried = free.sizing.Tried
+	z.sizing.Tried, z.worlds = free.sizing.Tried, free.worlds
 	if free.cost(found) < z.cost(even) {
 		groups, nodes := free.sized(free.counts(found))
 		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
@@ -444,7 +538,7 @@ func (z *sizer) present() []int {
 // a node of its own, it gives up and returns what is then lacking.
 func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	point := z.present()
-	lacks, err := z.try(ctx, point)
+	lacks, err := z.try(ctx, true, point)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -458,7 +552,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
 	}
 	for {
-		if lacks, err = z.try(ctx, point); err != nil || len(lacks) == 0 {
+		if lacks, err = z.try(ctx, true, point); err != nil || len(lacks) == 0 {
 			return point, nil, err
 		}
 		more := make([]int, len(point))
@@ -468,7 +562,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		if slices.Min(point) > len(z.state.Pods) {
 			return nil, lacks, nil
 		}
-		still, err := z.try(ctx, more)
+		still, err := z.try(ctx, true, more)
 		if err != nil || len(still) == 0 {
 			return more, nil, err
 		}

@@ -34,10 +34,11 @@ type losses struct {
 	level string
 	mode  node.FailureMode
 	recoverer
-	// first is the domain that fails first, if any. Unless whole is set, nothing is examined after a failure that leaves pods without a
-	// node.
-	first string
-	whole bool
+	// first is the domain that fails first, if any. Unless whole is set, nothing is examined after a failure that is too much: one that
+	// leaves pods without a node or, if excused is set, others than it excuses.
+	first   string
+	whole   bool
+	excused func(domain string, r *blast.Recovery) bool
 }
 
 // survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
@@ -66,7 +67,9 @@ func (l losses) of(ctx context.Context, state *cluster.State) ([]blast.Failure, 
 	}
 	failures := analysis.Levels[0].Failures
 	slices.SortStableFunc(failures, func(a, b blast.Failure) int { return cmp.Compare(l.rank(a), l.rank(b)) })
-	looked.Until = func(r *blast.Recovery) bool { return !l.whole && len(r.Stranded) > 0 }
+	looked.Until = func(f *blast.Failure, r *blast.Recovery) bool {
+		return !l.whole && len(r.Pending) > 0 && (l.excused == nil || !l.excused(f.Domains[0], r))
+	}
 	if err := l.recoverer(ctx, state, analysis, looked); err != nil {
 		return nil, err
 	}

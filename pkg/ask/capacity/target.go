@@ -191,7 +191,7 @@ func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, e
 	var keys []string
 	var problems []error
 	for _, word := range words {
-		key := topology.Key(word)
+		key := topology.KeyAmong(nodes, word)
 		domains, _ := topology.Domains(nodes, key)
 		switch {
 		case len(domains) == 0:

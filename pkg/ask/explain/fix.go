@@ -27,12 +27,12 @@ type Fix struct {
 	Node string `json:"node,omitempty"`
 }
 
-// Fixes returns the single changes that help a Pending pod of the step, and descriptions of those that were tried and do not. Each was
+// Fixes returns the single changes that help a Pending pod of the step, and descriptions of changes that it tried and that do not help. Each was
 // tried by running the scenario with it up to the step. A change helps if fewer pods of the pod's workload are Pending, no fewer run, and
 // fewer of the step's pods are Pending, so that it does not merely move the problem. For a StatefulSet, which creates no pod before the
 // previous one runs, it also helps if more pods run and no more are Pending.
 //
-// Fixes are tried and sorted as follows: first those that leave no pod of the workload Pending; among them the smallest intervention first.
+// Fixes are tried and sorted as follows: first the fixes that leave no pod of the workload Pending; among them the smallest intervention first.
 //
 //  1. Uncordon a node, once the step is over: one of each domain.
 //  2. Soften a hard rule; take it away where it cannot be softened.
@@ -91,7 +91,7 @@ type pendingPod struct {
 	// running and waiting are how many of the workload's pods have a node and how many do not.
 	running, waiting int
 
-	nodes  []*v1.Node      // those that the pod's scheduler has
+	nodes  []*v1.Node      // of the pod's scheduler
 	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
 	made   bool            // of a custom resource, of which Karmada takes replicas and requests
 }

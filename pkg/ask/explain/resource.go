@@ -4,21 +4,20 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Resources returns the custom resources of the scenario that can be asked about, sorted: those of which operators make objects, those
-// of whose operators the input has the pods alone and, in a federation, those that Karmada brings into clusters.
+// Resources returns the custom resources of the scenario that have pods, sorted: an operator makes objects of them, or the input has only the
+// pods that their operator has made or, in a federation, Karmada brings them into clusters.
 func Resources(s *scenario.Scenario) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range s.Objects() {
 		if of, made := madeOf(obj); made {
 			all = append(all, of)
-		}
-		if owner, unknown := obj.(*cluster.UnknownOwner); unknown {
-			all = append(all, cluster.RefTo(owner))
 		}
 	}
 	brought := func(k *scenario.Karmada) {
@@ -34,10 +33,14 @@ func Resources(s *scenario.Scenario) []cluster.Ref {
 	return slices.Compact(all)
 }
 
-// madeOf returns the custom resource of which an operator has made the object.
+// madeOf returns the custom resource of which an operator has made the object, or that controls an object of a dump.
 func madeOf(obj cluster.Object) (of cluster.Ref, made bool) {
 	kind, name, made := strings.Cut(obj.GetAnnotations()[operator.OwnerAnnotation], " ")
 	namespace, name, _ := strings.Cut(name, "/")
+	if by := metav1.GetControllerOfNoCopy(obj); by != nil && !made {
+		_, _, err := scenario.ParseTarget(by.Kind + "/" + by.Name)
+		return cluster.Ref{Kind: by.Kind, Namespace: obj.GetNamespace(), Name: by.Name}, err != nil // of a kind that is none of Kubernetes' own
+	}
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, made
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Options are the options of an analysis.
@@ -157,7 +158,7 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	errs := rates.Validate(path)
 	if len(errs) == 0 {
 		for _, key := range rates.Keys() {
-			carried := func(node *v1.Node) bool { _, found := node.Labels[key]; return found }
+			carried := func(node *v1.Node) bool { _, found := topology.Value(node.Labels, key); return found }
 			if key != v1.LabelHostname && !slices.ContainsFunc(state.Nodes, carried) {
 				errs = append(errs, field.Invalid(path, key, "no node has this label, so nothing can fail at this level; drop it, or give a label of the nodes"))
 			}

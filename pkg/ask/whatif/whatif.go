@@ -9,13 +9,18 @@ package whatif
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -25,7 +30,7 @@ import (
 
 // Options are the options of a comparison of versions.
 type Options struct {
-	// Step is the step after which to look at the versions. Empty means each version's last step.
+	// Step is the step after which to look at the versions, or after which to ask what they ask. Empty means each version's last step.
 	Step string
 	// Metric selects the figures.
 	Metric metric.Options
@@ -44,6 +49,9 @@ type Found struct {
 	// Moved is the number of pods that would have to move to get there from the scenario as it is: of each workload the pods on nodes
 	// that hold more of it, as far as both run as many.
 	Moved int `json:"moved"`
+	// Cause is what keeps most of the pods off the nodes that are Pending here and not in the scenario as it is: cpu, or kube-scheduler's
+	// message.
+	Cause string `json:"cause,omitempty"`
 	// StuckRollouts are those by which the change reaches pods that run, and that do not come to their end.
 	StuckRollouts []controller.Rollout `json:"stuckRollouts,omitempty"`
 }
@@ -176,7 +184,30 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 		return nil, err
 	}
 	w.known = append(w.known[:1], result)
-	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), StuckRollouts: StuckOf(s, step)}, nil
+	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), Cause: cause(base.state, step), StuckRollouts: StuckOf(s, step)}, nil
+}
+
+// cause is that of most pods that are Pending after the step and not in the base.
+func cause(base *cluster.State, step *simulation.Step) string {
+	waited := sets.New[types.UID]()
+	for _, pod := range base.Pods {
+		if cluster.Waits(pod) {
+			waited.Insert(pod.UID)
+		}
+	}
+	pods := map[string]int{}
+	for i := range step.Pending {
+		if p := &step.Pending[i]; !waited.Has(p.Pod.UID) {
+			pods[placement.Cause(p.Reasons)]++
+		}
+	}
+	most := ""
+	for _, of := range slices.Sorted(maps.Keys(pods)) {
+		if of != "" && pods[of] > pods[most] || most == "" {
+			most = of
+		}
+	}
+	return most
 }
 
 func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Result, *simulation.Step, *metric.Metrics, error) {
@@ -184,12 +215,15 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if w.opts.Step != "" && s.Asked > 0 {
+		s = s.AskedAfter(w.opts.Step)
+	}
 	result, err := simulation.Run(ctx, s, simulation.Options{World: in, Prefix: w.prefix(s)})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	at := len(result.Steps) - 1
-	if w.opts.Step != "" {
+	if w.opts.Step != "" && s.Asked == 0 {
 		at = slices.IndexFunc(result.Steps, func(step simulation.Step) bool { return step.Name == w.opts.Step })
 		if at < 0 {
 			return nil, nil, nil, fmt.Errorf("there is no step %q", w.opts.Step)

@@ -21,8 +21,8 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/attach_detach_controller.go.
 const MaxWaitForUnmount = 6 * time.Minute
 
-// Bound lets the kubelets start the pods that the scheduler has just bound, but for those whose volume is attached to another
-// node. Such a pod starts once it is not.
+// Bound lets the kubelets start the pods that the scheduler has just bound. A pod whose volume is attached to another node waits until that
+// node has let it go.
 func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
 	fresh := map[types.UID]bool{}
 	for _, pod := range pods {
@@ -133,7 +133,7 @@ func (a *attaching) detach() {
 	}
 }
 
-// attach attaches the volumes that the pod needs to its node: those that no other node has or, for a pod that runs, all.
+// attach attaches the volumes that the pod needs to its node. It leaves out volumes that another node has, unless the pod runs.
 func (a *attaching) attach(pod *v1.Pod, running bool) {
 	for _, pv := range a.needs[pod.UID] {
 		on := a.holders(pv)

@@ -50,29 +50,13 @@ func outOfBounds(s *cluster.State, f func(hpa *autoscalingv2.HorizontalPodAutosc
 	for target := range autoscalers {
 		kinds[target.Kind] = true
 	}
-	check := func(kind string, target cluster.Object) {
+	for target := range s.Scaled() {
+		kind := cluster.KindOf(target)
+		if _, unknown := target.(*cluster.UnknownOwner); unknown || !kinds[kind] {
+			continue
+		}
 		if want := int32(autoscalers.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
 			f(autoscalers[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}], target, want)
-		}
-	}
-	if kinds["Deployment"] {
-		for _, d := range s.Deployments {
-			check("Deployment", d)
-		}
-	}
-	if kinds["StatefulSet"] {
-		for _, set := range s.StatefulSets {
-			check("StatefulSet", set)
-		}
-	}
-	if kinds["ReplicaSet"] {
-		for _, rs := range s.ReplicaSets {
-			check("ReplicaSet", rs)
-		}
-	}
-	if kinds["ReplicationController"] {
-		for _, rc := range s.ReplicationControllers {
-			check("ReplicationController", rc)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -29,7 +28,7 @@ func (p *pass) budgets() error {
 	if err != nil {
 		return err
 	}
-	before := p.scaled.scales
+	before := p.scaled
 	scales := p.scales()
 	for i, pdb := range p.PodDisruptionBudgets {
 		if scales == before && !p.due.budgets[i] {
@@ -69,7 +68,7 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 	case err != nil:
 		status = *pdb.Status.DeepCopy()
 		status.DisruptionsAllowed = 0
-		condition.Reason, condition.Message = policyv1.SyncFailedReason, err.Error()
+		condition.Reason, condition.Message, condition.ObservedGeneration = policyv1.SyncFailedReason, err.Error(), status.ObservedGeneration
 	case status.ExpectedPods > 0 && allowed > 0:
 		status.DisruptionsAllowed = allowed
 		condition.Status, condition.Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
@@ -83,19 +82,22 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 }
 
 // guards are the pods that each budget guards, by its position.
-type guards struct{ pods *cluster.Groups[int] }
+type guards struct {
+	budgets []*policyv1.PodDisruptionBudget
+	pods    *cluster.Groups[int]
+}
 
 // guarded returns the pods that each budget guards, by its position, and marks the budgets that have changed, or whose pods have.
 func (p *pass) guarded() (*cluster.Groups[int], error) {
-	same := func(was, is *policyv1.PodDisruptionBudget) bool {
-		return was.Namespace == is.Namespace && was.Spec.Selector == is.Spec.Selector
-	}
-	cluster.Changes(p.due.seen.budgets, p.PodDisruptionBudgets, func(_, is *policyv1.PodDisruptionBudget, position int) {
+	same := p.guards.pods != nil
+	cluster.Changes(p.guards.budgets, p.PodDisruptionBudgets, func(was, is *policyv1.PodDisruptionBudget, position int) {
 		if is != nil {
 			mark(&p.due.budgets, position)
 		}
+		same = same && was != nil && is != nil && was.Namespace == is.Namespace && was.Spec.Selector == is.Spec.Selector
 	})
-	if changed(&p.due.seen.budgets, p.PodDisruptionBudgets, same) || p.guards.pods == nil {
+	p.guards.budgets = p.PodDisruptionBudgets
+	if !same {
 		p.guards.pods = nil
 		var selectors cluster.Selectors
 		for i, pdb := range p.PodDisruptionBudgets {
@@ -143,12 +145,12 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 			continue
 		}
 		of, ok := scales[ref.UID]
-		switch {
+		switch kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind); {
+		case of.unscaled, kind == jobKind, kind == daemonSetKind:
+			resource, _ := meta.UnsafeGuessKindToResource(kind)
+			return 0, fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
 		case !ok:
 			return 0, fmt.Errorf("found no controllers for pod %q", pod.Name)
-		case of.unscaled:
-			resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind))
-			return 0, fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())
 		}
 		if !counted[of.controller] {
 			counted[of.controller] = true
@@ -165,63 +167,31 @@ type scale struct {
 	unscaled   bool // its kind has no scale subresource
 }
 
-// scaled are the scales of controllers, and what they were read from.
-type scaled struct {
-	scales *map[types.UID]scale
-
-	deployments []*appsv1.Deployment
-	sets        []*appsv1.ReplicaSet
-	controllers []*v1.ReplicationController
-	statefuls   []*appsv1.StatefulSet
-	unknown     []*cluster.UnknownOwner
-}
-
 // scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
-// equal. Jobs and DaemonSets have none upstream either, so that percentages and maxUnavailable do not work with them.
+// equal. Jobs and DaemonSets have none, so percentages and maxUnavailable do not work with them.
 func (p *pass) scales() *map[types.UID]scale {
-	s := &p.scaled
-	deployments := changed(&s.deployments, p.Deployments, func(was, is *appsv1.Deployment) bool {
-		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
-	})
-	sets := changed(&s.sets, p.ReplicaSets, func(was, is *appsv1.ReplicaSet) bool {
-		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas && sameOwner(was, is)
-	})
-	controllers := changed(&s.controllers, p.ReplicationControllers, func(was, is *v1.ReplicationController) bool {
-		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
-	})
-	statefuls := changed(&s.statefuls, p.StatefulSets, func(was, is *appsv1.StatefulSet) bool {
-		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas
-	})
-	unknown := changed(&s.unknown, p.UnknownOwners, func(was, is *cluster.UnknownOwner) bool {
-		return was.UID == is.UID && *was.Spec.Replicas == *is.Spec.Replicas && was.Spec.Unscaled == is.Spec.Unscaled
-	})
-	if !deployments && !sets && !controllers && !statefuls && !unknown && s.scales != nil {
-		return s.scales
+	p.due.follow(p.State)
+	if !p.due.scales && p.scaled != nil {
+		return p.scaled
 	}
-	desired := map[types.UID]int32{}
-	for _, d := range p.Deployments {
-		desired[d.UID] = *d.Spec.Replicas
-	}
+	p.due.scales = false
 	scales := map[types.UID]scale{}
+	for obj := range p.Scaled() {
+		replicas, _ := cluster.Replicas(obj)
+		scales[obj.GetUID()] = scale{controller: obj.GetUID(), replicas: replicas}
+	}
 	for _, rs := range p.ReplicaSets {
-		scales[rs.UID] = scale{controller: rs.UID, replicas: *rs.Spec.Replicas}
-		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
-			if replicas, found := desired[ref.UID]; found {
-				scales[rs.UID] = scale{controller: ref.UID, replicas: replicas}
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil && ref.Kind == "Deployment" {
+			if of, found := scales[ref.UID]; found {
+				scales[rs.UID] = of
 			}
 		}
-	}
-	for _, rc := range p.ReplicationControllers {
-		scales[rc.UID] = scale{controller: rc.UID, replicas: *rc.Spec.Replicas}
-	}
-	for _, set := range p.StatefulSets {
-		scales[set.UID] = scale{controller: set.UID, replicas: *set.Spec.Replicas}
 	}
 	for _, owner := range p.UnknownOwners {
 		scales[owner.UID] = scale{owner.UID, *owner.Spec.Replicas, owner.Spec.Unscaled}
 	}
-	if s.scales == nil || !maps.Equal(*s.scales, scales) {
-		s.scales = &scales
+	if p.scaled == nil || !maps.Equal(*p.scaled, scales) {
+		p.scaled = &scales
 	}
-	return s.scales
+	return p.scaled
 }

@@ -77,7 +77,7 @@ func TestBudgetCountsTheScaleOfTheDeployment(t *testing.T) {
 	w.checkBudget(10, 7, 8, 1) // neither 8 nor 13 are expected
 }
 
-func TestBudgetOfUnknownControllerAllowsNothing(t *testing.T) {
+func TestBudgetOfAKindWithoutScaleAllowsNothing(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(job("Job", "") + "---" + `
 apiVersion: policy/v1
@@ -88,7 +88,7 @@ spec: {maxUnavailable: 1, selector: {matchLabels: {job-name: sum}}}
 	status := w.state.PodDisruptionBudgets[0].Status
 	w.check("allowed", status.DisruptionsAllowed, int32(0))
 	w.check("reason", status.Conditions[0].Reason, policyv1.SyncFailedReason)
-	w.check("message", status.Conditions[0].Message, fmt.Sprintf("found no controllers for pod %q", w.state.Pods[0].Name))
+	w.check("message", status.Conditions[0].Message, "jobs.batch does not implement the scale subresource")
 }
 
 func TestEvict(t *testing.T) {

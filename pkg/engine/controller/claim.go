@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// claims makes the claims on devices that pods ask for by a template, and releases those that no pod uses any more, as
+// claims makes the claims on devices that pods ask for by a template, and releases claims that no pod uses any more, as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go and the garbage collector do. That
 // controller needs a cluster to watch; its names here are those of its functions.
 func (p *pass) claims() error {
@@ -73,7 +73,7 @@ func owningPod(claim *resourcev1.ResourceClaim) types.UID {
 	return ""
 }
 
-// syncPod makes the claims that the pod lacks, and reserves those that are allocated for a pod which has its node already.
+// syncPod makes the claims that the pod lacks. If the pod already has its node, syncPod reserves its allocated claims for it.
 func (c *claimSync) syncPod(pod *v1.Pod) {
 	made := map[string]string{}
 	for i := range pod.Spec.ResourceClaims {

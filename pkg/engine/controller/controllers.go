@@ -26,11 +26,11 @@ type Controllers struct {
 	nodes  node.Controllers
 	memory memory
 	due    due
-	scaled scaled
+	scaled *map[types.UID]scale // the scales that budgets count with
 	guards guards
 	adopts adopts
 	places places
-	// These follow the pods from state to state: to make them anew takes a look at every pod.
+	// These follow the pods from state to state, because making them anew means looking at every pod.
 	pods   *cluster.Groups[group]
 	names  podNames
 	usage  admission.PodUsage // has its own rule, since other packages charge quotas, too
@@ -151,7 +151,7 @@ type pass struct {
 	refused          []cluster.Refusal
 	capacities       *Capacities // of the volume controllers
 
-	// Of those that make pods.
+	// Of the controllers that make pods.
 
 	setClaims map[types.NamespacedName]*v1.PersistentVolumeClaim // what StatefulSets look up
 	backoffs  map[types.UID]cluster.JobBackoff

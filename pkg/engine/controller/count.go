@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// podCount counts active pods: all, those with the labels of the template, and those that are ready.
+// podCount counts active pods: all of them, the ones with the template's labels, and the ready ones.
 type podCount struct{ active, labelled, ready int32 }
 
 func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
@@ -29,8 +29,8 @@ type ownCount struct {
 	pods    *cluster.Group
 }
 
-// count counts the active pods of a ReplicaSet, of which it looks at those that are others than the last time. It returns false where some may
-// have to be adopted or released; then claim finds the ReplicaSet's pods.
+// count counts the active pods of a ReplicaSet. It only looks at pods that have changed since the last time. It returns false if the
+// ReplicaSet may have to adopt or release some; then claim finds its pods.
 func (p *pass) count(r replicated) (podCount, bool) {
 	pods, all := p.owned.unclaimed(r.set.UID)
 	selector, err := p.selector(r.set, r.set.Spec.Selector)

@@ -58,7 +58,7 @@ type daemonSetSync struct {
 func (p *pass) newDaemonSetSync(ds *appsv1.DaemonSet, hash string, pods []*v1.Pod) *daemonSetSync {
 	d := &daemonSetSync{pass: p, set: ds, hash: hash, pods: pods, onNode: map[string][]*v1.Pod{}}
 	for _, pod := range pods {
-		if node, err := daemonutil.GetTargetNodeName(pod); err == nil {
+		if node, err := daemonutil.GetTargetNodeName(pod); err == nil && !(cluster.Terminal(pod) && pod.DeletionTimestamp != nil) {
 			d.onNode[node] = append(d.onNode[node], pod)
 		}
 	}
@@ -73,8 +73,7 @@ func (p *pass) newDaemonSetSync(ds *appsv1.DaemonSet, hash string, pods []*v1.Po
 	return d
 }
 
-// run is upstream's updateDaemonSet. It updates in a sync after the one that created or deleted, as upstream does, which
-// waits until its expectations are met.
+// run is upstream's updateDaemonSet. A sync that creates or deletes pods updates none: upstream waits until its expectations are met.
 func (d *daemonSetSync) run() error {
 	ending := len(d.ending)
 	created, err := d.manage()
@@ -101,8 +100,7 @@ func olderFirst(a, b *v1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// manage creates the pods that nodes lack and deletes those that they should not run: upstream's manage and
-// podsShouldBeOnNode.
+// manage creates the pods that nodes lack, and deletes pods that they should not run: upstream's manage and podsShouldBeOnNode.
 func (d *daemonSetSync) manage() (created bool, err error) {
 	var lacking []string
 	for i, node := range d.Nodes {
@@ -139,7 +137,7 @@ func (d *daemonSetSync) manage() (created bool, err error) {
 	return len(lacking) > 0, d.createOn(lacking)
 }
 
-// runningOrDelete returns the pods that run or will, and deletes those that have ended.
+// runningOrDelete returns the pods that run or will run, and deletes the pods that have ended.
 func (d *daemonSetSync) runningOrDelete(pods []*v1.Pod) []*v1.Pod {
 	var running []*v1.Pod
 	for _, pod := range pods {
@@ -183,7 +181,7 @@ func (d *daemonSetSync) available(pod *v1.Pod) bool {
 	return podutil.IsPodAvailable(pod, d.set.Spec.MinReadySeconds, d.Now)
 }
 
-// createOn makes a pod for each of the nodes: it is the scheduler that binds it, held to the node by a node affinity.
+// createOn makes a pod for each of the nodes. A node affinity holds it to the node, and the scheduler binds it.
 func (d *daemonSetSync) createOn(nodes []string) error {
 	if len(nodes) == 0 {
 		return nil

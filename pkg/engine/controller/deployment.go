@@ -136,7 +136,7 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
 func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
-	existing := r.findNew()
+	existing := r.newSet(r.deployment, r.sets)
 	for _, rs := range r.sets { // as in FindOldReplicaSets, which would compare all the templates once more
 		if existing == nil || rs.UID != existing.UID {
 			old = append(old, rs)
@@ -162,20 +162,20 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 	return current, old, err
 }
 
-// findNew is upstream's FindNewReplicaSet, which compares templates whole, unless it has been asked about the very same ones before.
-func (r *deploymentSync) findNew() *appsv1.ReplicaSet {
-	templates := []any{idOf(r.deployment, &r.deployment.Spec.Template)}
-	for _, rs := range r.sets {
+// newSet is upstream's FindNewReplicaSet, which compares templates whole, unless it has been asked about the very same ones before.
+func (c *Controllers) newSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	templates := []any{idOf(d, &d.Spec.Template)}
+	for _, rs := range sets {
 		templates = append(templates, idOf(rs, &rs.Spec.Template))
 	}
-	sort.Sort(controller.ReplicaSetsByCreationTimestamp(r.sets)) // as upstream leaves them
-	current := once(&r.memory, subject{currentSet, r.deployment.UID}, templates, func() types.UID {
-		if existing := deploymentutil.FindNewReplicaSet(r.deployment, r.sets); existing != nil {
+	sort.Sort(controller.ReplicaSetsByCreationTimestamp(sets)) // as upstream leaves them
+	current := once(&c.memory, subject{currentSet, d.UID}, templates, func() types.UID {
+		if existing := deploymentutil.FindNewReplicaSet(d, sets); existing != nil {
 			return existing.UID
 		}
 		return ""
 	})
-	for _, rs := range r.sets {
+	for _, rs := range sets {
 		if rs.UID == current {
 			return rs
 		}

@@ -6,6 +6,7 @@ import (
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // deviceTaintWorld has a pod with one device, d0 of pool n1 of driver gpu, whose claim has these tolerations, beside a pod of device d1.

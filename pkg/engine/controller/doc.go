@@ -36,8 +36,8 @@
 // Controllers remember what they have computed, so that a sync at rest costs next to nothing. One rule says for how long: see memory. Tests
 // compare each round with that of controllers that remember nothing.
 //
-// Syncs of Deployments, ReplicaSets and Jobs are compared with one sync of upstream's own controllers, in worlds made by chance: see the tests
-// named IsUpstreams.
+// Tests compare syncs of Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets, Jobs and PodDisruptionBudgets with one
+// sync of upstream's own controllers, in worlds made by chance: see the tests named IsUpstreams.
 //
 // What is left out:
 //   - status.terminatingReplicas of Deployments and ReplicaSets, which no controller reads;
@@ -45,6 +45,8 @@
 //   - progressDeadlineSeconds: a Deployment never exceeds it;
 //   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
 //     that it must;
+//   - how long upstream waits before it deletes another failed pod of a DaemonSet on the same node;
+//   - status.disruptedPods of a PodDisruptionBudget: here an eviction and the deletion of its pod are one;
 //   - the success of a Job's pods, unless their template says how long they take: see cluster.CompletesAfter;
 //   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
 //   - metrics: an autoscaler only keeps its target between its bounds.

@@ -3,7 +3,6 @@ package controller
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,24 +12,20 @@ import (
 // due are the objects that may have something to do. All others were in sync when they were last looked at, and nothing that their sync sees
 // has changed since. Most rounds change a few of thousands of objects.
 type due struct {
-	// deployments are due for a sync, counts are ReplicaSets whose pods are to be counted, and sizes those that may lack pods or have too
-	// many. ReplicationControllers are among the ReplicaSets.
+	// deployments are due for a sync, counts are ReplicaSets whose pods are due to be counted, and sizes are ReplicaSets that may have too few
+	// or too many pods. ReplicationControllers are among the ReplicaSets.
 	deployments, counts, sizes map[types.UID]bool
 	// orphans is the number of ReplicaSets without a controller, recreated that of the Deployments with strategy Recreate.
 	orphans, recreated int
 	// budgets are due by their positions.
 	budgets map[int]bool
+	// The things that are computed from all workloads: their scales, the orphans that they may adopt, and their turns.
+	scales, adopts, turns bool
 
-	// The lists in which these are up to date.
-	seen struct {
-		deployments []*appsv1.Deployment
-		sets        []*appsv1.ReplicaSet
-		controllers []*v1.ReplicationController
-		budgets     []*policyv1.PodDisruptionBudget
-	}
+	seen cluster.State // the state in which these are up to date
 }
 
-// mark adds an object to those that are due.
+// mark marks an object as due.
 func mark[K comparable](to *map[K]bool, key K) {
 	if *to == nil {
 		*to = map[K]bool{}
@@ -46,7 +41,7 @@ func (d *due) resize(set types.UID) {
 
 // follow marks what differs from the state before.
 func (d *due) follow(s *cluster.State) {
-	cluster.Changes(d.seen.deployments, s.Deployments, func(was, is *appsv1.Deployment, _ int) {
+	follow(d, d.seen.Deployments, s.Deployments, func(was, is *appsv1.Deployment) {
 		if was != nil && recreates(was) {
 			d.recreated--
 		}
@@ -68,33 +63,41 @@ func (d *due) follow(s *cluster.State) {
 			d.orphans += n
 		}
 	}
-	cluster.Changes(d.seen.sets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet, _ int) {
+	follow(d, d.seen.ReplicaSets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet) {
 		owned(was, -1)
 		owned(is, 1)
 		if is != nil {
 			d.resize(is.UID)
 		}
 	})
-	cluster.Changes(d.seen.controllers, s.ReplicationControllers, func(_, is *v1.ReplicationController, _ int) {
+	follow(d, d.seen.ReplicationControllers, s.ReplicationControllers, func(_, is *v1.ReplicationController) {
 		if is != nil {
 			d.resize(is.UID)
 		}
 	})
-	d.seen.deployments, d.seen.sets, d.seen.controllers = s.Deployments, s.ReplicaSets, s.ReplicationControllers
+	follow(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
+	follow(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
+	follow(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
+	d.seen = *s
 }
 
-// changed reports whether an object came, went or gave way to one that is not the same to the caller, and keeps the list for the next time.
-func changed[T interface {
+// follow calls f for each workload that has changed, and marks the things that are computed from all workloads.
+func follow[T interface {
 	cluster.Object
 	comparable
-}](last *[]T, now []T, same func(was, is T) bool) bool {
+}](d *due, before, now []T, f func(was, is T)) {
 	var none T
-	different := false
-	cluster.Changes(*last, now, func(was, is T, _ int) {
-		different = different || was == none || is == none || !same(was, is)
+	cluster.Changes(before, now, func(was, is T, _ int) {
+		if was == none || is == none || was.GetUID() != is.GetUID() || !sameOwner(was, is) {
+			d.scales, d.adopts, d.turns = true, true, true
+		} else {
+			before, _ := cluster.Replicas(was)
+			now, _ := cluster.Replicas(is)
+			d.scales = d.scales || before != now
+			d.adopts = d.adopts || cluster.Selector(was) != cluster.Selector(is)
+		}
+		f(was, is)
 	})
-	*last = now
-	return different
 }
 
 // sameOwner reports whether both have the same controller, or none.

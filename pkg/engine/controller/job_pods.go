@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// manage deletes pods if the Job has too many, or else creates those that it lacks. It returns how many are active then: manageJob.
+// manage deletes the Job's excess pods, or creates the pods that it lacks. It returns how many are active then: manageJob.
 func (j *jobSync) manage() (int32, error) {
 	active := int32(len(j.active))
 	if j.job.DeletionTimestamp != nil {

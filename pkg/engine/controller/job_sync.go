@@ -24,12 +24,12 @@ type jobSync struct {
 	job *batchv1.Job
 	// status becomes the Job's.
 	status *batchv1.JobStatus
-	// pods are the Job's; active are those that neither have ended nor are asked to.
+	// pods are the Job's; active have neither ended nor been asked to.
 	pods, active []*v1.Pod
-	// ready and terminating count pods, those that this sync asks to end as such.
+	// ready and terminating count pods. A pod that this sync asks to end is terminating.
 	ready, terminating int32
 	asked              map[types.UID]bool
-	// succeeded and failed count all pods, those that no sync has counted before, too.
+	// succeeded and failed count all pods, also the pods that no sync has counted before.
 	succeeded, failed int32
 	// succeededIndexes and failedIndexes are an Indexed Job's.
 	succeededIndexes, failedIndexes indexes
@@ -239,7 +239,7 @@ func (j *jobSync) judgeCompletions(active int32) {
 	}
 }
 
-// track counts the pods that have ended, and takes the finalizer from those that are counted:
+// track counts the pods that have ended, and takes the finalizer from each pod that it has counted:
 // trackJobStatusAndRemoveFinalizers. When a Job fails, its pods fail, too.
 func (j *jobSync) track() {
 	failing := j.finished != nil && (j.finished.Type == batchv1.JobFailureTarget || j.finished.Type == batchv1.JobFailed)

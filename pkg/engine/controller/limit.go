@@ -46,7 +46,7 @@ func CheckPods(s *cluster.State, most int) error {
 	return errors.Join(problems...)
 }
 
-// Pods returns how many pods the state comes to: those without a controller, and those that controllers ask for.
+// Pods returns how many pods the state will have: its pods without a controller, and as many as controllers ask for.
 func Pods(s *cluster.State) int {
 	_, total, _ := asked(s, 0)
 	for _, pod := range s.Pods {

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// group is a group of pods: those of a controller ("": of none), those that a Job has not counted yet, those that wait for a node, or those
-// with volumes that may need a claim or an attachment.
+// group is a group of pods: the pods of a controller, with owner "" the pods without one; pods that a Job has not counted yet; pods that wait
+// for a node; or pods with volumes that may need a claim or an attachment.
 type group struct {
 	owner                      types.UID
 	tracked, waiting, mounting bool
@@ -57,8 +57,8 @@ func (c *Controllers) Unscheduled(s *cluster.State) []*v1.Pod {
 	return c.pods.Of(group{waiting: true}).Pods()
 }
 
-// owners finds the pods and the ControllerRevisions of a controller by its UID, and those that have none; each list is in
-// order of arrival.
+// owners finds the pods and the ControllerRevisions of a controller by its UID, and orphans, which have no controller. Each list is in order
+// of arrival.
 type owners struct {
 	groups *cluster.Groups[group]
 	// claimed holds the pods of the controllers that have adopted or released some.
@@ -128,33 +128,21 @@ func (p *pass) seen(owner cluster.Object) []any {
 	return seen
 }
 
-// adopts are the orphans that each controller may adopt, and what they were found in.
+// adopts are the orphans that each controller may adopt, and the group in which they were found.
 type adopts struct {
 	adoptable map[types.UID][]*v1.Pod
 	adopters  []types.UID
 	orphans   *cluster.Group
-
-	sets        []*appsv1.ReplicaSet
-	controllers []*v1.ReplicationController
-	statefuls   []*appsv1.StatefulSet
-	daemons     []*appsv1.DaemonSet
-	unknown     []*cluster.UnknownOwner
 }
 
 // adoptable returns the orphans that each controller may adopt, and the controllers that may adopt any.
 func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []types.UID) {
 	a, orphans := &c.adopts, c.pods.Of(group{})
-	selects := func(was, is cluster.Object) bool {
-		return was.GetUID() == is.GetUID() && was.GetNamespace() == is.GetNamespace() && cluster.Selector(was) == cluster.Selector(is)
-	}
-	sets := changed(&a.sets, s.ReplicaSets, func(was, is *appsv1.ReplicaSet) bool { return selects(was, is) })
-	controllers := changed(&a.controllers, s.ReplicationControllers, func(*v1.ReplicationController, *v1.ReplicationController) bool { return false })
-	statefuls := changed(&a.statefuls, s.StatefulSets, func(was, is *appsv1.StatefulSet) bool { return selects(was, is) })
-	daemons := changed(&a.daemons, s.DaemonSets, func(was, is *appsv1.DaemonSet) bool { return selects(was, is) })
-	unknown := changed(&a.unknown, s.UnknownOwners, func(was, is *cluster.UnknownOwner) bool { return was.UID == is.UID })
-	if !sets && !controllers && !statefuls && !daemons && !unknown && a.orphans == orphans {
+	c.due.follow(s)
+	if !c.due.adopts && a.orphans == orphans {
 		return a.adoptable, a.adopters
 	}
+	c.due.adopts = false
 	a.orphans, a.adoptable, a.adopters = orphans, map[types.UID][]*v1.Pod{}, nil
 	var selectors cluster.Selectors
 	var uids []types.UID

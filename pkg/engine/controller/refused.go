@@ -61,8 +61,7 @@ func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
 	return nil
 }
 
-// refuseDevices takes note of the claim on devices that the API server does not create for a pod, and reports whether that is what the error
-// says.
+// refuseDevices records the claim on devices that the API server does not create for a pod. It returns false for any other error.
 func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 	if !admission.Refused(err) {
 		return false
@@ -72,7 +71,7 @@ func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 	return true
 }
 
-// refusePod and refuseClaim take note of the pod or claim of a StatefulSet that the API server does not create, and report whether that is what the error says.
+// refusePod and refuseClaim record the pod or claim of a StatefulSet that the API server does not create. They return false for any other error.
 
 func (s *statefulSetSync) refusePod(pod *v1.Pod, err error) bool {
 	if !admission.Refused(err) {

@@ -88,7 +88,7 @@ func (p *pass) replicaSetStatus(r replicated) error {
 	return nil
 }
 
-// replicaSet creates the pods that a ReplicaSet or ReplicationController lacks and deletes those that it has too many: manageReplicas in
+// replicaSet creates the pods that a ReplicaSet or ReplicationController lacks, or deletes its excess pods: manageReplicas in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) replicaSet(r replicated) error {
 	rs, about := r.set, subject{podsComplete, r.set.UID}
@@ -116,11 +116,12 @@ func (p *pass) replicaSet(r replicated) error {
 	case excess < 0:
 		return p.fill(r, -excess)
 	case excess > 0:
-		var related []*v1.Pod // none without an owner, as upstream's getReplicaSetsWithSameController has it
+		// None without an owner, and none of a ReplicationController, as upstream's getReplicaSetsWithSameController has it.
+		var related []*v1.Pod
 		if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
-			for sibling := range p.replicated(p.State) {
-				if of := metav1.GetControllerOfNoCopy(sibling.object); of != nil && of.UID == ref.UID {
-					related = append(related, p.owned.of(sibling.set.UID)...)
+			for _, sibling := range p.ReplicaSets {
+				if of := metav1.GetControllerOfNoCopy(sibling); of != nil && of.UID == ref.UID {
+					related = append(related, p.owned.of(sibling.UID)...)
 				}
 			}
 		}

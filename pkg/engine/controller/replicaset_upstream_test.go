@@ -12,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	upstreamreplicaset "k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/utils/clock"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -25,9 +27,40 @@ func TestReplicaSetSyncIsUpstreams(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(u.client, 0)
 	sets, pods := factory.Apps().V1().ReplicaSets(), factory.Core().V1().Pods()
 	controller := upstreamreplicaset.NewReplicaSetController(context.Background(), sets, pods, u.client, upstreamreplicaset.BurstReplicas)
-	w := newWorld(t, 2, anywhere)
+	u.compareReplicated(controller, pods, func(s *cluster.State) replicated {
+		give(t, sets.Informer(), s.ReplicaSets...)
+		return replicated{s.ReplicaSets[0], s.ReplicaSets[0], replicaSetKind}
+	})
+}
+
+func TestReplicationControllerSyncIsUpstreams(t *testing.T) {
+	u := newUpstream(t)
+	factory := informers.NewSharedInformerFactory(u.client, 0)
+	controllers, pods := factory.Core().V1().ReplicationControllers(), factory.Core().V1().Pods()
+	controller := replication.NewReplicationManager(context.Background(), pods, controllers, u.client, replication.BurstReplicas)
+	u.compareReplicated(controller, pods, func(s *cluster.State) replicated {
+		for _, rs := range s.ReplicaSets {
+			s.ReplicationControllers = append(s.ReplicationControllers, &v1.ReplicationController{ObjectMeta: rs.ObjectMeta, Spec: v1.ReplicationControllerSpec{
+				Replicas: rs.Spec.Replicas, MinReadySeconds: rs.Spec.MinReadySeconds, Selector: rs.Spec.Selector.MatchLabels, Template: &rs.Spec.Template,
+			}})
+		}
+		s.ReplicaSets = nil
+		for _, pod := range s.Pods {
+			for i := range pod.OwnerReferences {
+				pod.OwnerReferences[i].APIVersion, pod.OwnerReferences[i].Kind = replicationControllerKind.ToAPIVersionAndKind()
+			}
+		}
+		give(t, controllers.Informer(), s.ReplicationControllers...)
+		rc := s.ReplicationControllers[0]
+		return replicated{new(Controllers).replicaSetOf(rc), rc, replicationControllerKind}
+	})
+}
+
+// compareReplicated makes worlds, and returns the object to sync in each by the function that gives it to upstream's controller.
+func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInformer, prepare func(*cluster.State) replicated) {
+	w := newWorld(u.t, 2, anywhere)
 	*field[clock.PassiveClock](controller, "clock") = u.clock
-	w.admit(decode(t, replicaSet(1))...)
+	w.admit(decode(u.t, replicaSet(1))...)
 	for seed := range uint64(*worlds) {
 		w.state.Now = metav1.Now()
 		u.clock.SetTime(w.state.Now.Time)
@@ -35,19 +68,18 @@ func TestReplicaSetSyncIsUpstreams(t *testing.T) {
 		rs, all := g.replicaSet(w.state.ReplicaSets[0], fmt.Sprint("web-", seed))
 		s := *w.state.Without(w.state.ReplicaSets[0]).With(rs...)
 		s.Pods = all
+		of := prepare(&s)
 		p := newPass(&s)
-		of := replicated{s.ReplicaSets[0], s.ReplicaSets[0], replicaSetKind}
 		if err := p.replicaSetStatus(of); err != nil {
-			t.Fatal(err)
+			u.t.Fatal(err)
 		}
 		if err := p.replicaSet(of); err != nil {
-			t.Fatal(err)
+			u.t.Fatal(err)
 		}
-		give(t, sets.Informer(), s.ReplicaSets...)
-		give(t, pods.Informer(), all...)
-		want, got := u.sync(controller, of.set).unchanged(of.set), outcomeOf(p).unchanged(of.set)
+		give(u.t, pods.Informer(), all...)
+		want, got := u.sync(controller, of.object).unchanged(of.object), outcomeOf(p).unchanged(of.object)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d (-upstream +here):\n%s\n%s", seed, diff, describe(rs, all))
+			u.t.Errorf("seed %d (-upstream +here):\n%s\n%s", seed, diff, describe(rs, all))
 		}
 	}
 }

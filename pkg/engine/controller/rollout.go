@@ -44,8 +44,11 @@ type Rollout struct {
 func (r *Rollout) Stuck() bool { return !r.Complete && (r.Old > 0 || len(r.NotCreated) > 0) }
 
 // Rollouts returns the state of every rollout: Deployments, StatefulSets, DaemonSets, each in order of arrival.
-func Rollouts(s *cluster.State) []Rollout {
-	owned := new(Controllers).ownership(s)
+func Rollouts(s *cluster.State) []Rollout { return new(Controllers).Rollouts(s) }
+
+// Rollouts is the function of that name, with what the controllers know of the state.
+func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
+	owned := c.ownership(s)
 	var rollouts []Rollout
 	sets := map[types.UID][]*appsv1.ReplicaSet{}
 	for _, rs := range s.ReplicaSets {
@@ -54,7 +57,7 @@ func Rollouts(s *cluster.State) []Rollout {
 		}
 	}
 	for _, d := range s.Deployments {
-		rollouts = append(rollouts, deploymentRollout(s, d, sets[d.UID], owned))
+		rollouts = append(rollouts, deploymentRollout(s, d, sets[d.UID], c.newSet(d, sets[d.UID]), owned))
 	}
 	for _, set := range s.StatefulSets {
 		rollouts = append(rollouts, statefulSetRollout(s, set, owned))
@@ -74,7 +77,7 @@ type tally struct {
 	ending []*v1.Pod
 }
 
-// count counts the pods of a workload. Those that are being deleted are counted by StatefulSets and DaemonSets alone.
+// count counts the pods of a workload. Only StatefulSets and DaemonSets count pods that are being deleted.
 func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
 	var t tally
 	for _, pod := range pods {
@@ -113,8 +116,7 @@ func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollou
 	}
 }
 
-func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, owned *owners) Rollout {
-	current := deploymentutil.FindNewReplicaSet(d, sets)
+func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.ReplicaSet, current *appsv1.ReplicaSet, owned *owners) Rollout {
 	var pods []*v1.Pod
 	for _, rs := range sets {
 		pods = append(pods, owned.of(rs.UID)...)
@@ -218,12 +220,7 @@ func statefulSetWaiting(s *cluster.State, set *appsv1.StatefulSet, t tally, keep
 }
 
 func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rollout {
-	desired, should := 0, daemonNodes(ds)
-	for _, node := range s.Nodes {
-		if run, _ := should(node); run {
-			desired++
-		}
-	}
+	desired := int(daemonPods(s, ds))
 	hash := "" // no pod is of a template that the controller has not seen yet
 	if current, err := matchingRevision(ds, owned.revisions[ds.UID]); err == nil && current != nil {
 		hash = current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]

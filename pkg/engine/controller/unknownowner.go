@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// unknownOwner makes the pods that an unknown owner lacks, and deletes those that it has too many. Pods of generated names are replaced as a
-// ReplicaSet's. Pods that keep their names come back when the old ones have ended, all at once.
+// unknownOwner makes the pods that an unknown owner lacks, or deletes its excess pods. It replaces pods with generated names as a ReplicaSet
+// does. Pods that keep their names come back when the old ones have ended, all at once.
 func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
 	if len(o.Spec.Named) == 0 {
 		return p.replicaSet(replicated{p.unknownReplicaSet(o), o, o.GroupVersionKind()})

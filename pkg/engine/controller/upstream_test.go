@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -66,24 +69,26 @@ func newUpstream(t *testing.T) *upstream {
 		defer u.mu.Unlock()
 		switch action := action.(type) {
 		case clienttesting.CreateActionImpl:
-			if pod, is := action.Object.(*v1.Pod); is {
-				u.actions.Created = append(u.actions.Created, newPod(pod))
-			} else {
-				u.actions.Created = append(u.actions.Created, written(action.Object))
-			}
+			u.actions.Created = append(u.actions.Created, created(action.Object))
 			return true, action.Object, nil
 		case clienttesting.GetActionImpl:
 			return true, u.owner, nil
 		case clienttesting.UpdateActionImpl:
-			u.actions.Status[action.Object.(metav1.Object).GetName()] = written(action.Object)
+			object := action.Object.(metav1.Object)
+			if object.GetUID() != "" { // one that this sync has made is as it will be after the next
+				u.actions.Status[object.GetName()] = written(action.Object)
+			}
 			return true, action.Object, nil
 		case clienttesting.DeleteActionImpl:
 			u.actions.Deleted = append(u.actions.Deleted, action.Name)
 			return true, nil, nil
 		case clienttesting.PatchActionImpl:
 			u.actions.Changed = append(u.actions.Changed, action.Name)
-			if action.GetResource().Resource == "replicasets" {
+			switch action.GetResource().Resource {
+			case "replicasets":
 				return true, &appsv1.ReplicaSet{}, nil
+			case "controllerrevisions":
+				return true, &appsv1.ControllerRevision{}, nil
 			}
 			return true, &v1.Pod{}, nil
 		}
@@ -108,6 +113,19 @@ func (u *upstream) sync(controller any, object cluster.Object) *outcome {
 	return u.actions.sorted()
 }
 
+// run lets upstream's controller work on its queue, as if it had seen all of the cluster, and returns what enqueues an object.
+func (u *upstream) run(controller any, run func(ctx context.Context, workers int), synced ...string) func(cluster.Object) {
+	for _, name := range synced {
+		*field[cache.InformerSynced](controller, name) = func() bool { return true }
+	}
+	u.client.PrependReactor("*", "events", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &v1.Event{}, nil })
+	ctx, stop := context.WithCancel(context.Background())
+	u.t.Cleanup(stop)
+	go run(ctx, 1)
+	queue := *field[workqueue.TypedRateLimitingInterface[string]](controller, "queue")
+	return func(obj cluster.Object) { queue.Add(obj.GetNamespace() + "/" + obj.GetName()) }
+}
+
 // give makes these the only objects in a store from which upstream's controllers read.
 func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T) {
 	var all []any
@@ -119,9 +137,16 @@ func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T)
 	}
 }
 
-// newPod is what tells a new pod from others of its owner.
-func newPod(pod *v1.Pod) string {
-	return fmt.Sprint(pod.GenerateName, pod.Spec.Hostname, pod.Annotations, pod.Finalizers, pod.OwnerReferences[0].Name)
+// created is what tells a new object from others of its owner. Upstream gives a claim its owner only in the sync after the one that makes it.
+func created(object runtime.Object) string {
+	switch object := object.(type) {
+	case *v1.Pod:
+		node, _ := daemonutil.GetTargetNodeName(object)
+		return fmt.Sprint(cmp.Or(object.GenerateName, object.Name), object.Spec.Hostname, node, object.Labels, object.Annotations, object.Finalizers, object.OwnerReferences[0].Name)
+	case *v1.PersistentVolumeClaim:
+		return object.Name
+	}
+	return written(object)
 }
 
 // written is what a sync leaves in an object: its size, annotations and status. The times of a Deployment's conditions are left out, since
@@ -151,6 +176,18 @@ func written(object runtime.Object) string {
 			status.Conditions[i].LastUpdateTime, status.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}
 		}
 		parts = []any{object.Annotations, status}
+	case *appsv1.DaemonSet:
+		parts = []any{object.Status}
+	case *appsv1.StatefulSet:
+		parts = []any{object.Status}
+	case *v1.ReplicationController:
+		parts = []any{object.Name, object.Labels, object.Annotations, object.Spec.Replicas, object.Spec.MinReadySeconds, object.Status}
+	case *v1.PersistentVolumeClaim:
+		parts = []any{object.Name, object.Labels, object.OwnerReferences}
+	case *v1.Pod:
+		parts = []any{object.Labels, object.Spec.Volumes}
+	case *appsv1.ControllerRevision:
+		parts = []any{object.Name, object.Labels, object.Data, object.Revision}
 	}
 	var text bytes.Buffer
 	for _, part := range parts {
@@ -175,17 +212,19 @@ func outcomeOf(p *pass) *outcome {
 		return len(was.GetFinalizers()) != len(obj.GetFinalizers()) || len(was.GetOwnerReferences()) != len(obj.GetOwnerReferences())
 	}
 	for _, obj := range p.changed {
-		pod, isPod := obj.(*v1.Pod)
-		switch {
-		case known[string(obj.GetUID())] == nil && isPod:
-			o.Created = append(o.Created, newPod(pod))
-		case known[string(obj.GetUID())] == nil:
-			o.Created = append(o.Created, written(obj))
+		was := known[string(obj.GetUID())]
+		if was == nil {
+			o.Created = append(o.Created, created(obj))
 			delete(o.Status, obj.GetName())
-		case changes(obj):
+			continue
+		}
+		_, isClaim := obj.(*v1.PersistentVolumeClaim) // which is adopted by an update
+		adopted := !isClaim && changes(obj)
+		if adopted {
 			o.Changed = append(o.Changed, obj.GetName())
-		default:
-			o.Status[obj.GetName()] = written(obj)
+		}
+		if now := written(obj); !adopted || now != written(was) {
+			o.Status[obj.GetName()] = now
 		}
 	}
 	for _, pod := range p.ending {
@@ -194,8 +233,12 @@ func outcomeOf(p *pass) *outcome {
 			o.Changed = append(o.Changed, pod.Name)
 		}
 	}
-	for _, obj := range p.deleted { // what had only waited for its finalizer
-		o.Changed = append(o.Changed, obj.GetName())
+	for _, obj := range p.deleted {
+		if _, isPod := obj.(*v1.Pod); isPod { // it had only waited for its finalizer
+			o.Changed = append(o.Changed, obj.GetName())
+		} else {
+			o.Deleted = append(o.Deleted, obj.GetName())
+		}
 	}
 	return o.sorted()
 }

@@ -48,8 +48,8 @@ func (p *pass) volumes() error {
 	return nil
 }
 
-// collectClaims removes the claims whose owners are all gone, as the garbage collector does with those of ephemeral volumes and those that a
-// StatefulSet's persistentVolumeClaimRetentionPolicy has given to pods, and returns the others.
+// collectClaims removes the claims whose owners are all gone, and returns the others. The garbage collector does so with the claims of
+// ephemeral volumes, and with claims that a StatefulSet's persistentVolumeClaimRetentionPolicy has given to pods.
 func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	owned := func(claim *v1.PersistentVolumeClaim) bool { return len(claim.OwnerReferences) > 0 }
 	if !slices.ContainsFunc(p.PersistentVolumeClaims, owned) {

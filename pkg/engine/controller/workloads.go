@@ -50,7 +50,7 @@ func (p *pass) incompleteSets() *kind {
 	var sets []*appsv1.ReplicaSet
 	var arrivals []int
 	if len(p.due.sizes) > 0 {
-		all := p.places.of(p.State)
+		all := p.turns()
 		for i, rs := range p.ReplicaSets {
 			if p.due.sizes[rs.UID] {
 				sets, arrivals = append(sets, rs), append(arrivals, all[i])
@@ -68,23 +68,22 @@ func (p *pass) incompleteSets() *kind {
 
 // places are the turns of all ReplicaSets: each comes when it arrived or, since ReplicaSets keep their order, when the latest before it did.
 type places struct {
-	state *cluster.State
-	sets  []*appsv1.ReplicaSet
+	state *cluster.State // with this order of arrival
 	turns []int
 }
 
-func (p *places) of(s *cluster.State) []int {
-	same := func(was, is *appsv1.ReplicaSet) bool { return was.UID == is.UID && sameOwner(was, is) }
-	if others := changed(&p.sets, s.ReplicaSets, same); others || p.state == nil || !s.ArrivedLike(p.state) {
-		p.turns = make([]int, len(s.ReplicaSets))
+func (p *pass) turns() []int {
+	if p.due.turns || p.places.state == nil || !p.ArrivedLike(p.places.state) {
+		p.due.turns = false
+		p.places.turns = make([]int, len(p.ReplicaSets))
 		latest := 0
-		for i, rs := range s.ReplicaSets {
-			latest = max(latest, s.Arrival(rs))
-			p.turns[i] = latest
+		for i, rs := range p.ReplicaSets {
+			latest = max(latest, p.Arrival(rs))
+			p.places.turns[i] = latest
 		}
 	}
-	p.state = s
-	return p.turns
+	p.places.state = p.State
+	return p.places.turns
 }
 
 // inTurn does what a controller does for its workload. With random ties it does so only when all controllers have said what they want, so that

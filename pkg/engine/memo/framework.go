@@ -36,6 +36,7 @@ type Framework struct {
 	nominated  func() bool
 	filters    []filter
 	scores     []score
+	leading    int // number of node-local filters before the first other one
 	locals     int // number of node-local scores
 	rejections rejections
 
@@ -68,7 +69,8 @@ type score struct {
 // pods, by slot.
 type answers struct {
 	verdicts []verdict
-	scores   []int16 // all plugins' for one node, then for the next
+	scores   []int16   // all plugins' for one node, then for the next
+	emptied  []verdict // of the nodes without the pods that the templates may preempt; nil: nothing is known
 }
 
 // verdict is small, since there is one for each node and template, and without a pointer, so that the garbage collector passes over them.
@@ -87,6 +89,9 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 	for _, enabled := range plugins.Filter.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
 		f.filters = append(f.filters, filter{plugin, enabled.Name, nodeLocal.Has(enabled.Name)})
+		if f.leading == len(f.filters)-1 && nodeLocal.Has(enabled.Name) {
+			f.leading++
+		}
 	}
 	f.rejections = newRejections(len(f.filters))
 	for _, enabled := range plugins.Score.Enabled {
@@ -140,7 +145,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.next = 0
 	}
 	f.memo.asked = slot
-	if f.answers == nil || f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0 {
+	if f.answers == nil || f.reserved(slot) {
 		status := f.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 		if status.IsSuccess() {
 			f.memo.feasible = append(f.memo.feasible, slot)
@@ -185,6 +190,42 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
 	return f.rejections.all[v.rejection]
+}
+
+// Emptied returns why the node rejects the current pod even without all pods that it may preempt, if a node-local filter has said so since the
+// node last changed, and nil otherwise. A nil Framework keeps nothing.
+func (f *Framework) Emptied(node string) *fwk.Status {
+	if f == nil || f.answers == nil || f.answers.emptied == nil {
+		return nil
+	}
+	slot := f.memo.slots[node]
+	if v := f.answers.emptied[slot]; v.generation == uint32(f.memo.generations[slot]) && !f.reserved(slot) {
+		return f.rejections.all[v.rejection]
+	}
+	return nil
+}
+
+// KeepEmptied keeps the filters' status for the node without all pods that the current pod may preempt, if only node-local ones were asked.
+func (f *Framework) KeepEmptied(node string, status *fwk.Status) {
+	if f == nil || f.answers == nil || !status.IsRejected() {
+		return
+	}
+	slot := f.memo.slots[node]
+	by := slices.IndexFunc(f.filters[:f.leading], func(filter filter) bool { return filter.name == status.Plugin() })
+	if by < 0 || f.reserved(slot) {
+		return
+	}
+	if f.answers.emptied == nil {
+		f.answers.emptied = make([]verdict, len(f.memo.infos))
+	}
+	if rejection, kept := f.rejections.place(by, status); kept {
+		f.answers.emptied[slot] = verdict{generation: uint32(f.memo.generations[slot]), rejection: rejection}
+	}
+}
+
+// reserved reports whether a pod without a node has the one at the slot reserved, where filters see it.
+func (f *Framework) reserved(slot int) bool {
+	return f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0
 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// pods are the pods on nodes, and the log of those that came and went. Pods that no rule tells apart are of one class.
+// pods are the pods on nodes, and a log of the pods that came and went. Pods that no rule tells apart are of one class.
 type pods struct {
 	placed  map[types.NamespacedName]*placed
 	classes map[looks]*class
@@ -25,7 +25,7 @@ type pods struct {
 	stale bool
 
 	affinities map[*v1.Affinity]string // encoded, of some pods: see most
-	parsed     map[string]bool         // of these, those whose selectors' keys are in keys
+	parsed     map[string]bool         // the encoded affinities whose selectors are in keys
 
 	log   []change
 	first int // position of the first entry of log: older ones have been dropped

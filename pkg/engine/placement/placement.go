@@ -4,6 +4,7 @@ package placement
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -143,6 +144,19 @@ type Reason struct {
 	Plugin  string `json:"plugin"`
 	Message string `json:"message"`
 	Nodes   int    `json:"nodes"`
+}
+
+// Cause is the one reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
+// everything else, since more of it would help. It is empty if there are no reasons.
+func Cause(reasons []Reason) string {
+	var most Reason
+	short := false
+	for _, r := range reasons {
+		if fit := r.Plugin == "NodeResourcesFit"; fit && !short || fit == short && r.Nodes > most.Nodes {
+			most, short = r, fit
+		}
+	}
+	return strings.TrimPrefix(most.Message, "Insufficient ")
 }
 
 // Preemption is a running pod that made room for another.

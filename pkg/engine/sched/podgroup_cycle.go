@@ -59,7 +59,7 @@ type granted struct {
 
 func (c *podGroupCycle) isDry() bool { return c != nil && c.dry }
 
-// tryPodGroup runs one cycle for the pods of a group without a node, and binds those that get one.
+// tryPodGroup runs one cycle for the pods of a group without a node, and binds each pod that gets one.
 func (e *Engine) tryPodGroup(group *queuedGroup, result *placement.Result) error {
 	info := newQueuedPodGroupInfo(e.gangs.groups[cluster.NameOf(group.info.PodGroup)])
 	for _, member := range group.members {

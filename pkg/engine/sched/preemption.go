@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/component-helpers/scheduling/corev1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/admission"
 )
@@ -41,7 +43,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own, memo: e.current.memo()}
 		victims := len(e.victims)
 		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
@@ -108,7 +110,8 @@ func (e *Engine) evict(from int) error {
 	return nil
 }
 
-// candidates replaces the global random offset at which upstream starts to look for nodes to preempt on.
+// candidates replaces the global random offset at which upstream starts to look for nodes to preempt on, and keeps for which nodes there is no
+// point in it.
 type candidates struct {
 	preemption.Interface
 	engine *Engine
@@ -122,15 +125,33 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
+// SelectVictimsOnNode asks no node again that rejects the pod even without all pods that may make room, until the node changes. Pods of a pod
+// group make room together, wherever they are, so where there are any, nothing is kept.
+func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
+	kept, name := c.engine.current.memo(), node.Node().Name
+	if status := kept.Emptied(name); status != nil {
+		return nil, 0, status
+	}
+	grouped := slices.ContainsFunc(node.GetPods(), inGroup)
+	victims, violations, status := c.Interface.SelectVictimsOnNode(ctx, state, pod, node, all, budgets)
+	if !grouped {
+		kept.KeepEmptied(name, status)
+	}
+	return victims, violations, status
+}
+
+func inGroup(pod fwk.PodInfo) bool { return pod.GetPod().Spec.SchedulingGroup != nil }
+
 // orderedStatuses lists nodes in the snapshot's order; upstream's type lists them in random map order. Upstream tries preemption on each
-// node, though most have no pod that the preemptor may preempt. orderedStatuses replaces such nodes by nodes without pods, which give the
-// same answer at once.
+// node, though most have no pod that the preemptor may preempt, or are known to reject it without these. orderedStatuses replaces such nodes by
+// nodes without pods, which give the same answer at once.
 type orderedStatuses struct {
 	*framework.NodeToStatus
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
 	state     *dryRuns
-	own       bool // an additional plugin may read more of the nodes and the state
+	own       bool            // an additional plugin may read more of the nodes and the state
+	memo      *memo.Framework // nil: nothing is kept
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -144,7 +165,7 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if s.own || slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+		if s.own || s.memo.Emptied(node.Node().Name) == nil && slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
 			s.state.futile = false
 		} else {
 			node = s.withoutPods(node.Node())
@@ -185,7 +206,7 @@ func (d *dryRuns) Clone() fwk.CycleState {
 
 // mayPreempt reports whether the pod's priority is lower than the preemptor's, or the priority of its pod group may be.
 func (s orderedStatuses) mayPreempt(pod fwk.PodInfo) bool {
-	return corev1.PodPriority(pod.GetPod()) < corev1.PodPriority(s.preemptor) || pod.GetPod().Spec.SchedulingGroup != nil
+	return corev1.PodPriority(pod.GetPod()) < corev1.PodPriority(s.preemptor) || inGroup(pod)
 }
 
 // reasonsOf counts the rejections by plugin and message.

@@ -61,6 +61,39 @@ func TestPreemptionTakesTheLeastNeeded(t *testing.T) {
 	}
 }
 
+// Each node has a pod of 4 CPUs that may go and one that may not, so a pod of 6 CPUs fits on no node of 8. What the nodes answer is kept until
+// they change: a node that grows to 12 has room once one pod has gone.
+func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
+	pod := important("6")
+	state := full(t).With(pod)
+	for i, running := range full(t).Pods {
+		if i%2 == 0 {
+			stays := running.DeepCopy()
+			stays.Spec.Priority = pod.Spec.Priority
+			state = state.With(stays)
+		}
+	}
+	engine := newEngine(t, Ties{})
+	result, err := engine.Place(t.Context(), state, []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := engine.profiles[v1.DefaultSchedulerName].memo()
+	for _, node := range []string{"w1", "w2", "w3"} {
+		if status := kept.Emptied(node); len(result.Pending) != 1 || status.Message() != "Insufficient cpu" {
+			t.Errorf("Pending %v; without pods that may go, %s says %q, want Insufficient cpu", result.Pending, node, status.Message())
+		}
+	}
+	grown := state.NodesByName()["w1"].DeepCopy()
+	grown.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("12")
+	if result, err = engine.Place(t.Context(), state.With(grown), []*v1.Pod{pod}); err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Placed) != 1 || result.Placed[0].Node != "w1" || len(result.Preempted) != 1 || result.Preempted[0].Victim.Name != "low-1" {
+		t.Errorf("placed %v, preempted %v; want the pod on w1 for low-1", result.Placed, result.Preempted)
+	}
+}
+
 // If pods take time to end, the victim keeps its room meanwhile, and the preemptor waits with its node nominated. When the victim is gone
 // the preemptor gets the node, not another pod that was there first.
 func TestPreemptorWaitsForItsVictim(t *testing.T) {

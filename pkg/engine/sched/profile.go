@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
+	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -77,6 +78,15 @@ func (p *profile) attach() {
 			p.claims = real
 		}
 	}
+}
+
+// memo returns the framework that keeps answers of plugins, or nil if nothing is kept, as in the cycle of a pod group.
+func (p *profile) memo() *memo.Framework {
+	kept, _ := p.Framework.(*memo.Framework)
+	if p.engine.cycle != nil {
+		return nil
+	}
+	return kept
 }
 
 func (p *profile) begin() {

@@ -12,7 +12,7 @@ type kind struct {
 	never bool
 }
 
-// kinds are those of which it is known from their sources. docs/model.md has the same table.
+// kinds are the kinds whose sources say what they do. docs/model.md has the same table.
 var kinds = map[schema.GroupKind]kind{
 	// https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
 	{Group: "apps", Kind: "StatefulSet"}: {keepsNames: true},

@@ -123,7 +123,7 @@ func (u *Unknown) knows(uid types.UID, ref cluster.Ref) bool {
 	return u.uids[uid] || u.made[uid] || u.names[ref]
 }
 
-// Notes says what is assumed of the controllers: that they work on or, if they are gone, that nobody replaces their pods.
+// Notes says what the owners are assumed to do: their controllers work on or, if they are gone, nobody replaces their pods.
 func (u *Unknown) Notes(gone bool) []string {
 	var notes []string
 	if u.pods > 0 {

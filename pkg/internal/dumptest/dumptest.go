@@ -28,6 +28,9 @@ type Options struct {
 	Kinds []string
 	// Operators adds pods of controllers that no dump has: a StrimziPodSet, a Cluster of CloudNativePG, a Rollout, a Workflow.
 	Operators bool
+	// Scaling adds autoscalers that have just scaled their Deployments, so that the ReplicaSets still have the annotations of before, and
+	// budgets that release no pod.
+	Scaling bool
 }
 
 // What is the matter with the dump, by name.
@@ -44,7 +47,7 @@ const (
 
 // Dump returns the List.
 func Dump(o Options) []byte {
-	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}}
+	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}, scaling: o.Scaling}
 	if o.Nodes == 0 {
 		o.Nodes = 120
 	}
@@ -79,6 +82,7 @@ type dump struct {
 	items   []item
 	version int
 	pods    int
+	scaling bool
 }
 
 type item struct {

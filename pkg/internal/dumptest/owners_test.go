@@ -3,6 +3,7 @@ package dumptest_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,8 @@ var withoutBudgets = []string{
 }
 
 // Of a node with pods of a StrimziPodSet, a Workflow, Deployments and DaemonSets, drain, blast and run count the same pods as lost, as replaced,
-// as Pending and as lost work; and they do so with and without the controllers that kubectl can dump.
+// as Pending and as lost work; as many more pods as capacity finds room for have a node in run, and one more has none. They do so with and
+// without the controllers that kubectl can dump.
 func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 	type counts struct{ Lost, Placed, Pending, Unreplaced, LostWork int }
 	want := counts{Lost: 6, Placed: 5, LostWork: 1}
@@ -76,15 +78,29 @@ func TestQuestionsAgreeOnUnknownOwners(t *testing.T) {
 			var more struct {
 				Mixes []struct {
 					Workloads []struct {
-						Kind, Name string
-						Now        int
+						Kind, Namespace, Name string
+						Now                   int
 					}
+					Fit struct{ More int }
 				}
 			}
 			ask(t, &more, "capacity", file, "--workload", "strimzipodset/events-kafka", "--workload", "cluster/orders", "--workload", "replicaset/checkout-7d9f8")
 			now := map[string]int{}
 			for _, mix := range more.Mixes {
-				now[mix.Workloads[0].Kind] = mix.Workloads[0].Now
+				of := mix.Workloads[0]
+				now[of.Kind] = of.Now
+				scale := func(more int) string {
+					return fmt.Sprintf("{name: more-%d, scale: {target: %s/%s, namespace: %s, replicas: %d}}", more, strings.ToLower(of.Kind), of.Name, of.Namespace, of.Now+more)
+				}
+				scaled := "{apiVersion: faultline/v1alpha1, kind: Scenario, cluster: [{files: [dump.json]}], steps: [" + scale(mix.Fit.More) + ", " + scale(mix.Fit.More+1) + "]}"
+				if err := os.WriteFile(filepath.Join(dir, "scaled.yaml"), []byte(scaled), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				ask(t, &after, "run", filepath.Join(dir, "scaled.yaml"))
+				fits, oneMore := after.Steps[len(after.Steps)-2].Summary.Pending-was.Pending, after.Steps[len(after.Steps)-1].Summary.Pending-was.Pending
+				if fits != 0 || oneMore != 1 {
+					t.Errorf("capacity has room for %d more of %s; with these run has %d more Pending pods, and with one more %d", mix.Fit.More, of.Name, fits, oneMore)
+				}
 			}
 			if diff := cmp.Diff(map[string]int{"StrimziPodSet": 3, "Cluster": 3, "ReplicaSet": 4}, now); diff != "" {
 				t.Errorf("capacity (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package dumptest_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app"
 	"github.com/faultline/faultline/pkg/internal/dumptest"
+	"github.com/faultline/faultline/pkg/internal/golden"
 )
 
 const (
@@ -27,8 +29,14 @@ func TestAnswersFitAScreen(t *testing.T) {
 	if err := os.WriteFile(dump, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 48}), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var answers strings.Builder
 	for _, args := range [][]string{
 		{"run", dump},
+		{"run", dump, "--scale", "1.5", "-q"},
+		{"run", dump, "--add-nodes", "2", "--like", "ip-10-0-1-16", "-q"},
+		{"run", dump, "--remove-nodes", "pool=general=5", "-q"},
+		{"run", dump, "--replace-nodes", "instance-type=m6.memory:m6.general", "-q"},
+		{"compare", dump, "--scale", "1,1.5,3", "--recover=false", "--level", "zone"},
 		{"run", dump, "-q"},
 		{"blast", dump},
 		{"blast", dump, "-q"},
@@ -50,6 +58,9 @@ func TestAnswersFitAScreen(t *testing.T) {
 				t.Errorf("%d lines:\n%s", lines, out.String())
 			}
 			first, _, _ := strings.Cut(out.String(), "\n")
+			whole := strings.NewReplacer("\n  ", " ").Replace(out.String()) // a line that goes on is indented
+			answer, _, _ := strings.Cut(whole, "\n")
+			fmt.Fprintf(&answers, "$ simulate %s\n%s\n", strings.ReplaceAll(strings.Join(args, " "), dump, "dump.json"), answer)
 			if strings.HasPrefix(first, "Scenario:") || strings.HasPrefix(first, "Notes:") || first == "" {
 				t.Errorf("begins with %q", first)
 			}
@@ -60,4 +71,6 @@ func TestAnswersFitAScreen(t *testing.T) {
 			}
 		})
 	}
+	// What a user reads first, and often alone.
+	golden.Compare(t, "testdata/first-lines", answers.String())
 }

@@ -63,7 +63,7 @@ func (c *dump) stateful() {
 		c.add("apps/v1", "StatefulSet", set)
 		c.service("data", name, v1.ServiceTypeClusterIP, v1.ClusterIPNone)
 		if i > 0 {
-			c.budget("data", name)
+			c.budget("data", name, 1)
 		}
 		avoid := map[string]bool{}
 		for ordinal := range 3 {
@@ -130,8 +130,11 @@ func (c *dump) deployments() {
 			spec.PriorityClassName = "high"
 		}
 		c.deployment("shop", name, replicas, spec, i%5 == 3, i%6 == 0, admitted[i%8])
-		if replicas > 2 {
-			c.budget("shop", name)
+		if replicas > 2 || c.scaling && replicas == 1 {
+			c.budget("shop", name, min(1, replicas-1))
+		}
+		if c.scaling && scaled(replicas) {
+			c.autoscaler("shop", name, 2*replicas)
 		}
 		kind := v1.ServiceTypeClusterIP
 		if i%10 == 0 {
@@ -141,8 +144,17 @@ func (c *dump) deployments() {
 	}
 	giant := template("64", "1Gi")
 	c.deployment("shop", Unschedulable, 2, giant, false, false, nil)
-	c.add("autoscaling/v2", "HorizontalPodAutoscaler", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: c.meta("shop", "svc-03", nil), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "svc-03"}, MinReplicas: ptr.To[int32](2), MaxReplicas: 9}})
+	if !c.scaling {
+		c.autoscaler("shop", "svc-03", 9)
+	}
+}
+
+// scaled reports whether an autoscaler has just scaled a Deployment to this number.
+func scaled(replicas int) bool { return replicas > 2 && replicas < 9 }
+
+func (c *dump) autoscaler(namespace, deployment string, most int) {
+	c.add("autoscaling/v2", "HorizontalPodAutoscaler", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: c.meta(namespace, deployment, nil), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: deployment}, MinReplicas: ptr.To[int32](2), MaxReplicas: int32(most)}})
 }
 
 // admitted is what webhooks do to the pods of some Deployments, by the remainder of their numbers: a mesh injects a sidecar, and the Vertical
@@ -186,7 +198,11 @@ func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec,
 		Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: hashed}, Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: hashed}, Spec: spec},
 	}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1, Replicas: n, FullyLabeledReplicas: n, ReadyReplicas: ready, AvailableReplicas: ready}}
 	rs.OwnerReferences = owned("Deployment", "apps/v1", d.ObjectMeta)
-	rs.Annotations = map[string]string{"deployment.kubernetes.io/revision": "2", "deployment.kubernetes.io/desired-replicas": fmt.Sprint(n), "deployment.kubernetes.io/max-replicas": fmt.Sprint(n + (n+3)/4)}
+	known := n
+	if c.scaling && scaled(replicas) {
+		known--
+	}
+	rs.Annotations = map[string]string{"deployment.kubernetes.io/revision": "2", "deployment.kubernetes.io/desired-replicas": fmt.Sprint(known), "deployment.kubernetes.io/max-replicas": fmt.Sprint(known + (known+3)/4)}
 	c.add("apps/v1", "ReplicaSet", rs)
 	c.oldReplicaSet(d, spec)
 	avoid := map[string]bool{}
@@ -243,9 +259,9 @@ func (c *dump) service(namespace, name string, kind v1.ServiceType, ip string) {
 	c.add("v1", "Service", service)
 }
 
-func (c *dump) budget(namespace, name string) {
+func (c *dump) budget(namespace, name string, unavailable int) {
 	c.add("policy/v1", "PodDisruptionBudget", &policyv1.PodDisruptionBudget{ObjectMeta: c.meta(namespace, name, nil), Spec: policyv1.PodDisruptionBudgetSpec{
-		MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}})
+		MaxUnavailable: ptr.To(intstr.FromInt32(int32(unavailable))), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}})
 }
 
 // batch is what runs to an end: CronJobs, pods of another scheduler, pods whose node is gone.

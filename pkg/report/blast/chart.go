@@ -5,6 +5,7 @@ package blast
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -14,14 +15,53 @@ import (
 
 func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
-// drawing has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
-// does not come back.
+// drawing is of the failures of one step, or of the worst ones of several steps.
 func drawing(r *Report) *chart.Chart {
-	words := "the largest share of a workload of several replicas that a failure takes"
-	if r.Simultaneous > 1 {
-		words = fmt.Sprintf("the largest share of a workload of several replicas that %d failures together take", r.Simultaneous)
+	if len(r.Steps) == 1 {
+		b := r.bars()
+		return chart.Bars(chart.Title(r.Head, b.Title), strings.TrimSuffix(r.verdict().Text, "."), b)
 	}
-	l := &chart.Losses{Title: chart.Title(r.Head, words)}
+	return r.losses()
+}
+
+// bars are the lost pods of each failure of the first step, the worst first, and those of them that do not come back.
+func (r *Report) bars() *doc.Bars {
+	b := &doc.Bars{
+		Title: "pods that each failure takes", Noun: "failure", Nouns: "failures",
+		Parts: []doc.Part{{Name: "come back, or were not looked at", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},
+	}
+	if r.Recover {
+		b.Parts[0].Name = "come back"
+	}
+	step := &r.Steps[0]
+	var all []worst
+	for i := range step.Levels {
+		l := &step.Levels[i]
+		for k := range l.Failures {
+			if f := &l.Failures[k]; !r.secondary(l) {
+				all = append(all, worst{step, i, f, l.Harm(f)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b worst) int { return a.harm.Compare(b.harm) })
+	for _, w := range all {
+		lost := w.failure.Pods
+		if recovery := w.recovery(); recovery != nil {
+			lost = recovery.CountLost()
+		}
+		b.Rows = append(b.Rows, doc.BarRow{Name: step.failed(w.level, w.failure), Values: []int{lost - w.harm.Gone, w.harm.Gone}, Note: strings.Join(w.takes(), ", ")})
+	}
+	return b
+}
+
+// losses has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
+// does not come back.
+func (r *Report) losses() *chart.Chart {
+	title := "the largest share of a workload of several replicas that a failure takes"
+	if r.Simultaneous > 1 {
+		title = fmt.Sprintf("the largest share of a workload of several replicas that %d failures together take", r.Simultaneous)
+	}
+	l := &chart.Losses{Title: chart.Title(r.Head, title), Verdict: r.verdict().Text}
 	var keys []string
 	for _, step := range r.Steps {
 		for _, level := range step.Levels {

@@ -3,7 +3,10 @@ package blast
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 func TestShareNotBack(t *testing.T) {
@@ -19,5 +22,17 @@ func TestShareNotBack(t *testing.T) {
 	level.Failures[1].Recovery.Stranded[0].Workload = "deployment/other"
 	if got := shareNotBack(level); got != 0.25 {
 		t.Errorf("%v of web lost, want 1 of 4, as the other pod is another's", got)
+	}
+}
+
+// By hand: b breaks web's budget, a takes solo whole and db's quorum, and c takes db's quorum; what comes back is as with b.
+func TestBars(t *testing.T) {
+	want := []doc.BarRow{
+		{Name: "zone b", Values: []int{1, 2}, Note: "1 budget broken, 2 of 3 lost pods do not come back"},
+		{Name: "zone a", Values: []int{2, 2}, Note: "1 of 3 workloads down for 5 min 50 s (it has one replica), 1 quorum lost, 2 of 4 lost pods do not come back"},
+		{Name: "zone c", Values: []int{1, 2}, Note: "1 quorum lost, 2 of 3 lost pods do not come back"},
+	}
+	if diff := cmp.Diff(want, zones().bars().Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

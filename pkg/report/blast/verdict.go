@@ -78,7 +78,7 @@ func (r *Report) verdict() doc.Cell {
 		where = fmt.Sprintf("after step %s, %s", w.step.Name, where)
 	}
 	is := words.Pick(len(w.failure.Domains), "is", "are")
-	recovery := w.step.Levels[w.level].Recovery(w.failure)
+	recovery := w.recovery()
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 && (recovery == nil || len(recovery.LostWork) == 0) {
 		line := "No failure takes a workload down, breaks a budget or loses a quorum"
 		if recovery != nil {
@@ -89,6 +89,16 @@ func (r *Report) verdict() doc.Cell {
 		}
 		return doc.Green.Cell(line + ".")
 	}
+	style := doc.Red
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole == 0 {
+		style = doc.Yellow
+	}
+	return style.Cellf("%s %s the worst: %s.", words.UpperFirst(where), is, strings.Join(w.takes(), ", "))
+}
+
+// takes are what the failure takes, in words.
+func (w *worst) takes() []string {
+	recovery := w.recovery()
 	var parts []string
 	add := func(n int, one, several string) {
 		if n > 0 {
@@ -109,12 +119,11 @@ func (r *Report) verdict() doc.Cell {
 	if recovery != nil && len(recovery.LostWork) > 0 {
 		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
 	}
-	style := doc.Red
-	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole == 0 {
-		style = doc.Yellow
-	}
-	return style.Cellf("%s %s the worst: %s.", words.UpperFirst(where), is, strings.Join(parts, ", "))
+	return parts
 }
+
+// recovery is what comes back after the failure; nil if that was not looked at.
+func (w *worst) recovery() *blast.Recovery { return w.step.Levels[w.level].Recovery(w.failure) }
 
 // down is "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)", with the times where the recovery was looked at.
 func (w *worst) down(recovery *blast.Recovery) string {
@@ -182,7 +191,7 @@ func (r *Report) others() []string {
 		lines = append(lines, fmt.Sprintf("Most workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
-		lost := w.step.Levels[w.level].Recovery(w.failure).CountLost()
+		lost := w.recovery().CountLost()
 		lines = append(lines, fmt.Sprintf("Most pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
 	}
 	return lines

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // mixes are of every kind: what fits and what binds, nothing more, not even what there is, and the end of the search.
@@ -105,4 +106,21 @@ func TestMarkdownHostile(t *testing.T) {
 	limit := capacity.Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []capacity.Binding{{What: h, Message: h, Nodes: 1}}}
 	r := &Report{Head: report.Head{Scenario: h}, Safety: []capacity.Safety{{Level: h, Unsafe: []capacity.Unsafe{{Domain: h, Message: h}}, Lacks: []capacity.Lack{{Group: h, Zone: h}}}}, Mixes: []capacity.Mix{{Name: h, Fit: limit, Survive: []capacity.Limit{limit}, Headroom: []capacity.Headroom{{Resource: h}}}, {Name: h}}, Largest: []capacity.Pod{{By: h, Node: h}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}
+
+// Of 7 more replicas 2 are safe, of 50 or more none was looked at, and the tightest are first.
+func TestBars(t *testing.T) {
+	r := &Report{Nodes: 3, Mixes: []capacity.Mix{
+		{Name: "deployment/web", Fit: capacity.Limit{More: 7, Binds: []capacity.Binding{{What: "cpu", Nodes: 3}}}, Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 2}}},
+		{Name: "deployment/none", Fit: capacity.Limit{Short: true}, Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, Short: true}}},
+		{Name: "deployment/many", Fit: capacity.Limit{More: 50, Capped: true}},
+	}}
+	want := []doc.BarRow{
+		{Name: "deployment/none", Values: []int{0, 0}, Note: "not even now"},
+		{Name: "deployment/web", Values: []int{2, 5}, Note: "2 of 7: cpu on 3 of 3 nodes"},
+		{Name: "deployment/many", Values: []int{0, 50}, Note: "at least 50, with no look at failures"},
+	}
+	if diff := cmp.Diff(want, bars(r).Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

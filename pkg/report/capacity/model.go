@@ -19,6 +19,8 @@ type Report struct {
 	Mode string `json:"mode,omitempty"`
 	// CronJobs are those of which a run is counted as being under way.
 	CronJobs []capacity.CronJob `json:"cronJobs,omitempty"`
+	// Usage is how much of what they request workloads use, as far as it is known; the one that leaves most cpu unused comes first.
+	Usage []capacity.Usage `json:"usage,omitempty"`
 	// Safety is whether everything comes back as the cluster is, for each level of which a domain may fail.
 	Safety []capacity.Safety `json:"safety,omitempty"`
 	// Mixes are the workloads, each by itself, or the mixes that were asked for.

@@ -34,6 +34,9 @@ const maxSentences = 3
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := &writer{Doc: doc.New(r.Head, opts), report: r}
+	if len(r.Usage) > 0 {
+		t.Linef(doc.Bold, "%s", unused(r.Usage))
+	}
 	for _, c := range r.CronJobs {
 		t.Lines(CronJobLine(c))
 	}
@@ -68,6 +71,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			t.More(more, "workload", "workloads")
 		}
 	}
+	if len(r.Usage) > 0 {
+		t.usage()
+	}
 	if few || t.All {
 		for _, m := range sorted {
 			t.mix(m)
@@ -88,6 +94,13 @@ func document(r *Report, opts report.Options) *doc.Doc {
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
 func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{r.answer(m)}
+	if m.IfUsed != nil {
+		as := *m
+		as.Fit = *m.IfUsed
+		line := r.answer(&as)
+		line.Text = "  If containers requested what they use: " + strings.TrimPrefix(line.Text, m.Name+": ")
+		lines = append(lines, line)
+	}
 	for i := range m.Survive {
 		lines = append(lines, r.survives(m, &m.Survive[i]))
 	}

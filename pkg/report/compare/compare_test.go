@@ -54,8 +54,8 @@ func TestPartial(t *testing.T) {
 	r := New(base, variants, []*whatif.Found{nil, found(0, 0, 0.25), nil}, whatif.Options{}, "v0.1.0")
 	partial := "interrupted after 2 of 4 variants; the others are not compared"
 	for format, want := range map[string]string{
-		"text":     "Partial: " + partial + "\n\nhard beats every other variant",
-		"markdown": "Partial: " + partial + "\n\n**hard beats every other variant",
+		"text":     "Partial: " + partial + "\n\nhard: 1 fewer Pending, from 1 to 0.",
+		"markdown": "Partial: " + partial + "\n\n**hard: 1 fewer Pending, from 1 to 0.**",
 		"json":     `"partial": "` + partial + `"`,
 		"svg":      "(partial)",
 	} {

@@ -21,7 +21,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			d.Linef(doc.Red, "%s: %s.", r.Variants[i].Name, whatif.StuckText(&r.Variants[i].StuckRollouts[j]))
 		}
 	}
-	d.Linef(doc.Bold, "%s", r.verdict())
+	d.Linef(doc.Bold, "%s", r.difference())
+	d.Linef(doc.Plain, "%s", r.verdict())
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()
 	d.Table("", r.table()...)
@@ -37,6 +38,65 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Space()
 	d.Header()
 	return &d
+}
+
+// difference says which variants leave more pods Pending than there are as it is, and which fewer.
+func (r *Report) difference() string {
+	base, others := &r.Variants[0], r.Variants[1:]
+	if len(others) == 1 {
+		return others[0].Name + ": " + others[0].difference(base)
+	}
+	var more, fewer []string
+	for i := range others {
+		switch n := others[i].Pending - base.Pending; {
+		case n > 0:
+			more = append(more, fmt.Sprintf("%s +%d%s", others[i].Name, n, in(others[i].Cause, " (", ")")))
+		case n < 0:
+			fewer = append(fewer, fmt.Sprintf("%s -%d", others[i].Name, -n))
+		}
+	}
+	var parts []string
+	if len(more) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s %s more pods Pending than now: %s", len(more), words.Count(len(others), "variant"), words.Pick(len(more), "leaves", "leave"), listed(more)))
+	}
+	if len(fewer) > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s %s fewer pods Pending than now: %s", len(fewer), words.Count(len(others), "variant"), words.Pick(len(fewer), "leaves", "leave"), listed(fewer)))
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("No variant changes how many pods are Pending: %d.", base.Pending)
+	}
+	return fmt.Sprintf("%s. Now %s Pending.", strings.Join(parts, "; "), words.Is(base.Pending, "pod"))
+}
+
+// maxNamed is how many variants the first line names.
+const maxNamed = 6
+
+func listed(names []string) string {
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(slices.Clone(names[:maxNamed]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// in puts a text that is not empty between two others.
+func in(text, before, after string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text + after
+}
+
+// difference says how many more pods are Pending than in the baseline: "+63 Pending, from 7 to 70: cpu".
+func (v *Variant) difference(base *Variant) string {
+	switch n := v.Pending - base.Pending; {
+	case n > 0:
+		return fmt.Sprintf("+%d Pending, from %d to %d%s.", n, base.Pending, v.Pending, in(v.Cause, ": ", ""))
+	case n < 0:
+		return fmt.Sprintf("%d fewer Pending, from %d to %d.", -n, base.Pending, v.Pending)
+	case v.Pending == 0:
+		return "no pod is Pending, as now."
+	}
+	return fmt.Sprintf("no more pods are Pending than the %d now.", v.Pending)
 }
 
 // verdict says which variants are not beaten by another.

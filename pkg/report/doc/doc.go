@@ -77,6 +77,17 @@ type Field struct {
 	Head  bool
 }
 
+// Answer is the first line; "" if the document does not begin with one.
+func (d *Doc) Answer() string {
+	if len(d.Sections) > 0 && len(d.Sections[0].Blocks) > 0 {
+		if line, is := d.Sections[0].Blocks[0].(Line); is {
+			text, _ := line.Text()
+			return Clean(text)
+		}
+	}
+	return ""
+}
+
 // Add adds lines with one title.
 func (f *Fields) Add(title string, lines ...string) { *f = append(*f, Field{title, lines, false}) }
 

@@ -67,7 +67,13 @@ func Heads(keys []string) []string {
 
 // Shorts are the topology keys without what stands before their last slash, or whole where another one ends alike.
 func Shorts(keys []string) []string {
-	last := func(key string) string { return key[strings.LastIndex(key, "/")+1:] }
+	last := func(key string) string {
+		parts := strings.Split(key, "+") // of a level of several keys
+		for i, part := range parts {
+			parts[i] = part[strings.LastIndex(part, "/")+1:]
+		}
+		return strings.Join(parts, "+")
+	}
 	short := make([]string, len(keys))
 	for i, key := range keys {
 		short[i] = last(key)

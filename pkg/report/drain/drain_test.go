@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -140,5 +141,15 @@ func TestDrainRoundTrip(t *testing.T) {
 		if _, err := report.Decode[Report]("r", out.Bytes(), "Report"); err == nil || !strings.Contains(err.Error(), "give a report of apiVersion faultline/v1alpha1 and kind Report") {
 			t.Errorf("%s is taken for a Report: %v", format, err)
 		}
+	}
+}
+
+// The nodes whose drain does not end are first, with what keeps them.
+func TestBars(t *testing.T) {
+	stays := world.BlockedPod{PodRef: cluster.PodRef{Name: "db-0"}, Reason: "the budget db"}
+	r := &Report{Nodes: []world.DrainedNode{{Node: "a", Ends: true, Evicted: make([]cluster.PodRef, 4)}, {Node: "b", Evicted: make([]cluster.PodRef, 1), Refused: []world.BlockedPod{stays, stays}}}}
+	want := []doc.BarRow{{Name: "b", Values: []int{1, 2}, Note: "does not end; 2 pods: the budget db"}, {Name: "a", Values: []int{4, 0}, Note: "ends"}}
+	if diff := cmp.Diff(want, bars(r).Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

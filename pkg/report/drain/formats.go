@@ -7,7 +7,7 @@ import (
 )
 
 // Formats are the ways to write the report. All lists every pod.
-var Formats = format.Of[Report]{Doc: document}.Formats()
+var Formats = format.Of[Report]{Doc: document, Bars: bars}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)

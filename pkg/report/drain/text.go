@@ -64,9 +64,10 @@ func (t *writer) everything() {
 func (t *writer) verdict() doc.Cell {
 	var stuck []string
 	var pending []placement.StrandedPod
-	evicted, refused := 0, 0
+	evicted, refused, placed := 0, 0, 0
 	for _, node := range t.report.Nodes {
 		evicted += len(node.Evicted)
+		placed += len(node.Placed)
 		pending, _ = pendingOf(&node)
 		refused = notCreated(&node)
 		if !node.Ends {
@@ -88,6 +89,13 @@ func (t *writer) verdict() doc.Cell {
 		return doc.Yellow.Cellf("%s, and %s not created because of it.", line, words.Is(refused, "pod"))
 	case len(pending) > 0:
 		return doc.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
+	case evicted == 0 || len(t.report.Nodes) > 1 || t.report.Namespace != "": // a pod may be evicted from one node after the other
+	case evicted == 1 && placed == 0:
+		return doc.Red.Cellf("%s, and it does not come back.", line)
+	case placed < evicted:
+		return doc.Red.Cellf("%s, and %d of them %s not come back.", line, evicted-placed, words.Pick(evicted-placed, "does", "do"))
+	default:
+		return doc.Green.Cellf("%s, and %s again.", line, words.Pick(evicted, "it has a node", "all of them have a node"))
 	}
 	return doc.Green.Cellf("%s, and %s is Pending because of it.", line, none)
 }

@@ -24,7 +24,9 @@ type Of[R any] struct {
 	CSV func(r *R) [][]string
 	// JUnit and SARIF are what a CI system shows beside a change.
 	JUnit, SARIF func(r *R) ([]byte, error)
-	// Draw is a picture of it, as svg or png; nil where the program draws none.
+	// Bars are a picture of it as bars, on its page and as svg or png; nil where there is nothing to draw.
+	Bars func(r *R) *doc.Bars
+	// Draw is any other picture of it, as svg or png; nil where the program draws none.
 	Draw func(r *R, format string) ([]byte, error)
 	// Names are names alone, a line each.
 	Names func(r *R) []string
@@ -61,6 +63,11 @@ func (of Of[R]) Formats() report.Formats[R] {
 	if of.SARIF != nil {
 		add("sarif", func(r *R, _ report.Options) ([]byte, error) { return of.SARIF(r) })
 	}
+	if of.Bars != nil && drawBars != nil {
+		of.Draw = func(r *R, format string) ([]byte, error) {
+			return drawBars(of.Doc(r, report.Options{Page: true}), of.Bars(r), format)
+		}
+	}
 	if of.Draw != nil {
 		for _, picture := range []string{"svg", "png"} {
 			add(picture, func(r *R, _ report.Options) ([]byte, error) { return of.Draw(r, picture) })
@@ -86,10 +93,12 @@ func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
 	if of.Page != nil {
 		return of.Page(r).WriteHTML(w)
 	}
-	var picture []byte
-	if of.Draw != nil {
+	var picture page.Picture
+	if of.Bars != nil {
+		picture.Bars = of.Bars(r)
+	} else if of.Draw != nil {
 		var err error
-		if picture, err = of.Draw(r, "svg"); err != nil {
+		if picture.SVG, err = of.Draw(r, "svg"); err != nil {
 			return err
 		}
 	}

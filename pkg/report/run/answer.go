@@ -35,8 +35,10 @@ func Answer(result *simulation.Result) string {
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
 		return scaled(before, after)
+	case asks(func(step *scenario.LoadedStep) bool { return step.ReplaceNodes != nil }):
+		return removed(before, after, fmt.Sprintf(": with %d in place of %s", missing(is, was), words.Count(missing(was, is), "node")), gone(was, is))
 	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
-		return removed(before, after, missing(was, is), gone(was, is))
+		return removed(before, after, ": without "+words.Count(missing(was, is), "node"), gone(was, is))
 	}
 	return added(before, after, missing(is, was))
 }
@@ -141,9 +143,8 @@ func fits(n int) string {
 	return fmt.Sprintf("all %d new pods fit", n)
 }
 
-// removed answers whether the pods still run with that many nodes fewer; so many that nobody replaces are gone.
-func removed(before, after tally, nodes, gone int) string {
-	without := ": without " + words.Count(nodes, "node")
+// removed answers whether the pods still run with other nodes; so many that nobody replaces are gone.
+func removed(before, after tally, with string, gone int) string {
 	short := after.lacking() - before.lacking()
 	var lost []string
 	if short > 0 {
@@ -153,9 +154,9 @@ func removed(before, after tally, nodes, gone int) string {
 		lost = append(lost, words.Is(gone, "pod")+" gone, since no controller replaces "+words.Pick(gone, "it", "them"))
 	}
 	if len(lost) > 0 {
-		return "No" + without + " " + strings.Join(lost, ", and ") + before.others()
+		return "No" + with + " " + strings.Join(lost, ", and ") + before.others()
 	}
-	return "Yes" + without + " no more pods are Pending" + before.others()
+	return "Yes" + with + " no more pods are Pending" + before.others()
 }
 
 // added answers whether the pods that had no node get one of that many more nodes.

@@ -29,7 +29,7 @@ func TestRemoved(t *testing.T) {
 		"No: without 2 nodes 1 more pod has no node (1 other was Pending before)":                                                       {tally{bound: 3, pending: 2}, 0},
 		"No: without 2 nodes 2 more pods have no node, and 1 pod is gone, since no controller replaces it (1 other was Pending before)": {tally{bound: 1, pending: 3}, 1},
 	} {
-		if got := removed(tally{bound: 4, pending: 1}, test.after, 2, test.gone); got != want {
+		if got := removed(tally{bound: 4, pending: 1}, test.after, ": without 2 nodes", test.gone); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

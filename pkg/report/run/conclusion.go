@@ -46,11 +46,8 @@ func (t *writer) conclusion() {
 		return
 	}
 	style := doc.Bold
-	if last := steps[len(steps)-1]; t.report.Answer != "" {
-		t.Line(doc.Bold.Cell(t.report.Answer))
-		style = doc.Plain
-	} else if t.report.Named() == "" && last.Change != nil { // one question, asked by flags
-		t.Line(doc.Bold.Cell(last.Change.text()))
+	if answer := t.report.answer(); answer != "" {
+		t.Line(doc.Bold.Cell(answer))
 		style = doc.Plain
 	}
 	var parts []string
@@ -121,4 +118,12 @@ func (t *writer) verdict() {
 			t.Linef(doc.Red, "  %s: %s", s.Name, e.String())
 		}
 	}
+}
+
+// answer is the answer to what flags ask; "" if they ask nothing.
+func (r *Report) answer() string {
+	if last := r.Steps[len(r.Steps)-1]; r.Answer == "" && r.Named() == "" && last.Change != nil {
+		return last.Change.text()
+	}
+	return r.Answer
 }

@@ -24,6 +24,8 @@ type Report struct {
 	Answer string `json:"answer,omitempty"`
 	// Nodes are the cluster's nodes before the first step, in its order.
 	Nodes []report.Node `json:"nodes,omitempty"`
+	// Labels are further labels of the nodes, for pages, which group by them.
+	Labels map[string]map[string]string `json:"-"`
 	// Steps are what happened, in order.
 	Steps []Step `json:"steps"`
 }

@@ -27,6 +27,11 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
 	r.Nodes = report.NewNodes(result.Initial.Nodes, levels)
+	all := slices.Clone(result.Initial.Nodes)
+	for i := range result.Steps {
+		all = append(all, result.Steps[i].State.Nodes...)
+	}
+	r.Labels = report.LabelsOf(all)
 	before, there := result.Initial, podsOf(result.Initial)
 	if len(there) == 0 {
 		there = dumped(result.Scenario)

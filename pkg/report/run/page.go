@@ -9,8 +9,15 @@ import (
 
 // Page is the page of the report. What failures take can be added to its data.
 func (r *Report) Page() *page.Page {
-	p := &page.Page{Head: r.Head, Data: page.Data{Report: r}}
+	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}}
 	p.Verdict, p.Outcome = verdict(r.Steps)
+	lead := r.Answer
+	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.Named() == "") {
+		lead = r.Steps[n-1].Change.text()
+	}
+	if lead != "" {
+		p.Verdict = lead + ". " + p.Verdict
+	}
 	for _, step := range r.Steps {
 		s := page.Step{Name: step.Name, Action: step.Action, Running: step.Summary.Running, Pending: step.Summary.Pending}
 		for _, e := range step.Expectations {
@@ -29,20 +36,20 @@ func verdict(steps []Step) (sentence, outcome string) {
 	total, failed := judged(steps)
 	switch {
 	case total == 0:
-		sentence, outcome = "Nothing was expected", "open"
+		outcome = "open"
 	case failed == 0:
-		sentence, outcome = fmt.Sprintf("%d of %s met", total, words.Count(total, "expectation")), "met"
+		sentence, outcome = fmt.Sprintf("%d of %s met; ", total, words.Count(total, "expectation")), "met"
 	default:
-		sentence, outcome = fmt.Sprintf("%d of %s not met", failed, words.Count(total, "expectation")), "failed"
+		sentence, outcome = fmt.Sprintf("%d of %s not met; ", failed, words.Count(total, "expectation")), "failed"
 	}
 	last := steps[len(steps)-1].Summary
 	switch {
 	case last.Pods == 0 && last.NotCreated == 0:
-		sentence += "; after the last step there are no pods"
+		sentence += "after the last step there are no pods"
 	case last.Running == last.Pods && last.NotCreated == 0:
-		sentence += "; after the last step every pod runs (" + fmt.Sprint(last.Pods) + ")"
+		sentence += "after the last step every pod runs (" + fmt.Sprint(last.Pods) + ")"
 	default:
-		sentence += fmt.Sprintf("; after the last step %d of %s running, %d Pending", last.Running, words.Count(last.Pods, "pod"), last.Pending)
+		sentence += fmt.Sprintf("after the last step %d of %s running, %d Pending", last.Running, words.Count(last.Pods, "pod"), last.Pending)
 		if last.NotReady > 0 {
 			sentence += fmt.Sprintf(", %d not ready", last.NotReady)
 		}
@@ -62,5 +69,5 @@ func verdict(steps []Step) (sentence, outcome string) {
 	if waiting > 0 {
 		sentence += fmt.Sprintf("; pods stayed Pending in %s before it", words.Count(waiting, "step"))
 	}
-	return sentence + ".", outcome
+	return words.UpperFirst(sentence) + ".", outcome
 }

@@ -192,6 +192,10 @@ func (t *writer) quiet() {
 		t.Linef(doc.Plain, "No steps.")
 		return
 	}
+	if answer := t.report.answer(); answer != "" {
+		t.Linef(doc.Bold, "%s", answer)
+		t.Space()
+	}
 	t.Table("", t.steps()...)
 	t.Space()
 	for i := range t.report.Steps {

@@ -3,12 +3,14 @@ package size
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // sized is a group of 5 nodes in two zones, and a control plane that is kept.
@@ -88,4 +90,15 @@ func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	r := &Report{report.Head{Scenario: h}, capacity.Sizing{Survive: []string{h}, Aside: []capacity.Aside{{Workload: h, Domain: h, Level: h, Message: h}}, Groups: []capacity.Group{{Name: h, Zones: []capacity.Zone{{Zone: h}}}}, Fewer: []capacity.Fewer{{Group: h, Zone: h, Level: h, Domain: h, Pod: h, Message: h}}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}
+
+// 2 of 3 nodes stay in zone a, and zone b gets a third.
+func TestBars(t *testing.T) {
+	want := []doc.BarRow{
+		{Name: "small in a", Values: []int{2, 0, 1}, Note: "2, now 3"}, {Name: "small in b", Values: []int{2, 1, 0}, Note: "3, now 2"},
+		{Name: "control plane", Values: []int{1, 0, 0}, Note: "1, kept"},
+	}
+	if diff := cmp.Diff(want, bars(sized(t, true, 2, 3, 1)).Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

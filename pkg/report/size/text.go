@@ -151,6 +151,9 @@ func (r *Report) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
 		for _, z := range g.Zones {
+			if r.Found && z.Nodes+z.Before == 0 { // a type that is not in the mix
+				continue
+			}
 			name := g.Name
 			if g.Kept {
 				name += " (kept)"

@@ -47,15 +47,18 @@ func document(r *Report, opts report.Options) *doc.Doc {
 func (r *Report) verdict() string {
 	placed, front := 0, 0
 	for i := range r.Points {
-		if r.Points[i].Pending == 0 {
+		if r.Points[i].Pending <= r.Baseline.Pending {
 			placed++
 		}
 		if r.Points[i].Front {
 			front++
 		}
 	}
-	return fmt.Sprintf("%d of %s leave no pod Pending; %d are not beaten by another in %s.",
-		placed, words.Count(len(r.Points), "point"), front, words.And(r.goals()))
+	leave := "no pod Pending"
+	if n := r.Baseline.Pending; n > 0 {
+		leave = fmt.Sprintf("no more pods Pending than the %d now", n)
+	}
+	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, words.Count(len(r.Points), "point"), leave, front, words.And(r.goals()))
 }
 
 // stuck says of how many points the rollout of the change gets stuck, and why the first does; "" if none does.

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // aVerification has a placement of every kind, and texts from elsewhere.
@@ -124,5 +125,15 @@ func TestVerifyMet(t *testing.T) {
 	}
 	if !(&Report{Count: verify.Count{Placements: 1}}).Met() {
 		t.Error("nothing is asked for, and not met")
+	}
+}
+
+func TestBars(t *testing.T) {
+	want := []doc.BarRow{
+		{Name: "contradiction", Values: []int{1, 0, 0, 0}, Note: "1, 2.0%"}, {Name: "proved", Values: []int{0, 6, 0, 0}, Note: "6, 12.0%; 3 among equal nodes"},
+		{Name: "explained with what is assumed", Values: []int{0, 0, 2, 0}, Note: "2, 4.0%"}, {Name: "needs history", Values: []int{0, 0, 0, 41}, Note: "41, 82.0%"},
+	}
+	if diff := cmp.Diff(want, bars(aVerification("x")).Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // The report's page.
 
-import {domainOf, load, nodesOf, steps, unpack} from "#shared/data.js";
-import {fill, h} from "#shared/dom.js";
+import {domainOf, groupKeys, load, nodesOf, steps, unpack} from "#shared/data.js";
+import {fill, h, podKey} from "#shared/dom.js";
 import {explainPart} from "#shared/explain.js";
 import {radiusOverSteps, radiusPart} from "#shared/failure.js";
 import {searchField} from "#shared/search.js";
@@ -18,7 +18,7 @@ import {
   workloadsPart,
 } from "#shared/tables.js";
 import {themeButton} from "#shared/theme.js";
-import {restore, show, surround, view} from "#shared/view.js";
+import {find, restore, show, surround, view} from "#shared/view.js";
 
 function drawStep() {
   const step = steps[view.step];
@@ -50,6 +50,7 @@ function drawStep() {
 function remember() {
   const address = new URLSearchParams({step: steps[view.step].name});
   if (view.failed) for (const domain of view.failed.domains) address.append("fail", view.failed.key + "=" + domain);
+  for (const key of view.by) address.append("by", key);
   history.replaceState(null, "", "#" + address);
 }
 
@@ -62,6 +63,7 @@ function recall() {
   const failed = address
     .getAll("fail")
     .map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)]);
+  view.by = address.getAll("by").filter((key) => groupKeys.includes(key));
   const known = failed.filter(
     ([key, domain]) => key === failed[0][0] && nodesOf[i].some((node) => domainOf(node, key) === domain),
   );
@@ -87,6 +89,17 @@ if (steps.length > 0) {
   addEventListener("hashchange", () => {
     if (location.hash.startsWith("#step=")) recall();
   });
+  document.addEventListener(
+    "click",
+    (event) => {
+      const key = /** @type {Element} */ (event.target).closest("#map [data-pod]")?.getAttribute("data-pod");
+      const pod = key && steps[view.step].pods.find((pod) => podKey(pod) === key);
+      if (!pod) return;
+      event.stopPropagation(); // the node around it would fail
+      find({pod, node: pod.node});
+    },
+    true,
+  );
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && (view.failed || view.found)) restore();
     if (event.key === "/" && !(/** @type {Element} */ (event.target).closest("input"))) {

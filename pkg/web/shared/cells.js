@@ -132,21 +132,21 @@ function drawCells({canvas, nodes, size, world, cursor, width}, inks = inksNow()
     const x = (i % cells.columns) * size,
       y = Math.floor(i / cells.columns) * size;
     const failed = world.failed.has(node.name),
-      weight = world.weight(node);
+      heat = world.heat(node);
     paper.globalAlpha = 1;
     paper.fillStyle = inks.empty;
     paper.fillRect(x, y, inner, inner);
-    if (weight > 0) {
-      paper.globalAlpha = 0.25 + (0.75 * weight) / world.most;
+    if (heat > 0) {
+      paper.globalAlpha = 0.25 + 0.75 * heat;
       paper.fillStyle = failed ? inks.bad : inks.strong;
       paper.fillRect(x, y, inner, inner);
       paper.globalAlpha = 1;
     }
     if (size >= WITH_FIGURES) {
-      paper.fillStyle = weight > world.most / 2 && !failed ? inks.paper : inks.ink;
+      paper.fillStyle = heat > 0.5 && !failed ? inks.paper : inks.ink;
       paper.font = "11px sans-serif";
       paper.textAlign = "center";
-      paper.fillText(String(weight), x + inner / 2, y + 12);
+      paper.fillText(world.figure(node), x + inner / 2, y + 12);
       uses(node, world.requested).forEach((use, row) => {
         const at = y + inner - 9 + 4.5 * row;
         paper.globalAlpha = 0.35;

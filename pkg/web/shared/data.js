@@ -21,16 +21,19 @@ export let steps = [];
 export let live = false; // an engine stands behind the page, and looks at what its data lacks
 export let nodesOf = []; // the nodes after each step
 export let levelKeys = []; // the levels above the single node, widest first
+export let groupKeys = []; // the labels by which nodes can be grouped: the levels, then others with few values
+let labels = {}; // these others, by the node's name
 export let namespaced = false; // names need their namespace
 export let marks = new Map(); // each workload's letters and colours
 
 export function load(data) {
-  ({report, blast, explain, live = false} = data);
+  ({report, blast, explain, labels = {}, live = false} = data);
   steps = report?.steps ?? [];
   nodesOf = nodesOfSteps();
   levelKeys = ((report ?? explain)?.cluster?.levels ?? [])
     .map((level) => level.topologyKey)
     .filter((key) => key !== HOSTNAME);
+  groupKeys = [...new Set([...levelKeys, ...Object.values(labels).flatMap(Object.keys).sort()])];
   namespaced = [...steps.flatMap((step) => step.pods ?? []), ...(explain?.pods ?? [])].some(
     (pod) => pod.namespace !== "default",
   );
@@ -53,7 +56,8 @@ function nodesOfPods(step) {
 
 // domainOf is the node's failure domain of the level; a node is its own, whatever its labels. Undefined where it has no
 // label.
-export const domainOf = (node, key) => node.topology?.[key] ?? (key === HOSTNAME ? node.name : undefined);
+export const domainOf = (node, key) =>
+  node.topology?.[key] ?? labels[node.name]?.[key] ?? (key === HOSTNAME ? node.name : undefined);
 
 // workloadOf names the workload that a pod is of; pods without an owner are one for each namespace.
 export const workloadOf = (pod) => pod.namespace + "/" + (pod.workload || "pod");
@@ -82,27 +86,29 @@ const palette = [
 ];
 
 // marksOf are the marks of the workloads, the same in every step. The colours are those of Okabe and Ito, which people
-// with any colour vision tell apart; the letters say the same.
+// with any colour vision tell apart; the letters say the same. Where there are more workloads than colours, the largest
+// have one, and the others are grey.
 function marksOf() {
-  const all = new Map();
-  for (const step of steps) {
-    for (const pod of step.pods ?? []) {
-      const key = workloadOf(pod);
-      if (all.has(key)) continue;
-      const [colour, ink] = palette[all.size % palette.length];
-      let letters = "";
-      for (let n = all.size + 1; n > 0; n = Math.floor((n - 1) / 26))
-        letters = String.fromCharCode(65 + ((n - 1) % 26)) + letters;
-      all.set(key, {
-        key,
-        letters,
-        colour,
-        ink,
-        title: pod.workload ? qualified(pod.namespace, pod.workload) : qualified(pod.namespace, "pods without owner"),
+  const largest = new Map(); // the most pods that each has after a step
+  for (const step of steps)
+    for (const pods of groupBy(step.pods ?? [], workloadOf))
+      largest.set(workloadOf(pods[0]), {
+        pod: pods[0],
+        n: Math.max(pods.length, largest.get(workloadOf(pods[0]))?.n ?? 0),
       });
-    }
-  }
-  return all;
+  const many = largest.size > palette.length;
+  const drawn = ({pod, n}) => (ofDaemonSet(pod) ? 0 : n);
+  const order = many ? [...largest].sort(([, a], [, b]) => drawn(b) - drawn(a)) : [...largest];
+  return new Map(
+    order.map(([key, {pod}], i) => {
+      const [colour, ink] = palette[Math.min(i, palette.length - 1)];
+      let letters = "";
+      for (let n = i + 1; n > 0; n = Math.floor((n - 1) / 26))
+        letters = String.fromCharCode(65 + ((n - 1) % 26)) + letters;
+      const title = qualified(pod.namespace, pod.workload || "pods without owner");
+      return [key, {key, letters, colour, ink, title}];
+    }),
+  );
 }
 
 // shortName is what tells a pod from the others of its workload.

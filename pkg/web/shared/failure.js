@@ -176,6 +176,8 @@ function comesBack(step, key, domains, failure) {
   const {recovery, like} = live || blast?.recover ? recoveryOf(step, key, failure) : {};
   if (recovery) return [title, ...cameBack(key, recovery, like)];
   if (live) return [title, h("p", {class: "hint"}, view.refused ?? "The engine looks at it …")];
+  if (![...levelKeys, HOSTNAME].includes(key))
+    return [title, lacking("Not on this page.", `simulate blast … --level ${key}`)];
   if (!blast) return [title, lacking("Not on this page, which holds placements alone.")];
   if (!blast.recover) return [title, lacking("Not on this page, which counts only what failures take.")];
   if (domains.length > 1 && domains.length !== blast.simultaneous) {

@@ -6,6 +6,7 @@ import {cellsOf, isFound} from "./cells.js";
 import {
   domainOf,
   groupBy,
+  groupKeys,
   levelKeys,
   marks,
   nested,
@@ -23,7 +24,7 @@ import {
 } from "./data.js";
 import {chip, h, many, podKey} from "./dom.js";
 import {failing, failureOf, recoveryOf} from "./losses.js";
-import {redrawMap, select, view} from "./view.js";
+import {around, redrawMap, select, view} from "./view.js";
 import {sameWait, waitsOf} from "./waits.js";
 import {count, figure, firsts, HOSTNAME, noun, number, percent} from "./words.js";
 
@@ -50,15 +51,23 @@ function worldOf(step) {
   }
   const shown = (pod) => !view.marked || workloadOf(pod) === view.marked;
   const weight = (node) => (pods.get(node.name) ?? []).filter((pod) => !ofDaemonSet(pod) && shown(pod)).length;
+  const most = nodes.reduce((most, node) => Math.max(most, weight(node)), 0);
+  const requested = requestedOn(step);
+  const share = (node) => uses(node, requested).find((use) => use.of === view.heat)?.share ?? 0;
+  const ofPods = view.heat === "Pods" || requested.size === 0;
   return {
     step,
     nodes,
     pods,
     failed,
     arrivals,
-    weight,
-    requested: requestedOn(step),
-    most: nodes.reduce((most, node) => Math.max(most, weight(node)), 0),
+    requested,
+    most,
+    // heat is how strong a node is drawn, from 0 to 1, and figure what is written on it.
+    heat: (node) =>
+      ofPods ? weight(node) / (most || 1) : view.marked && weight(node) === 0 ? 0 : Math.min(1, share(node)),
+    figure: (node) => String(ofPods ? weight(node) : Math.round(100 * share(node))),
+    ofPods,
     dense: nodes.length > MANY_NODES || (step.pods ?? []).length > MANY_PODS,
     named: (step.pods ?? []).filter((pod) => !ofDaemonSet(pod)).length <= NAMED_PODS,
   };
@@ -76,9 +85,68 @@ export function mapOf(step) {
   );
 }
 
+// choicesOf is what the map of many nodes can be coloured and grouped by.
+export function choicesOf(step) {
+  const {dense, requested} = worldOf(step);
+  if (!dense && groupKeys.length === levelKeys.length) return null;
+  const choose = (choice) => {
+    Object.assign(view, choice);
+    around.chosen();
+    redrawMap();
+  };
+  const select = (label, at, none, keys) =>
+    h(
+      "label",
+      {},
+      label,
+      h(
+        "select",
+        {
+          "data-focus": label,
+          change: ({target: {value}}) => {
+            view.open.clear();
+            choose({by: [...view.by.slice(0, at), value].filter(Boolean)});
+          },
+        },
+        h("option", {value: ""}, none),
+        keys.map((key) => h("option", {value: key, selected: view.by[at] === key}, key)),
+      ),
+    );
+  return h(
+    "div",
+    {class: "choices"},
+    dense &&
+      requested.size > 0 &&
+      h(
+        "div",
+        {role: "group", "aria-label": "Colour of the nodes"},
+        ["Pods", "CPU", "Memory"].map((heat) =>
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-pressed": String(view.heat === heat),
+              "data-focus": "heat " + heat,
+              click: () => choose({heat}),
+            },
+            heat,
+          ),
+        ),
+      ),
+    groupKeys.length > 0 && select("Group by", 0, levelKeys.map(noun).join(", ") || "nothing", groupKeys),
+    view.by.length > 0 &&
+      select(
+        "then by",
+        1,
+        "nothing",
+        groupKeys.filter((key) => key !== view.by[0]),
+      ),
+  );
+}
+
 // keysFor are the levels that the map nests: so many that the groups stay countable.
 function keysFor(nodes) {
-  const keys = levelKeys.length > 0 ? levelKeys : [];
+  const keys = view.by.length > 0 ? view.by : levelKeys;
   for (let depth = keys.length; depth > 0; depth--) {
     const paths = new Set(
       nodes.map((node) => JSON.stringify(keys.slice(0, depth).map((key) => domainOf(node, key) ?? null))),
@@ -319,7 +387,7 @@ export function legendOf(step) {
   const keys = new Set((step.pods ?? []).map(workloadOf));
   const daemons = new Set((step.pods ?? []).filter(ofDaemonSet).map(workloadOf));
   const used = [...marks.values()].filter((mark) => keys.has(mark.key) && !daemons.has(mark.key));
-  const {dense, most} = worldOf(step);
+  const {dense, most, ofPods} = worldOf(step);
   const list = h("ul", {class: "legend", "aria-label": "Workloads"});
   many(list, used, dense ? 8 : 16, (some) =>
     list.append(
@@ -349,7 +417,7 @@ export function legendOf(step) {
   return h(
     "div",
     {class: "legends"},
-    dense && densityLegend(most),
+    dense && densityLegend(ofPods ? ["Pods on a node: 0 ", number(most)] : [view.heat + " requested: 0% ", "100%"]),
     list,
     daemons.size > 0 &&
       h(
@@ -363,16 +431,16 @@ export function legendOf(step) {
   );
 }
 
-function densityLegend(most) {
+function densityLegend([least, most]) {
   const key = (...parts) => h("span", {class: "key"}, parts),
     swatch = (kind, share) => h("span", {class: "swatch " + kind, style: {"--share": share}, "aria-hidden": "true"});
   return h(
     "p",
     {class: "density"},
     key(
-      "Pods on a node: 0 ",
+      least,
       [0, 0.25, 0.5, 0.75, 1].map((share) => swatch("", share)),
-      ` ${number(most)}`,
+      " " + most,
     ),
     key(swatch("corner", 0), "tainted, cordoned or NotReady"),
     key(swatch("hatched", 0), "failed"),

@@ -4,6 +4,7 @@
 import {
   domainOf,
   groupBy,
+  groupKeys,
   levelKeys,
   live,
   marks,
@@ -203,7 +204,9 @@ export function nodeDetails(step, node) {
           (node.pods ? ` of ${number(node.pods)}` : "") +
           (daemons > 0 ? `, ${number(daemons)} of DaemonSets` : ""),
       ],
-      ...levelKeys.filter((key) => domainOf(node, key) !== undefined).map((key) => [titleOf(key), domainOf(node, key)]),
+      ...new Map(
+        groupKeys.filter((key) => domainOf(node, key) !== undefined).map((key) => [titleOf(key), domainOf(node, key)]),
+      ),
       ...signsOf(node).map(([, text, title]) => ["State", title ?? text]),
     ].map(([of, value]) => h("div", {}, h("dt", {}, of), h("dd", {}, value))),
   );

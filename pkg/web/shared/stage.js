@@ -4,7 +4,7 @@ import {forgetCells, measureCells} from "./cells.js";
 import {steps} from "./data.js";
 import {fill, point} from "./dom.js";
 import {panelOf} from "./failure.js";
-import {legendOf, mapOf, trayOf} from "./map.js";
+import {choicesOf, legendOf, mapOf, trayOf} from "./map.js";
 import {view} from "./view.js";
 
 // drawMap draws what depends on the failure and on the workload in view.
@@ -12,7 +12,9 @@ export function drawMap() {
   point("");
   forgetCells();
   const step = steps[view.step];
-  document.getElementById("map").replaceChildren(...[trayOf(step), mapOf(step), legendOf(step)].filter(Boolean));
+  document
+    .getElementById("map")
+    .replaceChildren(...[trayOf(step), choicesOf(step), mapOf(step), legendOf(step)].filter(Boolean));
   measureCells();
   const panel = document.getElementById("panel");
   panel.replaceChildren();

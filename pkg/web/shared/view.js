@@ -6,14 +6,14 @@ import {failing, failureOf, lossOf, notBack, recoveryOf} from "./losses.js";
 import {count, listed, noun} from "./words.js";
 
 // view is what the reader chose: a step, domains of one level that fail, a workload shown alone, what was
-// searched for, groups whose nodes are listed.
-export const view = {step: 0, failed: null, marked: null, found: null, open: new Set()};
+// searched for, groups whose nodes are listed, the labels that group nodes instead of the levels, what colours nodes.
+export const view = {step: 0, failed: null, marked: null, found: null, open: new Set(), by: [], heat: "Pods"};
 
 // around is what the page does that the map is on: it draws a step, or of that what depends on the failure and on the
 // workload in view, keeps what was chosen, and may take a click on a node or domain for something else than its
 // failure.
 /** @type {{drawStep(): void, drawMap(): void, chosen(): void, picked(key: string, domain: string): boolean}} */
-const around = {drawStep() {}, drawMap() {}, chosen() {}, picked: () => false};
+export const around = {drawStep() {}, drawMap() {}, chosen() {}, picked: () => false};
 export const surround = (page) => Object.assign(around, page);
 
 // show brings a step into view, with nothing failed.

@@ -74,8 +74,10 @@ func Targets(args []string) (targets, files []string) {
 			}
 		}
 		if _, failed := os.Stat(args[i]); err != nil && failed != nil && !IsManifest(args[i]) {
-			if _, err = scenario.ParseWorkload(args[i]); err == nil {
-				target = args[i]
+			if ref, wrong := scenario.ParseWorkload(args[i]); wrong == nil {
+				if _, _, err = scenario.ParseTarget(ref.String()); err == nil { // another kind may be a folder that is missing
+					target = args[i]
+				}
 			}
 		}
 		if err == nil {

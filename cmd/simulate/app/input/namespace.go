@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, erro
 		return cluster.Ref{Kind: kind, Namespace: n.Name, Name: name}, nil
 	}
 	ref, err := scenario.ParseWorkload(target)
+	ref.Namespace = cmp.Or(ref.Namespace, n.Name)
 	if err == nil && n.Name != "" && n.Name != ref.Namespace {
 		err = fmt.Errorf("%s is not in the namespace %s that -n gives; leave one out", target, n.Name)
 	}

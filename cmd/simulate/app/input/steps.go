@@ -2,10 +2,12 @@ package input
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/pkg/check"
@@ -14,22 +16,30 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Steps are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario.
+// Steps are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario, or makes variants of it.
 type Steps struct {
-	addNodes    int
-	like        string
-	removeNodes []string
-	scale       []string
+	addNodes     []string
+	like         string
+	removeNodes  []string
+	replaceNodes []string
+	scale        []string
 }
 
-// Register adds the flags.
-func (a *Steps) Register(cmd *cobra.Command) {
-	cmd.Flags().IntVar(&a.addNodes, "add-nodes", 0, "add a last step that adds this `NUMBER` of nodes like the one that --like names")
-	cmd.Flags().StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
-	cmd.Flags().StringArrayVar(&a.removeNodes, "remove-nodes", nil, "add a last step that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
-		"LABEL=VALUE=NUMBER or of all as emptiest=NUMBER (repeatable)")
-	cmd.Flags().StringArrayVar(&a.scale, "scale", nil, "add a last step that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`:\n"+
-		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR (repeatable)")
+// Register adds the flags, for one question or for several of which the answers are set side by side.
+func (a *Steps) Register(cmd *cobra.Command, several bool) {
+	add, each := "add a last step", ""
+	if several {
+		add, each = "add a variant for each number", ",…"
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&a.addNodes, "add-nodes", nil, add+" that adds this `NUMBER`"+each+" of nodes like the one that --like names")
+	flags.StringVar(&a.like, "like", "", "the `NODE` that the nodes of --add-nodes are like")
+	flags.StringArrayVar(&a.removeNodes, "remove-nodes", nil, add+" that removes these `NODES`: NAME,…; LABEL=VALUE; or only a number of the emptiest, of\n"+
+		"LABEL=VALUE=NUMBER"+each+" or of all as emptiest=NUMBER"+each+" (repeatable)")
+	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, add+" that puts nodes of another type in the place of some: `LABEL=OLD:NEW`, such as\n"+
+		"instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER"+each+"; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
+	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
+		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }
 
 // askedStep is a step that a flag makes, and the flags that give fields of it, by their paths.
@@ -40,56 +50,113 @@ type askedStep struct {
 
 // apply returns the scenario with the steps at its end, which can be done.
 func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
-	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
-		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
+	steps, err := a.steps(cmd, s, namespace)
+	if err != nil || len(steps) == 0 {
+		return s, err
 	}
-	steps, err := a.steps(namespace)
-	if err != nil {
-		return nil, exit.Usage(cmd, "%s", err)
+	return ask(cmd, s, steps...)
+}
+
+// Variants returns a variant for each of the questions.
+func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
+	each := *a
+	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
+		var all []string
+		for _, one := range *given {
+			all = append(all, alternatives(one)...)
+		}
+		*given = all
 	}
-	if len(steps) == 0 {
-		return s, nil
+	steps, err := each.steps(cmd, s, namespace)
+	var made []scenario.LoadedVariant
+	for i := 0; i < len(steps) && err == nil; i++ {
+		name := steps[i].Name
+		if slices.ContainsFunc(append(made, s.Variants...), func(v scenario.LoadedVariant) bool { return v.Name == name }) {
+			return nil, exit.Usage(cmd, "two variants are called %q; give it once", name)
+		}
+		v := scenario.NewVariant(s, &scenario.Variant{Name: steps[i].Name})
+		v.Scenario, err = ask(cmd, v.Scenario, steps[i])
+		made = append(made, *v)
 	}
-	if len(s.Steps) == 0 && !s.Begins() { // what the cluster is like before
-		s = s.Then(scenario.Step{Name: scenario.WorkloadsStep})
+	return made, err
+}
+
+// alternatives splits NAME=1,2 into NAME=1 and NAME=2. Names are not numbers, and stay together.
+func alternatives(given string) []string {
+	name, list := "", given
+	if i := strings.LastIndex(given, "="); i >= 0 {
+		name, list = given[:i+1], given[i+1:]
 	}
-	p := &scenario.Problems{File: s.File, Flags: map[string]string{}}
+	var all []string
+	for _, value := range strings.Split(list, ",") {
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			return []string{given}
+		}
+		all = append(all, name+value)
+	}
+	return all
+}
+
+// ask returns the scenario with the steps at its end, which can be done.
+func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenario.Scenario, error) {
+	var added []scenario.Step
 	for _, step := range steps {
-		if s.Index(step.Name) >= 0 {
+		if s.Index(step.Name) >= 0 || slices.ContainsFunc(added, func(other scenario.Step) bool { return other.Name == step.Name }) {
 			return nil, exit.Usage(cmd, "--%s: there is a step of this name already; give it once", step.Name)
 		}
-		path := s.StepPath(len(s.Steps))
+		added = append(added, step.Step)
+	}
+	s = s.Ask(added...)
+	p := &scenario.Problems{File: s.File, Flags: map[string]string{}}
+	for i, step := range steps {
+		path := s.StepPath(len(s.Steps) - len(steps) + i)
 		for field, flag := range step.flags {
 			p.Flags[path.Child(field).String()] = flag
 		}
-		s = s.Then(step.Step)
-		scenario.ValidateStep(p, path, &step.Step, s.Federated())
 	}
-	if p.Len() == 0 {
+	if scenario.ValidateAsked(p, s); p.Len() == 0 {
 		check.Check(cmd.Context(), p, s)
 	}
-	s.Asked = len(steps)
 	return s, exit.Input(p.Err())
 }
 
-func (a *Steps) steps(namespace string) ([]askedStep, error) {
+func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
+	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
+		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
+	}
 	var steps []askedStep
-	if a.like != "" || a.addNodes != 0 {
+	for _, given := range a.addNodes {
+		count, err := strconv.Atoi(given)
+		if err != nil {
+			return nil, exit.Usage(cmd, "--add-nodes %q: give a number of nodes", given)
+		}
 		steps = append(steps, askedStep{
-			scenario.Step{Name: fmt.Sprintf("add %d like %s", a.addNodes, a.like), AddNodes: &scenario.AddNodes{Count: a.addNodes, Like: a.like}},
+			scenario.Step{Name: fmt.Sprintf("add %d like %s", count, a.like), AddNodes: &scenario.AddNodes{Count: count, Like: a.like}},
 			map[string]string{"addNodes.count": "add-nodes", "addNodes.like": "like"},
 		})
 	}
+	nodes := s.Nodes()
 	for _, given := range a.removeNodes {
-		removed, err := removal(given)
+		removed, err := removal(nodes, given)
 		if err != nil {
-			return nil, err
+			return nil, exit.Usage(cmd, "%s", err)
 		}
 		flags := map[string]string{"removeNodes": "remove-nodes", "removeNodes.count": "remove-nodes", "removeNodes.selector": "remove-nodes"}
 		for i := range removed.Names {
 			flags[fmt.Sprintf("removeNodes.names[%d]", i)] = "remove-nodes"
 		}
 		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
+	}
+	for _, given := range a.replaceNodes {
+		replaced, err := replacement(nodes, given)
+		if err != nil {
+			return nil, exit.Usage(cmd, "%s", err)
+		}
+		flags := map[string]string{"replaceNodes": "replace-nodes"}
+		for _, field := range []string{"selector", "label", "count", "cpu", "memory", "pods"} {
+			flags["replaceNodes."+field] = "replace-nodes"
+		}
+		steps = append(steps, askedStep{scenario.Step{Name: "replace " + given, ReplaceNodes: replaced}, flags})
 	}
 	for _, given := range a.scale {
 		step := &scenario.ScaleBy{Namespace: namespace}
@@ -99,7 +166,7 @@ func (a *Steps) steps(namespace string) ([]askedStep, error) {
 		}
 		var err error
 		if step.Factor, err = strconv.ParseFloat(factor, 64); err != nil {
-			return nil, fmt.Errorf("--scale %q: give a factor such as 1.2 for 20 %% more, or a workload and its factor, such as deployment/web=1.5", given)
+			return nil, exit.Usage(cmd, "--scale %q: give a factor such as 1.2 for 20 %% more, or a workload and its factor, such as deployment/web=1.5", given)
 		}
 		steps = append(steps, askedStep{scenario.Step{Name: "scale " + given, ScaleBy: step}, map[string]string{
 			"scaleBy.factor": "scale", "scaleBy.workloads[0]": "scale", "scaleBy.namespace": "namespace",
@@ -109,7 +176,7 @@ func (a *Steps) steps(namespace string) ([]askedStep, error) {
 }
 
 // removal reads NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
-func removal(given string) (*scenario.RemoveNodes, error) {
+func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	parts := strings.Split(given, "=")
 	count := ""
 	removed := &scenario.RemoveNodes{}
@@ -120,16 +187,40 @@ func removal(given string) (*scenario.RemoveNodes, error) {
 	case parts[0] == "emptiest" && len(parts) == 2:
 		count = parts[1]
 	case len(parts) == 2:
-		removed.Selector = topology.Key(parts[0]) + "=" + parts[1]
+		removed.Selector = topology.KeyAmong(nodes, parts[0]) + "=" + parts[1]
 		return removed, nil
 	case len(parts) == 3:
-		removed.Selector, count = topology.Key(parts[0])+"="+parts[1], parts[2]
+		removed.Selector, count = topology.KeyAmong(nodes, parts[0])+"="+parts[1], parts[2]
 	}
 	var err error
 	if removed.Count, err = strconv.Atoi(count); err != nil || removed.Count < 1 {
 		return nil, fmt.Errorf("--remove-nodes %q: give names such as worker-1,worker-2, emptiest=10, or a label as role=batch or role=batch=3", given)
 	}
 	return removed, nil
+}
+
+// replacement reads LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, and sizes after it such as ,cpu=16,memory=64Gi.
+func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error) {
+	parts := strings.Split(given, ",")
+	label, values, _ := strings.Cut(parts[0], "=")
+	was, is, _ := strings.Cut(values, ":")
+	is, count, counted := strings.Cut(is, "=")
+	number, err := strconv.Atoi(count)
+	wrong := fmt.Errorf("--replace-nodes %q: give LABEL=OLD:NEW such as instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER, and ,cpu=16,memory=64Gi where no node is of the new type", given)
+	if label == "" || was == "" || is == "" || counted && (err != nil || number < 1) {
+		return nil, wrong
+	}
+	key := topology.KeyAmong(nodes, label)
+	replaced := &scenario.ReplaceNodes{Nodes: scenario.Nodes{Selector: key + "=" + was}, Label: key + "=" + is, Count: number}
+	for _, part := range parts[1:] {
+		name, value, _ := strings.Cut(part, "=")
+		size := map[string]*topology.Quantity{"cpu": &replaced.CPU, "memory": &replaced.Memory, "pods": &replaced.Pods}[name]
+		if size == nil || value == "" {
+			return nil, wrong
+		}
+		*size = topology.Quantity(value)
+	}
+	return replaced, nil
 }
 
 // stepsOf returns the names of the steps of a run.

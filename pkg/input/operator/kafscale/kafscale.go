@@ -53,7 +53,7 @@ type Document struct {
 	Data []byte
 }
 
-// Over returns the options, overridden by those that other sets; values of other are appended.
+// Over returns the options, overridden by the options that other sets. It appends the values of other.
 func (o Options) Over(other Options) Options {
 	if other.Release != "" {
 		o.Release = other.Release

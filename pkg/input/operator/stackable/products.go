@@ -18,7 +18,7 @@ type product struct {
 	controller   string   // last part of it; empty means the kind in lower case
 	roleGroup    string   // role group label of the pods of flat roles, if any
 	imageField   string   // field of the spec with the product's version; empty means image
-	ownLabels    bool     // the pods also have role and group as labels, and otherwise only those that select them
+	ownLabels    bool     // the pods also have role and group as labels, and otherwise only the labels that select them
 	fields       []string // fields of the spec that do not affect where pods go
 	wanted       []string // required fields of spec.clusterConfig
 	assumes      []string // what is assumed because it is not published

@@ -324,8 +324,8 @@ func Title(h report.Head, words string) string {
 	if h.Partial != "" {
 		words += " (partial)"
 	}
-	if h.Named() == "" {
+	if h.Title() == "" {
 		return sentence(words)
 	}
-	return fmt.Sprintf("%s: %s", Cut(h.Named(), 60), words)
+	return fmt.Sprintf("%s: %s", Cut(h.Title(), 60), words)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // svg is what a chart's test looks at.
@@ -85,6 +87,13 @@ func charts() map[string]*Chart {
 	for name, l := range losses() {
 		all[name] = l.Chart()
 	}
+	few := &doc.Bars{Title: "nodes by group", Parts: []doc.Part{{Name: "needed"}, {Name: "to add", Style: doc.Red}}, Noun: "group", Nouns: "groups"}
+	many := *few
+	for i, name := range numbered("group-%d-with-a-name-that-goes-on-and-on-until-nobody-reads-it", 40) {
+		many.Rows = append(many.Rows, doc.BarRow{Name: name, Values: []int{i, 40 - i}, Note: strings.Repeat("cpu on some nodes, ", i)})
+	}
+	few.Rows = many.Rows[:1]
+	all["bars-few"], all["bars-many"] = Bars("shop: nodes by group", "3 nodes will do.", few), Bars("nodes by group", "", &many)
 	return all
 }
 

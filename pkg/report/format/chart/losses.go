@@ -26,6 +26,8 @@ const (
 // does not come back.
 type Losses struct {
 	Title string
+	// Verdict says what the worst failure does.
+	Verdict string
 	// Levels are the names of the levels.
 	Levels []string
 	Steps  []LossStep
@@ -43,6 +45,9 @@ type LossShare struct{ Lost, NotBack float64 }
 // Chart lays the bars out.
 func (l *Losses) Chart() *Chart {
 	var notes []string
+	if l.Verdict != "" {
+		notes = append(notes, strings.TrimSuffix(l.Verdict, "."))
+	}
 	if more := len(l.Steps) - maxBarSteps; more > 0 {
 		notes = append(notes, fmt.Sprintf("without the last %s", words.Count(more, "step")))
 	}

@@ -245,6 +245,50 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 	b.Has(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
 }
 
+// The map of many nodes is coloured by what their pods request, and grouped by any label; a pod on it says where it is.
+func TestHTMLMapByLabelAndHeat(t *testing.T) {
+	r := wide()
+	r.Labels = map[string]map[string]string{}
+	for i, node := range r.Nodes {
+		pool, cpu := "regular", 4.0
+		if i%10 == 0 {
+			pool, cpu = "spot", 16
+		}
+		r.Labels[node.Name] = map[string]string{"example.com/pool": pool}
+		r.Steps[0].Requested = append(r.Steps[0].Requested, run.Requested{Node: node.Name, CPU: cpu, Memory: 16 << 30})
+	}
+	b := browsertest.Start(t)
+	b.OpenFile((&reports{Report: r}).html(t))
+	b.Has(".density", "Pods on a node: 0", "4")
+	b.Click(`[data-focus="heat CPU"]`)
+	b.Has(".density", "CPU requested: 0%", "100%")
+
+	const group = `(() => {
+  const select = document.querySelector(".choices select");
+  select.value = "example.com/pool";
+  return select.dispatchEvent(new Event("change"));
+})()`
+	browsertest.Evaluate[bool](b, group)
+	b.Has("#map", "pool\u00a0regular", "4,500 · 17,990", "pool\u00a0spot", "500 · 2,000")
+	// The nodes of the spot pool are full, and those of the other are at a quarter.
+	const shade = `[...document.querySelectorAll("canvas")].map((of) => of.getContext("2d").getImageData(3, 3, 1, 1).data[0])`
+	if red := browsertest.Evaluate[[]int](b, shade); len(red) != 2 || red[0] < red[1]+40 {
+		t.Errorf("the first cells of the pools have %d of red; the second is darker", red)
+	}
+	if hash := browsertest.Evaluate[string](b, "location.hash"); !strings.Contains(hash, "by=example.com%2Fpool") {
+		t.Errorf("the address is %s", hash)
+	}
+	b.Click(`[data-domain="spot"]`)
+	b.Has("#panel", "Pool spot fails", "500 nodes of 5,000; 2,000 of 19,990 pods lost.")
+
+	b.Click(`[aria-label="List the nodes of pool spot"]`)
+	b.Click(".node .chip[data-pod]")
+	b.Has("#panel", "Pod service-", "on node-0000", "CPU requested", "100%, 16 of 16", "Pool", "spot")
+	if n := browsertest.Evaluate[int](b, `document.querySelectorAll(".node.failed").length`); n != 0 {
+		t.Errorf("%d nodes are failed with a pod in view", n)
+	}
+}
+
 // wide is a report of 5,000 nodes in 9 zones of 3 regions, with 8 racks each, and of 20,000 pods: 40 workloads of 500 pods, whose
 // pod i is on node 125 w + i, modulo 5,000, so that every node has 4. The last 10 pods of the last workload wait.
 func wide() *run.Report {

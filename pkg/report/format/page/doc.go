@@ -13,36 +13,47 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
+// maxWhole is how many letters a name has that is not broken.
+const maxWhole = 40
+
 // maxRows is how many rows of a table a page lists.
 const maxRows = 5000
 
-// WriteDoc writes the document as one self-contained page without a script: the answer, a picture if there is one, and the sections. Details are
-// folded away.
-func WriteDoc(w io.Writer, d *doc.Doc, svg []byte) error {
+// Picture is what a page shows below its answer; none if it is empty.
+type Picture struct {
+	Bars *doc.Bars
+	SVG  []byte
+}
+
+// WriteDoc writes the document as one self-contained page without a script: the answer, a picture if there is one, and the sections.
+// Details are folded away.
+func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	out := bufio.NewWriter(w)
 	m := markup{manifest.Escaper(out)}
-	title := cmp.Or(d.Head.Scenario, d.Head.Kind)
+	title := cmp.Or(d.Head.Title(), d.Head.Kind)
 	m.head(d.Head, title, "")
 	m.add("<header class=\"head\">\n<div class=\"bar\">%v</div>\n", brand)
-	answer, rest := "", doc.Section{}
-	sections := d.Sections
+	answer, rest, sections := d.Answer(), doc.Section{}, d.Sections
+	outcome := "open"
 	if len(sections) > 0 {
 		rest = *sections[0]
-		if line, is := first(rest.Blocks).(doc.Line); is {
-			text, _ := line.Text()
-			answer = doc.Clean(text)
+		if answer != "" {
+			outcome = outcomeOf(rest.Blocks)
 			rest.Blocks = rest.Blocks[1:]
 		}
 		sections = sections[1:]
 	}
-	m.about(d.Head, title, answer, "open")
+	m.about(d.Head, title, answer, outcome)
 	m.notes(d.Head.Notes)
 	m.ignored(d.Head.Ignored)
 	m.add("</header>\n<main class=\"document\">\n")
 	m.section(&rest)
-	if svg != nil {
+	if picture.Bars != nil {
+		m.bars(picture.Bars)
+	}
+	if picture.SVG != nil {
 		m.add(`<figure class="chart"><img src="data:image/svg+xml;base64,%v" alt="%v The tables below have the numbers."></figure>
-`, base64.StdEncoding.EncodeToString(svg), answer)
+`, base64.StdEncoding.EncodeToString(picture.SVG), answer)
 	}
 	for _, s := range sections {
 		m.section(s)
@@ -55,11 +66,54 @@ func WriteDoc(w io.Writer, d *doc.Doc, svg []byte) error {
 	return out.Flush()
 }
 
-func first(blocks []doc.Block) doc.Block {
-	if len(blocks) == 0 {
-		return nil
+// outcomeOf is failed where a line of the answer is red, met where the first is green and none is yellow, and open otherwise.
+func outcomeOf(answer []doc.Block) string {
+	outcome := "open"
+	for i, b := range answer {
+		line, is := b.(doc.Line)
+		switch {
+		case !is || len(line) == 0:
+		case line[0].Style == doc.Red:
+			return "failed"
+		case line[0].Style == doc.Yellow:
+			outcome = "open"
+		case line[0].Style == doc.Green && i == 0:
+			outcome = "met"
+		}
 	}
-	return blocks[0]
+	return outcome
+}
+
+// shades are the classes of the parts of bars.
+var shades = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good", doc.Bold: "pale"}
+
+// bars draws bars with attributes alone, since the page allows no style but its own.
+func (m markup) bars(b *doc.Bars) {
+	rows, longest, more := b.Shown()
+	if len(rows) == 0 {
+		return
+	}
+	m.add("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(b.Title))
+	for _, part := range b.Parts {
+		m.add(`<span class="key"><svg class="of" viewBox="0 0 1 1" aria-hidden="true"><rect class="%v" width="1" height="1"/></svg> %v</span>`, shades[part.Style], part.Name)
+	}
+	m.add("</figcaption>\n<table><tbody>\n")
+	for _, row := range rows {
+		m.add(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 1" preserveAspectRatio="none" aria-hidden="true">`, doc.Clean(row.Name), longest)
+		at := 0
+		for k, n := range row.Values {
+			if n > 0 {
+				m.add(`<rect class="%v" x="%v" width="%v" height="1"><title>%v: %v</title></rect>`, shades[b.Parts[k].Style], at, n, b.Parts[k].Name, n)
+			}
+			at += n
+		}
+		m.add("</svg></td><td>%v</td></tr>\n", doc.Clean(row.Note))
+	}
+	m.add("</tbody></table>\n")
+	if more != "" {
+		m.add("<p class=\"hint\">%v</p>\n", more)
+	}
+	m.add("</figure>\n")
 }
 
 // section writes what stands together. Lines that are indented are a list below the line before.
@@ -151,7 +205,11 @@ func (m markup) table(t doc.Table) {
 	for _, cells := range rows[:min(len(rows), maxRows)] {
 		m.add("\n<tr>")
 		for i, c := range cells {
-			m.add("<td%v>", numeric(t.Rows, i))
+			class := numeric(t.Rows, i)
+			if class == "" && len(c.Text) <= maxWhole && !strings.Contains(c.Text, " ") {
+				class = ` class="whole"` // a name
+			}
+			m.add("<td%v>", class)
 			m.cell(c)
 			m.add("</td>")
 		}

@@ -26,7 +26,7 @@ func TestWriteDoc(t *testing.T) {
 	d.Verbatim("    simulate run shop.yaml")
 	d.Add(doc.Fields{{Title: "Cluster:", Lines: []string{"3 nodes"}, Head: true}, {Title: "Skipped:", Lines: []string{"1 pod", "1 more"}}})
 	var out strings.Builder
-	if err := WriteDoc(&out, &d, []byte("<svg/>")); err != nil {
+	if err := WriteDoc(&out, &d, Picture{SVG: []byte("<svg/>")}); err != nil {
 		t.Fatal(err)
 	}
 	_, body, _ := strings.Cut(out.String(), "<main class=\"document\">\n")
@@ -39,8 +39,8 @@ func TestWriteDoc(t *testing.T) {
 <h2>By zone</h2>
 <div class="scroll"><table><thead><tr><th scope="col">ZONE</th><th scope="col" class="number">NODES</th></tr></thead>
 <tbody>
-<tr><td>&lt;a&gt;</td><td class="number">2</td></tr>
-<tr><td>b</td><td class="number"><span class="bad">10</span></td></tr>
+<tr><td class="whole">&lt;a&gt;</td><td class="number">2</td></tr>
+<tr><td class="whole">b</td><td class="number"><span class="bad">10</span></td></tr>
 </tbody></table></div>
 <p>With fewer:</p>
 <ul>
@@ -67,5 +67,32 @@ simulate run shop.yaml
 		if !strings.Contains(out.String(), has) {
 			t.Errorf("no %s in\n%s", has, out.String())
 		}
+	}
+}
+
+// Bars are drawn by attributes, since the page's policy refuses styles. What is too much is counted.
+func TestWriteDocBars(t *testing.T) {
+	d := doc.New(report.Head{Kind: "DrainReport", Files: "dump.json"}, report.Options{})
+	d.Line(doc.Red.Cell("The drain does not end: node/a."))
+	b := &doc.Bars{Title: "pods of each node", Parts: []doc.Part{{Name: "evicted"}, {Name: "stay", Style: doc.Red}}, Noun: "node", Nouns: "nodes"}
+	for range 26 {
+		b.Rows = append(b.Rows, doc.BarRow{Name: "<a>", Values: []int{2, 3}, Note: "does not end"})
+	}
+	var out strings.Builder
+	if err := WriteDoc(&out, &d, Picture{Bars: b}); err != nil {
+		t.Fatal(err)
+	}
+	for _, has := range []string{
+		"<h1>dump.json</h1>", `<p class="verdict failed" id="verdict">`, "<b>Pods of each node</b>", `<rect class="bad" width="1" height="1"/></svg> stay</span>`,
+		`<tr><th scope="row">&lt;a&gt;</th><td><svg viewBox="0 0 5 1" preserveAspectRatio="none" aria-hidden="true"><rect class="" x="0" width="2" height="1"><title>evicted: 2</title></rect>` +
+			`<rect class="bad" x="2" width="3" height="1"><title>stay: 3</title></rect></svg></td><td>does not end</td></tr>`,
+		`<p class="hint">and 2 more nodes</p>`,
+	} {
+		if !strings.Contains(out.String(), has) {
+			t.Errorf("no %s in\n%s", has, out.String())
+		}
+	}
+	if strings.Contains(out.String(), " style=") {
+		t.Error("an element has a style, which the page's policy refuses")
 	}
 }

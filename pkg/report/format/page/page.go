@@ -34,6 +34,8 @@ type Data struct {
 	Report  any `json:"report,omitempty"`
 	Blast   any `json:"blast,omitempty"`
 	Explain any `json:"explain,omitempty"`
+	// Labels are those by which the map groups nodes, by the name of the node.
+	Labels map[string]map[string]string `json:"labels,omitempty"`
 }
 
 // Step is a row of the table of steps.
@@ -54,7 +56,7 @@ type Pod struct{ Namespace, Name, Step, Node, Message string }
 
 // WriteHTML writes the page.
 func (p *Page) WriteHTML(w io.Writer) error {
-	title := cmp.Or(p.Head.Named(), p.Title, "Faultline report")
+	title := cmp.Or(p.Head.Title(), p.Title, "Faultline report")
 	out := bufio.NewWriter(w)
 	m := markup{manifest.Escaper(out)}
 	m.head(p.Head, title, "script-src "+sourceHash(pageScript)+"; ")

@@ -127,7 +127,7 @@ func TestPagesOfNothing(t *testing.T) {
 	if err := (&Page{}).WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<title>Faultline report · Faultline</title>") {
 		t.Errorf("%v in\n%.300s", err, page.String())
 	}
-	err := WriteDoc(&figure, &doc.Doc{Head: report.Head{Kind: "SweepReport"}}, nil)
+	err := WriteDoc(&figure, &doc.Doc{Head: report.Head{Kind: "SweepReport"}}, Picture{})
 	if err != nil || !strings.Contains(figure.String(), "<title>SweepReport · Faultline</title>") || strings.Contains(figure.String(), "script-src") {
 		t.Errorf("%v in\n%.300s", err, figure.String())
 	}

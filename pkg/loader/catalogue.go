@@ -1,0 +1,26 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Catalogue reads a file of types of nodes. The error has a line for each problem.
+func Catalogue(file string, opts Options) (*topology.Catalogue, error) {
+	data, err := manifest.ReadFile(opts.FS, nil, file)
+	if err != nil {
+		return nil, err
+	}
+	catalogue := &topology.Catalogue{}
+	if err := manifest.Unmarshal(file, data, catalogue); err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, invalid := range catalogue.Validate() {
+		problems = append(problems, fmt.Errorf("%s: %s", file, invalid))
+	}
+	return catalogue, errors.Join(problems...)
+}

@@ -1,0 +1,62 @@
+package capacity
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxUsage is how many workloads the table of usage has where nobody asks for all.
+const maxUsage = 12
+
+// unused says how much of what pods request is not used.
+func unused(all []capacity.Usage) string {
+	var sum capacity.Usage
+	for _, u := range all {
+		sum.Pods += u.Pods
+		sum.CPU.Requested += u.CPU.Requested
+		sum.CPU.Used += u.CPU.Used
+		sum.Memory.Requested += u.Memory.Requested
+		sum.Memory.Used += u.Memory.Used
+	}
+	return fmt.Sprintf("%s of %s cores and %s of %s memory are requested and not used by %s.",
+		quantity(v1.ResourceCPU, max(0, sum.CPU.Unused())), quantity(v1.ResourceCPU, sum.CPU.Requested),
+		binary(max(0, sum.Memory.Unused())), binary(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
+}
+
+// usage is a table of what workloads request and use.
+func (t *writer) usage() {
+	shown := t.report.Usage
+	if len(shown) > maxUsage && !t.All {
+		shown = shown[:maxUsage]
+	}
+	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "PODS", "CPU", "USED", "NOT USED", "MEMORY", "USED", "NOT USED")}
+	for _, u := range shown {
+		row := []doc.Cell{doc.Plain.Cell(u.Qualified()), doc.Number(u.Pods, doc.Plain)}
+		for _, of := range []struct {
+			name v1.ResourceName
+			capacity.Used
+		}{{v1.ResourceCPU, u.CPU}, {v1.ResourceMemory, u.Memory}} {
+			row = append(row, doc.Plain.Row(quantity(of.name, of.Requested), quantity(of.name, of.Used.Used), signed(of.name, of.Unused()))...)
+		}
+		table = append(table, row)
+	}
+	t.Space()
+	t.Linef(doc.Bold, "What pods request and use:")
+	t.Table("", table...)
+	if more := len(t.report.Usage) - len(shown); more > 0 {
+		t.More(more, "workload", "workloads")
+	}
+}
+
+// signed is the amount, with a minus before what is used beyond the requests.
+func signed(name v1.ResourceName, n float64) string {
+	if n < 0 {
+		return "-" + quantity(name, -n)
+	}
+	return quantity(name, n)
+}

@@ -1,0 +1,35 @@
+package drain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// bars are the pods that leave each node and those that stay, with what keeps them: the nodes whose drain does not end first.
+func bars(r *Report) *doc.Bars {
+	b := &doc.Bars{
+		Title: "pods of each node", Noun: "node", Nouns: "nodes",
+		Parts: []doc.Part{{Name: "evicted", Style: doc.Plain}, {Name: "stay, so that the drain does not end", Style: doc.Red}},
+	}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		stays := n.Stays()
+		row := doc.BarRow{Name: n.Node, Values: []int{len(n.Evicted), len(stays)}, Note: "ends"}
+		if !n.Ends {
+			why := report.Group(stays, func(p world.BlockedPod) string { return p.Reason })
+			row.Note = "does not end"
+			for _, pods := range why {
+				row.Note += fmt.Sprintf("; %s: %s", words.Count(len(pods), "pod"), pods[0].Reason)
+			}
+		}
+		b.Rows = append(b.Rows, row)
+	}
+	slices.SortStableFunc(b.Rows, func(a, b doc.BarRow) int { return cmp.Compare(b.Values[1], a.Values[1]) })
+	return b
+}

@@ -1,0 +1,77 @@
+package chart
+
+import (
+	"cmp"
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/faultline/faultline/pkg/report/doc"
+)
+
+const (
+	// barsWidth is the length of the longest bar.
+	barsWidth vg.Length = 320
+	// maxNote is how many letters stand behind a bar.
+	maxNote = 110
+)
+
+// colours are those of parts, by their styles; others are plain.
+var colours = map[doc.Style]color.Color{doc.Red: vermilion, doc.Yellow: palette[1], doc.Green: palette[2], doc.Bold: pale}
+
+// Bars lays out bars with names before and notes behind them.
+func Bars(title, notes string, b *doc.Bars) *Chart {
+	rows, longest, more := b.Shown()
+	rows = slices.Clone(rows)
+	slices.Reverse(rows) // bars go upward
+	c := newChart(title, notes)
+	if len(rows) == 0 {
+		return c
+	}
+	if more != "" {
+		c.footer = []string{sentence(more) + "."}
+	}
+	p := newPlot("")
+	ends := make([]float64, len(rows))
+	var below *plotter.BarChart
+	for k, part := range b.Parts {
+		values := make([]float64, len(rows))
+		for i, row := range rows {
+			values[i] = float64(row.Values[k])
+			ends[i] += values[i]
+		}
+		of := bars(values, barWidth, cmp.Or(colours[part.Style], palette[0]))
+		of.Horizontal = true
+		if below != nil {
+			of.StackOn(below)
+		}
+		below = of
+		p.Add(of)
+		c.explain(part.Name, of)
+	}
+	var names []string
+	var widest, widestNote vg.Length
+	for i, row := range rows {
+		names = append(names, row.Name)
+		note := Cut(row.Note, maxNote)
+		widestNote = max(widestNote, textWidth(note, bodySize))
+		p.Add(label(ends[i], float64(i), vg.Point{X: 4, Y: -bodySize / 3}, draw.XLeft, note))
+	}
+	names = abbreviated(names, 2*maxName)
+	for _, name := range names {
+		widest = max(widest, textWidth(name, bodySize))
+	}
+	p.NominalY(names...)
+	p.Y.Tick.Label.Font = sans(bodySize)
+	p.X.Tick.Marker = wholeTicks(float64(longest))
+	p.X.Min, p.X.Max = 0, float64(longest)*float64((barsWidth+widestNote+8)/barsWidth)
+	p.Y.Min, p.Y.Max = -0.6, float64(len(rows))-0.4
+	p.X.Padding, p.Y.Padding = 0, 0
+	c.plots = []*plot.Plot{p}
+	c.width, c.height = widest+barsWidth+widestNote+40, vg.Length(len(rows))*(barWidth+5)+30
+	return c
+}

@@ -1,0 +1,13 @@
+//go:build !js
+
+package format
+
+import (
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format/chart"
+)
+
+// drawBars draws the bars of a document below its answer.
+var drawBars = func(d *doc.Doc, b *doc.Bars, format string) ([]byte, error) {
+	return chart.Bars(chart.Title(d.Head, b.Title), d.Answer(), b).Draw(format)
+}

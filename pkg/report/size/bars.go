@@ -1,0 +1,31 @@
+package size
+
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/report/doc"
+)
+
+// bars are the nodes that each group needs, against those that it has.
+func bars(r *Report) *doc.Bars {
+	b := &doc.Bars{
+		Title: "nodes by group and zone", Noun: "group", Nouns: "groups",
+		Parts: []doc.Part{{Name: "needed, and there", Style: doc.Plain}, {Name: "to add", Style: doc.Red}, {Name: "can go", Style: doc.Bold}},
+	}
+	if !r.Found {
+		return b
+	}
+	for _, g := range r.Groups {
+		for _, z := range g.Zones {
+			name, note := g.Name, fmt.Sprintf("%d, now %d", z.Nodes, z.Before)
+			if z.Zone != "" {
+				name += " in " + z.Zone
+			}
+			if g.Kept {
+				note = fmt.Sprintf("%d, kept", z.Nodes)
+			}
+			b.Rows = append(b.Rows, doc.BarRow{Name: name, Note: note, Values: []int{min(z.Nodes, z.Before), max(0, z.Nodes-z.Before), max(0, z.Before-z.Nodes)}})
+		}
+	}
+	return b
+}
