@@ -12,7 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// dumped are the pods of the first step that come from a running cluster, whose API server gave them a UID, by it.
+// dumped are the pods of the first step that come from a running cluster, or have a node there, by their UIDs. Pods of manifests have UIDs
+// by now, too.
 func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
 	objects := s.Workloads
 	if len(s.Steps) > 0 {
@@ -20,7 +21,7 @@ func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
 	}
 	pods := map[types.UID]*v1.Pod{}
 	for _, obj := range objects {
-		if pod, is := obj.(*v1.Pod); is && pod.UID != "" {
+		if pod, is := obj.(*v1.Pod); is && (cluster.Dumped(pod) || pod.Spec.NodeName != "") {
 			pods[pod.UID] = pod
 		}
 	}
