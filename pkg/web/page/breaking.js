@@ -35,6 +35,7 @@ export async function lookAt() {
   running?.abort();
   const mine = (running = new AbortController()),
     step = steps[view.step],
+    nodes = nodesOf[view.step],
     report = state.report;
   if (!step || !report || report.steps.indexOf(step) < 0) return;
   view.refused = undefined;
@@ -42,10 +43,10 @@ export async function lookAt() {
   try {
     if (view.failed && !failureOf(step, view.failed.key, view.failed.domains)?.recovery && !likeAnother(step))
       await one(step, ask);
-    if (!looked.has(step.name) && nodesOf[view.step].length <= NODES && (step.pods ?? []).length <= PODS)
-      await all(step, ask);
+    if (!looked.has(step.name) && nodes.length <= NODES && (step.pods ?? []).length <= PODS) await all(step, ask);
   } catch (error) {
-    if (error.name === "AbortError" || running !== mine) return;
+    // Another report may be in view by now.
+    if (error.name === "AbortError" || running !== mine || steps[view.step] !== step) return;
     view.refused = error.message;
     drawMap();
   }
