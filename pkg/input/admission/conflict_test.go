@@ -22,7 +22,7 @@ func TestConflicts(t *testing.T) {
 		"defaults of a cluster":   {class + "{name: a, creationTimestamp: 2025-01-01T00:00:00Z}\n" + class + "{name: b, creationTimestamp: 2025-01-01T00:00:00Z}\n", ""},
 		"namespace":               {namespace + pod + "{name: a, namespace: old}\n", "Pod old/a: unable to create new content in namespace old because it is being terminated"},
 		"namespace of a cluster":  {namespace + pod + "{name: a, namespace: old, creationTimestamp: 2025-01-01T00:00:00Z}\n", ""},
-		"priority of no class":    {"---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {priority: 2147483647, containers: [{name: c, image: i}]}\n", `Pod default/a: pods "a" is forbidden: the integer value of priority (2147483647) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name`},
+		"priority of no class":    {"---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {priority: 2147483647, containers: [{name: c, image: i}]}\n", `refused: pods "a" is forbidden: the integer value of priority (2147483647) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name`},
 		"priority of its cluster": {"---\napiVersion: v1\nkind: Pod\nmetadata: {name: a, creationTimestamp: 2025-01-01T00:00:00Z}\nspec: {priority: 7, containers: [{name: c, image: i}]}\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,8 +35,11 @@ func TestConflicts(t *testing.T) {
 				objects = append(objects, object.Object)
 			}
 			got := ""
-			if _, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objects...); err != nil {
+			next, _, err := admission.Admit(&cluster.State{Now: cluster.Epoch}, objects...)
+			if err != nil {
 				got = err.Error()
+			} else if len(next.Refused) > 0 {
+				got = "refused: " + next.Refused[0].Message
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
