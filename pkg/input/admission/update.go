@@ -28,8 +28,8 @@ func (a *admitting) update(obj, old cluster.Object) {
 		return
 	}
 	kind := KindNamed(cluster.KindOf(obj))
-	if kind == nil {
-		return // an unknown owner, or the parameter of a policy
+	if _, unknown := obj.(*cluster.UnknownOwner); unknown || kind == nil { // a custom resource: nothing is known of its rules
+		return
 	}
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
 	if err != nil {
