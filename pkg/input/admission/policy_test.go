@@ -228,7 +228,7 @@ func TestPoliciesAreChecked(t *testing.T) {
 		strings.Split(validatingPolicy("a", "object.spec.nope(", "", deny), "---")[0]:                                `spec.validations[0].expression: Invalid value: "object.spec.nope(": compilation failed: ERROR: <input>:1:18: Syntax error: mismatched input '<EOF>'`,
 		strings.Split(validatingPolicy("a", "'text'", "", deny), "---")[0]:                                           `spec.validations[0].expression: Invalid value: "'text'": must evaluate to bool but got string`,
 		strings.Split(validatingPolicy("a", "true", "", ""), "---")[1]:                                               `spec.validationActions: Required value`,
-		strings.Split(mutatingPolicy("a", "Perhaps", "Object{}"), "---")[0]:                                                `spec.reinvocationPolicy: Unsupported value: "Perhaps": supported values: "IfNeeded", "Never"`,
+		strings.Split(mutatingPolicy("a", "Perhaps", "Object{}"), "---")[0]:                                          `spec.reinvocationPolicy: Unsupported value: "Perhaps": supported values: "IfNeeded", "Never"`,
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {pod-security.kubernetes.io/enforce: strict}}": `metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "strict": must be one of privileged, baseline, restricted`,
 	} {
 		obj := decode(t, manifest)[0]
