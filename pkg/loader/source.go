@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -267,6 +268,7 @@ func (l *loader) take(set *manifest.Set) content {
 	objects := make([]cluster.Object, len(set.Objects))
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object
+		markRunning(objects[i])
 		l.locate(objects[i], set.Objects[i].Source)
 		if group := set.Objects[i].PodGroup; group != "" {
 			l.single = append(l.single, namespacedName(objects[i].GetNamespace(), group))
@@ -277,4 +279,12 @@ func (l *loader) take(set *manifest.Set) content {
 	}
 	l.count(objects)
 	return content{objects: objects, resources: set.Ignored, kind: set.Kind}
+}
+
+// markRunning gives a pod that a controller has made and that has a node a resourceVersion, if a tool that tidies dumps has dropped its own:
+// it comes from a cluster all the same. No API server gives an object the version 0.
+func markRunning(obj cluster.Object) {
+	if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(pod) != nil && !cluster.Dumped(pod) {
+		pod.ResourceVersion = "0"
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -163,6 +164,12 @@ func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
 }
 
 func mostFrequent(t *testing.T, kubernetes, name string, c *recorded) {
+	// Tests that run in parallel after this one may not switch the release.
+	t.Cleanup(func() {
+		if err := sched.SetRelease(sched.Release{}); err != nil {
+			t.Error(err)
+		}
+	})
 	result := runCase(t, scenarioAs(t, kubernetes, name, c, "upstream", 1))
 	for i := range result.Steps {
 		step, want := &result.Steps[i], c.Steps[i].Expect
