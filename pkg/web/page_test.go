@@ -138,6 +138,45 @@ func TestShortLinks(t *testing.T) {
 	r.Shows("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
 }
 
+// A challenge says when its goal is reached, and at what price; who changes the goal does not reach it.
+func TestChallenge(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#example=challenges/2-one-node-fewer")
+	r.Shows("#verdict", "The goal is not reached yet. 5 of 6 hold.")
+	r.Shows("#stepbar", "○ 1 to do")
+	r.choose(lever("rule"), "soft")
+	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.Until(`location.hash.includes("&s=")`)
+	r.reload()
+	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.Click("#undo [data-focus=reset]")
+	r.Shows("#verdict", "The goal is not reached yet.")
+	r.Click(`#files [role=tab]:last-child`)
+	r.types("failures: [{level", strings.Repeat(kb.Backspace, len("unreplaced: 0}]"))+"unreplaced: 9}]")
+	r.Shows("#verdict", "You changed the goal.")
+}
+
+// The explanation begins with what decided, folds what is the same for all nodes, and is stepped through on the map.
+func TestScoresOnTheMap(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#example=kind-walkthrough&step=weighted-2")
+	r.Shows("#verdict", "weighted-2")
+	r.Click(`#map .node:has([data-domain="affinity-worker3"]) .chip[data-pod]`)
+	r.Shows("dialog .decided", "InterPodAffinity alone decided: affinity-worker3 is 102 points ahead of affinity-worker2.")
+	r.Shows("dialog .same summary", "The same for every node: 4 plugins")
+	if heads := r.Text("dialog .cycle table:last-of-type thead"); strings.Contains(heads, "Image") {
+		t.Errorf("the table has a plugin that tells no nodes apart: %s", heads)
+	}
+	r.Click("dialog .explanation .button")
+	r.Shows("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
+	r.Until(`document.activeElement.dataset.focus === "walk on"`)
+	r.Press(kb.Enter)
+	r.Shows("#map", "873 points", "771 points", "605 points")
+	r.Press(kb.Enter)
+	r.Until(`document.querySelector("#map .node.bound .name").textContent === "affinity-worker3"`)
+	r.Shows("#scores", "InterPodAffinity alone decided")
+	r.Press(kb.Enter)
+	r.Until(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
+}
+
 func TestExplainAPod(t *testing.T) {
 	r := opened(t)
 	r.Click(`#map [data-domain="b-b-1"]`)

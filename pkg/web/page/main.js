@@ -30,7 +30,7 @@ import {history} from "./history.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
 import {shareMenu} from "./share.js";
-import {state} from "./state.js";
+import {exampleOf, state} from "./state.js";
 import {drawLevers} from "./strip.js";
 import {LARGE} from "./yamltext.js";
 
@@ -169,9 +169,10 @@ function begin(input, example, wanted, first = input) {
   past.add(input);
   files.open(input.main);
   /** @type {HTMLSelectElement} */ (at("example")).value = example;
-  const isLesson = state.examples.some((one) => one.name === example && one.lesson);
-  predictions.on = isLesson && !wanted?.failed;
-  if (isLesson) read();
+  const {lesson, challenge} = exampleOf();
+  predictions.on = Boolean(lesson) && !wanted?.failed;
+  if (lesson || challenge) read();
+  if (challenge) view.step = Infinity; // its last step has the goal
   return askNow();
 }
 
@@ -219,7 +220,8 @@ function chooser() {
   const option = (example) =>
     h("option", {value: example.name, title: example.description}, example.title || example.name);
   const lessons = state.examples.filter((example) => example.lesson),
-    others = state.examples.filter((example) => !example.lesson);
+    challenges = state.examples.filter((example) => example.challenge),
+    others = state.examples.filter((example) => !example.lesson && !example.challenge);
   return h(
     "select",
     {
@@ -229,6 +231,7 @@ function chooser() {
     },
     h("option", {value: "", hidden: true}, "A scenario of your own"),
     lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)),
+    challenges.length > 0 && h("optgroup", {label: "Challenges"}, challenges.map(option)),
     h("optgroup", {label: "Examples"}, others.map(option)),
   );
 }
