@@ -177,6 +177,45 @@ func TestScoresOnTheMap(t *testing.T) {
 	r.Until(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
 }
 
+// A dump is sent once. Its workloads have levers, which copy one into a step of its own.
+func TestDump(t *testing.T) {
+	dump := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "large"}, "data": map[string]any{"a": strings.Repeat("x", 100_000)}},
+		map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n-1"}, "status": map[string]any{"allocatable": map[string]any{"cpu": "4", "memory": "8Gi", "pods": "9"}}},
+		map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "default", "uid": "1"}, "spec": map[string]any{
+			"replicas": 2, "selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}, "template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": "web"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web"}}},
+			},
+		}, "status": map[string]any{"replicas": 2}},
+	}}
+	text, err := json.Marshal(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{
+		"scenario.yaml": "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- files: [dump.json]\n", "dump.json": string(text),
+	}}
+	var large atomic.Int32
+	r := visit(t, browsertest.Start(t), serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength > 100_000 {
+				large.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}), link(t, "test", in, map[string]any{}))
+	r.Shows("#verdict", "All 2 pods run.")
+	r.choose(lever("replicas"), "3")
+	r.writes("name: change-web")
+	r.Shows("#verdict", "All 3 pods run.", "Step 2 of 2: change-web")
+	r.choose(lever("rule"), "hard")
+	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
+	r.Shows("#verdict", "2 Pending")
+	if n := large.Load(); n != 1 {
+		t.Errorf("the dump was sent %d times", n)
+	}
+}
+
 func TestExplainAPod(t *testing.T) {
 	r := opened(t)
 	r.Click(`#map [data-domain="b-b-1"]`)

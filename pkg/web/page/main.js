@@ -102,7 +102,8 @@ function travel(what) {
 const undoButtons = () => drawUndo(past, travel);
 
 // changed takes an input that something else than the editor wrote.
-function changed(input) {
+function changed(input, shows) {
+  if (shows) want({step: shows});
   edited(input);
   for (const [file, text] of Object.entries(input.files)) editor.change(file, text);
   levers();
