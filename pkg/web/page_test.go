@@ -212,7 +212,6 @@ func TestDump(t *testing.T) {
 	r.Shows("#verdict", "All 3 pods run.", "change-web")
 	r.choose(lever("rule"), "hard")
 	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
-	r.Shows("#verdict", "2 Pending")
 	if n := large.Load(); n != 1 {
 		t.Errorf("the dump was sent %d times", n)
 	}
