@@ -413,6 +413,46 @@ func TestPageOnAPhone(t *testing.T) {
 	fits("in a lesson")
 }
 
+// On a phone a failure is told where the finger is, since the panel is below.
+func TestTapOnAPhone(t *testing.T) {
+	r := opened(t)
+	r.Resize(390, 844)
+	r.Click(zone + `[data-domain="a"]`)
+	r.Shows("#live", "zone a failed: 1 pod lost, 0 back, 1 not back.")
+	r.Until(`(() => { const box = document.querySelector("#live").getBoundingClientRect(); return box.height > 20 && box.bottom <= innerHeight; })()`)
+}
+
+// On a projector the type is large, and what is for one reader is away.
+func TestPresenting(t *testing.T) {
+	r := opened(t)
+	r.Resize(1920, 1080)
+	const size = `parseFloat(getComputedStyle(document.querySelector("#verdict b")).fontSize)`
+	before := browsertest.Evaluate[float64](r.Browser, size)
+	r.Click("#present")
+	r.Until(fmt.Sprintf("%s > 1.3 * %f", size, before))
+	r.Until(`document.querySelector("#source").offsetWidth === 0 && document.documentElement.scrollWidth <= 1920`)
+	r.Press("p")
+	r.Until(fmt.Sprintf("%s === %f", size, before))
+}
+
+// A lesson is printed with its questions, and its answers on a sheet of their own.
+func TestHandout(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
+	r.Until(`document.querySelector("#asked")`)
+	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("beforeprint"))`)
+	r.Media("print", "light")
+	r.Shows("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2; as right: a 0, b 2, c 1")
+	if sheet := strings.Split(r.Text("#handout"), "Answers: ")[0]; strings.Contains(sheet, "Why:") || strings.Contains(sheet, "%") {
+		t.Errorf("the questions' sheet has answers:\n%s", sheet)
+	}
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelector("#workspace").offsetHeight`); seen > 0 {
+		t.Error("the page is printed, too")
+	}
+	r.Media("screen", "light")
+	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("afterprint"))`)
+	r.Until(`document.querySelector("#handout").innerText === "" && document.querySelector("#workspace").offsetHeight > 0`)
+}
+
 // Tab reaches everything, and Escape before it leaves the editor, where Tab indents.
 func TestPageByKeyboard(t *testing.T) {
 	r := opened(t)

@@ -27,6 +27,7 @@ import {connect} from "./engine.js";
 import {explaining} from "./explaining.js";
 import {drawUndo, filesBar} from "./files.js";
 import {history} from "./history.js";
+import {handingOut} from "./handout.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
 import {shareMenu} from "./share.js";
@@ -237,6 +238,27 @@ function chooser() {
   );
 }
 
+// presentButton makes the page large, for a projector: the lesson or the map, and the answer, without what is for one.
+function presentButton() {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      id: "present",
+      title: "Large type for a projector (P)",
+      "aria-pressed": "false",
+      click: () => {
+        const on = document.documentElement.classList.toggle("presenting");
+        button.setAttribute("aria-pressed", String(on));
+        button.textContent = on ? "Stop presenting" : "Present";
+        if (state.report) show(view.step, view.failed);
+      },
+    },
+    "Present",
+  );
+  return button;
+}
+
 function keys(event) {
   const within = event.composedPath()[0];
   if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]"))
@@ -248,6 +270,7 @@ function keys(event) {
     travel(undo);
   }
   if (event.key === "Escape" && (view.failed || view.found)) restore();
+  if (event.key === "p" && !event.ctrlKey && !event.metaKey && !event.altKey) at("present").click();
   if (event.key === "/") {
     event.preventDefault();
     at("search").focus();
@@ -264,7 +287,7 @@ async function start() {
   });
   load({live: true});
   fill(at("choose"), {}, [chooser()]);
-  fill(at("tools"), {}, [searchField(), shareMenu(linkNow), themeButton()]);
+  fill(at("tools"), {}, [searchField(), shareMenu(linkNow, askQuiz), presentButton(), themeButton()]);
   fill(document.querySelector("footer"), {}, [
     h(
       "p",
@@ -295,6 +318,7 @@ async function start() {
   breaking(call, represent);
   explaining(call);
   addEventListener("keydown", keys);
+  handingOut();
   follow(() => reopen({}));
   await reopen(loaded);
 }
