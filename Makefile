@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine testsite demo test scripts lint generate bench release clean
+.PHONY: help build engine site testsite demo test scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ build: ## build bin/simulate
 # The first time, a thousand packages are compiled for WebAssembly, which takes minutes.
 engine: ## build the engine of the playground's site in bin/engine: scheduler and all, as WebAssembly
 	$(GO) run ./cmd/engine/build -o bin/engine -ldflags '-s -w -X main.version=$(VERSION)'
+
+site: build engine ## write the playground as files for any web host into public, with the program and the engine that it needs
+	bin/simulate site --output public --engine bin/engine
 
 testsite: build engine ## look at the page without a server in a browser, and compare its engine with bin/simulate on every scenario
 	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
@@ -57,4 +60,4 @@ release: ## build what a release has in dist/: archives, checksums, images, a kr
 	$(GO) run github.com/goreleaser/goreleaser/v2@v2.16.0 release --snapshot --clean $(if $(shell command -v syft),,--skip=sbom)
 
 clean: ## remove what was built
-	rm -rf bin dist
+	rm -rf bin dist public

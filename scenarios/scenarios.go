@@ -21,8 +21,12 @@ var FS embed.FS
 // Walkthrough is the path of the kind walkthrough's scenario file.
 const Walkthrough = "kind-walkthrough/" + file
 
-// file is the scenario file of a folder, as for simulate test.
-const file = "scenario.yaml"
+// file is the scenario file of a folder, as for simulate test. That of a challenge has another name, since its expectations are not met
+// before somebody has changed it.
+const (
+	file      = "scenario.yaml"
+	challenge = "challenge.yaml"
+)
 
 // Example is a scenario of the project.
 type Example struct {
@@ -33,16 +37,23 @@ type Example struct {
 	Description string `json:"description"`
 	// Lesson is true if it stands under lessons, with text for a class in every step.
 	Lesson bool `json:"lesson"`
+	// Challenge is true if its expectations are a goal, to be reached by changing it.
+	Challenge bool `json:"challenge"`
 }
 
 // File is the path of its scenario file in FS.
-func (e *Example) File() string { return path.Join(e.Name, file) }
+func (e *Example) File() string {
+	if e.Challenge {
+		return path.Join(e.Name, challenge)
+	}
+	return path.Join(e.Name, file)
+}
 
-// All returns the lessons in their order, and then the other scenarios by name.
+// All returns the lessons in their order, then the challenges, and then the other scenarios by name.
 func All() ([]Example, error) {
 	var all []Example
 	err := fs.WalkDir(FS, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != file {
+		if err != nil || entry.Name() != file && entry.Name() != challenge {
 			return err
 		}
 		data, err := fs.ReadFile(FS, name)
@@ -58,17 +69,18 @@ func All() ([]Example, error) {
 		}
 		folder := path.Dir(name)
 		all = append(all, Example{Name: folder, Title: cmp.Or(head.Metadata.Name, path.Base(folder)), Description: head.Description,
-			Lesson: strings.HasPrefix(folder, "lessons/")})
+			Lesson: strings.HasPrefix(folder, "lessons/"), Challenge: entry.Name() == challenge})
 		return nil
 	})
-	slices.SortStableFunc(all, func(a, b Example) int {
+	kind := func(e Example) int {
 		switch {
-		case a.Lesson == b.Lesson:
+		case e.Lesson:
 			return 0
-		case a.Lesson:
-			return -1
+		case e.Challenge:
+			return 1
 		}
-		return 1
-	})
+		return 2
+	}
+	slices.SortStableFunc(all, func(a, b Example) int { return cmp.Compare(kind(a), kind(b)) })
 	return all, err
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -38,7 +39,7 @@ func all(t *testing.T) []scenarios.Example {
 func TestAllAreEmbedded(t *testing.T) {
 	onDisk := map[string]bool{}
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Name() == loader.FileName {
+		if err == nil && (entry.Name() == loader.FileName || entry.Name() == "challenge.yaml") {
 			onDisk[name] = true
 		}
 		return err
@@ -63,7 +64,7 @@ func TestAllAreEmbedded(t *testing.T) {
 
 func TestLessonsComeFirstAndInOrder(t *testing.T) {
 	first := true
-	var lessons, others []string
+	var lessons, challenges, others []string
 	for _, example := range all(t) {
 		first = first && example.Lesson
 		if example.Lesson != first {
@@ -72,9 +73,12 @@ func TestLessonsComeFirstAndInOrder(t *testing.T) {
 		if example.Title == "" || example.Description == "" {
 			t.Errorf("%s has no title or no description", example.Name)
 		}
-		if example.Lesson {
+		switch {
+		case example.Lesson:
 			lessons = append(lessons, example.Name)
-		} else {
+		case example.Challenge && len(others) == 0:
+			challenges = append(challenges, example.Name)
+		default:
 			others = append(others, example.Name)
 		}
 	}
@@ -83,8 +87,39 @@ func TestLessonsComeFirstAndInOrder(t *testing.T) {
 			t.Errorf("lesson %d is %s; its name should begin with %s", i+1, name, prefix)
 		}
 	}
-	if len(lessons) == 0 || len(others) == 0 || !slices.IsSorted(others) {
-		t.Errorf("lessons %q, others %q", lessons, others)
+	if len(lessons) == 0 || len(challenges) != 3 || len(others) == 0 || !slices.IsSorted(others) {
+		t.Errorf("lessons %q, challenges %q, others %q", lessons, challenges, others)
+	}
+}
+
+// The goal of a challenge is not reached as it comes, and is after the change.
+func TestChallenges(t *testing.T) {
+	const free = `                requiredDuringSchedulingIgnoredDuringExecution:
+                - labelSelector: {matchExpressions: [{key: app, operator: In, values: [web, db]}]}`
+	solutions := map[string][]string{
+		"challenges/1-make-it-run":     {free, strings.Replace(free, "[web, db]", "[web-batch]", 1)},
+		"challenges/2-one-node-fewer":  {"DoNotSchedule", "ScheduleAnyway"},
+		"challenges/3-end-the-rollout": {"maxSurge: 1, maxUnavailable: 0", "maxSurge: 0, maxUnavailable: 1"},
+	}
+	for _, example := range all(t) {
+		if !example.Challenge {
+			continue
+		}
+		data, err := fs.ReadFile(scenarios.FS, example.File())
+		if err != nil {
+			t.Fatal(err)
+		}
+		solution := solutions[example.Name]
+		if len(solution) != 2 || strings.Count(string(data), solution[0]) != 1 {
+			t.Errorf("%s has no solution", example.Name)
+			continue
+		}
+		for text, want := range map[string]bool{string(data): false, strings.Replace(string(data), solution[0], solution[1], 1): true} {
+			_, report := simulateIn(t, fstest.MapFS{"challenge.yaml": {Data: []byte(text)}}, "challenge.yaml", sched.Ties{Seed: 1})
+			if report.Met() != want {
+				t.Errorf("%s: the goal is reached: %t, want %t", example.Name, !want, want)
+			}
+		}
 	}
 }
 
@@ -210,7 +245,12 @@ func read(t *testing.T, name string) (*scenario.File, string) {
 
 func simulate(t *testing.T, name string, ties sched.Ties) (*simulation.Result, *run.Report) {
 	t.Helper()
-	s, err := loader.LoadFS(scenarios.FS, name, loader.Options{})
+	return simulateIn(t, scenarios.FS, name, ties)
+}
+
+func simulateIn(t *testing.T, files fs.FS, name string, ties sched.Ties) (*simulation.Result, *run.Report) {
+	t.Helper()
+	s, err := loader.LoadFS(files, name, loader.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

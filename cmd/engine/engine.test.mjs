@@ -33,11 +33,11 @@ before(async () => {
 test("scenarios", async (t) => {
   const {examples} = await ask("load", {});
   assert.ok(examples.length > 40, `${examples.length} examples`);
-  for (const {name} of examples) {
+  for (const {name, challenge} of examples) {
     await t.test(name, async () => {
       const {input} = await ask("load", {example: name});
       // The files that the engine has are those of the tree, so that native runs the same.
-      const folder = `scenarios/${name}/scenario.yaml`.slice(0, -input.main.length);
+      const folder = `scenarios/${name}/${challenge ? "challenge" : "scenario"}.yaml`.slice(0, -input.main.length);
       for (const [path, text] of Object.entries(input.files))
         assert.equal(text, readFileSync(folder + path, "utf8"), path);
       const {stdout, stderr, error} = spawnSync(process.cwd() + "/" + native, ["run", input.main, "-o", "json"], {

@@ -21,6 +21,8 @@ type Input struct {
 	Main string `json:"main"`
 	// Files are the texts of all files by their paths, which have slashes, and no dots but in names.
 	Files map[string]string `json:"files"`
+	// Kept are further files by their paths, each with the id that the engine gave it.
+	Kept map[string]string `json:"kept,omitempty"`
 }
 
 // files returns the input's files as a file system.

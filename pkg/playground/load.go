@@ -22,6 +22,8 @@ type LoadResponse struct {
 	Scheduler string `json:"scheduler"`
 	// Input is the scenario to begin with.
 	Input Input `json:"input"`
+	// Kept are the ids of the input's large files, for later requests.
+	Kept map[string]string `json:"kept,omitempty"`
 	// Example is its name if it is part of the program.
 	Example string `json:"example,omitempty"`
 	// Examples are the scenarios that are part of the program, lessons first.
@@ -44,6 +46,7 @@ func (e *Engine) load(_ context.Context, request LoadRequest) (*LoadResponse, er
 			return nil, err
 		}
 	}
+	response.Kept = e.kept.slim(response.Input).Kept
 	response.Schema, err = docs.Schemas.ReadFile("scenario.schema.json")
 	return response, err
 }

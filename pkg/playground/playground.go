@@ -1,7 +1,7 @@
 // Package playground answers the page's requests about a scenario while somebody writes it. It is the common contract of the server and the
 // engine in the browser. docs/playground.schema.json has its requests and responses.
 //
-//	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare · Quiz ─▶ response
+//	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare · Quiz · Keep ─▶ response
 //
 // The request contains the scenario and the files that it names as text. The engine reads nothing from the machine, and calls nothing over
 // the network.
@@ -47,6 +47,7 @@ type Engine struct {
 
 	turn chan struct{}
 	last run // the last run, for requests about failures and explanations
+	kept keeper
 }
 
 // New returns an engine of the version, without limits.
@@ -59,13 +60,14 @@ const (
 	KindInput    = "input"    // the request is wrong
 	KindLimit    = "limit"    // the request exceeds a limit
 	KindCanceled = "canceled" // the client does not wait any more
+	KindMissing  = "missing"  // the engine has forgotten a file that the request names
 	KindInternal = "internal" // the engine could not answer
 )
 
 // Error is a request that is not answered.
 type Error struct {
-	// Kind is input, limit, canceled or internal.
-	Kind string `json:"kind" jsonschema:"enum=input,enum=limit,enum=canceled,enum=internal"`
+	// Kind is input, limit, canceled, missing or internal.
+	Kind string `json:"kind" jsonschema:"enum=input,enum=limit,enum=canceled,enum=missing,enum=internal"`
 	// Message says in a line what is wrong, and what to do.
 	Message string `json:"message"`
 }
@@ -89,6 +91,7 @@ var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"explain": answer((*Engine).explain),
 	"compare": answer((*Engine).compare),
 	"quiz":    answer((*Engine).quiz),
+	"keep":    answer((*Engine).keep),
 }
 
 // Method reports whether a method of that name exists.
@@ -138,7 +141,7 @@ func inWords(err error) string {
 }
 
 // Free reports whether the method computes nothing, so that it needs no turn.
-func Free(name string) bool { return name == "load" }
+func Free(name string) bool { return name == "load" || name == "keep" }
 
 // Answer returns the response to a request of a method, both JSON. It waits for a turn if the method needs one.
 func (e *Engine) Answer(ctx context.Context, method string, request []byte) []byte {

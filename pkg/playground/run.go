@@ -51,6 +51,10 @@ func (e *Engine) runOf(ctx context.Context, in Input) (*run, []Problem, error) {
 		return &e.last, nil, nil
 	}
 	e.last = run{}
+	in, err := e.kept.whole(in)
+	if err != nil {
+		return nil, nil, err
+	}
 	s, problems, err := e.read(ctx, in)
 	if err != nil || problems != nil {
 		return nil, problems, err

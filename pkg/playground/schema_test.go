@@ -24,6 +24,7 @@ type contract struct {
 	Explain exchange[playground.ExplainRequest, playground.ExplainResponse] `json:"explain"`
 	Compare exchange[playground.CompareRequest, playground.CompareResponse] `json:"compare"`
 	Quiz    exchange[playground.QuizRequest, playground.QuizResponse]       `json:"quiz"`
+	Keep    exchange[playground.KeepRequest, playground.KeepResponse]       `json:"keep"`
 	Failure playground.Failure                                              `json:"failure"`
 }
 

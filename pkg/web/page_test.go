@@ -100,9 +100,21 @@ func TestChangesAreTakenBack(t *testing.T) {
 	r.Click("#asked .link")
 	r.Shows("#verdict", "All 3 pods run. All expected.")
 	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
-	r.choose(lever("rule"), "soft")
-	r.Shows("#lesson", "under a hard soft rule over zones", "Changed by you: Rule of deployment/web hard → soft.")
 	r.choose(lever("replicas"), "5")
+	r.Shows("#verdict", "3 of 5 pods run, 2 Pending. 1 claim of the lesson changed by you.")
+
+	// A link of a changed scenario also knows how it came.
+	r.Until(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
+	r.reload()
+	r.Shows("#verdict", "3 of 5 pods run")
+	r.Click("#undo [data-focus=reset]")
+	r.Shows("#verdict", "All 3 pods run. All expected.")
+	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
+	browsertest.Evaluate[bool](r.Browser, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "z", ctrlKey: true, bubbles: true}))`)
+	r.Shows("#verdict", "3 of 5 pods run")
+
+	r.choose(lever("rule"), "soft")
+	r.Shows("#lesson", "under a hard soft rule over zones", "Rule of deployment/web hard → soft.")
 	r.Shows("#verdict", "All 5 pods run. 2 claims of the lesson changed by you.")
 	r.Shows("#lesson", "≠ pods by topology.kubernetes.io/zone: at most 1 in each; got a 2, b 2, c 1: changed by you")
 	r.Shows("#stepbar", "≠ 2 changed")
@@ -110,20 +122,10 @@ func TestChangesAreTakenBack(t *testing.T) {
 		t.Errorf("%d claims are framed as failed", red)
 	}
 	r.Click("#undo [data-focus=undo]")
-	r.leverIs("replicas", "3")
+	r.leverIs("rule", "hard")
 	r.Until(`document.activeElement.dataset.focus === "undo"`)
 	r.Click("#undo [data-focus=redo]")
-	r.leverIs("replicas", "5")
-
-	// A link of a changed scenario also knows how it came.
-	r.Until(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
-	r.reload()
-	r.Shows("#verdict", "All 5 pods run.")
-	r.Click("#undo [data-focus=reset]")
-	r.Shows("#verdict", "All 3 pods run. All expected.")
-	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
-	browsertest.Evaluate[bool](r.Browser, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "z", ctrlKey: true, bubbles: true}))`)
-	r.Shows("#verdict", "All 5 pods run.")
+	r.leverIs("rule", "soft")
 }
 
 // What is part of the program has links by name.
@@ -136,6 +138,83 @@ func TestShortLinks(t *testing.T) {
 	r.Shows("#lesson", "What a weight is worth · 4 of 8", "What do you expect?")
 	r = visit(t, b.Tab(), address, "/#lesson=none")
 	r.Shows("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
+}
+
+// A challenge says when its goal is reached, and at what price; who changes the goal does not reach it.
+func TestChallenge(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#example=challenges/2-one-node-fewer")
+	r.Shows("#verdict", "The goal is not reached yet. 5 of 6 hold.")
+	r.Shows("#stepbar", "○ 1 to do")
+	r.choose(lever("rule"), "soft")
+	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.Until(`location.hash.includes("&s=")`)
+	r.reload()
+	r.Shows("#verdict", "✓ The goal is reached.", "Cost so far: 0 pods moved.")
+	r.Click("#undo [data-focus=reset]")
+	r.Shows("#verdict", "The goal is not reached yet.")
+	r.Click(`#files [role=tab]:last-child`)
+	r.types("failures: [{level", strings.Repeat(kb.Backspace, len("unreplaced: 0}]"))+"unreplaced: 9}]")
+	r.Shows("#verdict", "You changed the goal.")
+}
+
+// The explanation begins with what decided, folds what is the same for all nodes, and is stepped through on the map.
+func TestScoresOnTheMap(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#example=kind-walkthrough&step=weighted-2")
+	r.Shows("#verdict", "weighted-2")
+	r.Click(`#map .node:has([data-domain="affinity-worker3"]) .chip[data-pod]`)
+	r.Shows("dialog .decided", "InterPodAffinity alone decided: affinity-worker3 is 102 points ahead of affinity-worker2.")
+	r.Shows("dialog .same summary", "The same for every node: 4 plugins")
+	if heads := r.Text("dialog .cycle table:last-of-type thead"); strings.Contains(heads, "Image") {
+		t.Errorf("the table has a plugin that tells no nodes apart: %s", heads)
+	}
+	r.Click("dialog .explanation .button")
+	r.Shows("#map", "✕ TaintToleration: node(s) had untolerated taint(s)", "✓ passes all filters")
+	r.Until(`document.activeElement.dataset.focus === "walk on"`)
+	r.Press(kb.Enter)
+	r.Shows("#map", "873 points", "771 points", "605 points")
+	r.Press(kb.Enter)
+	r.Until(`document.querySelector("#map .node.bound .name").textContent === "affinity-worker3"`)
+	r.Shows("#scores", "InterPodAffinity alone decided")
+	r.Press(kb.Enter)
+	r.Until(`!document.querySelector("#map .walked") && document.querySelector("#scores").innerText === ""`)
+}
+
+// A dump is sent once. Its workloads have levers, which copy one into a step of its own.
+func TestDump(t *testing.T) {
+	dump := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "large"}, "data": map[string]any{"a": strings.Repeat("x", 100_000)}},
+		map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n-1"}, "status": map[string]any{"allocatable": map[string]any{"cpu": "4", "memory": "8Gi", "pods": "9"}}},
+		map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "default", "uid": "1"}, "spec": map[string]any{
+			"replicas": 2, "selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}, "template": map[string]any{
+				"metadata": map[string]any{"labels": map[string]any{"app": "web"}}, "spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web"}}},
+			},
+		}, "status": map[string]any{"replicas": 2}},
+	}}
+	text, err := json.Marshal(dump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := playground.Input{Main: "scenario.yaml", Files: map[string]string{
+		"scenario.yaml": "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- files: [dump.json]\n", "dump.json": string(text),
+	}}
+	var large atomic.Int32
+	r := visit(t, browsertest.Start(t), serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength > 100_000 {
+				large.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}), link(t, "test", in, map[string]any{}))
+	r.Shows("#verdict", "All 2 pods run.")
+	r.choose(lever("replicas"), "3")
+	r.writes("name: change-web")
+	r.Shows("#verdict", "All 3 pods run.", "change-web")
+	r.choose(lever("rule"), "hard")
+	r.writes("requiredDuringSchedulingIgnoredDuringExecution:")
+	if n := large.Load(); n != 1 {
+		t.Errorf("the dump was sent %d times", n)
+	}
 }
 
 func TestExplainAPod(t *testing.T) {
@@ -332,6 +411,46 @@ func TestPageOnAPhone(t *testing.T) {
 	r.choose("#example", "lessons/1-walkthrough")
 	r.Shows("#lesson", "What do you expect?")
 	fits("in a lesson")
+}
+
+// On a phone a failure is told where the finger is, since the panel is below.
+func TestTapOnAPhone(t *testing.T) {
+	r := opened(t)
+	r.Resize(390, 844)
+	r.Click(zone + `[data-domain="a"]`)
+	r.Shows("#live", "zone a failed: 1 pod lost, 0 back, 1 not back.")
+	r.Until(`(() => { const box = document.querySelector("#live").getBoundingClientRect(); return box.height > 20 && box.bottom <= innerHeight; })()`)
+}
+
+// On a projector the type is large, and what is for one reader is away.
+func TestPresenting(t *testing.T) {
+	r := opened(t)
+	r.Resize(1920, 1080)
+	const size = `parseFloat(getComputedStyle(document.querySelector("#verdict b")).fontSize)`
+	before := browsertest.Evaluate[float64](r.Browser, size)
+	r.Click("#present")
+	r.Until(fmt.Sprintf("%s > 1.3 * %f", size, before))
+	r.Until(`document.querySelector("#source").offsetWidth === 0 && document.documentElement.scrollWidth <= 1920`)
+	r.Press("p")
+	r.Until(fmt.Sprintf("%s === %f", size, before))
+}
+
+// A lesson is printed with its questions, and its answers on a sheet of their own.
+func TestHandout(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
+	r.Until(`document.querySelector("#asked")`)
+	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("beforeprint"))`)
+	r.Media("print", "light")
+	r.Shows("#handout", "1. hard", "How many pods does each zone get?", "a ………… b ………… c …………", "Answers: Soft or hard when a zone fails", "a 0, b 1, c 2; as right: a 0, b 2, c 1")
+	if sheet := strings.Split(r.Text("#handout"), "Answers: ")[0]; strings.Contains(sheet, "Why:") || strings.Contains(sheet, "%") {
+		t.Errorf("the questions' sheet has answers:\n%s", sheet)
+	}
+	if seen := browsertest.Evaluate[int](r.Browser, `document.querySelector("#workspace").offsetHeight`); seen > 0 {
+		t.Error("the page is printed, too")
+	}
+	r.Media("screen", "light")
+	browsertest.Evaluate[bool](r.Browser, `dispatchEvent(new Event("afterprint"))`)
+	r.Until(`document.querySelector("#handout").innerText === "" && document.querySelector("#workspace").offsetHeight > 0`)
 }
 
 // Tab reaches everything, and Escape before it leaves the editor, where Tab indents.

@@ -23,7 +23,7 @@ func WriteSite(folder, engine string) (size int, err error) {
 	site := map[string][]byte{}
 	for _, name := range engineFiles {
 		if site[name], err = os.ReadFile(filepath.Join(engine, name)); errors.Is(err, fs.ErrNotExist) {
-			return 0, fmt.Errorf("%s: there is no engine for browsers; build it with 'make engine', or name its folder with --engine", filepath.Join(engine, name))
+			return 0, fmt.Errorf("%s: there is no engine for browsers; build it with 'make engine', build the whole site with 'make site', or name its folder with --engine", filepath.Join(engine, name))
 		} else if err != nil {
 			return 0, err
 		}

@@ -68,6 +68,7 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				at += ", and for others at http://" + net.JoinHostPort(others[0], port)
 			}
 			fmt.Fprintf(s.err, "the playground is at %s; interrupt to end it\n", at)
+			go engine.Begin(cmd.Context())
 			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
 		},
 	}

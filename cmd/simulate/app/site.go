@@ -19,7 +19,8 @@ func newSite(s streams) *cobra.Command {
 		Long: `Write the playground's page into a folder, with the engine as WebAssembly: copy the folder to any web host, and the page runs
 the real kube-scheduler in each reader's browser. There is no server behind it, and the page asks nothing of any other.
 
-The engine is in an archive of its own of each release, to be unpacked beside the program; 'make engine' builds it from source.`,
+Each release has the site and the engine in archives of their own; unpack the engine beside the program. From source, 'make site'
+builds everything and writes the site.`,
 		Example: `  simulate site --output public
   simulate site --output public --engine bin/engine`,
 		Args: noArguments,

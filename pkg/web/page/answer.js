@@ -12,9 +12,11 @@ import {count, number} from "#shared/words.js";
 import {stillThere} from "./address.js";
 import {blastOf, forgetFailures} from "./breaking.js";
 import {changesSince} from "./changes.js";
-import {voidClaims} from "./claims.js";
+import {goalPart} from "./challenge.js";
+import {CHANGED, openClaims, TODO} from "./claims.js";
 import {hidden, predictions} from "./predicting.js";
-import {isChanged, state} from "./state.js";
+import {exampleOf, isChanged, state} from "./state.js";
+import {drawWalk, stopWalk} from "./walking.js";
 
 // The longest between the last key and the question, in milliseconds; where an answer takes less, it is half of that.
 const PAUSE = 600;
@@ -42,8 +44,12 @@ export async function askNow() {
     began = performance.now();
   document.body.classList.add("waiting");
   try {
+    const {challenge} = exampleOf();
+    if (challenge && !state.start && isChanged())
+      state.start = (await call("run", {input: state.first}, mine.signal)).report;
     const {report, problems} = await call("run", {input: state.input}, mine.signal);
     if (running !== mine) return;
+    if (challenge) state.start ??= report;
     take(report, problems ?? []);
     took = performance.now() - began;
     document.body.classList.remove("waiting");
@@ -76,7 +82,9 @@ function take(report, problems) {
   if (report) {
     state.before = state.report;
     state.report = report;
-    if (state.example && isChanged()) voidClaims(report, state.first, state.input);
+    const {challenge} = exampleOf();
+    if (state.example && (challenge || isChanged()))
+      openClaims(report, state.first, state.input, challenge ? TODO : CHANGED);
     state.quiz = null;
     forgetFailures();
     present();
@@ -86,7 +94,7 @@ function take(report, problems) {
 
 // forget is for another scenario: what changed since the one before it says nothing.
 export function forget() {
-  state.report = state.before = state.quiz = null;
+  state.report = state.before = state.quiz = state.start = null;
   Object.assign(view, {step: 0, failed: null, found: null, marked: null});
   view.open.clear();
 }
@@ -122,6 +130,7 @@ function empty() {
 export function represent() {
   load({report: state.report, blast: blastOf(), live: true});
   keepingFocus(drawMap);
+  drawWalk();
   if (view.failed) sayFailed();
   at("tables").querySelector(".part-radius")?.remove();
   const radius = radiusPart(steps[view.step]);
@@ -136,9 +145,9 @@ export function drawStep() {
     at(id).replaceChildren();
     fill(at(id), {}, [children]);
   };
-  at("scores").replaceChildren();
+  stopWalk();
   keepingFocus(drawMap);
-  draw("verdict", verdictOf(step));
+  draw("verdict", [verdictOf(step), goalPart()]);
   draw("since", sinceOf(step));
   draw("told", [pendingOf(step), startingOf(step), toldOf(step, view.step)]);
   draw("tables", [radiusPart(step), bindingsPart(step), workloadsPart(step), podsPart(step), nodesPart(step)]);
@@ -148,8 +157,8 @@ export function drawStep() {
 function verdictOf(step) {
   const {pods, running, pending = 0, notCreated = 0, notReady = 0} = step.summary;
   const expected = step.expectations ?? [],
-    missed = expected.filter((one) => !one.met && !one.changed).length,
-    changed = expected.filter((one) => one.changed).length;
+    missed = expected.filter((one) => !one.met && !one.open).length,
+    open = expected.filter((one) => one.open);
   const all = steps.flatMap((one) => one.expectations ?? []),
     met = all.filter((one) => one.met).length;
   const words =
@@ -168,7 +177,7 @@ function verdictOf(step) {
             .filter(Boolean)
             .join(", ") + ".";
   const outcome =
-    missed > 0 ? "failed" : changed > 0 ? "open" : expected.length > 0 ? "met" : pending > 0 ? "waits" : "open";
+    missed > 0 ? "failed" : open.length > 0 ? "open" : expected.length > 0 ? "met" : pending > 0 ? "waits" : "open";
   return h(
     "div",
     {class: "verdict " + outcome},
@@ -185,8 +194,10 @@ function verdictOf(step) {
           {},
           missed > 0
             ? ` ${missed} of ${count(expected.length, "expectation")} not met.`
-            : changed > 0
-              ? ` ${count(changed, "claim")} of the lesson changed by you.`
+            : open.length > 0
+              ? open[0].open === TODO
+                ? ` ${count(open.length, "part")} of the goal ${open.length === 1 ? "is" : "are"} not reached yet.`
+                : ` ${count(open.length, "claim")} of the lesson changed by you.`
               : ` ${expected.length === 1 ? "As" : "All"} expected.`,
         ),
     ),

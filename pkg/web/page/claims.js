@@ -2,8 +2,10 @@
 //
 //   leversChanged(first, input, step, nodes?) → [{of, label, from, to}]
 //       the levers of the step that have another value than in the input as it came
-//   voidClaims(report, first, input)
-//       sets changed on each expectation that is not met and stands in the input as it came: it is no mistake
+//   openClaims(report, first, input, open)
+//       sets open on each expectation that is not met and stands in the input as it came: that is no mistake. CHANGED and
+//       TODO are what open may be: {sign, word, words}
+//   sameClaims(first, input) → whether all steps are there, with what is expected of them
 //   follow(text, changes) → {from, to} | undefined
 //       what a word of the lesson is by now, such as hard, or a name or value of the YAML text
 
@@ -29,18 +31,27 @@ export function leversChanged(first, input, step, nodes) {
     .filter(({from, to}) => from !== undefined && from !== to);
 }
 
-export function voidClaims(report, first, input) {
-  const claims = (of) => {
-    const {scenario} = scenarioOf(of);
-    const found = new Map([["", JSON.stringify(scenario.expect)]]);
-    for (const step of listOf(scenario.steps)) found.set(step?.name, JSON.stringify(step?.expect));
-    return found;
-  };
-  const [before, after] = [claims(first), claims(input)];
+export const CHANGED = {sign: "≠", word: "changed", words: "changed by you"};
+export const TODO = {sign: "○", word: "to do", words: "not yet"};
+
+export function openClaims(report, first, input, open) {
+  const [before, after] = [claimsOf(first), claimsOf(input)];
   for (const step of report.steps) {
     const same = before.get(step.name) === after.get(step.name) && before.get("") === after.get("");
-    for (const one of step.expectations ?? []) if (!one.met && same) one.changed = true;
+    for (const one of step.expectations ?? []) if (!one.met && same) one.open = open;
   }
+}
+
+export function sameClaims(first, input) {
+  const [before, after] = [claimsOf(first), claimsOf(input)];
+  return before.size === after.size && [...before].every(([name, text]) => after.has(name) && after.get(name) === text);
+}
+
+function claimsOf(of) {
+  const {scenario} = scenarioOf(of);
+  const found = new Map([["", JSON.stringify(scenario.expect)]]);
+  for (const step of listOf(scenario.steps)) found.set(step?.name, JSON.stringify(step?.expect));
+  return found;
 }
 
 export function follow(text, changes) {

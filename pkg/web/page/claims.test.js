@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
-import {follow, leversChanged, voidClaims} from "./claims.js";
+import {CHANGED, follow, leversChanged, openClaims, sameClaims} from "./claims.js";
 import {write} from "./levers.js";
 import {shipped} from "./shipped.js";
 
@@ -42,9 +42,11 @@ test("a claim of the lesson is void, a claim of the reader is not met", () => {
   });
   const found = report();
   const other = input.files[input.main].replace(/(- name: soft\n[^]*?)pending: 0/, "$1pending: 7");
-  voidClaims(found, input, {...input, files: {[input.main]: other}});
+  const edited = {...input, files: {[input.main]: other}};
+  openClaims(found, input, edited, CHANGED);
+  assert.ok(!sameClaims(input, edited) && sameClaims(input, input));
   assert.deepEqual(
-    found.steps.map(({expectations}) => expectations.map(({changed}) => Boolean(changed))),
+    found.steps.map(({expectations}) => expectations.map(({open}) => Boolean(open))),
     [[true, false], [false]],
   );
 });

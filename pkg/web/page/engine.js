@@ -4,6 +4,7 @@
 //   call(method, request, signal) → response
 //       throws Refused where the engine does not answer, and AbortError where nobody waits any more
 
+const LARGE = 1 << 16; // characters of a file that is sent once
 const PATIENCE = 1000; // how long a worker may take to stop what nobody waits for, in milliseconds
 
 export class Refused extends Error {
@@ -18,10 +19,36 @@ const canceled = () => new DOMException("nobody waits any more", "AbortError");
 export function connect({progress}) {
   const kind = document.querySelector('meta[name="engine"]').getAttribute("content");
   const ask = kind === "worker" ? askWorker(progress) : askServer;
-  return async (method, request, signal) => {
+  const ids = new Map(); // of large files, by their texts: the engine has them already
+  const answered = async (method, request, signal) => {
     const response = await ask(method, request, signal);
     if (signal?.aborted || response.error?.kind === "canceled") throw canceled();
     if (response.error) throw new Refused(response.error);
+    return response;
+  };
+  const keepOf = async (text) => {
+    if (!ids.has(text)) ids.set(text, (await answered("keep", {text})).id);
+    return ids.get(text);
+  };
+  const slim = async ({main, files}) => {
+    const small = {main, files: {}, kept: {}};
+    for (const [file, text] of Object.entries(files))
+      if (text.length < LARGE) small.files[file] = text;
+      else small.kept[file] = await keepOf(text);
+    return small;
+  };
+  return async (method, request, signal) => {
+    if (request.input) {
+      try {
+        return await answered(method, {...request, input: await slim(request.input)}, signal);
+      } catch (error) {
+        if (error.kind !== "missing") throw error;
+        ids.clear(); // the engine has begun anew
+        return answered(method, {...request, input: await slim(request.input)}, signal);
+      }
+    }
+    const response = await answered(method, request, signal);
+    for (const [file, id] of Object.entries(response.kept ?? {})) ids.set(response.input.files[file], id);
     return response;
   };
 }

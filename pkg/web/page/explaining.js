@@ -3,10 +3,11 @@
 import {steps} from "#shared/data.js";
 import {fill, h, waiting} from "#shared/dom.js";
 import {explanation} from "#shared/explain.js";
-import {cycleOf, scoresOf} from "#shared/scores.js";
+import {scoresOf} from "#shared/scores.js";
 import {view} from "#shared/view.js";
 import {mustWait} from "#shared/waits.js";
 import {state} from "./state.js";
+import {canWalk, startWalk} from "./walking.js";
 
 // explaining opens the dialog for whatever on the page names a pod.
 export function explaining(call) {
@@ -63,7 +64,7 @@ async function explain(call, namespace, name) {
   };
   draw(
     pod && mustWait(pod) && waiting(pod),
-    pod?.cycle ? cycleOf(pod.cycle) : pod?.decision?.scores?.length > 0 && scoresOf(pod.decision),
+    pod?.decision?.scores?.length > 0 && scoresOf(pod.decision),
     h("p", {class: "hint"}, "The engine tries what would have changed it …"),
   );
   document.body.append(dialog);
@@ -83,9 +84,34 @@ async function explain(call, namespace, name) {
     draw(
       problems
         ? problems.map((problem) => h("p", {class: "bad"}, problem.message))
-        : found.pods.map((one) => explanation(one, true)),
+        : found.pods.map((one) =>
+            explanation(
+              one,
+              true,
+              walkButton(one, () => dialog.close()),
+            ),
+          ),
     );
   } catch (error) {
     if (error.name !== "AbortError") draw(h("p", {class: "bad"}, error.message));
   }
 }
+
+const walkButton = (pod, close) =>
+  canWalk(pod.cycle) &&
+  h(
+    "p",
+    {},
+    h(
+      "button",
+      {
+        type: "button",
+        class: "button",
+        click: () => {
+          close();
+          startWalk(pod);
+        },
+      },
+      "Step through on the map: filter → score → bind",
+    ),
+  );

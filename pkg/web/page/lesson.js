@@ -4,7 +4,7 @@
 //       title is the scenario's name; intro its description as blocks
 //       steps: [{name, fresh, text, predict, why, ticks}], where text are the blocks of the step's description, predict
 //       those from the paragraph on that begins with **Predict:**, and why those from **Why:** on, which are not to be
-//       seen before a prediction; ticks are the step's expectations as the report has them: [{want, got, met, changed,
+//       seen before a prediction; ticks are the step's expectations as the report has them: [{want, got, met, open,
 //       why, line}], none before there is a report; fresh tells that the step begins with an empty cluster
 //   blocks(markdown) → [block]
 //
@@ -42,14 +42,7 @@ export function lesson(text, report) {
   };
 }
 
-const tick = ({want, got, met, changed = false, why = "", source}) => ({
-  want,
-  got,
-  met,
-  changed,
-  why,
-  line: source?.line ?? 0,
-});
+const tick = ({want, got, met, open, why = "", source}) => ({want, got, met, open, why, line: source?.line ?? 0});
 
 // begins tells of a paragraph that begins with the word in bold.
 const begins =

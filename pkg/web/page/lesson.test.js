@@ -75,7 +75,7 @@ test("a lesson's steps, and what of it came so", () => {
         text: [p("Three pods.")],
         predict: [p(strong("Predict:"), " where?")],
         why: [p(strong("Why:"), " one in each zone."), p("Always.")],
-        ticks: [{want: "0 pods Pending", got: "1", met: false, changed: false, why: "no room", line: 7}],
+        ticks: [{want: "0 pods Pending", got: "1", met: false, open: undefined, why: "no room", line: 7}],
       },
       {name: "more", fresh: true, text: [], predict: [], why: [], ticks: []},
     ],

@@ -67,15 +67,15 @@ export function drawLesson(predict) {
               of.ticks.map((tick) =>
                 h(
                   "li",
-                  {class: tick.met ? "good" : tick.changed ? "hint" : "bad"},
+                  {class: tick.met ? "good" : tick.open ? "hint" : "bad"},
                   h(
                     "span",
-                    {class: "sign", role: "img", "aria-label": tick.met ? "met" : tick.changed ? "changed" : "not met"},
-                    tick.met ? "✓ " : tick.changed ? "≠ " : "✕ ",
+                    {class: "sign", role: "img", "aria-label": tick.met ? "met" : (tick.open?.words ?? "not met")},
+                    (tick.met ? "✓" : (tick.open?.sign ?? "✕")) + " ",
                   ),
                   tick.want,
                   !tick.met && `; got ${tick.got}`,
-                  tick.changed && ": changed by you",
+                  tick.open && `: ${tick.open.words}`,
                 ),
               ),
             ),

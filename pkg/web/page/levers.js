@@ -7,6 +7,7 @@
 //       levers: [{id, label, kind, value, of, …}]
 //         kind "number" has min and max; kind "choice" has options: [value]; kind "toggle" is true or false
 //         of is one of {workload: "deployment/web", namespace}, {zone}, {cluster}, {node}, {}
+//         shows is the step that a change adds, and without which the change is not to be seen
 //       without: [{of, reason}], what has no lever and why, in words
 //   write(input, step, id, value, nodes?) → input
 //       with one file changed, or the same input where the value is the same; throws an Error in words where that
@@ -121,8 +122,11 @@ function ofWorkload(input, workload, keys, levers, without) {
   const title = `${kind.toLowerCase()}/${name}`,
     of = {workload: title, namespace};
   const add = (what, label, nth, lever, place) => {
-    if (place.reason) without.push({of: `${what} of ${title}`, reason: place.reason});
-    else levers.push({id: `${what} ${namespace}/${title}${nth}`, label, of, file: place.file, ...lever});
+    if (place.reason) return without.push({of: `${what} of ${title}`, reason: place.reason});
+    const {copied} = place;
+    const edits = copied ? (value) => [copyOf(input, copied), ...lever.edits(value)] : lever.edits;
+    const shows = copied?.shows && copied.step.name;
+    levers.push({id: `${what} ${namespace}/${title}${nth}`, label, of, file: place.file, shows, ...lever, edits});
   };
   const put = (place) => (value) => [{op: "put", n: place.n, path: place.path, value}];
   if (!["Job", "DaemonSet"].includes(kind)) {
@@ -152,6 +156,12 @@ function ofWorkload(input, workload, keys, levers, without) {
     );
   }
 }
+
+// copyOf writes a workload of a dump into a step of its own.
+const copyOf = (input, {at, step}) =>
+  listOf(scenarioOf(input).scenario.steps).length > 0
+    ? {op: "insert", n: 0, path: ["steps", at], value: step}
+    : {op: "put", n: 0, path: ["steps"], value: [step]};
 
 // ofRules adds the rule, and the topology key and the weight of each of its terms.
 function ofRules(input, workload, keys, add) {

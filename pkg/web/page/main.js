@@ -27,10 +27,11 @@ import {connect} from "./engine.js";
 import {explaining} from "./explaining.js";
 import {drawUndo, filesBar} from "./files.js";
 import {history} from "./history.js";
+import {handingOut} from "./handout.js";
 import {drawLesson, freshStep, textOf} from "./lessons.js";
 import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
 import {shareMenu} from "./share.js";
-import {state} from "./state.js";
+import {exampleOf, state} from "./state.js";
 import {drawLevers} from "./strip.js";
 import {LARGE} from "./yamltext.js";
 
@@ -102,7 +103,8 @@ function travel(what) {
 const undoButtons = () => drawUndo(past, travel);
 
 // changed takes an input that something else than the editor wrote.
-function changed(input) {
+function changed(input, shows) {
+  if (shows) want({step: shows});
   edited(input);
   for (const [file, text] of Object.entries(input.files)) editor.change(file, text);
   levers();
@@ -169,9 +171,10 @@ function begin(input, example, wanted, first = input) {
   past.add(input);
   files.open(input.main);
   /** @type {HTMLSelectElement} */ (at("example")).value = example;
-  const isLesson = state.examples.some((one) => one.name === example && one.lesson);
-  predictions.on = isLesson && !wanted?.failed;
-  if (isLesson) read();
+  const {lesson, challenge} = exampleOf();
+  predictions.on = Boolean(lesson) && !wanted?.failed;
+  if (lesson || challenge) read();
+  if (challenge) view.step = Infinity; // its last step has the goal
   return askNow();
 }
 
@@ -219,7 +222,8 @@ function chooser() {
   const option = (example) =>
     h("option", {value: example.name, title: example.description}, example.title || example.name);
   const lessons = state.examples.filter((example) => example.lesson),
-    others = state.examples.filter((example) => !example.lesson);
+    challenges = state.examples.filter((example) => example.challenge),
+    others = state.examples.filter((example) => !example.lesson && !example.challenge);
   return h(
     "select",
     {
@@ -229,8 +233,30 @@ function chooser() {
     },
     h("option", {value: "", hidden: true}, "A scenario of your own"),
     lessons.length > 0 && h("optgroup", {label: "Lessons"}, lessons.map(option)),
+    challenges.length > 0 && h("optgroup", {label: "Challenges"}, challenges.map(option)),
     h("optgroup", {label: "Examples"}, others.map(option)),
   );
+}
+
+// presentButton makes the page large, for a projector: the lesson or the map, and the answer, without what is for one.
+function presentButton() {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      id: "present",
+      title: "Large type for a projector (P)",
+      "aria-pressed": "false",
+      click: () => {
+        const on = document.documentElement.classList.toggle("presenting");
+        button.setAttribute("aria-pressed", String(on));
+        button.textContent = on ? "Stop presenting" : "Present";
+        if (state.report) show(view.step, view.failed);
+      },
+    },
+    "Present",
+  );
+  return button;
 }
 
 function keys(event) {
@@ -244,6 +270,7 @@ function keys(event) {
     travel(undo);
   }
   if (event.key === "Escape" && (view.failed || view.found)) restore();
+  if (event.key === "p" && !event.ctrlKey && !event.metaKey && !event.altKey) at("present").click();
   if (event.key === "/") {
     event.preventDefault();
     at("search").focus();
@@ -260,7 +287,7 @@ async function start() {
   });
   load({live: true});
   fill(at("choose"), {}, [chooser()]);
-  fill(at("tools"), {}, [searchField(), shareMenu(linkNow), themeButton()]);
+  fill(at("tools"), {}, [searchField(), shareMenu(linkNow, askQuiz), presentButton(), themeButton()]);
   fill(document.querySelector("footer"), {}, [
     h(
       "p",
@@ -291,6 +318,7 @@ async function start() {
   breaking(call, represent);
   explaining(call);
   addEventListener("keydown", keys);
+  handingOut();
   follow(() => reopen({}));
   await reopen(loaded);
 }

@@ -39,7 +39,7 @@ export function drawQuestion(fresh) {
   Object.assign(view, {failed: null, marked: null, found: null});
   drawMap();
   markChosen();
-  for (const id of ["verdict", "since", "told", "tables"]) document.getElementById(id).replaceChildren();
+  for (const id of ["scores", "verdict", "since", "told", "tables"]) document.getElementById(id).replaceChildren();
 }
 
 // markTabs hides what the tabs say of steps that are hidden.

@@ -2,10 +2,10 @@
 
 import {h, say} from "#shared/dom.js";
 import {pictureOf} from "./picture.js";
-import {state} from "./state.js";
+import {exampleOf, state} from "./state.js";
 
-// shareMenu has a button for each; link makes the address of the state.
-export function shareMenu(link) {
+// shareMenu has a button for each; link makes the address of the state, and askQuiz brings the questions of a lesson.
+export function shareMenu(link, askQuiz) {
   const done = h("span", {class: "hint", role: "status"});
   const told = (words = "") => {
     done.textContent = words;
@@ -54,7 +54,9 @@ export function shareMenu(link) {
         save(await pictureOf(document.getElementById("map")), nameOf() + ".png");
         return "Picture saved.";
       }),
-      item("Print", "The answer on paper", async () => {
+      item("Print", "The answer on paper; of a lesson a handout, with an answer sheet", async () => {
+        if (!state.quiz && exampleOf().lesson) await askQuiz();
+        menu.open = false;
         print();
         return "";
       }),

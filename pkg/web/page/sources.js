@@ -8,12 +8,14 @@
 //   filesOf(input, name) → [path]
 //       the files of the input that a name in the scenario stands for: a file, a folder or a glob
 //   objectsIn(input, path) → {objects, problem}
-//       the objects of a file: [{file, n, path, object}], where n is the document and path the object's place in it
+//       the objects of a file: [{file, n, path, object, fixed}], where n is the document and path the object's place in
+//       it; fixed tells of objects of JSON, such as a dump, which is not edited
 //   workloadsAt(input, step) → {workloads, problems}
 //       the workloads that there are after the step, where they were applied last: [{kind, namespace, name, file, n,
-//       path, object, later}], where later are the scales and patches since then: [{n: 0, file, path, value, kind:
-//       "scale" | patch type, by}], where by says in words what does it; problems are files that have no workloads that
-//       can be changed: [{of, reason}]
+//       path, object, later, copied}], where later are the scales and patches since then: [{n: 0, file, path, value,
+//       kind: "scale" | patch type, by}], where by says in words what does it; problems are files that have no workloads
+//       that can be changed: [{of, reason}]; copied is the step to insert, {at, step}, before a workload of a dump
+//       stands at its path, and can be changed there
 //   patchesOf(input, workload) → later
 //       all patches of what stands where the workload does, in whatever step, variant or sweep
 //   setter(workload, fields) → {file, n, path, value} | {reason}
@@ -73,7 +75,7 @@ export function filesOf(input, name) {
 
 export function objectsIn(input, file) {
   const text = input.files[file];
-  if (isJSON(text)) return {objects: [], problem: "it is JSON, such as a dump: write what is to be changed as YAML"};
+  if (isJSON(text)) return dumped(text, file);
   const objects = [];
   let problem = "";
   documents(text).forEach((document, n) => {
@@ -85,6 +87,47 @@ export function objectsIn(input, file) {
     else if (object?.kind) objects.push({file, n, path: [], object});
   });
   return {objects, problem};
+}
+
+const dumps = new Map(); // the last one read
+
+// dumped reads the workloads and nodes of a file of JSON.
+function dumped(text, file) {
+  if (!dumps.has(text)) {
+    dumps.clear();
+    let object;
+    try {
+      object = JSON.parse(text.replace(/^\uFEFF/, ""));
+    } catch {
+      object = null; // the engine words the error
+    }
+    const all = listOf(object?.items ?? [object]).filter(
+      (one) => Object.hasOwn(KINDS, one?.kind ?? "") || one?.kind === "Node",
+    );
+    dumps.set(
+      text,
+      all.map((one) => ({file, n: 0, path: [], object: one, fixed: true})),
+    );
+  }
+  const objects = dumps.get(text);
+  return {objects, problem: objects.length > 0 ? "" : "it is JSON without nodes and workloads"};
+}
+
+// copiedTo is the workload of a dump as it would stand in a step of its own before the given one.
+function copiedTo(scenario, at, workload, shows) {
+  const {apiVersion, kind, metadata, spec} = workload.object;
+  const {name, namespace, labels} = metadata;
+  const names = new Set(listOf(scenario.steps).map((step) => step?.name));
+  let title = `change-${name}`;
+  for (let n = 2; names.has(title); n++) title = `change-${name}-${n}`;
+  const object = {apiVersion, kind, metadata: {name, ...(namespace && {namespace}), ...(labels && {labels})}, spec};
+  return {
+    ...workload,
+    n: 0,
+    path: ["steps", at, "apply", "objects", 0],
+    object,
+    copied: {at, shows, step: {name: title, apply: {objects: [object]}}},
+  };
 }
 
 export function workloadsAt(input, step) {
@@ -145,7 +188,12 @@ export function workloadsAt(input, step) {
       for (const {object} of objectsOf({files: one?.delete?.files}, []))
         found.delete([object.metadata?.namespace ?? "default", object.kind, object.metadata?.name].join("/"));
     });
-  return {workloads: [...found.values()], problems: [...problems].map(([of, reason]) => ({of, reason}))};
+  const place = stepAt(scenario, step),
+    at = Math.max(0, place);
+  const workloads = [...found.values()].map((workload) =>
+    workload.fixed ? copiedTo(scenario, at, {...workload, file: input.main}, place < 0) : workload,
+  );
+  return {workloads, problems: [...problems].map(([of, reason]) => ({of, reason}))};
 }
 
 export function patchesOf(input, {kind, namespace, name, file, n, path}) {

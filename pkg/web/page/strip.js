@@ -18,8 +18,8 @@ const titleOf = (key) => qualified(key.slice(0, key.indexOf("/")), key.slice(key
 // short is a value as the strip has room for it: a topology key by its noun.
 export const short = (value) => (typeof value === "string" && value.includes("/") ? noun(value) : String(value));
 
-// drawLevers draws the strip; changed is called with the input that a lever wrote, and predict where the reader wants
-// to.
+// drawLevers draws the strip; changed is called with the input that a lever wrote and a step to show, and predict where
+// the reader wants to.
 export function drawLevers(changed, predict) {
   const strip = document.getElementById("levers"),
     focused = document.activeElement?.getAttribute("data-lever");
@@ -28,7 +28,7 @@ export function drawLevers(changed, predict) {
   const {levers, without} = read(state.input, step, nodes);
   const pull = (lever, value) => {
     try {
-      changed(write(state.input, step, lever.id, value, nodes));
+      changed(write(state.input, step, lever.id, value, nodes), lever.shows);
     } catch (error) {
       document.getElementById("lever-problem").textContent = error.message;
     }

@@ -30,7 +30,12 @@ export function fill(element, attributes, children) {
 
 // say tells a screen reader.
 export const say = (text) => {
-  document.getElementById("live").textContent = text;
+  const live = document.getElementById("live");
+  live.textContent = text;
+  for (const animation of live.getAnimations?.() ?? []) {
+    animation.cancel();
+    animation.play();
+  }
 };
 
 // table has heads of text, or {text, number: true} for a column of numbers, and rows of cells or finished rows.

@@ -1,9 +1,9 @@
 // Why single pods are where they are, and what would have changed that.
 
-import {explain, marks, qualified, steps, workloadOf} from "./data.js";
+import {explain, live, marks, qualified, steps, workloadOf} from "./data.js";
 import {chip, h, many, section, table, waiting} from "./dom.js";
 import {stepLink} from "./links.js";
-import {cycleOf} from "./scores.js";
+import {cycleOf, decidedPart} from "./scores.js";
 import {mustWait} from "./waits.js";
 import {number} from "./words.js";
 
@@ -106,8 +106,8 @@ function bindingOf(binding) {
   );
 }
 
-// explanation is what is known of a pod.
-export function explanation(pod, open) {
+// explanation is what is known of a pod, with what the page has besides after its first sentence.
+export function explanation(pod, open, more = null) {
   const mark = marks.get(workloadOf(pod));
   return h(
     "details",
@@ -125,17 +125,25 @@ export function explanation(pod, open) {
       ),
     ),
     mustWait(pod) && waiting(pod),
-    pod.story?.length > 0 &&
-      h(
-        "ol",
-        {class: "story"},
-        pod.story.map((sentence) => h("li", {}, sentence)),
-      ),
+    pod.cycle && decidedPart(pod.cycle, pod.node),
+    more,
     pod.asked?.length > 0 &&
       h(
         "ul",
         {class: "asked"},
         pod.asked.map((node) => h("li", {}, h("b", {}, `Why not ${node.node}? `), node.why)),
+      ),
+    pod.cycle && h("div", {}, h("h4", {}, "The scheduling cycle"), cycleOf(pod.cycle)),
+    pod.story?.length > 0 &&
+      h(
+        "details",
+        {open: !live},
+        h("summary", {}, "In words, step by step"),
+        h(
+          "ol",
+          {class: "story"},
+          pod.story.map((sentence) => h("li", {}, sentence)),
+        ),
       ),
     fixesOf(pod),
     flipsOf(pod),
@@ -146,7 +154,6 @@ export function explanation(pod, open) {
         {},
         pod.notes.map((note) => h("li", {}, note)),
       ),
-    pod.cycle && h("div", {}, h("h4", {}, "The scheduling cycle"), cycleOf(pod.cycle)),
   );
 }
 

@@ -23,8 +23,8 @@ export function tabs() {
     },
     steps.map((step, i) => {
       const expectations = step.expectations ?? [],
-        failed = expectations.filter((expectation) => !expectation.met && !expectation.changed).length,
-        changed = expectations.filter((expectation) => expectation.changed).length;
+        failed = expectations.filter((expectation) => !expectation.met && !expectation.open).length,
+        open = expectations.filter((expectation) => expectation.open);
       return h(
         "button",
         {
@@ -42,11 +42,11 @@ export function tabs() {
           expectations.length > 0 &&
             h(
               "span",
-              {class: failed > 0 ? "sign bad" : changed > 0 ? "sign" : "sign good"},
+              {class: failed > 0 ? "sign bad" : open.length > 0 ? "sign" : "sign good"},
               failed > 0
                 ? `✕ ${failed} not met`
-                : changed > 0
-                  ? `≠ ${changed} changed`
+                : open.length > 0
+                  ? `${open[0].open.sign} ${open.length} ${open[0].open.word}`
                   : `✓ ${expectations.length} met`,
             ),
         ),

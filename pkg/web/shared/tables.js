@@ -255,7 +255,7 @@ function expectationsOf(step) {
       all.map((expectation) =>
         h(
           "tr",
-          {class: expectation.met ? "met" : expectation.changed ? "" : "failed"},
+          {class: expectation.met ? "met" : expectation.open ? "" : "failed"},
           h(
             "td",
             {},
@@ -263,10 +263,10 @@ function expectationsOf(step) {
               "span",
               {
                 class: "sign",
-                "aria-label": expectation.met ? "met" : expectation.changed ? "changed by you" : "not met",
+                "aria-label": expectation.met ? "met" : (expectation.open?.words ?? "not met"),
                 role: "img",
               },
-              expectation.met ? "✓" : expectation.changed ? "≠" : "✕",
+              expectation.met ? "✓" : (expectation.open?.sign ?? "✕"),
             ),
           ),
           h(

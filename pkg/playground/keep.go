@@ -1,0 +1,105 @@
+package playground
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"sync"
+)
+
+// KeepRequest gives the engine a large file, so that the next requests need not have its text.
+type KeepRequest struct {
+	Text string `json:"text"`
+}
+
+// KeepResponse names it.
+type KeepResponse struct {
+	// ID is for Input.Kept. The engine may forget the file; then an error of the kind missing asks for it again.
+	ID string `json:"id"`
+}
+
+// large is the size of files that are kept, and maxKept the size of all files that an engine keeps.
+const (
+	large   = 64 << 10
+	maxKept = 256 << 20
+)
+
+// keeper holds large files by their hash. It forgets the oldest first.
+type keeper struct {
+	mu    sync.Mutex
+	texts map[string]string
+	order []string
+	size  int
+}
+
+func (k *keeper) keep(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	id := hex.EncodeToString(sum[:])
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.texts[id]; known {
+		return id
+	}
+	for len(k.order) > 0 && k.size+len(text) > maxKept {
+		k.size -= len(k.texts[k.order[0]])
+		delete(k.texts, k.order[0])
+		k.order = k.order[1:]
+	}
+	if k.texts == nil {
+		k.texts = map[string]string{}
+	}
+	k.texts[id] = text
+	k.order = append(k.order, id)
+	k.size += len(text)
+	return id
+}
+
+// whole returns the input with the texts of the kept files.
+func (k *keeper) whole(in Input) (Input, error) {
+	if len(in.Kept) == 0 {
+		return in, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	files := maps.Clone(in.Files)
+	if files == nil {
+		files = map[string]string{}
+	}
+	for path, id := range in.Kept {
+		text, known := k.texts[id]
+		if !known {
+			return Input{}, failed(KindMissing, "the engine does not have the file %s any more; send it again", path)
+		}
+		files[path] = text
+	}
+	return Input{Main: in.Main, Files: files}, nil
+}
+
+// slim returns the input with large files by their ids, as the page sends it.
+func (k *keeper) slim(in Input) Input {
+	slim := Input{Main: in.Main, Files: map[string]string{}}
+	for path, text := range in.Files {
+		if len(text) < large {
+			slim.Files[path] = text
+			continue
+		}
+		if slim.Kept == nil {
+			slim.Kept = map[string]string{}
+		}
+		slim.Kept[path] = k.keep(text)
+	}
+	return slim
+}
+
+// Begin runs the start before somebody asks for it, so that the first answer comes sooner.
+func (e *Engine) Begin(ctx context.Context) {
+	if request, err := json.Marshal(RunRequest{Input: e.kept.slim(e.Start)}); err == nil && e.Start.Main != "" {
+		e.Answer(ctx, "run", request)
+	}
+}
+
+func (e *Engine) keep(_ context.Context, request KeepRequest) (*KeepResponse, error) {
+	return &KeepResponse{ID: e.kept.keep(request.Text)}, nil
+}
