@@ -16,6 +16,7 @@ const (
 	FailOnRadius       = "radius"
 	FailOnStranded     = "stranded"
 	FailOnExpectations = "expectations"
+	FailOnRules        = "rules-removed"
 	FailOnAny          = "any"
 )
 
@@ -45,6 +46,10 @@ type Comparison struct {
 	Excess []ExcessChange
 	// OneReplica say of the workloads that have one replica left of several that they do.
 	OneReplica []string
+	// RulesRemoved say of the rules, budgets, priorities and requests that a workload no longer has, or that hold less, that they do.
+	RulesRemoved []string
+	// Declared is the number of other differences in what workloads declare.
+	Declared int
 	// NotBack are numbers of lost pods that do not come back after the failures of a level.
 	NotBack []Change
 	// QuorumLost and Gone are the workloads, BrokenBudgets the PodDisruptionBudgets, of which a failure takes that.
@@ -94,8 +99,9 @@ func (c *Comparison) Verdict() Verdict {
 	v.counted("", "refused", c.NotCreated)
 	v.counted("", "not ready", c.NotReady)
 	v.excess()
-	v.oneReplica()
+	v.several(FailOnRadius, c.OneReplica, "workload", ", too")
 	v.radii()
+	v.several(FailOnRules, c.RulesRemoved, "declaration", " dropped or weaker")
 	v.afterFailures(FailOnStranded, c.NotBack)
 	v.names("quorum", "lost", c.QuorumLost)
 	v.names("workload", "gone", c.Gone)
@@ -105,6 +111,7 @@ func (c *Comparison) Verdict() Verdict {
 	v.worse(FailOnExpectations, counted(c.NewlyUnmet, "expectation", "newly unmet"))
 	v.other(counted(c.NoLongerUnmet, "expectation", "no longer unmet"))
 	v.other(counted(distinct(c.Decided), "decision", "of Karmada changed"))
+	v.other(counted(c.Declared, "declaration", "changed"))
 	v.other(counted(distinct(c.PodsAdded), "pod", "added"))
 	v.other(counted(distinct(c.PodsRemoved), "pod", "removed"))
 	v.other(counted(c.StepsAdded, "step", "added"))
@@ -260,16 +267,16 @@ func (v *verdict) excess() {
 	}
 }
 
-// oneReplica names the first workload that has one replica left, and counts the others.
-func (v *verdict) oneReplica() {
-	if len(v.OneReplica) == 0 {
+// several has the first of the sentences, and counts the others.
+func (v *verdict) several(kind string, sentences []string, noun, what string) {
+	if len(sentences) == 0 {
 		return
 	}
-	part := v.OneReplica[0]
-	if n := distinct(v.OneReplica) - 1; n > 0 {
-		part += " and " + words.Count(n, "other workload") + ", too"
+	part := sentences[0]
+	if n := distinct(sentences) - 1; n > 0 {
+		part += " and " + words.Count(n, "other "+noun) + what
 	}
-	v.worse(FailOnRadius, part)
+	v.worse(kind, part)
 }
 
 // radii names for each level the step in which the radius grew most, or else that in which it shrank most. Where a workload is further from

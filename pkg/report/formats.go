@@ -23,6 +23,8 @@ type Options struct {
 	Color bool
 	// Quiet is one line a step.
 	Quiet bool
+	// Story tells the way of pods through the scheduling cycle in sentences.
+	Story bool
 	// Wide adds columns.
 	Wide bool
 	// Page is for a page, on which there is room for more: what text leaves out it lists, or folds away.

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,7 @@ func newAdvise(s streams) *cobra.Command {
 	var out output.Flags
 	trials, top := adviceTrials, adviceTop
 	cmd := &cobra.Command{
-		Use:   "advise TYPE/NAME [SCENARIO | MANIFEST...]",
+		Use:   "advise TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
 		Short: "Recommend a rule that keeps the pods of a workload apart",
 		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
 constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
@@ -34,7 +35,7 @@ what the loss of each domain takes and strands, whether a rolling update finishe
 The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
 the runs; --all shows the others.`,
 		Example: `  simulate advise deploy/web scenario.yaml
-  simulate advise deploy/web --cluster dump.json --all
+  simulate advise web --cluster dump.json --all
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		ValidArgsFunction: input.CompleteTargets(askadvice.Kinds),
 		RunE: question[advice.Report]{
@@ -81,17 +82,19 @@ the runs; --all shows the others.`,
 	in.Namespace.Register(cmd, false)
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
-	out.Register(cmd, advice.Formats.Names())
-	flags.BoolVar(&out.Options.All, "all", false, "show every candidate")
+	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate")
 	return cmd
 }
 
 // adviseArguments separates the target from the scenario, in either order.
 func adviseArguments(c *call) (target string, scenarios []string, err error) {
 	targets, scenarios := input.Targets(c.args)
-	if len(targets) == 0 && len(scenarios) > 1 { // a controller whose pods alone are in the input may have any kind
-		if target, files := resourceAmong(scenarios); target != "" {
+	if len(targets) == 0 { // a controller whose pods alone are in the input may have any kind, and a name can do without one
+		if target, files := resourceAmong(scenarios); target != "" && len(scenarios) > 1 {
 			return target, files, nil
+		}
+		if name, files := nameAmong(scenarios); name != "" {
+			return name, files, nil
 		}
 	}
 	switch len(targets) {
@@ -104,6 +107,13 @@ func adviseArguments(c *call) (target string, scenarios []string, err error) {
 }
 
 func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *input.Namespace) (cluster.Ref, error) {
+	if !strings.Contains(target, "/") {
+		ref, err := namespace.Called(s, target)
+		if err != nil {
+			return ref, exit.Usage(cmd, "%s: %s", target, err)
+		}
+		target = ref.Namespace + "/" + ref.String()
+	}
 	ref, err := namespace.Target(cmd, target)
 	if err != nil {
 		return ref, err

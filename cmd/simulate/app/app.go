@@ -106,6 +106,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newExpand(s),
 		newServe(s), newSite(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
+	input.GroupFlags(root)
 	for _, cmd := range root.Commands() {
 		input.CompleteFlags(cmd)
 	}

@@ -143,9 +143,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.Namespace.Register(cmd, true)
 	f.register(cmd, &in)
 	base.register(cmd, blast.Kind)
-	out.Register(cmd, blast.Formats.Names())
-	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, a line for each step and level, and why pods do not come back")
-	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every failure, workload and pod, however many there are")
+	out.Register(cmd, blast.Formats.Names(), "the verdict, a line for each step and level, and why pods do not come back", "list every failure, workload and pod, however many there are")
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func newCapacity(s streams) *cobra.Command {
 	var upTo int
 	var out output.Flags
 	cmd := &cobra.Command{
-		Use:   "capacity [TYPE/NAME...] [SCENARIO | MANIFEST...]",
+		Use:   "capacity [TYPE/NAME|NAME...] [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
@@ -47,6 +47,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json deploy/web -n shop --usage top.txt
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
+		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // which grow
 		RunE: question[capacity.Report]{
 			in: &in, out: &out, formats: capacity.Formats, check: survive.check,
 			ask: func(c *call) (*capacity.Report, error) {
@@ -54,6 +55,9 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 					return nil, c.usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
 				}
 				targets, files := input.Targets(c.args)
+				for name, rest := nameAmong(files); name != ""; name, rest = nameAmong(rest) {
+					targets, files = append(targets, name), rest
+				}
 				loaded, err := c.load(files)
 				if err != nil {
 					return nil, err
@@ -116,9 +120,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	survive.register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
-	out.Register(cmd, capacity.Formats.Names())
-	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.Options.All, "all", false, "list every workload, however many there are")
+	out.Register(cmd, capacity.Formats.Names(), "the summary", "list every workload, however many there are")
 	return cmd
 }
 

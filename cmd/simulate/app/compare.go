@@ -115,7 +115,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	figures.register(cmd, &in, true)
 	in.Namespace.Register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
-	out.Register(cmd, compare.Formats.Names())
+	out.Register(cmd, compare.Formats.Names(), "the answer, on one line", "")
 	return cmd
 }
 

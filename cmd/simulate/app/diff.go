@@ -32,6 +32,7 @@ The exit code is 0 whatever differs. With --fail-on it is 3 if there are differe
   expectations   an expectation is newly unmet (run)
   radius         a workload of several replicas loses more beyond an even spread, or has one replica left (blast)
   stranded       a failure leaves more pods of a workload stranded than any did before (blast)
+  rules-removed  a workload drops or weakens a placement rule, a budget or its priority, or drops a request (run, blast)
   any            any of these, or anything else that is worse (run, blast)
 
 A blast radius that is larger only because there are more replicas is shown, but is not worse: no placement would lose fewer.
@@ -60,10 +61,8 @@ reported, but do not count as differences.`,
 			},
 		}.run(s),
 	}
-	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny})
-	out.Register(cmd, diff.Formats.Names())
-	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, on one line")
-	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every difference, however many there are")
+	fails.register(cmd, []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnRules, expect.FailOnAny})
+	out.Register(cmd, diff.Formats.Names(), "the verdict, on one line", "list every difference, however many there are")
 	return cmd
 }
 

@@ -67,8 +67,7 @@ where -n names another namespace.`,
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
-	out.Register(cmd, drain.Formats.Names())
-	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, drain.Formats.Names(), "the answer, on one line", "list every pod, however many there are")
 	return cmd
 }
 

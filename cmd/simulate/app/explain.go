@@ -34,7 +34,7 @@ func newExplain(s streams) *cobra.Command {
 	var out output.Flags
 	var narrative bool
 	cmd := &cobra.Command{
-		Use:   "explain TYPE/NAME [SCENARIO | MANIFEST...]",
+		Use:   "explain TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
 		Short: "Show why pods are where they are, or Pending, and what would change that",
 		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
 points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
@@ -49,13 +49,16 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 		RunE: question[explain.Report]{
 			in: &in, out: &out, formats: explain.Formats,
 			check: func(c *call) error {
+				if narrative && out.Options.Quiet {
+					return c.usage("-q and --narrative cannot be used together; give one of them")
+				}
 				if narrative && out.Format != "text" {
 					return c.usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.Format)
 				}
 				return nil
 			},
 			write: func(w io.Writer, found *explain.Report, format string, opts report.Options) error {
-				opts.Quiet = narrative
+				opts.Story = narrative
 				return explain.Formats.Write(w, found, format, opts)
 			},
 			ask: func(c *call) (*explain.Report, error) {
@@ -66,6 +69,13 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				loaded, err := c.load(scenarios)
 				if err != nil {
 					return nil, err
+				}
+				if of.Kind == "" {
+					workload, err := in.Namespace.Called(loaded, of.Name)
+					if err != nil {
+						return nil, c.usage("%s: %s; name a pod as pod/%[1]s", of.Name, err)
+					}
+					of.Ref = workload
 				}
 				if err := explainResource(c.Command, loaded, &of); err != nil {
 					return nil, err
@@ -123,8 +133,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
-	out.Register(cmd, explain.Formats.Names())
-	flags.BoolVar(&out.Options.All, "all", false, "explain every pod of the workload, and list every node")
+	out.Register(cmd, explain.Formats.Names(), "the line of each pod that says where it goes", "explain every pod of the workload, and list every node")
 	return cmd
 }
 
@@ -142,6 +151,9 @@ func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err
 	}
 	target, files := resourceAmong(scenarios)
 	if target == "" {
+		if of.Name, files = nameAmong(scenarios); of.Name != "" {
+			return files, nil
+		}
 		return nil, c.nothingNamed(scenarios, "nothing to explain", "name a pod or a workload as kind/name, for example pod/web-0", explainKinds)
 	}
 	ref, err := c.in.Namespace.Target(c.Command, target)
@@ -152,20 +164,31 @@ func explainArguments(c *call, of *askexplain.Question) (scenarios []string, err
 // resourceAmong separates what can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the files: the first
 // that no file is called.
 func resourceAmong(args []string) (target string, files []string) {
-	word := func(arg string) bool {
-		_, err := os.Stat(arg)
-		return err != nil && !input.IsManifest(arg) && arg != manifest.Stdin
-	}
 	for i, arg := range args {
 		rest := args[i+1:]
-		if !strings.Contains(arg, "/") && len(rest) > 0 && word(rest[0]) {
+		if !strings.Contains(arg, "/") && len(rest) > 0 && noFile(rest[0]) {
 			arg, rest = arg+"/"+rest[0], rest[1:]
 		}
-		if _, err := scenario.ParseWorkload(arg); err == nil && word(arg) {
+		if _, err := scenario.ParseWorkload(arg); err == nil && noFile(arg) {
 			return arg, slices.Concat(args[:i], rest)
 		}
 	}
 	return "", args
+}
+
+// nameAmong separates what can be the name of a workload alone from the files.
+func nameAmong(args []string) (name string, files []string) {
+	i := slices.IndexFunc(args, func(arg string) bool { return noFile(arg) && !strings.Contains(arg, "/") })
+	if i < 0 {
+		return "", args
+	}
+	return args[i], slices.Concat(args[:i], args[i+1:])
+}
+
+// noFile reports whether a word names an object: no file is called so.
+func noFile(word string) bool {
+	_, err := os.Stat(word)
+	return err != nil && !input.IsManifest(word) && word != manifest.Stdin
 }
 
 // explainResource finds the kind of the custom resource that is asked about, where it is one.

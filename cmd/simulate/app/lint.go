@@ -77,9 +77,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
-	out.Register(cmd, lint.Formats.Names())
-	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the verdict, and how many findings each check has")
-	flags.BoolVar(&out.Options.All, "all", false, "list every finding, those ignored included")
+	out.Register(cmd, lint.Formats.Names(), "the verdict, and how many findings each check has", "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {
 		output.CompleteWith(cmd, flag, checks())

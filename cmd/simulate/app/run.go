@@ -98,10 +98,8 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	base.register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
-	out.Register(cmd, run.Formats.Names())
-	cmd.Flags().BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary, one line per step")
+	out.Register(cmd, run.Formats.Names(), "the summary, one line per step", "list every pod, however many there are")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
-	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
 	return cmd
 }
 

@@ -107,6 +107,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 		}.run(s),
 	}
 	in.Register(cmd)
+	in.Namespace.Register(cmd, false)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")
 	flags.StringVar(&catalogue, "catalogue", "", "find the cheapest mix of the types of nodes in this `FILE`, in the place of the nodes of each group")
@@ -115,7 +116,6 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 	registerWithCronJobs(cmd, &cronJobs)
 	survive.register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
-	out.Register(cmd, size.Formats.Names())
-	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
+	out.Register(cmd, size.Formats.Names(), "the summary", "")
 	return cmd
 }

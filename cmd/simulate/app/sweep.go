@@ -95,8 +95,7 @@ collect the reports.`,
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
-	out.Register(cmd, sweep.Formats.Names())
-	flags.BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names(), "the answer, on one line", "list every point, however many there are")
 	return cmd
 }
 
@@ -165,7 +164,6 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 			},
 		}.run(s),
 	}
-	out.Register(cmd, sweep.Formats.Names())
-	cmd.Flags().BoolVar(&out.Options.All, "all", false, "list every point, however many there are")
+	out.Register(cmd, sweep.Formats.Names(), "the answer, on one line", "list every point, however many there are")
 	return cmd
 }

@@ -92,9 +92,7 @@ they were, from their scheduling until their deletion.`,
 	input.RegisterStrict(cmd, &opts.Strict)
 	input.RegisterScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
-	out.Register(cmd, verify.Formats.Names())
-	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.Options.All, "all", false, "list every pod, however many there are")
+	out.Register(cmd, verify.Formats.Names(), "the summary", "list every pod, however many there are")
 	return cmd
 }
 

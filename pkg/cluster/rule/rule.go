@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
 )
 
 // Kind is the part of the spec that a rule is in.
@@ -27,20 +28,23 @@ const (
 // Rule is one rule of a pod's spec.
 type Rule struct {
 	// Path is the rule's path in the spec, such as affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].
-	Path string
-	Kind Kind
+	Path string `json:"path"`
+	Kind Kind   `json:"kind"`
 	// Hard means that a pod stays Pending rather than break the rule.
-	Hard bool
+	Hard bool `json:"hard,omitempty"`
 	// TopologyKey is the node label that forms the rule's domains; empty for rules about nodes themselves.
-	TopologyKey string
+	TopologyKey string `json:"topologyKey,omitempty"`
 	// Selector selects the pods or nodes that the rule is about, in the syntax of kubectl -l. The terms of node affinity are joined by
 	// "or". Selector leaves out the requirements that the API server adds from matchLabelKeys and mismatchLabelKeys, since a pod's spec has
 	// them but its template's has not.
-	Selector string
+	Selector string `json:"selector,omitempty"`
+	// Besides has the other fields that say which pods and nodes count, such as namespaces and matchLabelKeys.
+	Besides string `json:"besides,omitempty"`
 	// Weight is the weight of a preferred term, 1 to 100, and 0 for other rules.
-	Weight int32
-	// MaxSkew is the maxSkew of a spread constraint, and 0 for other rules.
-	MaxSkew int32
+	Weight int32 `json:"weight,omitempty"`
+	// MaxSkew and MinDomains are those of a spread constraint, and 0 for other rules.
+	MaxSkew    int32 `json:"maxSkew,omitempty"`
+	MinDomains int32 `json:"minDomains,omitempty"`
 }
 
 // String describes the rule, for example: preferred anti-affinity over topology.kubernetes.io/zone (weight 100).
@@ -112,6 +116,8 @@ func places(spec *v1.PodSpec) []place {
 		all = append(all, place{index: i, Rule: Rule{
 			Path: fmt.Sprintf("%s[%d]", Spread, i), Kind: Spread, Hard: c.WhenUnsatisfiable == v1.DoNotSchedule,
 			TopologyKey: c.TopologyKey, Selector: selector(c.LabelSelector, c.MatchLabelKeys, nil), MaxSkew: c.MaxSkew,
+			MinDomains: ptr.Deref(c.MinDomains, 0), Besides: fields("matchLabelKeys", strings.Join(c.MatchLabelKeys, ","),
+				"nodeAffinityPolicy", string(ptr.Deref(c.NodeAffinityPolicy, "")), "nodeTaintsPolicy", string(ptr.Deref(c.NodeTaintsPolicy, ""))),
 		}})
 	}
 	return all
@@ -126,6 +132,8 @@ func podTerms(kind Kind, affinity *v1.PodAffinity) []place {
 		all = append(all, place{index: i, Rule: Rule{
 			Path: fmt.Sprintf("affinity.%s.%s[%d]", kind, list, i), Kind: kind, Hard: list == required, TopologyKey: term.TopologyKey,
 			Selector: selector(term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys), Weight: weight,
+			Besides: fields("namespaces", strings.Join(term.Namespaces, ","), "namespaceSelector", namespaces(term.NamespaceSelector),
+				"matchLabelKeys", strings.Join(term.MatchLabelKeys, ","), "mismatchLabelKeys", strings.Join(term.MismatchLabelKeys, ",")),
 		}})
 	}
 	hard, soft := affinity.RequiredDuringSchedulingIgnoredDuringExecution, affinity.PreferredDuringSchedulingIgnoredDuringExecution
@@ -170,6 +178,24 @@ func selector(s *metav1.LabelSelector, match, mismatch []string) string {
 		})
 	}
 	return metav1.FormatLabelSelector(s)
+}
+
+func namespaces(selector *metav1.LabelSelector) string {
+	if selector == nil {
+		return ""
+	}
+	return metav1.FormatLabelSelector(selector)
+}
+
+// fields formats names and values, without the values that are empty.
+func fields(pairs ...string) string {
+	var given []string
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			given = append(given, strings.Join(pair, " "))
+		}
+	}
+	return strings.Join(given, ", ")
 }
 
 func nodeSelector(term *v1.NodeSelectorTerm) string {

@@ -56,13 +56,13 @@ func TestOf(t *testing.T) {
 		{Path: affinityPath + required + "[0]", Kind: Affinity, Hard: true, TopologyKey: "zone", Selector: "app=cache"},
 		{Path: affinityPath + preferred + "[0]", Kind: Affinity, TopologyKey: "rack", Selector: "app=cache", Weight: 7},
 		{Path: antiPath + required + "[0]", Kind: AntiAffinity, Hard: true, TopologyKey: "host", Selector: "app=web"},
-		{Path: antiPath + required + "[1]", Kind: AntiAffinity, Hard: true, TopologyKey: "zone", Selector: "app=web"},
+		{Path: antiPath + required + "[1]", Kind: AntiAffinity, Hard: true, TopologyKey: "zone", Selector: "app=web", Besides: "matchLabelKeys hash"},
 		{Path: antiPath + preferred + "[0]", Kind: AntiAffinity, TopologyKey: "region", Selector: "app=web", Weight: 100},
 		{Path: antiPath + preferred + "[1]", Kind: AntiAffinity, TopologyKey: "zone", Selector: "app=web", Weight: 99},
 		{Path: nodePath + required, Kind: NodeAffinity, Hard: true, Selector: "arch in (amd64,arm64),!spot or metadata.name in (n1)"},
 		{Path: nodePath + preferred + "[0]", Kind: NodeAffinity, Selector: "cores>8", Weight: 3},
 		{Path: "nodeSelector", Kind: NodeSelector, Hard: true, Selector: "arch=arm64,disktype=ssd"},
-		{Path: "topologySpreadConstraints[0]", Kind: Spread, Hard: true, TopologyKey: "zone", Selector: "app=web", MaxSkew: 1},
+		{Path: "topologySpreadConstraints[0]", Kind: Spread, Hard: true, TopologyKey: "zone", Selector: "app=web", MaxSkew: 1, MinDomains: 2},
 		{Path: "topologySpreadConstraints[1]", Kind: Spread, TopologyKey: "host", Selector: "app=web", MaxSkew: 3},
 	}
 	got := Of(specOf(t, everything))

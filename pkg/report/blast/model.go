@@ -36,6 +36,8 @@ type Step struct {
 	// Running is the number of pods that have a node before anything fails, Pending of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
+	// Declared is what the workloads declare after the step; missing where it is as after the step before.
+	Declared []report.Declared `json:"declared,omitzero"`
 	blast.Analysis
 	// Risk is how likely it is, where failure rates are given.
 	Risk *risk.Analysis `json:"risk,omitempty"`

@@ -31,8 +31,15 @@ func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter 
 		}
 	}
 	for _, blasted := range steps {
-		r.Steps = append(r.Steps, newStep(blasted, result.Scenario))
+		step := newStep(blasted, result.Scenario)
+		only, err := filter.Select(blasted.Step.State)
+		if err != nil { // this step has none of them
+			only = map[cluster.Ref]bool{}
+		}
+		step.Declared = report.NewDeclared(blasted.Step, result.Scenario, only)
+		r.Steps = append(r.Steps, step)
 	}
+	report.OnceDeclared(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
 	return r
 }
 

@@ -2,5 +2,5 @@ package compare
 
 import "github.com/faultline/faultline/pkg/report/format"
 
-// Formats are the ways to write the report.
-var Formats = format.Of[Report]{Doc: document, CSV: figuresCSV, Draw: draw}.Formats()
+// Formats are the ways to write the report. Quiet is the answer alone.
+var Formats = format.Of[Report]{Doc: document, Brief: true, CSV: figuresCSV, Draw: draw}.Formats()

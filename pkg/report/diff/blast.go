@@ -22,9 +22,11 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	name := func(s blast.Step) string { return s.Name }
 	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
 		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
-		if step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0 {
+		of := func(s *blast.Step) []report.Declared { return s.Declared }
+		otherwise := d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
+		if same := step.Pending == nil && len(step.Added)+len(step.Removed)+len(step.OneReplica)+len(step.Levels) == 0; same && !otherwise {
 			d.Unchanged = append(d.Unchanged, step.Name)
-		} else {
+		} else if !same {
 			d.Failures = append(d.Failures, step)
 		}
 	}

@@ -456,7 +456,7 @@ func hostileFailure(lost int) *blast.Report {
 }
 
 // changed is the report with other pods, numbers and a name for everything that Markdown shows.
-func changed(r *run.Report) *run.Report {
+func altered(r *run.Report) *run.Report {
 	r.Version, r.Scenario = r.Version+"2", r.Scenario+"2"
 	s := &r.Steps[0]
 	s.Pods[0].Message, s.Pods[1].Node = s.Pods[0].Message+"2", s.Pods[1].Node+reporttest.Hostile
@@ -470,6 +470,6 @@ func changed(r *run.Report) *run.Report {
 }
 
 func TestDiffMarkdownHostile(t *testing.T) {
-	reporttest.Harmless(t, writeDiff(t, New(hostileRun(), changed(hostileRun()), reporttest.Hostile), "markdown", report.Options{}))
+	reporttest.Harmless(t, writeDiff(t, New(hostileRun(), altered(hostileRun()), reporttest.Hostile), "markdown", report.Options{}))
 	reporttest.Harmless(t, writeDiff(t, NewBlast(hostileFailure(1), hostileFailure(4), reporttest.Hostile), "markdown", report.Options{}))
 }

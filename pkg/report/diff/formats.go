@@ -7,15 +7,11 @@ import (
 )
 
 // Formats are the ways to write the report. Quiet is the verdict alone, and All lists everything that differs.
-var Formats = format.Of[Report]{Doc: document}.Formats()
+var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)
 	t.Judged = true
-	if opts.Quiet {
-		t.Line(t.verdict())
-	} else {
-		t.everything()
-	}
+	t.everything()
 	return &t.Doc
 }

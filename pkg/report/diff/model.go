@@ -33,18 +33,21 @@ type Report struct {
 	New Compared `json:"new"`
 	// Verdict says in one line what differs.
 	Verdict string `json:"verdict"`
-	// Differences are the kinds of differences that there are: moved, pending, radius, stranded, expectations, any. Of pending,
+	// Differences are the kinds of differences that there are: moved, pending, radius, stranded, rules-removed, expectations, any. Of pending,
 	// radius, stranded and expectations it is what got worse.
 	Differences []string `json:"differences,omitempty"`
 	// FailOn are the kinds of differences that were not wanted, in the order asked for.
 	FailOn []string `json:"failOn,omitempty"`
 	// Worse means that something got worse: pods that are newly Pending or not ready, a rollout that is newly stuck, an expectation that is
 	// newly unmet, a workload that is further from an even spread or has one replica left, pods that are newly stranded or not replaced, a
-	// workload of several replicas that newly loses its quorum, its budget or everything.
+	// workload of several replicas that newly loses its quorum, its budget or everything, a rule that a workload no longer has.
 	Worse bool `json:"worse"`
 	// Conditions are what is not alike in how the two reports came about, which may be all there is to explain the differences.
 	// They are no differences themselves.
 	Conditions []Condition `json:"conditions,omitempty"`
+	// Declared is what workloads declare otherwise, in the order of the new report's steps, each in the first step in which it is so. It is
+	// missing where one of the reports does not say what workloads declare, as those of older versions.
+	Declared []DeclaredDiff `json:"declared,omitempty"`
 	// Added and Removed are the steps that the new or the old report alone has, Unchanged those without a difference.
 	Added     []string `json:"added,omitempty"`
 	Removed   []string `json:"removed,omitempty"`
@@ -78,6 +81,22 @@ type Condition struct {
 type Change struct {
 	Old int `json:"old"`
 	New int `json:"new"`
+}
+
+// DeclaredDiff is something that a workload declares otherwise.
+type DeclaredDiff struct {
+	// Step is the first step in which it is so.
+	Step string `json:"step"`
+	cluster.WorkloadRef
+	// Source is where the workload's object stands in the new report's files; missing where no file has it.
+	Source *manifest.Place `json:"source,omitempty"`
+	// What it is: a workload that only one of the reports has, or something that the workload declares in both.
+	What string `json:"what" jsonschema:"enum=workload,enum=rule,enum=budget,enum=priority,enum=request,enum=replicas"`
+	// Change says what became of it. Numbers are lowered or raised; rules and budgets are weakened or strengthened, or only changed.
+	Change string `json:"change" jsonschema:"enum=added,enum=dropped,enum=lowered,enum=raised,enum=weakened,enum=strengthened,enum=changed"`
+	// Old and New are both versions in words; missing where there is none.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
 }
 
 // StepDiff is what differs after one step.
@@ -311,9 +330,9 @@ type NameDiff struct {
 // newly stranded after any failure, an expectation that is newly unmet, anything that is worse.
 func FailOns(of string) []string {
 	if of == blast.Kind {
-		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnAny}
+		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnRules, expect.FailOnAny}
 	}
-	return []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnAny}
+	return []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRules, expect.FailOnAny}
 }
 
 // Failed are the kinds of differences that were not wanted, and are there.

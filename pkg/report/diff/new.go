@@ -29,9 +29,10 @@ func New(old, new *run.Report, version string) *Report {
 		step.compare(before[:at.old+1], after[:at.new+1])
 		step.since(earlier)
 		earlier = append(earlier, step.StepDiff)
-		if step.empty() {
+		of := func(s *run.Step) []report.Declared { return s.Declared }
+		if !d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of)) && step.empty() {
 			d.Unchanged = append(d.Unchanged, step.Name)
-		} else {
+		} else if !step.empty() {
 			d.Steps = append(d.Steps, step.StepDiff)
 		}
 	}

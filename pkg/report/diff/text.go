@@ -27,6 +27,7 @@ type writer struct {
 
 func newWriter(r *Report, opts report.Options) *writer {
 	t := &writer{Doc: doc.New(report.Head{}, opts), report: r, page: opts.Page}
+	t.namespaced = slices.ContainsFunc(r.Declared, func(d DeclaredDiff) bool { return d.Namespace != "default" })
 	for _, s := range r.Steps {
 		t.namespaced = t.namespaced ||
 			slices.ContainsFunc(slices.Concat(s.Added, s.Removed, s.NoLongerPending), func(p DiffPod) bool { return p.Namespace != "default" }) ||
@@ -57,9 +58,17 @@ func (t *writer) everything() {
 		t.Linef(doc.Bold, "%s", notAlike)
 		t.Table("  ", t.conditions()...)
 	}
+	if len(t.report.Declared) > 0 && !t.page {
+		t.Space()
+		t.declared()
+	}
 	if worse := t.worse(); t.page && len(worse) > 1 {
 		t.Section("Worse")
 		t.Add(doc.Table{Rows: worse, Noun: "line", Nouns: "lines"})
+	}
+	if len(t.report.Declared) > 0 && t.page {
+		t.Folded("Declared")
+		t.declared()
 	}
 	for i := range t.report.Steps {
 		t.step(&t.report.Steps[i])
@@ -113,6 +122,18 @@ func (t *writer) conditions() [][]doc.Cell {
 		table = append(table, doc.Plain.Row(c.What, c.Old, c.New))
 	}
 	return table
+}
+
+// declared lists what workloads declare otherwise.
+func (t *writer) declared() {
+	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORKLOAD", "WHAT", "CHANGE", "OLD", "NEW")}
+	for _, d := range t.report.Declared {
+		row := doc.Plain.Row(d.Step, t.name(d.Namespace, d.WorkloadRef.Workload), d.What, d.Change, doc.OrNone(d.Old), doc.OrNone(d.New))
+		row[3] = worseStyle(d.removed()).Cell(d.Change)
+		table = append(table, row)
+	}
+	t.Linef(doc.Bold, "Declared otherwise %d:", len(t.report.Declared))
+	t.rows(used(table), "declaration", "declarations")
 }
 
 // What is in one of the reports alone is compared with nothing.

@@ -22,6 +22,13 @@ func (d *Report) conclude() {
 	for i := range d.Failures {
 		d.Failures[i].addTo(&c)
 	}
+	for _, is := range d.Declared {
+		if is.removed() {
+			c.RulesRemoved = append(c.RulesRemoved, is.text())
+		} else {
+			c.Declared++
+		}
+	}
 	v := c.Verdict()
 	d.Verdict, d.Differences, d.Worse = v.Line, v.Kinds, v.Worse
 }

@@ -37,6 +37,11 @@ func (t *writer) worse() [][]doc.Cell {
 			table = append(table, doc.Plain.Row(s.Name, "pods not ready", s.NotReady.text(), doc.None))
 		}
 	}
+	for _, d := range t.report.Declared {
+		if d.removed() {
+			table = append(table, doc.Plain.Row(d.Step, d.What+" "+d.Change, doc.None, d.text()))
+		}
+	}
 	for _, s := range t.report.Failures {
 		table = append(table, t.worseFailures(&s)...)
 	}

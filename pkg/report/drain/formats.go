@@ -6,8 +6,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 )
 
-// Formats are the ways to write the report. All lists every pod.
-var Formats = format.Of[Report]{Doc: document, Bars: bars}.Formats()
+// Formats are the ways to write the report. Quiet is the answer alone, and All lists every pod.
+var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := newWriter(r, opts)

@@ -21,7 +21,7 @@ type writer struct {
 	admitted []admission.Change
 }
 
-// document is the story alone if opts.Quiet is set.
+// document has the story alone if opts.Story is set.
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	if r.Binding != nil {
@@ -30,8 +30,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	folded := 0
 	for i := range r.Pods {
 		e := &r.Pods[i]
-		fold := !opts.Quiet && t.folds(i)
-		if !fold || folded == 0 {
+		fold := !opts.Story && !opts.Quiet && t.folds(i)
+		if !opts.Quiet && (!fold || folded == 0) {
 			t.Space()
 		}
 		heading := "Pod " + e.Namespace + "/" + e.Name
@@ -44,6 +44,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		}
 		t.Linef(doc.Bold, "%s, step %s: %s", heading, e.Step, outcome)
 		if opts.Quiet {
+			continue
+		}
+		if opts.Story {
 			for i, sentence := range e.Story {
 				t.Linef(doc.Plain, "%3d. %s", i+1, sentence)
 			}

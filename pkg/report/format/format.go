@@ -16,6 +16,8 @@ import (
 type Of[R any] struct {
 	// Doc is the report as people read it. Text follows the options of the command, pages have their own.
 	Doc func(r *R, opts report.Options) *doc.Doc
+	// Brief means that text with the option Quiet is the answer alone, the first line of the document.
+	Brief bool
 	// Wide is whether the document has more columns with the option Wide.
 	Wide bool
 	// Page is a page of the report's own in place of that of the document.
@@ -86,7 +88,11 @@ func (of Of[R]) Formats() report.Formats[R] {
 }
 
 func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) {
-	return text.Render(of.Doc(r, opts), opts), nil
+	d := of.Doc(r, opts)
+	if of.Brief && opts.Quiet {
+		d.Sections = []*doc.Section{{Blocks: d.Sections[0].Blocks[:1]}}
+	}
+	return text.Render(d, opts), nil
 }
 
 func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {

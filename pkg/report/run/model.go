@@ -59,6 +59,8 @@ type Step struct {
 	Nodes []report.Node `json:"nodes,omitempty"`
 	// Requested is what the pods of each node that has some request together.
 	Requested []Requested `json:"requested,omitempty"`
+	// Declared is what the workloads declare after the step; missing where it is as after the step before.
+	Declared []report.Declared `json:"declared,omitzero"`
 	// TopologyKeys are the node labels by which the rules of these pods spread or gather them, widest first.
 	TopologyKeys []string `json:"topologyKeys,omitempty"`
 	// Bindings are, in a federation, what became of each workload that a policy claims, in order of arrival.

@@ -48,6 +48,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 		before = result.Steps[i].State
 		r.Steps = append(r.Steps, step)
 	}
+	report.OnceDeclared(r.Steps, func(s *Step) *[]report.Declared { return &s.Declared })
 	return r
 }
 
@@ -78,7 +79,8 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 }
 
 func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scenario) Step {
-	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State), Expectations: judged}
+	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State), Expectations: judged,
+		Declared: report.NewDeclared(step, from, nil)}
 	view := newView(step, from.LevelKeys)
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -63,7 +64,7 @@ type Completion struct {
 // Complete is the completion as cobra calls it.
 func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	word, name, slash := strings.Cut(begun, "/")
-	if !slash && len(args) > 0 {
+	if !slash && len(args) > 0 && !strings.Contains(args[len(args)-1], "/") {
 		before := args[:len(args)-1]
 		if kind := t.kind(cmd, before, args[len(args)-1]); kind != "" {
 			return t.completeNames(cmd, before, kind, "", begun)
@@ -73,7 +74,7 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 		if kind := t.kind(cmd, args, word); kind != "" {
 			return t.completeNames(cmd, args, kind, word+"/", name)
 		}
-		return nil, cobra.ShellCompDirectiveDefault
+		return t.completeObjects(cmd, args, begun, cluster.Ref.Qualified), cobra.ShellCompDirectiveDefault
 	}
 	if targets, _ := Targets(args); len(targets) > 0 && !slices.Contains(t.Kinds, "Node") {
 		return nil, cobra.ShellCompDirectiveDefault // which leaves the files
@@ -89,7 +90,22 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 			types = append(types, strings.ToLower(resource.Kind)+"/")
 		}
 	}
-	return beginning(begun, slices.Compact(types)), cobra.ShellCompDirectiveNoSpace
+	if types = beginning(begun, slices.Compact(types)); len(types) == 0 && begun != "" {
+		return t.completeObjects(cmd, args, begun, func(ref cluster.Ref) string { return ref.Name }), cobra.ShellCompDirectiveDefault
+	}
+	return types, cobra.ShellCompDirectiveNoSpace
+}
+
+// completeObjects completes objects of the kinds by another name than TYPE/NAME.
+func (t Completion) completeObjects(cmd *cobra.Command, args []string, begun string, as func(cluster.Ref) string) []cobra.Completion {
+	s := inputSoFar(cmd, args)
+	if s == nil {
+		return nil
+	}
+	return beginning(begun, ofObjects(s, func(obj cluster.Object) (string, bool) {
+		ref := cluster.RefTo(obj)
+		return as(ref), slices.Contains(t.Kinds, ref.Kind) && metav1.GetControllerOfNoCopy(obj) == nil
+	}))
 }
 
 // kind is the kind that the word names, if it is one of the command's; "" otherwise.

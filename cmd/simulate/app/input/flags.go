@@ -56,11 +56,17 @@ func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.Files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
 	i.nodes = &nodes{}
-	i.nodes.register(cmd)
+	grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) })
 }
 
 // RegisterConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.
 func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
+	grouped(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
+	RegisterStrict(cmd, &i.Options.Strict)
+	i.operators.Register(cmd)
+}
+
+func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&i.Options.SchedulerConfig, "scheduler-config", "", "`FILE` of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&i.Options.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
@@ -84,9 +90,7 @@ func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
 		i.choice(cmd, "estimate", "federation.estimate", func(f *scenario.File) *string { return &f.Federation.Estimate }, []string{scenario.EstimateKarmada, scenario.EstimateScheduler},
 			"`WHO` reckons the room in the clusters of a federation: karmada or scheduler, which asks the clusters' schedulers\n(default karmada, or what the scenario says)")
 	}
-	RegisterStrict(cmd, &i.Options.Strict)
 	RegisterScheduler(cmd, &i.Options)
-	i.operators.Register(cmd)
 }
 
 // Overlay says that a flag takes the place of a field of the scenario's file, and how to set it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
@@ -24,7 +25,10 @@ type Operators struct {
 
 // Register adds the flags.
 func (o *Operators) Register(cmd *cobra.Command) {
-	flags := cmd.Flags()
+	grouped(cmd, operatorsGroup, func() { o.register(cmd.Flags()) })
+}
+
+func (o *Operators) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.kafscale.values, "kafscale-values", nil, "install KafScale's chart with the values of this `FILE` (repeatable, the last wins)")
 	flags.StringVar(&o.kafscale.release, "kafscale-release", "", "install KafScale's chart as the release of this `NAME` (default kafscale, or what the scenario says)")
 	flags.BoolVar(&o.stackableADR, "stackable-adr", false, "expand Stackable's resources as ADR026 says where its operators differ; see docs/operators.md")

@@ -39,7 +39,7 @@ func (a *Steps) Register(cmd *cobra.Command, several bool) {
 		"LABEL=VALUE=NUMBER"+each+" or of all as emptiest=NUMBER"+each+" (repeatable)")
 	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, add+" that puts nodes of another type in the place of some: `LABEL=OLD:NEW`, such as\n"+
 		"instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER"+each+"; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
-	flags.StringSliceVar(&a.count, "count", nil, "how many nodes --replace-nodes puts there; as many as have the cpu and memory of the old if not given")
+	flags.StringSliceVar(&a.count, "count", nil, "how many nodes --replace-nodes puts there, such as `NUMBER`"+each+"; as many as have the cpu and memory of the old if not given")
 	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }

@@ -34,7 +34,7 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 			name = fields[0] + "/" + fields[1]
 		}
 		if len(fields) == 1 && !strings.Contains(name, "/") {
-			ref, err := workloadCalled(s, n.Name, fields[0])
+			ref, err := n.Called(s, fields[0])
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s %s: %w", flag, fields[0], err))
 				continue
@@ -46,13 +46,13 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 	return named, exit.Wrong(cmd, problems...)
 }
 
-// workloadCalled returns the only workload with that name, in any namespace if none is given.
-func workloadCalled(s *scenario.Scenario, namespace, name string) (cluster.Ref, error) {
+// Called returns the only workload with that name, in any namespace if none is given.
+func (n *Namespace) Called(s *scenario.Scenario, name string) (cluster.Ref, error) {
 	var found []cluster.Ref
 	var names []string
 	for _, obj := range s.Objects() {
 		ref := cluster.RefTo(obj)
-		if !slices.Contains(scenario.Replicated, ref.Kind) || metav1.GetControllerOfNoCopy(obj) != nil || namespace != "" && ref.Namespace != namespace {
+		if !slices.Contains(scenario.Replicated, ref.Kind) || metav1.GetControllerOfNoCopy(obj) != nil || n.Name != "" && ref.Namespace != n.Name {
 			continue
 		}
 		names = append(names, ref.Qualified())

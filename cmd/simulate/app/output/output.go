@@ -26,7 +26,12 @@ type Flags struct {
 	Options report.Options
 }
 
-func (o *Flags) Register(cmd *cobra.Command, formats []string) {
+// Register adds the flags of a command whose report has these formats. They say what -q prints, and what --all lists if there is such a flag.
+func (o *Flags) Register(cmd *cobra.Command, formats []string, quiet, all string) {
+	cmd.Flags().BoolVarP(&o.Options.Quiet, "quiet", "q", false, "print only "+quiet)
+	if all != "" {
+		cmd.Flags().BoolVar(&o.Options.All, "all", false, all)
+	}
 	cmd.Flags().StringVarP(&o.Format, "output", "o", formats[0], "output `FORMAT`: "+strings.Join(formats, ", "))
 	cmd.Flags().StringArrayVar(&o.Reports, "report", nil, "also write the report to a file, as `FORMAT=FILE`, for example html=out.html (repeatable)")
 	CompleteWith(cmd, "output", formats)

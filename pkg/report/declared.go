@@ -1,0 +1,102 @@
+package report
+
+import (
+	"reflect"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Declared is what a workload declares that decides where its pods go, and how many of them may be missing.
+type Declared struct {
+	cluster.Ref // the workload, or a pod without an owner
+	// Source is where its object stands; missing where no file has it.
+	Source *manifest.Place `json:"source,omitempty"`
+	// Replicas is how many pods it asks for; missing where its kind has no such field.
+	Replicas *int `json:"replicas,omitempty"`
+	// Priority is the priority of its pods.
+	Priority int32 `json:"priority,omitempty"`
+	// Requests are what one of its pods requests, by resource.
+	Requests map[v1.ResourceName]string `json:"requests,omitempty"`
+	// Rules are the placement rules of its pods.
+	Rules []rule.Rule `json:"rules,omitempty"`
+	// Budgets are the PodDisruptionBudgets that guard its pods.
+	Budgets []Budget `json:"budgets,omitempty"`
+}
+
+// Budget is a PodDisruptionBudget as it is declared, with one of two limits.
+type Budget struct {
+	Name           string `json:"name"`
+	MinAvailable   string `json:"minAvailable,omitempty"`
+	MaxUnavailable string `json:"maxUnavailable,omitempty"`
+}
+
+// NewDeclared returns what the workloads declare after a step, in the order of the state. It leaves out those that are not among only, unless
+// that is nil.
+func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluster.Ref]bool) []Declared {
+	all := []Declared{}
+	budgets := step.State.Budgets()
+	for _, obj := range step.State.Objects() {
+		ref := cluster.RefTo(obj)
+		pod := step.State.PodOf(obj)
+		if len(pod.Spec.Containers) == 0 || metav1.GetControllerOfNoCopy(obj) != nil || cluster.Terminal(pod) || only != nil && !only[ref] {
+			continue
+		}
+		d := Declared{Ref: ref, Source: SourceOf(from, step.Name, ref), Priority: priority(step.State, pod), Rules: rule.Of(&pod.Spec)}
+		if n, scaled := cluster.Replicas(obj); scaled {
+			d.Replicas = ptr.To(int(n))
+		}
+		for name, quantity := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) {
+			if d.Requests == nil {
+				d.Requests = map[v1.ResourceName]string{}
+			}
+			d.Requests[name] = quantity.String()
+		}
+		for _, budget := range budgets(pod) {
+			b := Budget{Name: budget.Name}
+			if limit := budget.Spec.MinAvailable; limit != nil {
+				b.MinAvailable = limit.String()
+			}
+			if limit := budget.Spec.MaxUnavailable; limit != nil {
+				b.MaxUnavailable = limit.String()
+			}
+			d.Budgets = append(d.Budgets, b)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// priority is the priority that a pod gets: templates only name a class.
+func priority(state *cluster.State, pod *v1.Pod) int32 {
+	if pod.Spec.Priority != nil {
+		return *pod.Spec.Priority
+	}
+	var value int32
+	for _, class := range state.PriorityClasses {
+		if class.Name == pod.Spec.PriorityClassName {
+			return class.Value
+		}
+		if class.GlobalDefault && pod.Spec.PriorityClassName == "" {
+			value = class.Value
+		}
+	}
+	return value
+}
+
+// OnceDeclared leaves out of each step what is as after the step before.
+func OnceDeclared[S any](steps []S, of func(*S) *[]Declared) {
+	for i := len(steps) - 1; i > 0; i-- {
+		if d := of(&steps[i]); reflect.DeepEqual(*d, *of(&steps[i-1])) {
+			*d = nil
+		}
+	}
+}

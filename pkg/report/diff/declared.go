@@ -1,0 +1,256 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// What became of a declaration.
+const (
+	added   = "added"
+	dropped = "dropped"
+)
+
+// number is the change by which a number became less or more, and firmness that by which a rule or a budget did.
+func number(by int) string { return map[int]string{-1: "lowered", 0: "changed", 1: "raised"}[by] }
+func firmness(by int) string {
+	return map[int]string{-1: "weakened", 0: "changed", 1: "strengthened"}[by]
+}
+
+// removed reports whether the workload is protected or placed less by it. Fewer replicas are judged by what a failure takes, and a smaller
+// request often is what was meant.
+func (d DeclaredDiff) removed() bool {
+	switch d.What {
+	case "rule", "budget":
+		return d.Change == dropped || d.Change == firmness(-1)
+	case "priority":
+		return d.Change == number(-1)
+	case "request":
+		return d.Change == dropped
+	}
+	return false
+}
+
+// text is "deployment/web drops required anti-affinity over zone", or "deployment/web has priority 0 instead of priority 10".
+func (d DeclaredDiff) text() string {
+	if d.Change == dropped {
+		return d.Qualified() + " drops " + d.Old
+	}
+	return fmt.Sprintf("%s has %s instead of %s", d.Qualified(), d.New, d.Old)
+}
+
+// declaredAfter returns what was declared after the last of the steps; nil if no step says.
+func declaredAfter[S any](steps []S, of func(*S) []report.Declared) []report.Declared {
+	for i := range slices.Backward(steps) {
+		if all := of(&steps[i]); all != nil {
+			return all
+		}
+	}
+	return nil
+}
+
+// declared adds what differs in a step and did not in an earlier one. It reports whether anything is added.
+func (d *Report) declared(step string, old, new []report.Declared) bool {
+	before := len(d.Declared)
+	if old == nil || new == nil {
+		return false
+	}
+	add := func(of *report.Declared, changes []DeclaredDiff) {
+		for _, c := range changes {
+			c.WorkloadRef, c.Source = of.Workload(), of.Source
+			if !slices.ContainsFunc(d.Declared, func(known DeclaredDiff) bool {
+				return known.WorkloadRef == c.WorkloadRef && known.What == c.What && known.Old == c.Old && known.New == c.New
+			}) {
+				c.Step = step
+				d.Declared = append(d.Declared, c)
+			}
+		}
+	}
+	ref := func(w report.Declared) cluster.Ref { return w.Ref }
+	pairs, more, gone := pairByKey(report.Each(old, ref), report.Each(new, ref))
+	for _, at := range pairs {
+		add(&new[at.new], declaredDiffs(&old[at.old], &new[at.new]))
+	}
+	for _, i := range more {
+		add(&new[i], []DeclaredDiff{{What: "workload", Change: added, New: summary(&new[i])}})
+	}
+	for _, i := range gone {
+		add(&report.Declared{Ref: old[i].Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(&old[i])}})
+	}
+	return len(d.Declared) > before
+}
+
+// summary is "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
+func summary(d *report.Declared) string {
+	var all []string
+	for _, one := range declaredDiffs(&report.Declared{}, d) {
+		all = append(all, one.New)
+	}
+	return strings.Join(all, "; ")
+}
+
+func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
+	var all []DeclaredDiff
+	add := func(what, change, old, new string) {
+		all = append(all, DeclaredDiff{What: what, Change: change, Old: old, New: new})
+	}
+	for _, pair := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
+		switch before, after := pair[0], pair[1]; {
+		case before == nil:
+			add("rule", added, "", after.String())
+		case after == nil:
+			add("rule", dropped, before.String(), "")
+		case sameRule(*before) != sameRule(*after):
+			texts := [2]string{before.String(), after.String()}
+			if texts[0] == texts[1] {
+				texts = [2]string{detailed(before), detailed(after)}
+			}
+			add("rule", firmness(compareRules(before, after)), texts[0], texts[1])
+		}
+	}
+	name := func(b report.Budget) string { return b.Name }
+	for _, pair := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
+		switch before, after := pair[0], pair[1]; {
+		case before == nil:
+			add("budget", added, "", budgetText(after))
+		case after == nil:
+			add("budget", dropped, budgetText(before), "")
+		case *before != *after:
+			replicas := ptr.Deref(new.Replicas, 100)
+			add("budget", firmness(cmp.Compare(desired(after, replicas), desired(before, replicas))), budgetText(before), budgetText(after))
+		}
+	}
+	if before, after := ptr.Deref(old.Replicas, 0), ptr.Deref(new.Replicas, 0); before != after {
+		add("replicas", number(cmp.Compare(after, before)), words.Count(before, "replica"), words.Count(after, "replica"))
+	}
+	if old.Priority != new.Priority {
+		add("priority", number(cmp.Compare(new.Priority, old.Priority)), fmt.Sprint("priority ", old.Priority), fmt.Sprint("priority ", new.Priority))
+	}
+	requests := maps.Clone(old.Requests)
+	if requests == nil {
+		requests = map[v1.ResourceName]string{}
+	}
+	maps.Copy(requests, new.Requests)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		before, after := old.Requests[name], new.Requests[name]
+		text := func(quantity string) string { return string(name) + " " + quantity }
+		switch {
+		case before == "":
+			add("request", added, "", text(after))
+		case after == "":
+			add("request", dropped, text(before), "")
+		default:
+			if by := compareQuantities(after, before); by != 0 {
+				add("request", number(by), text(before), text(after))
+			}
+		}
+	}
+	return all
+}
+
+// pairInTurn pairs elements with an equal first key, then those left with an equal second key, and so on. Nil stands beside those left at last.
+func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) [][2]*T {
+	var all [][2]*T
+	for _, key := range keys {
+		pairs, more, gone := pairByKey(report.Each(old, key), report.Each(new, key))
+		for _, at := range pairs {
+			all = append(all, [2]*T{&old[at.old], &new[at.new]})
+		}
+		left := func(list []T, of []int) []T {
+			return report.Each(of, func(i int) T { return list[i] })
+		}
+		old, new = left(old, gone), left(new, more)
+	}
+	for i := range old {
+		all = append(all, [2]*T{&old[i], nil})
+	}
+	for i := range new {
+		all = append(all, [2]*T{nil, &new[i]})
+	}
+	return all
+}
+
+// sameRule, sameSubject and sameDomains keep less and less of a rule: all but its place in the spec, the pods or nodes that it is about, and
+// where.
+func sameRule(r rule.Rule) rule.Rule {
+	r.Path = ""
+	return r
+}
+
+func sameSubject(r rule.Rule) rule.Rule {
+	return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey, Selector: r.Selector, Besides: r.Besides}
+}
+
+func sameDomains(r rule.Rule) rule.Rule { return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey} }
+
+// compareRules is negative if the new version of a rule holds less firmly, or asks nodes for less.
+func compareRules(old, new *rule.Rule) int {
+	firm := map[bool]int{true: 1}
+	if by := cmp.Or(cmp.Compare(firm[new.Hard], firm[old.Hard]), cmp.Compare(new.Weight, old.Weight), cmp.Compare(old.MaxSkew, new.MaxSkew),
+		cmp.Compare(new.MinDomains, old.MinDomains)); by != 0 || new.Kind != rule.NodeSelector {
+		return by
+	}
+	labels := func(r *rule.Rule) []string { return strings.Split(r.Selector, ",") }
+	switch {
+	case len(without(labels(new), labels(old))) == 0:
+		return -1
+	case len(without(labels(old), labels(new))) == 0:
+		return 1
+	}
+	return 0
+}
+
+// detailed is the rule with all that it says.
+func detailed(r *rule.Rule) string {
+	text := fmt.Sprintf("%s of %s", r, r.Selector)
+	if r.MinDomains > 0 {
+		text += fmt.Sprint(", minDomains ", r.MinDomains)
+	}
+	if r.Besides != "" {
+		text += ", " + r.Besides
+	}
+	return text
+}
+
+// compareQuantities is 0 if a report has something that is no quantity.
+func compareQuantities(a, b string) int {
+	x, err := resource.ParseQuantity(a)
+	y, err2 := resource.ParseQuantity(b)
+	if err != nil || err2 != nil {
+		return 0
+	}
+	return x.Cmp(y)
+}
+
+func budgetText(b *report.Budget) string {
+	limit := "minAvailable " + b.MinAvailable
+	if b.MaxUnavailable != "" {
+		limit = "maxUnavailable " + b.MaxUnavailable
+	}
+	return "budget " + b.Name + " with " + limit
+}
+
+// desired is how many of the replicas the budget keeps, as the disruption controller computes it.
+func desired(b *report.Budget, replicas int) int {
+	of := func(limit string) int {
+		n, _ := intstr.GetScaledValueFromIntOrPercent(ptr.To(intstr.Parse(limit)), replicas, true)
+		return n
+	}
+	if b.MaxUnavailable != "" {
+		return max(0, replicas-of(b.MaxUnavailable))
+	}
+	return of(b.MinAvailable)
+}
