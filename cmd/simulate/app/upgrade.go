@@ -88,9 +88,7 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 	output.CompleteWith(cmd, "from", sched.Releases()[:3])
 	output.CompleteWith(cmd, "to", sched.Releases()[1:])
 	output.CompleteWith(cmd, "fail-on", upgrade.FailOns())
-	out.Register(cmd, upgrade.Formats.Names())
-	flags.BoolVarP(&out.Options.Quiet, "quiet", "q", false, "print only the summary")
-	flags.BoolVar(&out.Options.All, "all", false, "list every pod and object, however many there are")
+	out.Register(cmd, upgrade.Formats.Names(), "the summary", "list every pod and object, however many there are")
 	return cmd
 }
 

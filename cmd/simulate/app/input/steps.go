@@ -22,7 +22,7 @@ type Steps struct {
 	like         string
 	removeNodes  []string
 	replaceNodes []string
-	count        []string
+	count        int
 	scale        []string
 }
 
@@ -39,7 +39,7 @@ func (a *Steps) Register(cmd *cobra.Command, several bool) {
 		"LABEL=VALUE=NUMBER"+each+" or of all as emptiest=NUMBER"+each+" (repeatable)")
 	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, add+" that puts nodes of another type in the place of some: `LABEL=OLD:NEW`, such as\n"+
 		"instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER"+each+"; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
-	flags.StringSliceVar(&a.count, "count", nil, "how many nodes --replace-nodes puts there, such as `NUMBER`"+each+"; as many as have the cpu and memory of the old if not given")
+	flags.IntVar(&a.count, "count", 0, "put `N` nodes there with --replace-nodes (default as many as have the cpu and memory of the old)")
 	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }
@@ -66,7 +66,7 @@ func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace str
 	if each.replaceNodes, err = a.counted(cmd); err != nil {
 		return nil, err
 	}
-	each.count = nil
+	each.count = 0
 	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
 		var all []string
 		for _, one := range *given {
@@ -186,9 +186,9 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return steps, nil
 }
 
-// counted returns the replacements, each once for each --count: LABEL=OLD:NEW=NUMBER, and sizes after it.
+// counted returns the replacements with the number of --count: LABEL=OLD:NEW=NUMBER, and sizes after it.
 func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
-	if len(a.count) == 0 {
+	if a.count == 0 {
 		return a.replaceNodes, nil
 	}
 	if len(a.replaceNodes) == 0 {
@@ -197,13 +197,11 @@ func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
 	var all []string
 	for _, given := range a.replaceNodes {
 		types, sizes, sized := strings.Cut(given, ",")
-		for _, count := range a.count {
-			one := types + "=" + count
-			if sized {
-				one += "," + sizes
-			}
-			all = append(all, one)
+		types = fmt.Sprintf("%s=%d", types, a.count)
+		if sized {
+			types += "," + sizes
 		}
+		all = append(all, types)
 	}
 	return all, nil
 }
