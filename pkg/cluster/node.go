@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	nodeutil "k8s.io/component-helpers/node/util"
 	"k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -31,6 +32,21 @@ func Attracts(node *v1.Node, pod *v1.Pod) bool {
 func Answers(node *v1.Node) bool {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, v1.NodeReady)
 	return ready == nil || ready.Status != v1.ConditionUnknown
+}
+
+// Kubelets returns the newest minor release of the nodes' kubelets, such as 1.35, and "" if no node says. The other parts of a cluster are
+// not older than its kubelets.
+func Kubelets(nodes []*v1.Node) string {
+	var newest *version.Version
+	for _, node := range nodes {
+		if v, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion); err == nil && (newest == nil || newest.LessThan(v)) {
+			newest = v
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return version.MajorMinor(newest.Major(), newest.Minor()).String()
 }
 
 // Cordon makes a node unschedulable: it sets spec.unschedulable and adds the taint of the node lifecycle controller. It changes the node in

@@ -246,20 +246,21 @@ type loader struct {
 	data     []byte          // the file's; nil where there is none
 	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
 
-	sources    map[string]map[cluster.Ref]manifest.Source
-	step       string // the step whose objects are being read
-	incomplete bool   // some objects could not be read
-	ignored    []manifest.Ignored
-	flaws      []manifest.Flaw
-	single     []string // pod groups whose pods are placed one by one
-	grouped    []string // of them the groups that objects of a dump name
-	gateGiven  bool     // somebody says whether there are pod groups
-	notes      []string // of what operators make
-	levelKeys  []string
-	classes    []*resourcev1.DeviceClass // of synthetic devices
-	storage    string                    // of the file, or of a flag
-	config     *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
-	ownersGone bool                      // nobody replaces pods whose controllers are not known
+	sources      map[string]map[cluster.Ref]manifest.Source
+	step         string // the step whose objects are being read
+	incomplete   bool   // some objects could not be read
+	ignored      []manifest.Ignored
+	flaws        []manifest.Flaw
+	single       []string // pod groups whose pods are placed one by one
+	grouped      []string // of them the groups that objects of a dump name
+	gateGiven    bool     // somebody says whether there are pod groups
+	releaseGiven bool     // somebody says as which release to answer
+	notes        []string // of what operators make
+	levelKeys    []string
+	classes      []*resourcev1.DeviceClass // of synthetic devices
+	storage      string                    // of the file, or of a flag
+	config       *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+	ownersGone   bool                      // nobody replaces pods whose controllers are not known
 
 	federation *scenario.Federation // nil of a single cluster
 	members    map[string]string    // where clusters stand, by name
@@ -361,6 +362,7 @@ func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)
+	s.Notes = append(s.Notes, l.ofAnotherRelease(s)...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	l.addOwners(s)

@@ -6,12 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // scheduler returns the scheduler's configuration: the one of the options, or the scenario's own, or one found among the objects, or the default.
@@ -53,6 +56,24 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	return config
 }
 
+// ofAnotherRelease notes that the nodes run another release than the one that answers, unless somebody says which one shall.
+func (l *loader) ofAnotherRelease(s *scenario.Scenario) []string {
+	var nodes []*v1.Node
+	for _, obj := range s.Cluster {
+		if node, is := obj.(*v1.Node); is {
+			nodes = append(nodes, node)
+		}
+	}
+	kubelets, own := cluster.Kubelets(nodes), sched.Release{}.Minor()
+	switch {
+	case l.releaseGiven || kubelets == "" || kubelets == own:
+		return nil
+	case slices.Contains(sched.Releases(), kubelets):
+		return []string{fmt.Sprintf("The nodes run Kubernetes %s, and this answers as %s; --kubernetes %s answers as theirs.", kubelets, own, kubelets)}
+	}
+	return []string{fmt.Sprintf("The nodes run Kubernetes %s, and this answers as %s; --kubernetes can answer as %s.", kubelets, own, words.Or(sched.Releases()))}
+}
+
 // loadConfig reads the configuration of a file.
 func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	document, err := manifest.ToJSON(file, data)
@@ -71,6 +92,7 @@ func (l *loader) switchRelease(given *scenario.Scheduler) (back func()) {
 	for _, name := range slices.Sorted(maps.Keys(given.FeatureGates)) {
 		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given.FeatureGates[name]))
 	}
+	l.releaseGiven = given.Kubernetes != ""
 	release := sched.Release{Kubernetes: given.Kubernetes, FeatureGates: strings.Join(pairs, ",")}
 	if !slices.Contains(sched.Releases(), given.Kubernetes) {
 		release.Kubernetes = "" // none is given, or it is a problem of the file

@@ -27,6 +27,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/report/sweep"
+	"github.com/faultline/faultline/pkg/report/upgrade"
 	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -47,6 +48,7 @@ var schemas = map[string]struct {
 	capacity.Kind: {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
 	outcome.Kind:  {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
 	verify.Kind:   {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
+	upgrade.Kind:  {&upgrade.Report{}, "upgrade-report", "Faultline report on what another release of Kubernetes changes"},
 	lint.Kind:     {&lint.Report{}, "lint-report", "Faultline report on rules that do not do what they say"},
 	advice.Kind:   {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
 }

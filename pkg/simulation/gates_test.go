@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
@@ -20,6 +22,26 @@ func TestRunsDoNotShareFeatureGates(t *testing.T) {
 	runCase(t, plain)
 	if diff := cmp.Diff([]string(nil), sched.FeatureGates(), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("gates of the second run (-want +got):\n%s", diff)
+	}
+}
+
+// What one run does as another release does not stay for the next.
+func TestRunsDoNotShareReleases(t *testing.T) {
+	own, earlier := generated(t, 1), generated(t, 1)
+	earlier.Config = configAs(t, sched.Release{Kubernetes: "1.34"})
+	want := runCase(t, own)
+	runCase(t, earlier)
+	if utilfeature.DefaultFeatureGate.Enabled(features.ImageVolume) {
+		t.Error("ImageVolume is on as Kubernetes 1.34")
+	}
+	got := runCase(t, own)
+	if !utilfeature.DefaultFeatureGate.Enabled(features.ImageVolume) {
+		t.Error("ImageVolume stays off")
+	}
+	for i := range want.Steps {
+		if diff := cmp.Diff(byNode(want.Steps[i].State), byNode(got.Steps[i].State)); diff != "" {
+			t.Errorf("step %s (-before +after):\n%s", want.Steps[i].Name, diff)
+		}
 	}
 }
 

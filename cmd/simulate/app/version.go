@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 func newVersion(s streams) *cobra.Command {
@@ -23,5 +24,5 @@ func newVersion(s streams) *cobra.Command {
 }
 
 func versions() string {
-	return fmt.Sprintf("simulate %s\nkube-scheduler %s\n%s %s/%s\n", version, sched.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("simulate %s\nkube-scheduler %s, also as Kubernetes %s\n%s %s/%s\n", version, sched.Version, words.Or(sched.Releases()[:3]), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -46,6 +46,7 @@ var switched struct {
 // If the release is already set, SetRelease does nothing. So several goroutines can each set the same one, and build and run engines. No
 // goroutine may set another one meanwhile: while gates change, all of them briefly have their defaults.
 func SetRelease(r Release) error {
+	silence() // upstream warns of gates that somebody has read before they change
 	switched.Lock()
 	defer switched.Unlock()
 	if r.Kubernetes == current().String() {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	baseversion "k8s.io/component-base/version"
 )
 
@@ -22,6 +24,29 @@ type Release struct {
 
 // String returns the release's name: 1.35, or Version.
 func (r Release) String() string { return cmp.Or(r.Kubernetes, Version) }
+
+// Minor returns the minor release: 1.35.
+func (r Release) Minor() string { return r.minor().String() }
+
+// Gates returns whether each feature gate is on in the release.
+func (r Release) Gates() (map[string]bool, error) {
+	gate := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	if err := setExactly(gate, r, nil); err != nil {
+		return nil, err
+	}
+	wanted, err := parseGates(gate, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := setExactly(gate, r, wanted); err != nil {
+		return nil, err
+	}
+	on := map[string]bool{}
+	for name, spec := range gate.GetAll() {
+		on[string(name)] = spec.PreRelease != featuregate.PreAlpha && gate.Enabled(name)
+	}
+	return on, nil
+}
 
 // Releases returns the minor releases that the code can behave as, the earliest first: its own and three earlier ones, as upstream's
 // components. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/compatibility/version.go

@@ -1,0 +1,69 @@
+// Package upgrade is the report on what another release of Kubernetes changes.
+package upgrade
+
+import (
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/upgrade"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Kind is the kind of a report on an upgrade.
+const Kind = "UpgradeReport"
+
+// Report is what another release of Kubernetes changes for the objects of a scenario.
+type Report struct {
+	report.Head
+	upgrade.Answer
+	// FailOn are the kinds of changes that were not wanted.
+	FailOn []string `json:"failOn,omitempty"`
+}
+
+// New is the report on the answer about the run, which was as the earlier release. The version is Faultline's own.
+func New(result *simulation.Result, answer *upgrade.Answer, failOn []string, version string) *Report {
+	return &Report{Head: report.NewHead(result, Kind, version), Answer: *answer, FailOn: failOn}
+}
+
+// kinds are the changes that a user can reject, and whether a report has any.
+var kinds = []struct {
+	name string
+	has  func(*Report) bool
+}{
+	{"moved", func(r *Report) bool { return len(r.pods(moved)) > 0 }},
+	{"pending", func(r *Report) bool { return len(r.pods(newlyPending)) > 0 }},
+	{"refused", func(r *Report) bool { return len(r.Refused)+len(r.Problems)+len(r.Unserved) > 0 }},
+	{"stored", func(r *Report) bool { return len(r.Completed) > 0 }},
+	{"gates", func(r *Report) bool { return len(r.Gates) > 0 }},
+	{"any", func(r *Report) bool {
+		return len(r.Changes)+len(r.Refused)+len(r.Problems)+len(r.Unserved)+len(r.Accepted)+len(r.Completed)+len(r.Gates) > 0
+	}},
+}
+
+// FailOns are the kinds of changes that a user can reject.
+func FailOns() []string {
+	var names []string
+	for _, kind := range kinds {
+		names = append(names, kind.name)
+	}
+	return names
+}
+
+// Met reports whether there is no change of a kind that was not wanted.
+func (r *Report) Met() bool {
+	for _, kind := range kinds {
+		if slices.Contains(r.FailOn, kind.name) && kind.has(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func moved(c upgrade.Change) bool        { return c.From != "" && c.To != "" }
+func newlyPending(c upgrade.Change) bool { return c.To == "" }
+func newlyPlaced(c upgrade.Change) bool  { return c.From == "" }
+
+// pods are the changes of a kind.
+func (r *Report) pods(of func(upgrade.Change) bool) []upgrade.Change {
+	return slices.DeleteFunc(slices.Clone(r.Changes), func(c upgrade.Change) bool { return !of(c) })
+}
