@@ -91,6 +91,9 @@ func (w *walk) steps() {
 		w.limit(s.StepPath(i))
 	}
 	w.failures(&s.Failures)
+	if s.Autoscaler != nil {
+		w.autoscaler(s.Autoscaler)
+	}
 	if s.Expect != nil {
 		w.expect(field.NewPath("expect"), s.Expect, s.Nodes())
 	}

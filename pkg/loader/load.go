@@ -498,6 +498,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 		file.Ties = "random"
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
+	s.Autoscaler = file.Autoscaler
 	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage

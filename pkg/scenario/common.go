@@ -10,6 +10,7 @@ import (
 // were derived from one another share the objects that are the same, and by that they are compared.
 func CommonSteps(a, b *Scenario) (int, bool) {
 	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.AsTemplate != b.AsTemplate || !reflect.DeepEqual(a.APIServer, b.APIServer) || a.TerminationSeconds != b.TerminationSeconds ||
+		!reflect.DeepEqual(a.Autoscaler, b.Autoscaler) ||
 		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
 		!slices.EqualFunc(a.Members, b.Members, Member.same) || !reflect.DeepEqual(a.Federation, b.Federation) || !a.Karmada.same(&b.Karmada) ||
 		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own

@@ -85,6 +85,8 @@ type File struct {
 	Workloads []Source `json:"workloads,omitempty"`
 	// Steps lists what happens then, one after the other. A step begins when nothing moves any more. Default: no steps.
 	Steps []Step `json:"steps,omitempty"`
+	// Autoscaler is a Cluster Autoscaler that adds nodes for pods without one, and removes nodes, whenever nothing else moves. Default: none.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 	// Failures says which failures simulate blast looks at. Default: each domain of every level by itself.
 	Failures Failures `json:"failures,omitempty"`
 	// Variants lists named changes to the scenario, which simulate compare sets side by side. Default: none.
@@ -114,6 +116,12 @@ func ValidateFile(p *Problems, f *File) {
 	}
 	validateRange(p, field.NewPath("terminationSeconds"), ptr.Deref(f.TerminationSeconds, 0), 0, 3600)
 	validateRange(p, field.NewPath("maxPods"), ptr.Deref(f.MaxPods, 1), 1, mostMaxPods)
+	if f.Autoscaler != nil {
+		validateAutoscaler(p, f.Autoscaler)
+		if f.Clusters != nil {
+			p.Add(field.NewPath("autoscaler"), "is for a single cluster; leave it out, or give cluster in place of clusters")
+		}
+	}
 	if p.Flags["seed"] != "" && f.Ties != "random" && f.Arrivals != "random" {
 		p.Add(field.NewPath("seed"), "has no effect without random choices; give --ties random, too")
 	}

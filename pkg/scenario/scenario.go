@@ -61,6 +61,8 @@ type Scenario struct {
 	Ignored []manifest.Ignored
 	// Notes are what operators warn of and what was assumed of them, a sentence each.
 	Notes []string
+	// Autoscaler adds and removes nodes; nil: nobody does.
+	Autoscaler *Autoscaler
 	// Failures are which failures are looked at, as the file says it.
 	Failures Failures
 	// Expect is what must be so after every step; nil is nothing. Expects is where that stands.

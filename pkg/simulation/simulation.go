@@ -84,11 +84,20 @@ func NewWorld(s *scenario.Scenario) (world.World, error) {
 	if s.Federated() {
 		return fleet.New(s.Config, s.Ties), nil
 	}
-	one, err := world.NewCluster(s.Config, s.Ties)
+	one, err := NewCluster(s)
 	if err != nil {
 		return nil, err // not a nil *Cluster, which is a World
 	}
 	return one, nil
+}
+
+// NewCluster returns the world of a single cluster that the scenario needs.
+func NewCluster(s *scenario.Scenario) (*world.Cluster, error) {
+	one, err := world.NewCluster(s.Config, s.Ties)
+	if err == nil {
+		err = one.Autoscale(s.Autoscaler)
+	}
+	return one, err
 }
 
 // Run runs the scenario's steps in order. If the context ends, the result has the steps that were finished by then, and is nil if none was.
@@ -169,8 +178,12 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		return nil, nil, err
 	}
 	if !s.Begins() && len(s.Steps) > 0 {
-		if state, err = r.Settle(ctx, state, &world.Record{}); err != nil {
+		first := &world.Record{}
+		if state, err = r.Settle(ctx, state, first); err != nil {
 			return nil, nil, err
+		}
+		if did := first.Autoscaling; did != nil && did.Changed() {
+			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.Words()))
 		}
 	}
 	if s.RandomArrivals {

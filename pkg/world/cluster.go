@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/autoscaler"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
@@ -33,6 +34,7 @@ type Cluster struct {
 	source      *rand.PCG                   // random source of the controllers; nil without random ties
 	deleted     []*v1.Node                  // nodes whose objects a failure deleted
 	devices     []*resourcev1.ResourceSlice // their own
+	scaler      *scaler                     // nil: nobody adds or removes nodes
 }
 
 var _ World = (*Cluster)(nil)
@@ -58,14 +60,23 @@ func (c *Cluster) Config() *sched.Config { return c.config }
 // Cycles counts the scheduler's cycles.
 func (c *Cluster) Cycles() sched.Cycles { return c.engine.Cycles() }
 
-// Close releases the scheduler.
-func (c *Cluster) Close() { c.engine.Close() }
+// Close releases the schedulers.
+func (c *Cluster) Close() {
+	c.engine.Close()
+	if c.scaler != nil {
+		c.scaler.decides.Close()
+	}
+}
 
 // Reset makes controllers and scheduler forget what they have done, but not what they know of the cluster.
 func (c *Cluster) Reset() {
 	c.engine.Reset()
 	c.deleted, c.devices = nil, nil
 	c.controllers.Rand, c.source = nil, nil
+	if c.scaler != nil {
+		c.scaler.decides.Return(autoscaler.Mark{})
+		c.scaler.cloud = cloud{}
+	}
 	if c.ties.Random {
 		c.source = rand.NewPCG(c.ties.Seed, 1)
 		c.controllers.Rand = rand.New(c.source)
@@ -78,6 +89,9 @@ func (c *Cluster) ResetTo(ties sched.Ties) error {
 		return err
 	}
 	c.ties = ties
+	if c.scaler != nil {
+		c.scaler.decides.Ties = ties
+	}
 	c.Reset()
 	return nil
 }
@@ -91,6 +105,8 @@ type Mark struct {
 	source  rand.PCG
 	deleted []*v1.Node
 	devices []*resourcev1.ResourceSlice
+	scaler  autoscaler.Mark
+	cloud   cloud
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
@@ -102,6 +118,9 @@ func (c *Cluster) Mark() Mark {
 	if c.source != nil {
 		m.source = *c.source
 	}
+	if c.scaler != nil {
+		m.scaler, m.cloud = c.scaler.decides.Mark(), c.scaler.cloud
+	}
 	return m
 }
 
@@ -112,6 +131,10 @@ func (c *Cluster) Resume(m Mark) error {
 		*c.source = m.source
 	}
 	c.deleted, c.devices = m.deleted, m.devices
+	if c.scaler != nil {
+		c.scaler.decides.Return(m.scaler)
+		c.scaler.cloud = m.cloud
+	}
 	return nil
 }
 
@@ -159,12 +182,17 @@ func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *
 // cluster that still moves after this many, controllers work against each other.
 const MaxRounds = 10000
 
+// maxLoops limits how often the autoscaler is asked. One that still acts after this many adds and removes the same nodes.
+const maxLoops = 1000
+
 // Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
 // is added to the record.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
 	if c.engine == nil {
 		return state, nil
 	}
+	var again time.Time // when the autoscaler is asked
+	loops := 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		next, err := c.round(ctx, state, to)
 		if err != nil {
@@ -174,12 +202,24 @@ func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) 
 			state = At(next, next.Now.Add(time.Second))
 			continue
 		}
+		if loops++; loops <= maxLoops {
+			if next, again, err = c.autoscale(ctx, state, to); err != nil {
+				return nil, err
+			}
+			if next != state {
+				state = At(next, next.Now.Add(time.Second))
+				continue
+			}
+		}
 		due, waits := c.controllers.Next(state)
+		if !again.IsZero() && (!waits || again.Before(due.Time)) {
+			due, waits = metav1.NewTime(again), true
+		}
 		if !waits {
 			return state, nil
 		}
-		// Nothing moves until a toleration expires, a pod ends, or one has been ready for long enough.
-		state, rounds = At(state, due.Time), 0
+		// Nothing moves until a toleration expires, a pod ends, one has been ready for long enough, or the autoscaler acts.
+		state, rounds, again = At(state, due.Time), 0, time.Time{}
 	}
 	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
 	return state, nil

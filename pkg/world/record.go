@@ -28,6 +28,8 @@ type Record struct {
 	Drained []DrainedNode
 	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
 	Decisions []Decision
+	// Autoscaling is what the autoscaler did; nil: nobody asked it.
+	Autoscaling *Autoscaling
 	// Notes are what was assumed, added or refused, and the Jobs that failed.
 	Notes []string
 	// MovedAt is when Karmada last moved a workload away from a lost cluster.

@@ -101,6 +101,9 @@ func (o *outcomes) question(in *input.Flags, out *output.Flags) question[outcome
 			if loaded.Federated() {
 				return nil, input.NotFederated(c.CommandPath()+" with --outcomes or --trials", loaded)
 			}
+			if loaded.Autoscaler != nil && o.trials == 0 {
+				return nil, c.usage("--outcomes exact follows ties among nodes that are there, and the scenario has an autoscaler, which adds nodes; give --trials 100 instead")
+			}
 			defer debug.SetGCPercent(debug.SetGCPercent(trialsGC))
 			opts := askoutcome.Options{Progress: c.bar.Counts("runs")}
 			if o.trials > 0 {

@@ -123,6 +123,9 @@ type Fewer struct {
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
 // nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
+	fixed := *s
+	fixed.Autoscaler = nil // which would add what is taken away
+	s = &fixed
 	z := &sizer{scenario: s, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err

@@ -16,8 +16,10 @@ import (
 // Autoscaler is a Cluster Autoscaler. It reads nothing but what it is given, and changes nothing: whoever asks it carries out what it
 // decides. It is not safe for concurrent use.
 type Autoscaler struct {
+	// Ties say what is drawn; see New.
+	Ties sched.Ties
+
 	options  Options
-	ties     sched.Ties
 	snapshot *sched.Snapshot
 	memory   memory
 }
@@ -47,7 +49,7 @@ func New(config *sched.Config, options Options, ties sched.Ties) (*Autoscaler, e
 	if err != nil {
 		return nil, err
 	}
-	a := &Autoscaler{options: options, ties: ties, snapshot: snapshot}
+	a := &Autoscaler{options: options, Ties: ties, snapshot: snapshot}
 	a.Return(Mark{})
 	return a, nil
 }
@@ -116,7 +118,12 @@ type Decision struct {
 	Events []Event
 	// Status is the text of the ConfigMap cluster-autoscaler-status.
 	Status string
+	// Again is when another loop may decide otherwise though nothing has changed until then; zero if none would.
+	Again time.Time
 }
+
+// interval is the time from one loop to the next: --scan-interval.
+const interval = 10 * time.Second
 
 // Result is how a scale-up or a scale-down ended.
 type Result string
@@ -174,8 +181,8 @@ func (a *Autoscaler) Loop(state *cluster.State, groups []Group, pods []*v1.Pod) 
 	l := &loop{Autoscaler: a, state: state, now: state.Now.Time, nodes: slices.Clone(state.Nodes), groupOf: map[string]*Group{},
 		decision: &Decision{ScaleUp: ScaleUpNotTried, ScaleDown: ScaleDownNotTried, Fit: map[*v1.Pod]string{}}}
 	a.memory.loops++
-	if a.ties.Random {
-		l.random = rand.New(rand.NewPCG(a.ties.Seed, a.memory.loops))
+	if a.Ties.Random {
+		l.random = rand.New(rand.NewPCG(a.Ties.Seed, a.memory.loops))
 		l.random.Shuffle(len(l.nodes), func(i, j int) { l.nodes[i], l.nodes[j] = l.nodes[j], l.nodes[i] })
 	}
 	for _, given := range groups {
@@ -192,6 +199,7 @@ func (a *Autoscaler) Loop(state *cluster.State, groups []Group, pods []*v1.Pod) 
 	l.made = l.templates()
 	l.count()
 	l.run(pods)
+	l.decision.Again = l.again(pods)
 	l.decision.Status, l.decision.Targets = l.status(), map[string]int{}
 	for _, group := range l.groups {
 		l.decision.Targets[group.Name] = group.Target
@@ -268,12 +276,53 @@ func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 }
 
 // young reports whether the pod shall wait before it asks for a node.
-func (l *loop) young(pod *v1.Pod) bool {
-	delay := l.options.NewPodScaleUpDelay
-	if own, err := time.ParseDuration(pod.Annotations["cluster-autoscaler.kubernetes.io/pod-scale-up-delay"]); err == nil && own > delay {
-		delay = own
+func (l *loop) young(pod *v1.Pod) bool { return l.now.Sub(pod.CreationTimestamp.Time) <= l.delay(pod) }
+
+func (l *loop) delay(pod *v1.Pod) time.Duration {
+	own, err := time.ParseDuration(pod.Annotations["cluster-autoscaler.kubernetes.io/pod-scale-up-delay"])
+	if err != nil {
+		own = 0
 	}
-	return l.now.Sub(pod.CreationTimestamp.Time) <= delay
+	return max(own, l.options.NewPodScaleUpDelay)
+}
+
+// again returns when time alone changes something: pods are old enough, or nodes have not been needed for long enough.
+func (l *loop) again(pods []*v1.Pod) time.Time {
+	d := l.decision
+	if d.ScaleUp == ScaleUpSuccessful || d.ScaleUp == ScaleUpInCooldown || len(d.Deleted) > 0 {
+		return l.now.Add(interval)
+	}
+	var first, recheck time.Time
+	at := func(t time.Time) {
+		if t.After(l.now) && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	for _, pod := range pods {
+		if l.young(pod) {
+			at(pod.CreationTimestamp.Add(l.delay(pod) + time.Second))
+		}
+	}
+	for _, name := range d.Unneeded {
+		switch d.Unremovable[name].Reason {
+		case "NotUnneededLongEnough":
+			at(l.memory.unneeded[name].Add(l.options.UnneededTime + time.Second))
+		case "NotUnreadyLongEnough":
+			at(l.memory.unneeded[name].Add(l.options.UnreadyTime + time.Second))
+		case "": // nobody asked, in the cooldown
+			at(l.memory.lastScaleUp.Add(l.options.DelayAfterAdd))
+			at(l.memory.lastDelete.Add(l.options.DelayAfterDelete))
+		}
+	}
+	for name, why := range d.Unremovable {
+		if until := l.memory.unremovable[name]; why.Reason == "RecentlyUnremovable" && until.After(recheck) {
+			recheck = until
+		}
+	}
+	if first.IsZero() {
+		return recheck // then all of them are looked at again
+	}
+	return first
 }
 
 // shouldScaleUp reports whether the pods ask for nodes now.

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Options are the autoscaler's flags. See
@@ -103,6 +101,13 @@ func (o *Options) Flags() *flag.FlagSet {
 	return fs
 }
 
+// FlagNames returns the names of the flags, sorted.
+func FlagNames() []string {
+	var names []string
+	new(Options).Flags().VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
 func listVar(fs *flag.FlagSet, to *[]string, name string) {
 	fs.Func(name, "", func(value string) error {
 		*to = append(*to, strings.Split(value, ",")...)
@@ -124,13 +129,8 @@ func rangeVar(fs *flag.FlagSet, to *Range, name string, whole Range, unit int64)
 	})
 }
 
-// ParsePriorities reads the key priorities of the ConfigMap cluster-autoscaler-priority-expander: regular expressions for the names of
-// groups, by priority.
-func ParsePriorities(text string) (map[int][]*regexp.Regexp, error) {
-	var written map[int][]string
-	if err := yaml.Unmarshal([]byte(text), &written); err != nil {
-		return nil, err
-	}
+// Priorities returns the expander's priorities: regular expressions for the names of groups, by priority.
+func Priorities(written map[int][]string) (map[int][]*regexp.Regexp, error) {
 	priorities := map[int][]*regexp.Regexp{}
 	for priority, patterns := range written {
 		for _, pattern := range patterns {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
+	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
@@ -178,7 +179,10 @@ func newCourse(t *testing.T, w *world) *course {
 		}
 		if config, is := obj.(*v1.ConfigMap); is {
 			// The autoscaler ignores what it cannot read.
-			options.Priorities, _ = autoscaler.ParsePriorities(config.Data["priorities"])
+			var written map[int][]string
+			if yaml.Unmarshal([]byte(config.Data["priorities"]), &written) == nil {
+				options.Priorities, _ = autoscaler.Priorities(written)
+			}
 			continue
 		}
 		given := obj.(cluster.Object)

@@ -121,6 +121,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
 		}
 	}
+	s.Autoscaling = newAutoscaling(step.Autoscaling)
 	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]

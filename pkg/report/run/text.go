@@ -49,6 +49,7 @@ func (t *writer) step(i int) {
 	t.preempted(s)
 	t.rollouts(s)
 	t.drains(s)
+	t.autoscaling(s)
 	t.notCreated(s)
 	listed := lists(s.Step, t.All)
 	t.why(s, listed)
