@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -43,12 +44,12 @@ func (o *Outcome) Counts() (all, unmet int) {
 // Test runs and judges the cases, on all cores. Outcomes are in the order of the cases. Now is a clock; several goroutines may call it.
 // Progress, if set, is called before and after each case with the case begun last and the number of finished cases. Calls never overlap.
 //
-// Feature gates are global to the process. So cases with the same gates run in parallel, and different sets of gates one after the other,
-// in the order in which they first occur.
+// Releases with their feature gates are global to the process. So cases of one release run in parallel, and different releases one after
+// the other, in the order in which they first occur.
 func Test(ctx context.Context, cases []Case, now func() time.Time, progress func(last, done int)) []Outcome {
 	outcomes := make([]Outcome, len(cases))
 	finished := 0
-	for _, group := range byGates(cases) {
+	for _, group := range byRelease(cases) {
 		opts := parallel.Options{}
 		if progress != nil {
 			opts.Progress = func(last, done int) { progress(group[last], finished+done) }
@@ -69,16 +70,16 @@ func Test(ctx context.Context, cases []Case, now func() time.Time, progress func
 	return outcomes
 }
 
-// byGates groups the indexes of the cases by their feature gates.
-func byGates(cases []Case) [][]int {
+// byRelease groups the indexes of the cases by their releases.
+func byRelease(cases []Case) [][]int {
 	var groups [][]int
-	at := map[string]int{}
+	at := map[sched.Release]int{}
 	for i := range cases {
-		gates := cases[i].Scenario.Config.FeatureGates()
-		group, found := at[gates]
+		release := cases[i].Scenario.Config.Release()
+		group, found := at[release]
 		if !found {
 			group = len(groups)
-			at[gates] = group
+			at[release] = group
 			groups = append(groups, nil)
 		}
 		groups[group] = append(groups[group], i)

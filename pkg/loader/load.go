@@ -41,6 +41,8 @@ type Options struct {
 	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
 	// the place of any that the scenario has. Default: the scenario's.
 	SchedulerConfig string
+	// Kubernetes takes the place of the scenario's release; see scenario.Scheduler. Default: the scenario's.
+	Kubernetes string
 	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
 	// "A=true,B=false". Default: the scenario's.
 	FeatureGates string
@@ -196,8 +198,9 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 			s.Files = append(s.Files, filepath.Base(file))
 		}
 	}
-	l.overlay(s, &scenario.File{})
-	defer l.switchFeatureGates(nil)()
+	file := &scenario.File{}
+	l.overlay(s, file)
+	defer l.switchRelease(&file.Scheduler)()
 	l.operators(&scenario.Operators{})
 	var read contents
 	if len(clusterFiles) > 0 {
@@ -304,7 +307,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	s.Expects = l.places(file.Expect, "expect")
 	l.overlay(s, file)
 	l.head(file)
-	defer l.switchFeatureGates(file.Scheduler.FeatureGates)()
+	defer l.switchRelease(&file.Scheduler)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
 	read := &contents{cluster: l.clusters(s, file)}
@@ -484,6 +487,13 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	for _, flag := range l.opts.Flags {
 		flag.Set(file)
 		l.problems.Flags[flag.Path] = flag.Name
+	}
+	if l.opts.Kubernetes != "" {
+		file.Scheduler.Kubernetes = l.opts.Kubernetes
+		l.problems.Flags["scheduler.kubernetes"] = "kubernetes"
+	}
+	if file.Ties == "" && sched.RandomTies(file.Scheduler.Kubernetes) {
+		file.Ties = "random"
 	}
 	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh

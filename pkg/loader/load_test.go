@@ -56,7 +56,7 @@ type summary struct {
 
 func summarize(s *scenario.Scenario) summary {
 	sum := summary{
-		Name: s.Name, Description: s.Description, FeatureGates: s.Config.FeatureGates(), Ties: s.Ties, Schedulers: s.Config.SchedulerNames(),
+		Name: s.Name, Description: s.Description, FeatureGates: s.Config.Release().FeatureGates, Ties: s.Ties, Schedulers: s.Config.SchedulerNames(),
 		Cluster: len(s.Cluster), Workloads: len(s.Workloads), Steps: len(s.Steps),
 	}
 	for _, step := range s.Steps {
@@ -119,7 +119,7 @@ func TestOptions(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		return strings.Join(s.Config.SchedulerNames(), " ") + " " + s.Config.FeatureGates()
+		return strings.Join(s.Config.SchedulerNames(), " ") + " " + s.Config.Release().FeatureGates
 	}
 	file := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/feature-gates.yaml", opts) }
 	inline := func(opts Options) (*scenario.Scenario, error) { return Load("testdata/ok/scheduler-inline.yaml", opts) }

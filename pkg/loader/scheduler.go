@@ -62,23 +62,27 @@ func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	return sched.LoadConfigWith(l.opts.ConfigOptions, manifest.Clean(file), document)
 }
 
-// switchFeatureGates switches the process to the scenario's gates and then to those of the options, while the scenario is read: they
-// change what the API server accepts and what the scheduler's configuration may say.
-func (l *loader) switchFeatureGates(given map[string]bool) (back func()) {
-	_, l.gateGiven = given[string(features.GenericWorkload)]
+// switchRelease switches the process to the scenario's release and gates, and then to the gates of the options, while the scenario is read:
+// they change what the API server accepts and what the scheduler's configuration may say.
+func (l *loader) switchRelease(given *scenario.Scheduler) (back func()) {
+	_, l.gateGiven = given.FeatureGates[string(features.GenericWorkload)]
 	l.gateGiven = l.gateGiven || strings.Contains(l.opts.FeatureGates, string(features.GenericWorkload)+"=")
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given[name]))
+	for _, name := range slices.Sorted(maps.Keys(given.FeatureGates)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given.FeatureGates[name]))
 	}
-	gates := strings.Join(pairs, ",")
-	back, err := sched.SwitchFeatureGates(gates)
+	release := sched.Release{Kubernetes: given.Kubernetes, FeatureGates: strings.Join(pairs, ",")}
+	if !slices.Contains(sched.Releases(), given.Kubernetes) {
+		release.Kubernetes = "" // none is given, or it is a problem of the file
+	}
+	back, err := sched.SwitchRelease(release)
 	if err != nil {
 		l.problems.AddLines(field.NewPath("scheduler", "featureGates"), err)
 		return func() {}
 	}
 	if l.opts.FeatureGates != "" {
-		if err := sched.SetFeatureGates(strings.TrimPrefix(gates+","+l.opts.FeatureGates, ",")); err != nil {
+		release.FeatureGates = strings.TrimPrefix(release.FeatureGates+","+l.opts.FeatureGates, ",")
+		if err := sched.SetRelease(release); err != nil {
 			for line := range strings.Lines(err.Error()) {
 				l.problems.AddErrors(fmt.Errorf("%s: --feature-gates: %s", scenario.CommandLine, strings.TrimSpace(line)))
 			}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -55,10 +56,20 @@ func (h Head) partial() string { return h.Partial }
 type Scheduler struct {
 	// Version is the Kubernetes release of the scheduler's code.
 	Version string `json:"version"`
+	// Kubernetes is the earlier minor release that the code behaves as; missing if it behaves as its own.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// Profiles are the names that pods can give as schedulerName.
 	Profiles []string `json:"profiles"`
 	// FeatureGates are those that differ from the release's defaults, as Name=value.
 	FeatureGates []string `json:"featureGates,omitempty"`
+}
+
+// Name is "kube-scheduler v1.37.1" or, for an earlier release, "kube-scheduler v1.37.1 as Kubernetes 1.35".
+func (s Scheduler) Name() string {
+	if s.Kubernetes == "" {
+		return "kube-scheduler " + s.Version
+	}
+	return fmt.Sprintf("kube-scheduler %s as Kubernetes %s", s.Version, s.Kubernetes)
 }
 
 // Cluster is a cluster in numbers.
@@ -109,7 +120,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 		Version:     version,
 		Scenario:    s.Name,
 		Description: s.Description,
-		Scheduler:   Scheduler{Version: sched.Version, Profiles: s.Config.SchedulerNames(), FeatureGates: sched.FeatureGates()},
+		Scheduler:   Scheduler{Version: sched.Version, Kubernetes: s.Config.Release().Kubernetes, Profiles: s.Config.SchedulerNames(), FeatureGates: sched.FeatureGates()},
 		Ties:        "upstream",
 		Seed:        s.Ties.Seed,
 		Cluster:     Cluster{Nodes: len(result.Initial.Nodes)},

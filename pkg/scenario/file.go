@@ -7,8 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // APIVersion and Kind head every scenario file.
@@ -99,6 +101,9 @@ const mostMaxPods = 10_000_000
 // ValidateFile finds what is wrong with the fields of the file that stand alone, wherever their values come from.
 func ValidateFile(p *Problems, f *File) {
 	validateEither(p, field.NewPath("ties"), f.Ties, "upstream", "random")
+	if release := f.Scheduler.Kubernetes; release != "" && !slices.Contains(sched.Releases(), release) {
+		p.Add(field.NewPath("scheduler", "kubernetes"), "Kubernetes %s cannot be simulated; give %s", release, words.Or(sched.Releases()))
+	}
 	validateEither(p, field.NewPath("arrivals"), f.Arrivals, "listed", "random")
 	validateEither(p, field.NewPath("unknownOwners"), f.UnknownOwners, "replace", "gone")
 	validateEither(p, field.NewPath("storage"), f.Storage, StorageAssumed, StorageNone)
@@ -147,6 +152,9 @@ type Scheduler struct {
 	Config string `json:"config,omitempty"`
 	// Inline is a KubeSchedulerConfiguration, written out. It cannot be given together with config.
 	Inline *runtime.RawExtension `json:"inline,omitempty"`
+	// Kubernetes is the minor release that the scheduler, the API server and the controllers behave as, in quotes: "1.34", "1.35", "1.36" or
+	// "1.37". Default: "1.37".
+	Kubernetes string `json:"kubernetes,omitempty" jsonschema:"enum=1.34,enum=1.35,enum=1.36,enum=1.37"`
 	// FeatureGates switches kube-scheduler's feature gates, by name. Default: as in the release.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }

@@ -95,8 +95,11 @@ func ValidateVariants(p *Problems, variants []Variant, resources func(Target) bo
 
 // ValidateVariant is ValidateVariants for one of them.
 func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(Target) bool) {
-	if v.Scheduler != nil && len(v.Scheduler.FeatureGates) > 0 {
+	if s := v.Scheduler; s != nil && len(s.FeatureGates) > 0 {
 		p.Add(path.Child("scheduler", "featureGates"), "cannot vary, since they hold for everything that is read; give them under scheduler of the scenario")
+	}
+	if s := v.Scheduler; s != nil && s.Kubernetes != "" {
+		p.Add(path.Child("scheduler", "kubernetes"), "cannot vary, since it holds for everything that is read; give it under scheduler of the scenario")
 	}
 	for i := range v.Patches {
 		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources, true)

@@ -14,7 +14,7 @@ func TestRunsDoNotShareFeatureGates(t *testing.T) {
 	plain, switched := generated(t, 1), generated(t, 1)
 	switched.Config = configUnder(t, "InterPodAffinityHostnameFastPath=true")
 	runCase(t, switched)
-	if diff := cmp.Diff([]string{switched.Config.FeatureGates()}, sched.FeatureGates()); diff != "" {
+	if diff := cmp.Diff([]string{switched.Config.Release().FeatureGates}, sched.FeatureGates()); diff != "" {
 		t.Errorf("gates of the first run (-want +got):\n%s", diff)
 	}
 	runCase(t, plain)
@@ -26,7 +26,13 @@ func TestRunsDoNotShareFeatureGates(t *testing.T) {
 // configUnder is the scheduler's default configuration under feature gates.
 func configUnder(t *testing.T, gates string) *sched.Config {
 	t.Helper()
-	back, err := sched.SwitchFeatureGates(gates)
+	return configAs(t, sched.Release{FeatureGates: gates})
+}
+
+// configAs is the default configuration of a scheduler of the release.
+func configAs(t *testing.T, release sched.Release) *sched.Config {
+	t.Helper()
+	back, err := sched.SwitchRelease(release)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,12 @@ type distribution struct {
 
 func load(t *testing.T, name string) *recorded {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "groundtruth", name, "case.json"))
+	return read(t, filepath.Join("testdata", "groundtruth", name, "case.json"))
+}
+
+func read(t *testing.T, path string) *recorded {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +65,18 @@ func load(t *testing.T, name string) *recorded {
 // scenarioOf turns a recorded case into a scenario. Steps that are not fresh act on the existing objects.
 func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64) *scenario.Scenario {
 	t.Helper()
+	return scenarioAs(t, "", name, c, ties, seed)
+}
+
+// scenarioAs is scenarioOf as a minor release of Kubernetes.
+func scenarioAs(t *testing.T, kubernetes, name string, c *recorded, ties string, seed uint64) *scenario.Scenario {
+	t.Helper()
 	dir := filepath.Join("testdata", "groundtruth", name)
 	file := &scenario.File{
-		Ties:    ties,
-		Seed:    &seed,
-		Cluster: []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}},
+		Scheduler: scenario.Scheduler{Kubernetes: kubernetes},
+		Ties:      ties,
+		Seed:      &seed,
+		Cluster:   []scenario.Source{{Files: []string{filepath.Join(dir, "nodes.yaml")}}},
 	}
 	for _, step := range c.Steps {
 		if len(step.Do) > 0 {
@@ -127,44 +139,56 @@ func messages(step *Step) []string {
 var cases = []string{"a-walkthrough", "b-soft-hetero", "c-rolling-hard-hostname", "e-pod-affinity", "f-preemption-pdb", "i1-missing-label"}
 
 // decidedByChance lists the steps whose most frequent outcome among equals is due to chance in a real control plane, too: which of equal
-// pods is deleted or preempted first. For these the outcome must be one of those recorded.
-func decidedByChance(name string) bool {
-	return strings.HasPrefix(name, "c-") || strings.HasPrefix(name, "f-")
+// pods is deleted or preempted first, or whether the pods that a first pod of a ReplicaSet makes room for are retried before the controller
+// has created the second (in the last step of e-pod-affinity: 17 of 30 times as 1.37, and 7 of 8 times as 1.35, with the same code). For
+// these the outcome must be one of those recorded.
+func decidedByChance(kubernetes, name, step string) bool {
+	return strings.HasPrefix(name, "c-") || strings.HasPrefix(name, "f-") || kubernetes != "" && step == "08-web-then-cache-in-one-apply"
 }
 
-// With upstream's order among equals, every step has the most frequent outcome of the real control plane.
+// With upstream's order among equals, every step has the most frequent outcome of the real control plane, and its messages byte for byte:
+// also as an earlier release, recorded on a control plane of that release from the same inputs.
 func TestUpstreamTiesGiveTheMostFrequentOutcome(t *testing.T) {
 	for _, name := range cases {
-		t.Run(name, func(t *testing.T) {
-			c := load(t, name)
-			result := runCase(t, scenarioOf(t, name, c, "upstream", 1))
-			for i := range result.Steps {
-				step, want := &result.Steps[i], c.Steps[i].Expect
-				if pending := fmt.Sprint(len(step.Pending)); want.Pending[pending] == 0 {
-					t.Errorf("%s: %s pods pending, want %v", step.Name, pending, want.Pending)
-				}
-				if got := messages(step); !slices.Equal(got, slices.Sorted(slices.Values(want.Messages))) {
-					t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
-				}
-				got := byNode(step.State)
-				seen := slices.IndexFunc(want.Placements, func(d distribution) bool { return maps.Equal(d.Nodes, got) })
-				switch {
-				case seen < 0:
-					t.Errorf("%s: placement %v was never seen; seen were %v", step.Name, got, want.Placements)
-				case want.Placements[seen].Seen < want.Placements[0].Seen && !decidedByChance(name):
-					t.Errorf("%s: placement %v was seen %d times, %v was seen %d times", step.Name, got, want.Placements[seen].Seen, want.Placements[0].Nodes, want.Placements[0].Seen)
-				}
-				if len(want.ByApp) > 0 {
-					apps, found := byApp(step.State), false
-					for _, seen := range want.ByApp {
-						found = found || equalApps(seen.Apps, apps)
-					}
-					if !found {
-						t.Errorf("%s: by app %v was never seen; seen were %v", step.Name, apps, want.ByApp)
-					}
-				}
+		t.Run(name, func(t *testing.T) { mostFrequent(t, "", name, load(t, name)) })
+	}
+	earlier, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "versions", "*", "*.json"))
+	if err != nil || len(earlier) == 0 {
+		t.Fatalf("no recordings of earlier releases: %v", err)
+	}
+	for _, path := range earlier {
+		kubernetes, name := filepath.Base(filepath.Dir(path)), strings.TrimSuffix(filepath.Base(path), ".json")
+		t.Run(kubernetes+" "+name, func(t *testing.T) { mostFrequent(t, kubernetes, name, read(t, path)) })
+	}
+}
+
+func mostFrequent(t *testing.T, kubernetes, name string, c *recorded) {
+	result := runCase(t, scenarioAs(t, kubernetes, name, c, "upstream", 1))
+	for i := range result.Steps {
+		step, want := &result.Steps[i], c.Steps[i].Expect
+		if pending := fmt.Sprint(len(step.Pending)); want.Pending[pending] == 0 {
+			t.Errorf("%s: %s pods pending, want %v", step.Name, pending, want.Pending)
+		}
+		if got := messages(step); !slices.Equal(got, slices.Sorted(slices.Values(want.Messages))) {
+			t.Errorf("%s: messages\n got %q\nwant %q", step.Name, got, want.Messages)
+		}
+		got := byNode(step.State)
+		seen := slices.IndexFunc(want.Placements, func(d distribution) bool { return maps.Equal(d.Nodes, got) })
+		switch {
+		case seen < 0:
+			t.Errorf("%s: placement %v was never seen; seen were %v", step.Name, got, want.Placements)
+		case want.Placements[seen].Seen < want.Placements[0].Seen && !decidedByChance(kubernetes, name, step.Name):
+			t.Errorf("%s: placement %v was seen %d times, %v was seen %d times", step.Name, got, want.Placements[seen].Seen, want.Placements[0].Nodes, want.Placements[0].Seen)
+		}
+		if len(want.ByApp) > 0 {
+			apps, found := byApp(step.State), false
+			for _, seen := range want.ByApp {
+				found = found || equalApps(seen.Apps, apps)
 			}
-		})
+			if !found {
+				t.Errorf("%s: by app %v was never seen; seen were %v", step.Name, apps, want.ByApp)
+			}
+		}
 	}
 }
 

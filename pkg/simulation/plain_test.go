@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -18,6 +19,14 @@ import (
 func TestPlainRunsAreTheSame(t *testing.T) {
 	for seed := range uint64(30) {
 		samePlain(t, fmt.Sprint("world ", 1000+seed), generated(t, 1000+seed))
+	}
+	for i, kubernetes := range sched.Releases()[:3] {
+		for seed := range uint64(5) {
+			seed += 2000 + 5*uint64(i)
+			world := generated(t, seed)
+			world.Config = configAs(t, sched.Release{Kubernetes: kubernetes})
+			samePlain(t, fmt.Sprint("world ", seed, " as ", kubernetes), world)
+		}
 	}
 	cases, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "*", "case.json"))
 	if err != nil || len(cases) == 0 {

@@ -52,7 +52,7 @@ func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from strin
 	if scenario.ValidateVariant(p, nil, v, ofKarmada); p.Len() > 0 {
 		return nil, p.Err()
 	}
-	back, err := sched.SwitchFeatureGates(m.base.Config.FeatureGates())
+	back, err := sched.SwitchRelease(m.base.Config.Release())
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,6 @@ func newValidate(s streams) *cobra.Command {
 		},
 	}
 	input.RegisterStrict(cmd, &opts.Strict)
-	input.RegisterNoExtenders(cmd, &opts)
+	input.RegisterRelease(cmd, &opts)
 	return cmd
 }

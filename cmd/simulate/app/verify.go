@@ -57,7 +57,7 @@ they were, from their scheduling until their deletion.`,
 					return nil, err
 				}
 				// Earlier dumps are admitted as this one is.
-				if err := sched.SetFeatureGates(loaded.Config.FeatureGates()); err != nil {
+				if err := sched.SetRelease(loaded.Config.Release()); err != nil {
 					return nil, err
 				}
 				history, err := askverify.ReadHistory(sources)

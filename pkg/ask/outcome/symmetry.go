@@ -64,7 +64,7 @@ func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 // ordersNodes reports whether the order of the nodes could matter, apart from their names and labels.
 func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
-	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.FeatureGates() != "" || s.Config.Foreign() || s.Config.Samples(nodes) || preempts(s) {
+	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.Release().FeatureGates != "" || s.Config.Foreign() || s.Config.Samples(nodes) || preempts(s) {
 		return true
 	}
 	for _, obj := range everything(s) {

@@ -296,8 +296,8 @@ var unknown = metav1.Unix(0, 0)
 // Run verifies the cluster that the scenario starts with. If the context ends, the result is that of the pods examined by then, and nil if
 // there is none.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// Also if there are none: an earlier run in this process may have set others.
-	if err := sched.SetFeatureGates(s.Config.FeatureGates()); err != nil {
+	// An earlier run in this process may have set another one.
+	if err := sched.SetRelease(s.Config.Release()); err != nil {
 		return nil, err
 	}
 	state, notes, err := admission.Admit(&cluster.State{Now: unknown}, s.Cluster...)

@@ -71,9 +71,9 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		k.configs[s.Config] = config
 	}
 	content := struct {
-		Ties               sched.Ties
-		RandomArrivals     bool
-		FeatureGates       string
+		Ties           sched.Ties
+		RandomArrivals bool
+		sched.Release
 		Config             []byte
 		LevelKeys          []string
 		Mode               string
@@ -83,7 +83,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Federation         scenario.Federation
 		Members            []memberDigest
 		Karmada            []karmadaDigest // of the workloads, then of each step
-	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, FeatureGates: s.Config.FeatureGates(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err

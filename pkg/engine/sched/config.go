@@ -25,13 +25,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Version is the Kubernetes release of the scheduler.
-const Version = "v1.37.1"
-
 // Config is a validated KubeSchedulerConfiguration from which engines are built.
 type Config struct {
 	api       *schedulerapi.KubeSchedulerConfiguration
-	gates     string
+	release   Release
 	plain     bool
 	plugins   Registry       // in addition to kube-scheduler's own
 	extenders []httpExtender // in the order in which they are called
@@ -49,8 +46,8 @@ type ConfigOptions struct {
 	WithoutExtenders string
 }
 
-// FeatureGates returns the gates under which the configuration was read, in kube-scheduler's notation: "A=true,B=false".
-func (c *Config) FeatureGates() string { return c.gates }
+// Release returns the release under which the configuration was read.
+func (c *Config) Release() Release { return c.release }
 
 // Plain returns a copy of the configuration whose engines cache no answers of plugins, as kube-scheduler does not. The answers are the
 // same; they take longer.
@@ -82,11 +79,12 @@ func DefaultConfig() (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube-scheduler's default configuration: %w", err)
 	}
-	return &Config{api: api, gates: switchedGates()}, nil
+	release := switchedRelease()
+	release.orderPlugins(api)
+	return &Config{api: api, release: release}, nil
 }
 
-// LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current feature
-// gates. The error joins sorted errors of one line each, which name the file.
+// LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current release. The error joins sorted errors of one line each, which name the file.
 func LoadConfig(file string, data []byte) (*Config, error) {
 	return LoadConfigWith(ConfigOptions{}, file, data)
 }
@@ -116,7 +114,8 @@ func LoadConfigWith(opts ConfigOptions, file string, data []byte) (*Config, erro
 		return nil, fmt.Errorf("%s: decoded to %T, not a KubeSchedulerConfiguration", file, obj)
 	}
 	api.APIVersion = want.GroupVersion().String() // validation reads it, and the conversion leaves it empty; kube-scheduler's own loader sets it, too
-	config := &Config{api: api, gates: switchedGates(), plugins: opts.Plugins}
+	config := &Config{api: api, release: switchedRelease(), plugins: opts.Plugins}
+	config.release.orderPlugins(api)
 	problems := unknownPlugins(written.Profiles, slices.Sorted(maps.Keys(config.registry())))
 	if invalid := validation.ValidateKubeSchedulerConfiguration(api); invalid != nil {
 		for _, err := range invalid.Errors() {

@@ -77,6 +77,7 @@ type Engine struct {
 	images  bool                          // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
 	domains domains                       // for the parts of scores
 
+	release   Release
 	own       bool        // whether there are plugins besides kube-scheduler's own
 	extenders []*extender // in the order in which they are called
 
@@ -116,11 +117,11 @@ type Tie struct {
 // silence turns off kube-scheduler's own logs, which would mix with the answer.
 var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// NewEngine builds an engine for the configuration, and sets the process's feature gates to the configuration's. The gates affect how the
-// scheduler is built, and what admission accepts from then on.
+// NewEngine builds an engine for the configuration, and sets the process's release to the configuration's. It affects how the scheduler is
+// built, and what admission accepts from then on.
 func NewEngine(config *Config, ties Ties) (*Engine, error) {
 	silence()
-	if err := SetFeatureGates(config.gates); err != nil {
+	if err := SetRelease(config.release); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
@@ -143,6 +144,7 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		bare:      map[string]fwk.NodeInfo{},
 		nominees:  map[types.UID]*entry{},
 		gangs:     newPodGroups(),
+		release:   config.release,
 		own:       len(config.plugins) > 0,
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()

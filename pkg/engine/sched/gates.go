@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // fixed maps the gates that must be off to the reason.
@@ -30,35 +31,45 @@ var fixed = map[string]string{
 
 const noAPIServer = "there is no API server to call asynchronously, and placements do not depend on it"
 
-// switched guards the process's feature gates and holds the gates that were set last; its map is nil until they are set.
+// switched guards the process's feature gates and holds the release that was set last; its map is nil until one is set.
 var switched struct {
 	sync.Mutex
+	release Release
 	set     map[string]bool
-	text    string // in the caller's notation
-	changed bool   // whether any differs from the release's default
+	changed bool // whether any gate differs from the release's default
 }
 
-// SetFeatureGates sets exactly these feature gates, in kube-scheduler's own notation ("A=true,B=false"), and all others to the release's
-// defaults. If a gate has two values, the later one wins. Gates are global to the process, as in kube-scheduler: they apply to everything
-// that is read and every engine that is built afterwards. An error has one line per problem, and then nothing has changed.
+// SetRelease lets the process behave as the release, with exactly its feature gates; all others have the release's defaults. Gates are
+// global to the process, as in kube-scheduler: they apply to everything that is read and every engine that is built afterwards. An error
+// has one line per problem, and then nothing has changed.
 //
-// If the gates are already set, SetFeatureGates does nothing. So several goroutines can each set the same gates, and build and run engines.
-// No goroutine may set other gates meanwhile: while gates change, all of them briefly have their defaults.
-func SetFeatureGates(gates string) error {
+// If the release is already set, SetRelease does nothing. So several goroutines can each set the same one, and build and run engines. No
+// goroutine may set another one meanwhile: while gates change, all of them briefly have their defaults.
+func SetRelease(r Release) error {
 	switched.Lock()
 	defer switched.Unlock()
-	if switched.set != nil && switched.text == gates {
+	if r.Kubernetes == current().String() {
+		r.Kubernetes = ""
+	}
+	if switched.set != nil && switched.release == r {
 		return nil
 	}
-	wanted, err := parseGates(gates)
+	if r.Kubernetes != "" && !slices.Contains(Releases(), r.Kubernetes) {
+		return fmt.Errorf("Kubernetes %s cannot be simulated; give %s", r.Kubernetes, words.Or(Releases()))
+	}
+	// A gate keeps a value even if it rejects it, and then rejects all later values. So try a copy first.
+	trial := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	if err := setExactly(trial, r, nil); err != nil {
+		return err
+	}
+	wanted, err := parseGates(trial, r)
 	if err != nil {
 		return err
 	}
-	if maps.Equal(switched.set, wanted) {
+	if maps.Equal(switched.set, wanted) && switched.release.Kubernetes == r.Kubernetes {
 		return nil
 	}
-	// A gate keeps a value even if it rejects it, and then rejects all later values. So try a copy first.
-	if err := setExactly(utilfeature.DefaultMutableFeatureGate.DeepCopy(), wanted); err != nil {
+	if err := setExactly(trial, r, wanted); err != nil {
 		var lines []string
 		for _, err := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
 			lines = append(lines, oneLine(err))
@@ -66,39 +77,41 @@ func SetFeatureGates(gates string) error {
 		slices.Sort(lines) // upstream ranges over a map
 		return errors.New(strings.Join(lines, "\n"))
 	}
-	if err := setExactly(utilfeature.DefaultMutableFeatureGate, wanted); err != nil {
+	if err := setExactly(utilfeature.DefaultMutableFeatureGate, r, wanted); err != nil {
 		return err
 	}
-	switched.set, switched.text, switched.changed = wanted, gates, len(FeatureGates()) > 0
+	switched.set, switched.release, switched.changed = wanted, r, len(FeatureGates()) > 0
 	return nil
 }
 
-// SwitchFeatureGates calls SetFeatureGates and returns a function that restores the earlier gates.
-func SwitchFeatureGates(gates string) (back func(), err error) {
-	before := switchedGates()
-	if err := SetFeatureGates(gates); err != nil {
+// SwitchRelease calls SetRelease and returns a function that restores the earlier release.
+func SwitchRelease(r Release) (back func(), err error) {
+	before := switchedRelease()
+	if err := SetRelease(r); err != nil {
 		return nil, err
 	}
-	return func() { _ = SetFeatureGates(before) }, nil // they were valid before
+	return func() { _ = SetRelease(before) }, nil // it was valid before
 }
 
-// switchedGates returns the gates that were set last.
-func switchedGates() string {
+// switchedRelease returns the release that was set last.
+func switchedRelease() Release {
 	switched.Lock()
 	defer switched.Unlock()
-	return switched.text
+	return switched.release
 }
 
-// parseGates parses the notation. Upstream's own parser stops at the first problem and suggests no names.
-func parseGates(gates string) (map[string]bool, error) {
+// parseGates parses the notation, with the gates of the release. Upstream's own parser stops at the first problem and suggests no names.
+func parseGates(gate featuregate.MutableVersionedFeatureGate, r Release) (map[string]bool, error) {
 	var known []string
-	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
-		known = append(known, string(name))
+	for name, spec := range gate.GetAll() {
+		if spec.PreRelease != featuregate.PreAlpha {
+			known = append(known, string(name))
+		}
 	}
 	slices.Sort(known)
 	wanted := map[string]bool{}
 	var problems []error
-	for pair := range strings.SplitSeq(gates, ",") {
+	for pair := range strings.SplitSeq(r.FeatureGates, ",") {
 		if pair == "" {
 			continue
 		}
@@ -108,7 +121,7 @@ func parseGates(gates string) (map[string]bool, error) {
 		why, isFixed := fixed[name]
 		switch {
 		case !slices.Contains(known, name):
-			problems = append(problems, fmt.Errorf("kube-scheduler %s has no feature gate %q%s", Version, name, manifest.DidYouMean(name, known)))
+			problems = append(problems, fmt.Errorf("kube-scheduler %s has no feature gate %q%s", r, name, manifest.DidYouMean(name, known)))
 		case isFixed:
 			problems = append(problems, fmt.Errorf("feature gate %s cannot be set: %s; leave it out", name, why))
 		case !given:
@@ -119,16 +132,21 @@ func parseGates(gates string) (map[string]bool, error) {
 		wanted[name] = value
 	}
 	for name := range fixed {
-		wanted[name] = false
+		if slices.Contains(known, name) {
+			wanted[name] = false
+		}
 	}
 	return wanted, errors.Join(problems...)
 }
 
-func setExactly(gate featuregate.MutableVersionedFeatureGate, wanted map[string]bool) error {
+func setExactly(gate featuregate.MutableVersionedFeatureGate, r Release, wanted map[string]bool) error {
 	for name := range gate.GetAll() {
 		if err := gate.ResetFeatureValueToDefault(name); err != nil {
 			return err
 		}
+	}
+	if err := gate.SetEmulationVersion(r.minor()); err != nil {
+		return err
 	}
 	return gate.SetFromMap(wanted)
 }

@@ -8,7 +8,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
-func TestSetFeatureGatesRefuses(t *testing.T) {
+func TestSetReleaseRefuses(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "") })
 	setGates(t, "HPAScaleToZero=false")
 	for gates, want := range map[string]string{
@@ -24,7 +24,7 @@ func TestSetFeatureGatesRefuses(t *testing.T) {
 	} {
 		// The second time, upstream's own gates would reject the gate because of the value that they have kept.
 		for range 2 {
-			if err := SetFeatureGates(gates); err == nil || err.Error() != want {
+			if err := SetRelease(Release{FeatureGates: gates}); err == nil || err.Error() != want {
 				t.Errorf("%s:\n got %v\nwant %s", gates, err, want)
 			}
 		}
@@ -35,7 +35,7 @@ func TestSetFeatureGatesRefuses(t *testing.T) {
 }
 
 // Each call starts from the release's defaults.
-func TestSetFeatureGatesIsExact(t *testing.T) {
+func TestSetReleaseIsExact(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "") })
 	for _, c := range []struct {
 		gates string
@@ -60,9 +60,9 @@ func TestSetFeatureGatesIsExact(t *testing.T) {
 	}
 }
 
-// If the gates are already set, SetFeatureGates does not touch them, not even briefly: a gate that somebody else has switched meanwhile
+// If the gates are already set, SetRelease does not touch them, not even briefly: a gate that somebody else has switched meanwhile
 // stays.
-func TestSetFeatureGatesLeavesThemAlone(t *testing.T) {
+func TestSetReleaseLeavesThemAlone(t *testing.T) {
 	t.Cleanup(func() { setGates(t, "GenericWorkload=true"); setGates(t, "") })
 	setGates(t, "HPAScaleToZero=false")
 	if err := utilfeature.DefaultMutableFeatureGate.Set("GenericWorkload=true"); err != nil {
@@ -80,7 +80,12 @@ func TestSetFeatureGatesLeavesThemAlone(t *testing.T) {
 
 func setGates(t *testing.T, gates string) {
 	t.Helper()
-	if err := SetFeatureGates(gates); err != nil {
+	setRelease(t, Release{FeatureGates: gates})
+}
+
+func setRelease(t *testing.T, release Release) {
+	t.Helper()
+	if err := SetRelease(release); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -73,6 +73,11 @@ func (e *Engine) startNode() int { return int(e.nextStartNodeIndex().Int()) }
 // nextStartNodeIndex returns an unexported field of upstream's scheduler: the node at which the next search begins. There is no other way
 // to set it.
 func (e *Engine) nextStartNodeIndex() reflect.Value {
-	next := reflect.ValueOf(e.scheduler).Elem().FieldByName("nextStartNodeIndex")
-	return reflect.NewAt(next.Type(), next.Addr().UnsafePointer()).Elem()
+	return unexported(e.scheduler, "nextStartNodeIndex")
+}
+
+// unexported returns the unexported field of the struct that the pointer points to, so that it can be set.
+func unexported(pointer any, name string) reflect.Value {
+	field := reflect.ValueOf(pointer).Elem().FieldByName(name)
+	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem()
 }

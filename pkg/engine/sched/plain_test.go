@@ -26,6 +26,19 @@ func TestPlain(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { sameAnswers(t, newWorld(t, seed), seen) })
 	}
+	t.Cleanup(func() { setRelease(t, Release{}) })
+	for i, kubernetes := range Releases()[:3] {
+		setRelease(t, Release{Kubernetes: kubernetes})
+		earlier := occurrences{}
+		for seed := range uint64(60) {
+			seed += 300 + 60*uint64(i)
+			t.Run(fmt.Sprint(kubernetes, " ", seed), func(t *testing.T) { sameAnswers(t, newWorld(t, seed), earlier) })
+		}
+		if earlier["kept"] == 0 || earlier["image volumes"] == 0 {
+			t.Errorf("the worlds as Kubernetes %s show nothing of kept answers or image volumes: %v", kubernetes, earlier)
+		}
+	}
+	setRelease(t, Release{})
 	t.Run("all", func(t *testing.T) {
 		for _, what := range []string{
 			"placed", "preempted", "nominated", "pending", "scored", "sampled", "volumes", "kept", "plain", "choose",
@@ -201,6 +214,9 @@ func (s occurrences) count(result *placement.Result) {
 	}
 	for _, p := range result.Placed {
 		s["placed"]++
+		if slices.ContainsFunc(p.Pod.Spec.Volumes, func(v v1.Volume) bool { return v.Image != nil }) {
+			s["image volumes"]++
+		}
 		if p.Scored > 0 {
 			s["scored"]++
 		}

@@ -25,9 +25,10 @@ func CheckPlugins(own Registry) error {
 	return plugins.NewInTreeRegistry().Merge(own)
 }
 
-// registry returns kube-scheduler's registry, with the configuration's additional plugins.
+// registry returns kube-scheduler's registry, with the plugins as they are in the release, and the configuration's additional plugins.
 func (c *Config) registry() Registry {
 	registry := plugins.NewInTreeRegistry()
+	c.release.restore(registry)
 	maps.Copy(registry, c.plugins)
 	return registry
 }

@@ -55,7 +55,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		}
 		// Upstream logs an error and appends its text to the message. For a pod whose claim nobody binds it is "not found", since a plugin
 		// after the one that rejected the pod looks for state that was never written.
-		diagnosis.PostFilterMsg = status.Message()
+		diagnosis.PostFilterMsg = e.release.postFilterMessage(status)
 		if result != nil && result.NominatingInfo != nil {
 			e.nominate(next, result.NominatedNodeName)
 		}

@@ -76,6 +76,8 @@ func (p *profile) attach() {
 			real.Binder = p.binder
 		case *dynamicresources.DynamicResources:
 			p.claims = real
+		case *earlierClaims:
+			p.claims = real.DynamicResources
 		}
 	}
 }

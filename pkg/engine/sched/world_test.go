@@ -3,7 +3,6 @@ package sched
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -69,16 +68,22 @@ func one[T any](w *world, values ...T) T { return values[w.IntN(len(values))] }
 // chance is true once in n times.
 func (w *world) chance(n int) bool { return w.IntN(n) == 0 }
 
-// configs are the scheduler configurations of the worlds; building one takes a while.
+// configs are the scheduler configurations of the worlds, as of the current release; building one takes a while.
 func configs(t testing.TB) []*Config {
-	read, err := readConfigs()
-	if err != nil {
-		t.Fatal(err)
+	read, found := knownConfigs[switchedRelease()]
+	if !found {
+		var err error
+		if read, err = readConfigs(); err != nil {
+			t.Fatal(err)
+		}
+		knownConfigs[switchedRelease()] = read
 	}
 	return read
 }
 
-var readConfigs = sync.OnceValues(func() ([]*Config, error) {
+var knownConfigs = map[Release][]*Config{}
+
+func readConfigs() ([]*Config, error) {
 	standard, err := DefaultConfig()
 	configs := []*Config{standard, standard, standard}
 	for _, profiles := range []string{
@@ -103,7 +108,7 @@ var readConfigs = sync.OnceValues(func() ([]*Config, error) {
 		configs = append(configs, config)
 	}
 	return configs, err
-})
+}
 
 func (w *world) node(name string) *v1.Node {
 	labels := map[string]string{}

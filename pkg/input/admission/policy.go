@@ -17,6 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/utils/ptr"
@@ -85,6 +87,9 @@ func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, cli
 				validations: o.Spec.Validations, bindings: bindings, compile: func() *compiled { return once(o, compileValidating) },
 			})
 		case *admissionv1.MutatingAdmissionPolicy:
+			if !utilfeature.DefaultFeatureGate.Enabled(features.MutatingAdmissionPolicy) {
+				continue // the API server does not know the kind
+			}
 			p.mutating = append(p.mutating, &boundPolicy{
 				name: o.Name, paramKind: o.Spec.ParamKind, match: o.Spec.MatchConstraints, failure: ptr.Deref(o.Spec.FailurePolicy, admissionv1.Fail),
 				reinvocation: o.Spec.ReinvocationPolicy, bindings: bindings, compile: func() *compiled { return once(o, compileMutating) },

@@ -49,6 +49,7 @@ func newDiff(of string, old, new *report.Head, version string) *Report {
 	d.unlike("scenario", old.Scenario, new.Scenario)
 	d.unlike("Faultline", old.Version, new.Version)
 	d.unlike("kube-scheduler", old.Scheduler.Version, new.Scheduler.Version)
+	d.unlike("Kubernetes", old.Scheduler.Kubernetes, new.Scheduler.Kubernetes)
 	d.unlike("profiles", strings.Join(old.Scheduler.Profiles, ", "), strings.Join(new.Scheduler.Profiles, ", "))
 	d.unlike("feature gates", strings.Join(old.Scheduler.FeatureGates, ", "), strings.Join(new.Scheduler.FeatureGates, ", "))
 	d.unlike("ties", doc.Ties(*old), doc.Ties(*new))

@@ -70,7 +70,7 @@ func ClusterLine(c report.Cluster) string {
 }
 
 func SchedulerLine(h report.Head) string {
-	line := "kube-scheduler " + h.Scheduler.Version
+	line := h.Scheduler.Name()
 	if profiles := h.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
 		line += ", profiles " + strings.Join(profiles, ", ")
 	}

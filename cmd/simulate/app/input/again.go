@@ -28,6 +28,7 @@ func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 		words = append(words, "--fresh")
 	}
 	add("--scheduler-config", i.Options.SchedulerConfig)
+	add("--kubernetes", i.Options.Kubernetes)
 	add("--feature-gates", i.Options.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)
 	for _, file := range i.operators.kafscale.values {

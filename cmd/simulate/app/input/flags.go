@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/scenarios"
 )
 
@@ -114,14 +115,16 @@ func RegisterStrict(cmd *cobra.Command, strict *bool) {
 	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
 }
 
-// RegisterScheduler adds --plain and --no-extenders, for the commands that run the scheduler.
+// RegisterScheduler adds --plain and the flags of RegisterRelease, for the commands that run the scheduler.
 func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 	cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
-	RegisterNoExtenders(cmd, opts)
+	RegisterRelease(cmd, opts)
 }
 
-// RegisterNoExtenders adds --no-extenders, for the commands that read a configuration of the scheduler.
-func RegisterNoExtenders(cmd *cobra.Command, opts *loader.Options) {
+// RegisterRelease adds --kubernetes and --no-extenders, for the commands that read a configuration of the scheduler.
+func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
+	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default "+sched.Releases()[3]+", or what the scenario says)")
+	output.CompleteWith(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
 

@@ -80,7 +80,7 @@ func (m markup) about(h report.Head, title, verdict, outcome string) {
 		}
 		m.fact(level.TopologyKey, domains)
 	}
-	m.fact("Scheduler", "kube-scheduler "+h.Scheduler.Version)
+	m.fact("Scheduler", h.Scheduler.Name())
 	if profiles := h.Scheduler.Profiles; len(profiles) == 1 {
 		m.fact("Profile", profiles[0])
 	} else if len(profiles) > 1 {

@@ -1,0 +1,52 @@
+package sched
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	baseversion "k8s.io/component-base/version"
+)
+
+// Version is the Kubernetes release of the scheduler's code.
+const Version = "v1.37.1"
+
+// Release is the Kubernetes release that the code behaves as, and its feature gates. The code of Version behaves as an earlier release in all
+// that a feature gate switches, as with kube-scheduler's --emulated-version, and in what earlier.go restores.
+type Release struct {
+	// Kubernetes is one of Releases, or "" for that of Version.
+	Kubernetes string
+	// FeatureGates are those to set, in kube-scheduler's own notation: "A=true,B=false". If a gate has two values, the later one wins.
+	FeatureGates string
+}
+
+// String returns the release's name: 1.35, or Version.
+func (r Release) String() string { return cmp.Or(r.Kubernetes, Version) }
+
+// Releases returns the minor releases that the code can behave as, the earliest first: its own and three earlier ones, as upstream's
+// components. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/util/compatibility/version.go
+func Releases() []string {
+	var releases []string
+	for earlier := range uint(4) {
+		releases = append(releases, current().SubtractMinor(3-earlier).String())
+	}
+	return releases
+}
+
+func current() *version.Version { return version.MustParse(baseversion.DefaultKubeBinaryVersion) }
+
+func (r Release) minor() *version.Version {
+	if r.Kubernetes == "" {
+		return current()
+	}
+	return version.MustParse(r.Kubernetes)
+}
+
+// RandomTies reports whether the minor release draws among the best nodes at random, as those before 1.35 do. See
+// https://github.com/kubernetes/kubernetes/pull/135231.
+func RandomTies(kubernetes string) bool {
+	return slices.Contains(Releases(), kubernetes) && Release{Kubernetes: kubernetes}.before("1.35")
+}
+
+// before reports whether the release is earlier than the minor release.
+func (r Release) before(minor string) bool { return r.minor().LessThan(version.MustParse(minor)) }
