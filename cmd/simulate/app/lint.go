@@ -117,8 +117,12 @@ func checkLint(c *call, chosen asklint.Options, failOn string) error {
 			return c.usage("unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
-	if !slices.Contains(severities(), failOn) {
-		return c.usage("--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
+	return checkSeverity(c.Command, "--fail-on", failOn)
+}
+
+func checkSeverity(cmd *cobra.Command, flag, severity string) error {
+	if !slices.Contains(severities(), severity) {
+		return exit.Usage(cmd, "%s: unknown severity %q: use one of %s", flag, severity, strings.Join(severities(), ", "))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Formats are the ways to write the report. Quiet is the verdict alone, and All lists known and ignored findings, too.
-var Formats = format.Of[Report]{Doc: document, Findings: (*Report).found}.Formats()
+var Formats = format.Of[Report]{Doc: document, Findings: (*Report).Found}.Formats()
 
 var checkFormats = append(report.Formats[[]lint.Check]{
 	report.Rendered("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {

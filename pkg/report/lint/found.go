@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// found are the findings for the page of a change, without those that are known or ignored.
-func (r *Report) found() findings.Findings {
+// Found are the findings for the page of a change, without those that are known or ignored.
+func (r *Report) Found() findings.Findings {
 	all := findings.Findings{Version: r.Version}
 	for _, c := range r.Checks {
 		all.Rules = append(all.Rules, findings.Rule{ID: c.ID, Level: string(c.Severity), Short: c.Title, Page: c.Page})
