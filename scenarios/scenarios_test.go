@@ -125,6 +125,15 @@ func TestLessons(t *testing.T) {
 				if !strings.Contains(step.Description, "\n\n**Predict:** ") || !strings.Contains(step.Description, "\n\n**Why:** ") {
 					t.Errorf("step %s does not say what to predict, and then why it comes so", step.Name)
 				}
+				for n := range step.Questions {
+					right, err := expect.Answers(context.Background(), &step.Questions[n], result.Scenario, &result.Steps[i])
+					if err != nil || len(right) == 0 {
+						t.Errorf("step %s: no answer to %q is right: %v", step.Name, step.Questions[n].Ask, err)
+					}
+				}
+				if len(step.Questions) == 0 {
+					t.Errorf("step %s asks nothing", step.Name)
+				}
 				for _, problem := range unclear(step.Description) {
 					t.Errorf("the description of step %s %s", step.Name, problem)
 				}

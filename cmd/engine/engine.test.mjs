@@ -55,7 +55,7 @@ test("scenarios", async (t) => {
 
 test("failures, explanations and comparisons", async () => {
   const {input} = await ask("load", {});
-  const {report} = await ask("run", {input, record: true});
+  const {report} = await ask("run", {input});
   const step = report.steps.at(-1);
   const {blast} = await ask("fail", {input, step: step.name});
   assert.equal(blast.steps[0].name, step.name);
@@ -66,6 +66,8 @@ test("failures, explanations and comparisons", async () => {
     compare.variants.map((variant) => variant.name),
     ["baseline", "none", "hard"],
   );
+  const {steps} = await ask("quiz", {input});
+  assert.deepEqual(steps[0].questions[0].answers, [["0"]]);
   const {problems} = await ask("run", {input: {main: "a.yaml", files: {"a.yaml": "steps: ["}}});
   assert.equal(problems[0].line, 1);
 });

@@ -2,6 +2,7 @@
 // decided here alone.
 //
 //	simulation.Result ─ Judge ────────▶ []Judged of each step   (step.go, failures.go, finding.go)
+//	                  ─ Answers ──────▶ what is right after a step    (question.go)
 //	                  ─ Golden.Judge ─▶ Judged of each step     (golden.go: the placements of a file)
 //	Facts             ─ Findings ─────▶ []Finding                    (finding.go)
 //	Comparison        ─ Verdict ──────▶ Verdict                      (verdict.go)

@@ -38,7 +38,7 @@ func (e *Engine) compare(ctx context.Context, request CompareRequest) (*CompareR
 	if len(request.Rules) > maxRules || len(request.Keys) > maxKeys {
 		return nil, failed(KindLimit, "%d rules over %d keys are asked for, and the page compares %d over %d; ask for fewer", len(request.Rules), len(request.Keys), maxRules, maxKeys)
 	}
-	last, problems, err := e.runOf(ctx, request.Input, false)
+	last, problems, err := e.runOf(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &CompareResponse{Problems: problems}, err
 	}

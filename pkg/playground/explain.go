@@ -25,7 +25,7 @@ type ExplainResponse struct {
 }
 
 func (e *Engine) explain(ctx context.Context, request ExplainRequest) (*ExplainResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input, false)
+	last, problems, err := e.runOf(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &ExplainResponse{Problems: problems}, err
 	}

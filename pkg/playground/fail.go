@@ -31,7 +31,7 @@ type FailResponse struct {
 }
 
 func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, error) {
-	last, problems, err := e.runOf(ctx, request.Input, false)
+	last, problems, err := e.runOf(ctx, request.Input)
 	if err != nil || problems != nil {
 		return &FailResponse{Problems: problems}, err
 	}

@@ -1,7 +1,7 @@
 // Package playground answers the page's requests about a scenario while somebody writes it. It is the common contract of the server and the
 // engine in the browser. docs/playground.schema.json has its requests and responses.
 //
-//	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare ─▶ response
+//	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare · Quiz ─▶ response
 //
 // The request contains the scenario and the files that it names as text. The engine reads nothing from the machine, and calls nothing over
 // the network.
@@ -88,6 +88,7 @@ var methods = map[string]func(*Engine, context.Context, []byte) (any, error){
 	"fail":    answer((*Engine).fail),
 	"explain": answer((*Engine).explain),
 	"compare": answer((*Engine).compare),
+	"quiz":    answer((*Engine).quiz),
 }
 
 // Method reports whether a method of that name exists.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // Problem is something wrong with a scenario or with a file that it names.
@@ -33,6 +34,16 @@ func problemsOf(err error, in Input) (problems []Problem) {
 		problems = append(problems, finder.problem(strings.TrimSpace(line)))
 	}
 	return problems
+}
+
+// lineOfStep returns the line at which a step of the scenario begins; 0 if it is not known.
+func lineOfStep(in Input, s *scenario.Scenario, name string) int {
+	i := slices.IndexFunc(s.Steps, func(step scenario.LoadedStep) bool { return step.Name == name })
+	finder := finder{in: in, documents: map[string][]*manifest.Lines{}}
+	if lines := finder.lines(in.Main, 1); lines != nil && i >= 0 {
+		return lines.Of("steps", i)
+	}
+	return 0
 }
 
 // finder finds the places of problems. It reads each file once.

@@ -23,6 +23,7 @@ type contract struct {
 	Fail    exchange[playground.FailRequest, playground.FailResponse]       `json:"fail"`
 	Explain exchange[playground.ExplainRequest, playground.ExplainResponse] `json:"explain"`
 	Compare exchange[playground.CompareRequest, playground.CompareResponse] `json:"compare"`
+	Quiz    exchange[playground.QuizRequest, playground.QuizResponse]       `json:"quiz"`
 	Failure playground.Failure                                              `json:"failure"`
 }
 

@@ -24,5 +24,5 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 
 func sameStep(a, b *LoadedStep) bool {
 	return slices.Equal(a.Objects, b.Objects) && slices.Equal(a.Edits, b.Edits) && a.Karmada.same(&b.Karmada) &&
-		(a.Step == b.Step || reflect.DeepEqual(a.Step, b.Step))
+		reflect.DeepEqual(a.Step, b.Step)
 }

@@ -56,6 +56,9 @@ type Step struct {
 	// Expect is what must be so after the step. If it is not, simulate run and simulate test exit with 3. Default: nothing is
 	// checked.
 	Expect *Expect `json:"expect,omitempty"`
+	// Questions are what the playground asks about the step before it shows it. Default: how many pods are Pending, and which nodes
+	// get new pods.
+	Questions []Question `json:"questions,omitempty"`
 }
 
 // LoadedStep is a step with the objects of its files.
@@ -224,6 +227,9 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 			if step.Expect.Drained != nil && step.Drain == nil {
 				p.Add(path.Child("expect", "drained"), "the step drains no node; give drain, or leave drained out")
 			}
+		}
+		for i := range step.Questions {
+			validateQuestion(p, path.Child("questions").Index(i), &step.Questions[i])
 		}
 	}
 }

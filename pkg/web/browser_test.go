@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	protocol "github.com/chromedp/cdproto/page"
@@ -129,6 +130,14 @@ func (r *reader) leverIs(name, value string) {
 	r.Until(fmt.Sprintf(`document.querySelector(%q)?.value === %q`, lever(name), value))
 }
 
+// reload opens the page anew, at the address that it has set itself.
+func (r *reader) reload() {
+	r.t.Helper()
+	browsertest.Evaluate[bool](r.Browser, "window.old = true")
+	r.Do(chromedp.Reload())
+	r.Until("!window.old")
+}
+
 const zone = `[data-key="topology.kubernetes.io/zone"]`
 
 // looks are checks for every playground, wherever its engine is, with the small scenario open.
@@ -214,32 +223,66 @@ func links(r *reader) {
 	}
 }
 
-// The walkthrough's first step has two pods: the first finds three equal nodes, and the second has to go to the other region.
+// answer fills the form of a step's questions. A number is typed; a node, a message, yes or no is chosen.
+func (r *reader) answer(given ...string) {
+	r.t.Helper()
+	r.Until(`document.querySelector("#asked")`)
+	typed := 0
+	for _, value := range given {
+		if value[0] >= '0' && value[0] <= '9' {
+			typed++
+			field := fmt.Sprintf(`[...document.querySelectorAll("#asked input[type=number]")][%d]`, typed-1)
+			browsertest.Evaluate[bool](r.Browser, fmt.Sprintf(`(() => { const field = %s; field.value = %q; return field.dispatchEvent(new Event("input")); })()`, field, value))
+			continue
+		}
+		r.Click(fmt.Sprintf(`#asked input[value=%q]`, value))
+	}
+	r.Click("#asked [type=submit]")
+}
+
+// The questions of a lesson stand in its file. Nothing of a step's answer is on the page before they are answered or skipped.
 func predicts(r *reader) {
 	r.choose("#example", "lessons/1-walkthrough")
-	r.Shows("#lesson", "Hard and soft rules · 1 of 8", "Where will it go?", "pod 1 of 2")
-	r.Click(`#map [data-domain="affinity-control-plane"]`)
-	r.Shows("#lesson", "No: it goes to affinity-worker", "affinity-control-plane does not take it: node(s) had untolerated taint", "This session: 0 of 1 right, 1 wrong.")
-	r.Shows("#scores", "4 searched → 3 feasible → 3 scored")
-	r.Click("#lesson .predict .button")
-	r.Shows("#lesson", "pod 2 of 2")
-	r.Click(`#map [data-domain="affinity-worker3"]`)
-	r.Shows("#lesson", "Right: it goes to affinity-worker3", "It is the only node that takes the pod.", "This session: 1 of 2 right, 1 wrong.")
-	r.Click("#lesson .predict .button")
-	r.Shows("#lesson", "Each region gets one.", "✓")
+	r.Shows("#lesson", "Hard and soft rules · 1 of 8", "How many pods does each region get?", "Does the control plane get a pod?")
+	const seen = `document.querySelector("#verdict").innerText + document.querySelector("#tables").innerText + document.querySelector("#map").innerText + document.querySelector("#stepbar").innerText`
+	if before := browsertest.Evaluate[string](r.Browser, seen); strings.Contains(before, "running") || strings.Contains(before, "met") || strings.Contains(before, "web") {
+		r.t.Errorf("the answer can be seen before the question is answered: %s", before)
+	}
+	r.answer("1", "1", "yes")
+	r.Shows("#lesson", "✓ How many pods does each region get? east 1, west 1.", "✕ Does the control plane get a pod? no. You said yes.", "Each region gets one.", "1 of 8 steps done, 1 of 2 answers right.")
+	r.Until(`document.activeElement.matches("#lesson .predict")`)
 	r.Shows("#verdict", "All 2 pods run.")
-	r.Until(`!document.querySelector("#map .tray")`)
 	r.Click(`#map [data-domain="affinity-worker3"]`)
 	r.Shows("#panel", "Node affinity-worker3 fails", "1 not back")
 	r.Press(kb.Escape)
 
-	// The score is kept while the tab is open.
+	// Which of three equal workers has one pod more is up to chance.
+	r.Click("#tab-5")
+	r.answer("0", "3", "3", "4")
+	r.Shows("#lesson", "✓ How many pods does each node get?", "Some nodes are equal, and chance decides among them.", "2 of 8 steps done, 2 of 3 answers right.")
+	r.Until(`document.querySelector("#lesson .predict.right") && !document.querySelector("#lesson .predict .bad")`)
+
+	// The map takes the answer to a question about nodes, and shows the cluster before the step.
 	r.Click("#lesson .pager button:last-child")
-	r.Shows("#lesson", "2 of 8", "pod 1 of 3", "This session: 1 of 2 right, 1 wrong.")
-	r.Do(chromedp.Reload())
-	r.Until("window.report")
-	r.choose("#example", "lessons/1-walkthrough")
-	r.Shows("#lesson", "Where will it go?", "This session: 1 of 2 right, 1 wrong.")
+	r.Shows("#lesson", "7 of 8", "How many pods does each region get?")
+	r.Click("#lesson .pager button:last-child")
+	r.Shows("#lesson", "8 of 8", "Which node gets the third?")
+	r.Until(`document.activeElement.matches("#asked input")`)
+	r.Click(`#map [data-domain="affinity-worker2"]`)
+	r.Until(`document.querySelector("#map .guessed .name").textContent === "affinity-worker2"`)
+	r.Click("#asked [type=submit]")
+	r.Shows("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
+
+	// What was answered is kept, and so is what was not.
+	r.Until(`location.hash.endsWith("step=weighted-3")`)
+	r.reload()
+	r.Shows("#lesson", "8 of 8", "✓ Both regions have a pod.", "3 of 8 steps done, 3 of 4 answers right.")
+	r.Click("#tab-6")
+	r.Shows("#lesson", "7 of 8", "What do you expect?")
+	r.Click("#asked .link")
+	r.Shows("#lesson", "To east.", "4 of 8 steps done, 3 of 4 answers right.")
+	r.Click("#lesson .progress .link")
+	r.Shows("#lesson", "1 of 8", "What do you expect?")
 }
 
 func TestPageServed(t *testing.T) { look(t, serve(t)) }

@@ -94,6 +94,50 @@ func TestTextMovesLevers(t *testing.T) {
 	r.Shows("#problems", "problem") // which leaves the levers as the text has them
 }
 
+// Undo, redo and reset take back what a lever, the editor or a link changed; a claim of a lesson that no longer holds is the reader's doing.
+func TestChangesAreTakenBack(t *testing.T) {
+	r := visit(t, browsertest.Start(t), serve(t), "/#lesson=2-soft-or-hard&step=hard")
+	r.Click("#asked .link")
+	r.Shows("#verdict", "All 3 pods run. All expected.")
+	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
+	r.choose(lever("rule"), "soft")
+	r.Shows("#lesson", "under a hard soft rule over zones", "Changed by you: Rule of deployment/web hard → soft.")
+	r.choose(lever("replicas"), "5")
+	r.Shows("#verdict", "All 5 pods run. 2 claims of the lesson changed by you.")
+	r.Shows("#lesson", "≠ pods by topology.kubernetes.io/zone: at most 1 in each; got a 2, b 2, c 1: changed by you")
+	r.Shows("#stepbar", "≠ 2 changed")
+	if red := browsertest.Evaluate[int](r.Browser, `document.querySelectorAll("#lesson .bad, #verdict .failed, #stepbar button:first-child .bad").length`); red > 0 {
+		t.Errorf("%d claims are framed as failed", red)
+	}
+	r.Click("#undo [data-focus=undo]")
+	r.leverIs("replicas", "3")
+	r.Until(`document.activeElement.dataset.focus === "undo"`)
+	r.Click("#undo [data-focus=redo]")
+	r.leverIs("replicas", "5")
+
+	// A link of a changed scenario also knows how it came.
+	r.Until(`/^#lesson=2-soft-or-hard&step=hard&v=test&s=/.test(location.hash)`)
+	r.reload()
+	r.Shows("#verdict", "All 5 pods run.")
+	r.Click("#undo [data-focus=reset]")
+	r.Shows("#verdict", "All 3 pods run. All expected.")
+	r.Until(`location.hash === "#lesson=2-soft-or-hard&step=hard"`)
+	browsertest.Evaluate[bool](r.Browser, `document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "z", ctrlKey: true, bubbles: true}))`)
+	r.Shows("#verdict", "All 5 pods run.")
+}
+
+// What is part of the program has links by name.
+func TestShortLinks(t *testing.T) {
+	b, address := browsertest.Start(t), serve(t)
+	r := visit(t, b, address, "/#example=zone-failure&step=zone-a-fails&fail=topology.kubernetes.io/zone,b")
+	r.Shows("#panel", "Zone b fails", "3 not back")
+	r.Shows("#verdict", "Step 2 of 4: zone-a-fails")
+	r = visit(t, b.Tab(), address, "/#lesson=3-weights&step=one-less")
+	r.Shows("#lesson", "What a weight is worth · 4 of 8", "What do you expect?")
+	r = visit(t, b.Tab(), address, "/#lesson=none")
+	r.Shows("#notice", "Nothing was opened: there is no lesson or example lessons/none.")
+}
+
 func TestExplainAPod(t *testing.T) {
 	r := opened(t)
 	r.Click(`#map [data-domain="b-b-1"]`)
@@ -153,6 +197,9 @@ func TestHostileAnswers(t *testing.T) {
 		"run":     map[string]any{"report": told.Report},
 		"fail":    playground.Failure{Error: &playground.Error{Kind: playground.KindInput, Message: script + reporttest.Hostile}},
 		"explain": map[string]any{"explain": told.Explain},
+		"quiz": map[string]any{"steps": []any{map[string]any{"step": "one's <step>", "questions": []any{
+			map[string]any{"ask": script, "kind": "message", "fields": []string{script}, "answers": [][]string{{script}}},
+		}}}},
 	}
 	var wrong atomic.Bool
 	address := serve(t, func(files http.Handler) http.Handler {
@@ -175,7 +222,10 @@ func TestHostileAnswers(t *testing.T) {
 	r := visit(t, b, address, "/")
 	r.Shows("#map", "<script>alert(1)</script>")
 	r.harmless()
-	r.Click("#lesson .predict .link") // which shows the answer
+	r.Shows("#asked", script)
+	r.Click("#asked input")
+	r.Click("#asked [type=submit]")
+	r.Shows("#lesson .predict", script)
 	r.Shows("#verdict", "one's <step>")
 	r.harmless()
 	r.Click(`[data-domain="c & d"]`)
@@ -280,7 +330,7 @@ func TestPageOnAPhone(t *testing.T) {
 	fits("with a pod explained")
 	r.Press(kb.Escape)
 	r.choose("#example", "lessons/1-walkthrough")
-	r.Shows("#lesson", "Where will it go?")
+	r.Shows("#lesson", "What do you expect?")
 	fits("in a lesson")
 }
 

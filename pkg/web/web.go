@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"mime"
 	"net"
@@ -106,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	if !s.known(r.Host) {
-		refuse(w, http.StatusForbidden, playground.KindInput, "the page is not served as %q; open the address that simulate serve printed", r.Host)
+		refuse(w, r, http.StatusForbidden, playground.KindInput, "the page is not served as %q; open the address that simulate serve printed", r.Host)
 		return
 	}
 	method, isCall := strings.CutPrefix(r.URL.Path, "/api/")
@@ -115,7 +116,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.call(w, r, method)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
-		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
+		refuse(w, r, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for files; use GET", r.Method)
 	default:
 		s.file(w, r)
 	}
@@ -141,7 +142,7 @@ var files = map[string]struct{ name, kind string }{
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	file, found := files[r.URL.Path]
 	if !found {
-		refuse(w, http.StatusNotFound, playground.KindInput, "there is no %s", r.URL.Path)
+		refuse(w, r, http.StatusNotFound, playground.KindInput, "there is no %s", r.URL.Path)
 		return
 	}
 	w.Header().Set("Content-Type", file.kind)
@@ -151,20 +152,20 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	switch {
 	case !playground.Method(method):
-		refuse(w, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
+		refuse(w, r, http.StatusNotFound, playground.KindInput, "there is no method %q", method)
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for methods; use POST", r.Method)
+		refuse(w, r, http.StatusMethodNotAllowed, playground.KindInput, "%s is not for methods; use POST", r.Method)
 		return
 	case !ownOrigin(r):
-		refuse(w, http.StatusForbidden, playground.KindInput, "%s", strings.TrimSuffix("the request comes from another page, "+r.Header.Get("Origin"), ", "))
+		refuse(w, r, http.StatusForbidden, playground.KindInput, "%s", strings.TrimSuffix("the request comes from another page, "+r.Header.Get("Origin"), ", "))
 		return
 	case !isJSON(r.Header.Get("Content-Type")): // a foreign page cannot send JSON without a preflight request
-		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is %q; send application/json", r.Header.Get("Content-Type"))
+		refuse(w, r, http.StatusUnsupportedMediaType, playground.KindInput, "the request is %q; send application/json", r.Header.Get("Content-Type"))
 		return
 	case !slices.Contains([]string{"", "identity"}, r.Header.Get("Content-Encoding")):
-		refuse(w, http.StatusUnsupportedMediaType, playground.KindInput, "the request is packed by %q; send it as it is", r.Header.Get("Content-Encoding"))
+		refuse(w, r, http.StatusUnsupportedMediaType, playground.KindInput, "the request is packed by %q; send it as it is", r.Header.Get("Content-Encoding"))
 		return
 	}
 	body, ok := s.body(w, r)
@@ -175,7 +176,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	answer, ok := s.answer(r.Context(), method, body)
 	defer s.held.Add(-int64(len(answer)))
 	if !ok || s.held.Add(int64(len(answer))) > maxHeld {
-		refuse(w, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
+		refuse(w, r, http.StatusTooManyRequests, playground.KindLimit, "%d requests wait already; try again", maxWaiting)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -198,12 +199,12 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, ok b
 		case errors.Is(err, io.EOF):
 			return read.Bytes(), true
 		case errors.As(err, &tooLarge):
-			refuse(w, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
+			refuse(w, r, http.StatusRequestEntityTooLarge, playground.KindLimit, "the files have more than %d MiB, which the page takes; use the command line", limit>>20)
 			return read.Bytes(), false
 		case err != nil: // the client is gone
 			return read.Bytes(), false
 		case held > maxHeld:
-			refuse(w, http.StatusTooManyRequests, playground.KindLimit, "requests of %d MiB wait already; try again", maxHeld>>20)
+			refuse(w, r, http.StatusTooManyRequests, playground.KindLimit, "requests of %d MiB wait already; try again", maxHeld>>20)
 			return read.Bytes(), false
 		}
 	}
@@ -251,9 +252,23 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && origin.Host == strings.Replace(r.Host, "%25", "%", 1) // Host has the zone of an IPv6 address escaped
 }
 
-func refuse(w http.ResponseWriter, status int, kind, format string, args ...any) {
+// refusal is what a browser shows for a request that is not answered.
+const refusal = `<!DOCTYPE html>
+<html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Faultline playground</title>
+<h1>%s</h1><p>%s.</p></html>
+`
+
+// refuse answers a browser that opens an address with a page, and the page's own requests with JSON.
+func refuse(w http.ResponseWriter, r *http.Request, status int, kind, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if strings.Contains(r.Header.Get("Accept"), "text/html") {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		write(w, fmt.Appendf(nil, refusal, http.StatusText(status), html.EscapeString(strings.ToUpper(message[:1])+message[1:])))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: fmt.Sprintf(format, args...)}}) // strings always have a JSON encoding
+	body, _ := json.Marshal(playground.Failure{Error: &playground.Error{Kind: kind, Message: message}}) // strings always have a JSON encoding
 	write(w, append(body, '\n'))
 }

@@ -91,6 +91,21 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// Whoever opens a wrong address sees a page, in which nothing of the address is HTML.
+func TestRefusalIsAPage(t *testing.T) {
+	for _, test := range []struct{ path, host, want string }{
+		{"/", "rebound.example:8080", `<p>The page is not served as &#34;rebound.example:8080&#34;; open the address that simulate serve printed.</p>`},
+		{"/%3Cscript%3E", "127.0.0.1:8080", "<p>There is no /&lt;script&gt;.</p>"},
+		{"/api/load", "127.0.0.1:8080", "<p>GET is not for methods; use POST.</p>"},
+	} {
+		recorder := httptest.NewRecorder()
+		newServer().ServeHTTP(recorder, request("GET", test.path, "", "Host", test.host, "Accept", "text/html,*/*;q=0.8"))
+		if kind := recorder.Header().Get("Content-Type"); kind != "text/html; charset=utf-8" || !strings.Contains(recorder.Body.String(), test.want) {
+			t.Errorf("%s: %s\n%s\nwant %s", test.path, kind, recorder.Body, test.want)
+		}
+	}
+}
+
 // An engine without limits takes any request.
 func TestServerWithoutLimits(t *testing.T) {
 	recorder := httptest.NewRecorder()

@@ -32,7 +32,8 @@ func newServe(s streams) *cobra.Command {
 what would move a pod. It begins with the scenario, or with the manifests, that the arguments and flags name, and without any
 with the kind walkthrough. The page has lessons on kube-scheduler, too.
 
-The page is served to this machine alone, unless --address says otherwise. It reads no files but those named here, writes
+The page is served to this machine alone, unless --address says otherwise; with 0.0.0.0:8080 the command also prints
+an address for others. It reads no files but those named here, writes
 none, and asks nothing of the network. Interrupt the command to end it: that is success, exit code 0.`,
 		Example: `  simulate serve
   simulate serve scenarios/soft-or-hard
@@ -62,7 +63,11 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 				return fmt.Errorf("--address %s: %w; give another address, or port 0 for any that is free", address, err)
 			}
 			port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-			fmt.Fprintf(s.err, "the playground is at http://%s; interrupt to end it\n", net.JoinHostPort(shown(host), port))
+			at := "http://" + net.JoinHostPort(shown(host), port)
+			if others := reachable(host); len(others) > 0 {
+				at += ", and for others at http://" + net.JoinHostPort(others[0], port)
+			}
+			fmt.Fprintf(s.err, "the playground is at %s; interrupt to end it\n", at)
 			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
 		},
 	}
@@ -78,6 +83,25 @@ func shown(host string) string {
 		return "127.0.0.1"
 	}
 	return host
+}
+
+// reachable returns the addresses at which others find what listens at the host, if it listens everywhere: IPv4 first, as a reader types it.
+func reachable(host string) []string {
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return nil
+	}
+	addresses, _ := net.InterfaceAddrs() // without them nobody else finds this machine
+	var v4, v6 []string
+	for _, address := range addresses {
+		switch of, is := address.(*net.IPNet); {
+		case !is || !of.IP.IsGlobalUnicast():
+		case of.IP.To4() != nil:
+			v4 = append(v4, of.IP.String())
+		default:
+			v6 = append(v6, of.IP.String())
+		}
+	}
+	return append(v4, v6...)
 }
 
 // names are those by which the page at the address may be asked for, besides addresses.

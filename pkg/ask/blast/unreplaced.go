@@ -52,8 +52,8 @@ func refusal(state *cluster.State, of cluster.Ref) string {
 // unreplaced returns a function that says why nobody creates another pod for a lost one.
 func unreplaced(state *cluster.State) func(*v1.Pod) string {
 	if state.Federation == nil {
-		stopped, present := node.Disruptions(state), sync.OnceValue(func() map[types.UID]bool { return controllersOf(state) })
-		return func(pod *v1.Pod) string { return whyNotReplaced(pod, state, stopped, present) }
+		after := sync.OnceValue(func() *aftermath { return newAftermath(state) })
+		return func(pod *v1.Pod) string { return after().whyNotReplaced(pod) }
 	}
 	in := map[string]func(*v1.Pod) string{}
 	for _, m := range state.Federation.Members {
@@ -93,23 +93,32 @@ func whyNotMoved(control *cluster.Control, workload cluster.Ref, lost string) st
 	return "its " + workload.Kind + " wants no other"
 }
 
-// controllersOf returns the UIDs of all objects but pods.
-func controllersOf(state *cluster.State) map[types.UID]bool {
-	others, present := *state, map[types.UID]bool{}
-	others.Pods = nil
-	for _, obj := range others.Objects() {
-		present[obj.GetUID()] = true
-	}
-	return present
+// aftermath is the state after a failure.
+type aftermath struct {
+	*cluster.State
+	owner   func(*v1.Pod) cluster.Ref
+	stopped []node.Disruption  // the zones in which evictions have stopped
+	present map[types.UID]bool // the objects other than pods
+	pods    map[types.UID]*v1.Pod
 }
 
-// whyNotReplaced says why nobody creates another pod for a lost one. The state is that after the failure, with the zones in which evictions
-// have stopped.
-func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption, present func() map[types.UID]bool) string {
-	by, owner := metav1.GetControllerOfNoCopy(pod), state.Owners()(pod)
-	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
-	stays := i >= 0 && cluster.Active(state.Pods[i])
-	ending := i >= 0 && !stays && !cluster.Terminal(state.Pods[i])
+func newAftermath(state *cluster.State) *aftermath {
+	a := &aftermath{State: state, owner: state.Owners(), stopped: node.Disruptions(state), present: map[types.UID]bool{}, pods: make(map[types.UID]*v1.Pod, len(state.Pods))}
+	for _, obj := range state.Objects() {
+		if pod, ok := obj.(*v1.Pod); ok {
+			a.pods[pod.UID] = pod
+		} else {
+			a.present[obj.GetUID()] = true
+		}
+	}
+	return a
+}
+
+// whyNotReplaced says why nobody creates another pod for a lost one.
+func (a *aftermath) whyNotReplaced(pod *v1.Pod) string {
+	by, owner, is := metav1.GetControllerOfNoCopy(pod), a.owner(pod), a.pods[pod.UID]
+	stays := is != nil && cluster.Active(is)
+	ending := is != nil && !stays && !cluster.Terminal(is)
 	switch {
 	case by == nil:
 		return "bare pod: no controller makes another"
@@ -117,13 +126,13 @@ func whyNotReplaced(pod *v1.Pod, state *cluster.State, stopped []node.Disruption
 		return withNode(pod)
 	case by.Kind == "StatefulSet" && ending:
 		return "pod of a StatefulSet on a node that is only unreachable: it may still run, and no two of one name may"
-	case !stays && !present()[by.UID]:
+	case !stays && !a.present[by.UID]:
 		return "its controller, " + by.Kind + " " + by.Name + ", is not part of the input"
-	case !stays && refusal(state, owner) != "":
-		return "the API server refuses another: " + refusal(state, owner)
+	case !stays && refusal(a.State, owner) != "":
+		return "the API server refuses another: " + refusal(a.State, owner)
 	case ending:
 		return "stays Terminating until its kubelet is back, and its " + owner.Kind + " waits for its end"
-	case stays && slices.ContainsFunc(stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
+	case stays && slices.ContainsFunc(a.stopped, func(d node.Disruption) bool { return slices.Contains(d.Nodes, pod.Spec.NodeName) }):
 		return "stays bound to its node: so many nodes are down that the node lifecycle controller evicts no pods"
 	case stays:
 		return "tolerates the failed node for as long as it fails"

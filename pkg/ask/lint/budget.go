@@ -50,12 +50,12 @@ func budgetForbids(_ *look, s *subject) []Finding {
 }
 
 // budgetBroken finds budgets that lose too many pods with a zone.
-func budgetBroken(_ *look, s *subject) ([]Finding, error) {
+func budgetBroken(l *look, s *subject) ([]Finding, error) {
 	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
 	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, v1.LabelTopologyZone) < 2 {
 		return nil, nil
 	}
-	analysis, err := blast.Lost(s.step.State, blast.Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1})
+	analysis, err := l.lost(s.step)
 	if err != nil {
 		return nil, err
 	}

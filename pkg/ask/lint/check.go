@@ -15,8 +15,9 @@ type Check struct {
 	// Page is the address of its page.
 	Page string `json:"page"`
 
-	find    func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
-	karmada func(*control) []Finding                 // in what Karmada has; see federation.go
+	restarts bool                                     // whether it asks what a restart does
+	find     func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
+	karmada  func(*control) []Finding                 // in what Karmada has; see federation.go
 }
 
 // Page returns the address of the page of a check, or of README.
@@ -55,8 +56,8 @@ func Checks() []Check {
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(policyUnmet)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
-		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, find: rolloutDeadlock},
-		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, find: skewedByRollout},
+		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, restarts: true, find: rolloutDeadlock},
+		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, restarts: true, find: skewedByRollout},
 		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},
 		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain, or can", Simulated: true, find: allInOne},
 		{ID: "outvoted", Severity: Note, Title: "A preferred rule loses to other scores", Simulated: true, find: outvoted},

@@ -134,6 +134,16 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 		}
 	}
 	for _, l := range looks {
+		if l.member == "" && slices.ContainsFunc(made, func(c Check) bool { return c.restarts }) {
+			err := l.restartAll(func(s *subject, restarted, all int) {
+				if opts.Progress != nil {
+					opts.Progress("restart of "+s.owner.Qualified(), restarted, all)
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
 		for _, s := range l.subjects {
 			if opts.Progress != nil {
 				opts.Progress(s.owner.Qualified(), done, total)

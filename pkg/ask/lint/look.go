@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -36,7 +37,8 @@ type look struct {
 	tries      int             // how many rules were removed or hardened in a run
 	unexamined int             // how many were not, because it would take too long
 
-	chance []*simulation.Result // the same with random ties
+	chance []*simulation.Result                 // the same with random ties
+	losses map[*simulation.Step]*blast.Analysis // what each zone takes with it
 
 	member  string   // the cluster of a federation that is looked at; "" outside of one
 	control *control // what Karmada has there
@@ -70,7 +72,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 	}
 	var all []*look
 	for _, cl := range of.clusters {
-		l := &look{ctx: ctx, result: result, devices: map[string]bool{}, member: cl.Name, control: of}
+		l := &look{ctx: ctx, result: result, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}, member: cl.Name, control: of}
 		for i := range result.Steps {
 			if m := result.Steps[i].State.Federation.Member(cl.Name); m != nil && !m.Lost {
 				l.add(m.State.Nodes)
@@ -83,7 +85,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
-	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}}
+	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
 	l.add(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -240,11 +242,6 @@ func domainsOf(nodes []*v1.Node, key string) int {
 	return len(domains)
 }
 
-// with runs the scenario up to the subject's step plus a further step, and returns that step. Results are cached.
-func (l *look) with(s *subject, further scenario.Step) (*simulation.Step, error) {
-	return l.last("then "+further.Name+" "+s.version(), l.result.Scenario.Until(s.step.Name).Then(further))
-}
-
 // mostTries is how many rules are edited in turn, and mostNodes the largest cluster for that, since each is another run.
 const (
 	mostTries = 40
@@ -305,6 +302,7 @@ func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
 	return steps, nil
 }
 
+// last runs the derived scenario, and returns its last step. Results are cached.
 func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, error) {
 	if step, found := l.runs[key]; found {
 		return step, nil
@@ -321,6 +319,18 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	}
 	l.runs[key] = &result.Steps[len(result.Steps)-1]
 	return l.runs[key], nil
+}
+
+// lost returns what each zone takes with it after the step.
+func (l *look) lost(step *simulation.Step) (*blast.Analysis, error) {
+	if l.losses[step] == nil {
+		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1})
+		if err != nil {
+			return nil, err
+		}
+		l.losses[step] = analysis
+	}
+	return l.losses[step], nil
 }
 
 // close releases the world of the runs.

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,9 +15,11 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/variant"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // complete reports whether the subject's pods all run in the step.
@@ -30,18 +33,58 @@ func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
 	return step.Rollouts[i], step.Rollouts[i].Complete
 }
 
-// restarted returns the step that restarts the subject, or nil if it is not a settled Deployment with a hard rule about its own pods.
-func (l *look) restarted(s *subject) (*simulation.Step, error) {
+// restarts reports whether a restart of the subject says anything: it is a settled Deployment with a hard rule about its own pods.
+func (s *subject) restarts() bool {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || !s.calm || s.replicas == 0 || d.Spec.Paused {
-		return nil, nil
+		return false
 	}
-	hard := func(t term) bool { return t.Hard && t.Kind != rule.Affinity && t.own() }
-	if _, done := complete(s, s.step); !done || !slices.ContainsFunc(s.terms(), hard) {
-		return nil, nil
-	}
+	_, done := complete(s, s.step)
+	return done && slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.Kind != rule.Affinity && t.own() })
+}
+
+func (l *look) restart(s *subject) (key string, derived *scenario.Scenario) {
 	target := scenario.Target{Target: "deployment/" + s.owner.Name, Namespace: s.owner.Namespace}
-	return l.with(s, scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: target, Restart: true}})
+	step := scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: target, Restart: true}}
+	return "restart " + s.version(), l.result.Scenario.Until(s.step.Name).Then(step)
+}
+
+// restarted returns the step that restarts the subject, or nil if that says nothing.
+func (l *look) restarted(s *subject) (*simulation.Step, error) {
+	if !s.restarts() {
+		return nil, nil
+	}
+	return l.last(l.restart(s))
+}
+
+// restartAll runs the restarts that the checks will ask for, on all cores: in a large cluster they take most of the time.
+func (l *look) restartAll(progress func(s *subject, done, total int)) error {
+	var subjects []*subject
+	var keys []string
+	var all []*scenario.Scenario
+	for _, s := range l.subjects {
+		if !s.restarts() {
+			continue
+		}
+		if key, derived := l.restart(s); !slices.Contains(keys, key) {
+			subjects, keys, all = append(subjects, s), append(keys, key), append(all, derived)
+		}
+	}
+	steps := make([]*simulation.Step, len(all))
+	opts := parallel.Options{Progress: func(last, done int) { progress(subjects[last], done, len(all)) }}
+	err := simulation.Each(l.ctx, l.result.Scenario, len(all), opts, func(ctx context.Context, w world.World, i int) error {
+		result, err := simulation.Run(ctx, all[i], simulation.Options{Prefix: l.result, World: w})
+		if err == nil {
+			steps[i] = &result.Steps[len(result.Steps)-1]
+		}
+		return err
+	})
+	for i, key := range keys {
+		if steps[i] != nil {
+			l.runs[key] = steps[i]
+		}
+	}
+	return err
 }
 
 // rolloutDeadlock finds Deployments whose restart never finishes.
@@ -337,12 +380,13 @@ func harden(spec *v1.PodSpec, r rule.Rule) {
 // decidesNothing finds preferred rules without which every pod has the same node. It says nothing of pods that run before: the rollout alone
 // would move them, with the rule and without.
 func decidesNothing(l *look, s *subject) ([]Finding, error) {
-	if !s.calm || s.replicas < 2 || variant.Rolled(l.result.Scenario.Until(s.step.Name), s.owner) {
+	soft := slices.DeleteFunc(s.terms(), func(t term) bool { return t.Hard })
+	if !s.calm || s.replicas < 2 || len(soft) == 0 || variant.Rolled(l.result.Scenario.Until(s.step.Name), s.owner) {
 		return nil, nil
 	}
 	var found []Finding
-	for _, t := range s.terms() {
-		if t.Hard || t.unknown() || !t.own() && !l.known(&t) || domainsOf(l.takes(s), t.TopologyKey) == 0 {
+	for _, t := range soft {
+		if t.unknown() || !t.own() && !l.known(&t) || domainsOf(l.takes(s), t.TopologyKey) == 0 {
 			continue // other checks report it
 		}
 		if t.Kind != rule.Affinity && t.own() && l.shared(&t, s.pods()) > 0 {

@@ -324,7 +324,7 @@ func (f *Framework) memory(nodes int, plugins []score) (raw, all []fwk.PluginSco
 	if !fits {
 		f.raw, f.all = make([]fwk.PluginScore, nodes*width), make([]fwk.PluginScore, nodes*width)
 	}
-	if !fits || !slices.EqualFunc(f.named, plugins, func(name string, plugin score) bool { return name == plugin.name }) {
+	if width > 0 && (!fits || !slices.EqualFunc(f.named, plugins, func(name string, plugin score) bool { return name == plugin.name })) {
 		f.named = f.named[:0]
 		for _, plugin := range plugins {
 			f.named = append(f.named, plugin.name)

@@ -187,6 +187,9 @@ func (c *constraints) matching(other *class, namespace string) uint64 {
 // mostConstraints is how many fit into a set of bits.
 const mostConstraints = 64
 
+// mostGroups bounds the combinations for which verdicts are kept.
+const mostGroups = 1 << 14
+
 func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	value := reflect.ValueOf(data).Elem()
 	constraints, ready := m.constraintsOf(value)

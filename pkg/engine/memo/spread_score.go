@@ -24,13 +24,10 @@ type spreadScore struct {
 	data    fwk.StateData       // nil if the plugin is skipped
 	pods    []map[string]*int64 // of data: by constraint and domain
 	weights []float64           // of data: by constraint
+	skews   []int32             // of data: by constraint
 	ignored []bool              // by slot: nodes that miss a topology key; nil: none
 	where   []place             // by constraint
 	cycle   int
-
-	// Nodes of the same domains, with the same number of matching pods of their own, have the same score. groups are those scores, if
-	// there are not too many combinations.
-	groups []groupScore
 }
 
 // place is where a constraint counts pods.
@@ -38,18 +35,9 @@ type place struct {
 	*domains
 	counts []*int64 // by domain, of data; nil for hostnames, which upstream counts when it scores a node
 	uses   []bool   // by slot: whether pods on the node count for its domain; nil: all do
-	here   []int32  // by slot: matching pods on the node; nil unless the key is hostname
-	most   int      // of here, ever
+	here   []int64  // by slot: matching pods on the node; nil unless the key is hostname
 	seen   []int    // by domain: the last cycle in which one of its nodes was feasible
 }
-
-type groupScore struct {
-	cycle int // in which it was asked for
-	score int64
-}
-
-// mostGroups bounds the combinations for which scores are kept.
-const mostGroups = 1 << 14
 
 // PreScore is upstream's the first time, for all nodes at once and without pods, which are then added, and brings its result up to date
 // from then on. What depends on the nodes that are feasible this time is the weight of each constraint.
@@ -135,10 +123,12 @@ func (m *Memo) newSpreadScore(data fwk.StateData, pod *v1.Pod) spreadScore {
 			s.ignored[slot] = ignored.Has(name)
 		}
 	}
+	all := value.FieldByName("Constraints")
 	for i, key := range s.keys {
+		s.skews = append(s.skews, int32(all.Index(i).FieldByName("MaxSkew").Int()))
 		p := place{domains: m.domainsOf(key)}
 		if key == v1.LabelHostname {
-			p.here = make([]int32, len(m.infos))
+			p.here = make([]int64, len(m.infos))
 		} else {
 			for _, domain := range p.values {
 				p.counts = append(p.counts, s.pods[i][domain])
@@ -193,8 +183,7 @@ func (s *spreadScore) change(matching uint64, delta, slot int) {
 		switch {
 		case matching&(1<<i) == 0:
 		case p.here != nil:
-			p.here[slot] += int32(delta)
-			p.most = max(p.most, int(p.here[slot]))
+			p.here[slot] += int64(delta)
 		case s.ignored != nil && s.ignored[slot] || p.uses != nil && !p.uses[slot]:
 		default:
 			*p.counts[p.number[slot]] += int64(delta)
@@ -214,7 +203,6 @@ func (s *spreadScore) weigh(feasible []int) {
 			}
 		}
 	}
-	combinations := 1
 	for i := range s.where {
 		p := &s.where[i]
 		size := nodes
@@ -228,53 +216,34 @@ func (s *spreadScore) weigh(feasible []int) {
 			}
 		}
 		s.weights[i] = math.Log(float64(size + 2))
-		combinations = min(combinations*p.base(), mostGroups+1)
-	}
-	if combinations > mostGroups {
-		s.groups = nil
-	} else if len(s.groups) < combinations {
-		s.groups = make([]groupScore, combinations)
 	}
 }
 
-// base is the number of different values that a node's place can have.
-func (p *place) base() int {
-	if p.here != nil {
-		return 2 * (p.most + 1)
-	}
-	return p.places()
-}
-
-// Score is upstream's, asked once for all nodes of which it reads the same.
+// Score is upstream's, with the pods on the node as they have been counted: upstream counts them anew for each pod and node, which is the
+// square of the pods. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 func (p *spread) Score(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	s := p.scored
-	if s == nil || s.score.groups == nil {
+	if p.scored == nil {
 		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
 	}
-	slot := p.memo.slotOf(node, p.memo.asked)
-	if s.score.ignored != nil && s.score.ignored[slot] {
-		return p.PodTopologySpread.Score(ctx, cycle, pod, node)
+	s, slot := &p.scored.score, p.memo.slotOf(node, p.memo.asked)
+	if s.ignored != nil && s.ignored[slot] {
+		return 0, nil
 	}
-	group := &s.score.groups[s.score.groupOf(slot)]
-	if group.cycle == s.score.cycle {
-		return group.score, nil
-	}
-	score, status := p.PodTopologySpread.Score(ctx, cycle, pod, node)
-	if status.IsSuccess() {
-		group.cycle, group.score = s.score.cycle, score
-	}
-	return score, status
-}
-
-func (s *spreadScore) groupOf(slot int) int {
-	group := 0
+	score := 0.0
 	for i := range s.where {
 		p := &s.where[i]
-		place := p.placeOf(slot)
-		if p.here != nil {
-			place = 2*int(p.here[slot]) + place%2
+		switch {
+		case p.absent[slot]:
+		case p.here != nil:
+			score += scoreForCount(p.here[slot], s.skews[i], s.weights[i])
+		default:
+			score += scoreForCount(*p.counts[p.number[slot]], s.skews[i], s.weights[i])
 		}
-		group = group*p.base() + place
 	}
-	return group
+	return int64(math.Round(score)), nil
+}
+
+func scoreForCount(pods int64, maxSkew int32, weight float64) float64 {
+	return float64(pods)*weight + float64(maxSkew-1)
 }

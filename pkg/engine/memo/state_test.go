@@ -141,6 +141,11 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 			compared[string(key)]++
 		}
 		if len(feasible) > 0 {
+			got, status := keeps.RunScorePlugins(ctx, ours, pod, feasible)
+			want, wanted := upstream.RunScorePlugins(ctx, fresh, pod, feasible)
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || status.Code() != wanted.Code() {
+				t.Fatalf("world %d, pod %d: scores, %v, upstream's %v (-upstream +kept):\n%s", seed, i, status, wanted, diff)
+			}
 			pod.Spec.NodeName = feasible[r.IntN(len(feasible))].Node().Name
 			if err := cache.AddPod(logger, pod); err != nil {
 				t.Fatal(err)

@@ -50,7 +50,7 @@ func (e *Engine) build(config *Config) (schedulerprofile.Map, error) {
 		frameworkruntime.WithInformerFactory(e.informers),
 		frameworkruntime.WithSharedDRAManager(e.devices),
 		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(e.informers.Storage().V1().CSINodes().Lister())),
-		frameworkruntime.WithSnapshotSharedLister(e.snapshot),
+		frameworkruntime.WithSnapshotSharedLister(e.lister),
 		frameworkruntime.WithMutableSnapshotLister(e.snapshot),
 		frameworkruntime.WithParallelism(workers),
 		frameworkruntime.WithExtenders(s.Extenders),

@@ -51,6 +51,7 @@ type Engine struct {
 	scheduler *scheduler.Scheduler
 	memo      *memo.Memo // nil: no answers of plugins are cached
 	snapshot  *internalcache.Snapshot
+	lister    fwk.SharedLister // through which the plugins look at nodes and pods: snapshot, or another
 	profiles  map[string]*profile
 	less      fwk.LessFunc
 	percent   int32 // of nodes to find, for profiles that set none; 0: depends on the number of nodes
@@ -119,7 +120,10 @@ var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 // NewEngine builds an engine for the configuration, and sets the process's release to the configuration's. It affects how the scheduler is
 // built, and what admission accepts from then on.
-func NewEngine(config *Config, ties Ties) (*Engine, error) {
+func NewEngine(config *Config, ties Ties) (*Engine, error) { return engineFor(config, ties, nil) }
+
+// engineFor is NewEngine for plugins that look at nodes and pods through the lister; nil: as the engine does.
+func engineFor(config *Config, ties Ties, lister fwk.SharedLister) (*Engine, error) {
 	silence()
 	if err := SetRelease(config.release); err != nil {
 		return nil, err
@@ -146,6 +150,9 @@ func NewEngine(config *Config, ties Ties) (*Engine, error) {
 		gangs:     newPodGroups(),
 		release:   config.release,
 		own:       len(config.plugins) > 0,
+	}
+	if e.lister = lister; lister == nil {
+		e.lister = e.snapshot
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)

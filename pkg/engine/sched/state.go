@@ -62,6 +62,11 @@ func (e *Engine) sync(next *cluster.State) error {
 	}
 	bindings := e.changed // the engine may have bound volumes since the last sync
 	e.changed = false
+	return e.fillListers(before, next, bindings)
+}
+
+// fillListers brings the listers of all kinds but pods up to date. If the engine may have bound volumes, theirs are filled anew.
+func (e *Engine) fillListers(before cluster.State, next *cluster.State, bindings bool) error {
 	core, apps := e.informers.Core().V1(), e.informers.Apps().V1()
 	for _, replaced := range []error{
 		refill(core.Namespaces(), before.Namespaces, next.Namespaces, false),

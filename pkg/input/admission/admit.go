@@ -48,8 +48,10 @@ func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.S
 		return nil, nil, errors.Join(a.problems...)
 	}
 	a.addNamespaces()
-	a.findConflicts()
-	a.resolveOwners()
+	if !a.onlyUpdates() {
+		a.findConflicts()
+		a.resolveOwners()
+	}
 	a.addPriorityClasses()
 	a.addRuntimeClasses()
 	a.addReplicaSets()
@@ -94,6 +96,15 @@ func byRef(s *cluster.State) map[cluster.Ref]cluster.Object {
 		known[cluster.RefTo(obj)] = obj
 	}
 	return known
+}
+
+// onlyUpdates reports whether all objects were in the state under their UIDs and with their owners, so that no two can conflict now and no
+// owner is new. Questions change one object of a large cluster many times.
+func (a *admitting) onlyUpdates() bool {
+	return !slices.ContainsFunc(a.objs, func(obj cluster.Object) bool {
+		old := a.known[cluster.RefTo(obj)]
+		return old == nil || old.GetUID() != obj.GetUID() || !reflect.DeepEqual(old.GetOwnerReferences(), obj.GetOwnerReferences())
+	})
 }
 
 func (a *admitting) problem(obj cluster.Object, format string, args ...any) {

@@ -2,7 +2,9 @@ package admission
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"regexp"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,6 +67,8 @@ func (a *admitting) runPlugins() {
 			a.template(obj)
 		case *cluster.UnknownOwner, *cluster.Param:
 			continue // the pods of an owner are admitted one by one, and no quota counts these objects
+		case *admissionv1.ValidatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicy:
+			a.noteAuthorizer(obj)
 		}
 		a.pass(obj)
 		a.charge(obj)
@@ -135,6 +139,15 @@ func (a *admitting) pass(obj cluster.Object) {
 	said, err := a.pods.chain.admit(apiRequest{obj: obj, was: was, scale: a.scale})
 	a.warn(obj, said)
 	a.refuse(obj, err)
+}
+
+var askedAuthorizer = regexp.MustCompile(`\bauthorizer\b`)
+
+// noteAuthorizer adds a note on a policy whose expressions ask what the user may do.
+func (a *admitting) noteAuthorizer(policy cluster.Object) {
+	if text, err := json.Marshal(policy); err == nil && askedAuthorizer.Match(text) {
+		a.notes = append(a.notes, cluster.RefTo(policy).Describe()+" asks the authorizer, which allows everything here.")
+	}
 }
 
 // warn adds the warnings that kubectl prints as notes.

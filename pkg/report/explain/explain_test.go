@@ -42,7 +42,7 @@ func TestWriteExplain(t *testing.T) {
 			return out.String()
 		}
 		reporttest.Golden(t, ""+name+".text", written("text", report.Options{}))
-		reporttest.Golden(t, ""+name+".story", written("text", report.Options{Quiet: true}))
+		reporttest.Golden(t, ""+name+".story", written("text", report.Options{Story: true}))
 		if err := reporttest.Validate(t, schema, written("json", report.Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

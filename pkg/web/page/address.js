@@ -3,7 +3,7 @@
 import {domainOf, nodesOf, steps} from "#shared/data.js";
 import {view} from "#shared/view.js";
 import {decode, encode} from "./link.js";
-import {state} from "./state.js";
+import {isChanged, state} from "./state.js";
 
 const PAUSE = 400; // after the last change, in milliseconds
 
@@ -15,7 +15,7 @@ export async function linkNow() {
   clearTimeout(timer);
   const fragment = await encode({
     version: state.version,
-    ...state.input,
+    ...(state.example && !isChanged() ? {} : state.input),
     view: {step: steps[view.step]?.name, failed: view.failed ?? undefined, example: state.example || undefined},
   });
   last = fragment;
@@ -32,8 +32,8 @@ export function remember() {
   );
 }
 
-// recall is what the address holds: {input, example, view, note}, {note} where it cannot be read, undefined where it
-// holds nothing.
+// recall is what the address holds: {input, example, view, note}, without input where the example is meant as it is;
+// {note} where it cannot be read, undefined where it holds nothing.
 export async function recall() {
   last = location.hash;
   const found = await decode(location.hash);
@@ -41,11 +41,11 @@ export async function recall() {
   if (found.error) return {note: `Nothing was opened: ${found.error}.`};
   const {step, failed, example} = found.view;
   return {
-    input: {main: found.main, files: found.files},
+    input: found.files && {main: found.main, files: found.files},
     example: typeof example === "string" ? example : "",
     view: {step: typeof step === "string" ? step : undefined, failed: isFailure(failed) ? failed : null},
     note:
-      found.version === state.version
+      !found.files || found.version === state.version
         ? ""
         : `This link was made with Faultline ${found.version}; this is ${state.version}, whose answer may differ.`,
   };

@@ -12,8 +12,9 @@ import {count, number} from "#shared/words.js";
 import {stillThere} from "./address.js";
 import {blastOf, forgetFailures} from "./breaking.js";
 import {changesSince} from "./changes.js";
-import {predictions, restart} from "./predicting.js";
-import {state} from "./state.js";
+import {voidClaims} from "./claims.js";
+import {hidden, predictions} from "./predicting.js";
+import {isChanged, state} from "./state.js";
 
 // The longest between the last key and the question, in milliseconds; where an answer takes less, it is half of that.
 const PAUSE = 600;
@@ -41,15 +42,25 @@ export async function askNow() {
     began = performance.now();
   document.body.classList.add("waiting");
   try {
-    const {report, problems} = await call("run", {input: state.input, record: predictions.on}, mine.signal);
+    const {report, problems} = await call("run", {input: state.input}, mine.signal);
     if (running !== mine) return;
     take(report, problems ?? []);
     took = performance.now() - began;
+    document.body.classList.remove("waiting");
+    if (report && predictions.on) await askQuiz(mine);
   } catch (error) {
     if (error.name === "AbortError" || running !== mine) return;
     take(null, [{file: state.input.main, line: 0, message: error.message}]);
   }
   document.body.classList.remove("waiting");
+}
+
+// askQuiz asks for the questions of the lesson, with what is right.
+export async function askQuiz(mine = (running = new AbortController())) {
+  const {steps: quiz} = await call("quiz", {input: state.input}, mine.signal);
+  if (running !== mine) return;
+  state.quiz = quiz ?? [];
+  show(view.step, view.failed);
 }
 
 // stopAsking is for what nobody waits for any more.
@@ -65,8 +76,9 @@ function take(report, problems) {
   if (report) {
     state.before = state.report;
     state.report = report;
+    if (state.example && isChanged()) voidClaims(report, state.first, state.input);
+    state.quiz = null;
     forgetFailures();
-    restart();
     present();
   }
   drawn();
@@ -74,7 +86,7 @@ function take(report, problems) {
 
 // forget is for another scenario: what changed since the one before it says nothing.
 export function forget() {
-  state.report = state.before = null;
+  state.report = state.before = state.quiz = null;
   Object.assign(view, {step: 0, failed: null, found: null, marked: null});
   view.open.clear();
 }
@@ -136,7 +148,8 @@ export function drawStep() {
 function verdictOf(step) {
   const {pods, running, pending = 0, notCreated = 0, notReady = 0} = step.summary;
   const expected = step.expectations ?? [],
-    missed = expected.filter((one) => !one.met).length;
+    missed = expected.filter((one) => !one.met && !one.changed).length,
+    changed = expected.filter((one) => one.changed).length;
   const all = steps.flatMap((one) => one.expectations ?? []),
     met = all.filter((one) => one.met).length;
   const words =
@@ -154,7 +167,8 @@ function verdictOf(step) {
           ]
             .filter(Boolean)
             .join(", ") + ".";
-  const outcome = missed > 0 ? "failed" : expected.length > 0 ? "met" : pending > 0 ? "waits" : "open";
+  const outcome =
+    missed > 0 ? "failed" : changed > 0 ? "open" : expected.length > 0 ? "met" : pending > 0 ? "waits" : "open";
   return h(
     "div",
     {class: "verdict " + outcome},
@@ -171,7 +185,9 @@ function verdictOf(step) {
           {},
           missed > 0
             ? ` ${missed} of ${count(expected.length, "expectation")} not met.`
-            : ` ${expected.length === 1 ? "As" : "All"} expected.`,
+            : changed > 0
+              ? ` ${count(changed, "claim")} of the lesson changed by you.`
+              : ` ${expected.length === 1 ? "As" : "All"} expected.`,
         ),
     ),
     h(
@@ -179,7 +195,9 @@ function verdictOf(step) {
       {class: "hint"},
       steps.length > 1 && `Step ${view.step + 1} of ${steps.length}: `,
       h("b", {}, step.name),
-      all.length > expected.length && ` · ${number(met)} of ${number(all.length)} expectations met in all steps`,
+      all.length > expected.length &&
+        !steps.some(({name}) => hidden(name)) &&
+        ` · ${number(met)} of ${number(all.length)} expectations met in all steps`,
     ),
   );
 }

@@ -1,9 +1,35 @@
 // The tabs of the input's files: open, add, rename, remove.
 
-import {fill, h} from "#shared/dom.js";
+import {fill, h, keepingFocus} from "#shared/dom.js";
 import {state} from "./state.js";
 
 const TABS = 3; // of more files there is a list beside the tabs
+
+// drawUndo draws what takes changes back: past is a history, and travel goes through it.
+export function drawUndo(past, travel) {
+  const button = (what, title, sign) =>
+    h(
+      "button",
+      {
+        type: "button",
+        title,
+        "aria-label": title,
+        "data-focus": what,
+        disabled: !past.can(what),
+        click: () => keepingFocus(() => travel(what)),
+      },
+      sign,
+    );
+  keepingFocus(() => {
+    const place = document.getElementById("undo");
+    place.replaceChildren();
+    fill(place, {hidden: null}, [
+      button("undo", "Undo your last change (Ctrl+Z)", "↶"),
+      button("redo", "Do it again (Ctrl+Shift+Z)", "↷"),
+      button("reset", "Reset: everything as it came", "Reset"),
+    ]);
+  });
+}
 
 // filesBar draws the tabs; on has open(file), change(files, main, file), and lesson() where the input has words for its
 // steps.

@@ -2,9 +2,10 @@
 //
 //   lesson(text, report?) → {title, intro, steps}
 //       title is the scenario's name; intro its description as blocks
-//       steps: [{name, text, why, ticks}], where text are the blocks of the step's description, why those from the
-//       paragraph on that begins with **Why:**, which is not to be seen before a prediction; ticks are the step's
-//       expectations as the report has them: [{want, got, met, why, line}], none before there is a report
+//       steps: [{name, fresh, text, predict, why, ticks}], where text are the blocks of the step's description, predict
+//       those from the paragraph on that begins with **Predict:**, and why those from **Why:** on, which are not to be
+//       seen before a prediction; ticks are the step's expectations as the report has them: [{want, got, met, changed,
+//       why, line}], none before there is a report; fresh tells that the step begins with an empty cluster
 //   blocks(markdown) → [block]
 //
 // A block is {tag: "p", children} or {tag: "ul" | "ol", children: [{tag: "li", children}]}, and children are texts and
@@ -23,13 +24,17 @@ export function lesson(text, report) {
   return {
     title: String(scenario.metadata?.name ?? ""),
     intro: blocks(scenario.description),
-    steps: names.map(({name, description}) => {
+    steps: names.map(({name, description, fresh}) => {
       const all = blocks(description),
-        from = all.findIndex(isWhy),
-        at = from < 0 ? all.length : from;
+        from = all.findIndex(begins("why")),
+        at = from < 0 ? all.length : from,
+        before = all.slice(0, at),
+        predict = before.findIndex(begins("predict"));
       return {
         name: String(name),
-        text: all.slice(0, at),
+        fresh: fresh === true,
+        text: predict < 0 ? before : before.slice(0, predict),
+        predict: predict < 0 ? [] : before.slice(predict),
         why: all.slice(at),
         ticks: (answers.get(name) ?? []).map(tick),
       };
@@ -37,10 +42,20 @@ export function lesson(text, report) {
   };
 }
 
-const tick = ({want, got, met, why = "", source}) => ({want, got, met, why, line: source?.line ?? 0});
+const tick = ({want, got, met, changed = false, why = "", source}) => ({
+  want,
+  got,
+  met,
+  changed,
+  why,
+  line: source?.line ?? 0,
+});
 
-const isWhy = ({tag, children: [first]}) =>
-  tag === "p" && first?.tag === "strong" && /^why:/i.test(first.children[0] ?? "");
+// begins tells of a paragraph that begins with the word in bold.
+const begins =
+  (word) =>
+  ({tag, children: [first]}) =>
+    tag === "p" && first?.tag === "strong" && String(first.children[0] ?? "").toLowerCase() === word + ":";
 
 function plainOf(text) {
   const document = documents(text)[0],

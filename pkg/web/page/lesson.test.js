@@ -50,6 +50,7 @@ steps:
 
     Always.
 - name: more
+  fresh: true
 - not a step
 `;
 
@@ -67,14 +68,16 @@ test("a lesson's steps, and what of it came so", () => {
     title: "Soft or hard",
     intro: [p("Which ", strong("one"), "?")],
     steps: [
-      {name: "workloads", text: [], why: [], ticks: []},
+      {name: "workloads", fresh: false, text: [], predict: [], why: [], ticks: []},
       {
         name: "hard",
-        text: [p("Three pods."), p(strong("Predict:"), " where?")],
+        fresh: false,
+        text: [p("Three pods.")],
+        predict: [p(strong("Predict:"), " where?")],
         why: [p(strong("Why:"), " one in each zone."), p("Always.")],
-        ticks: [{want: "0 pods Pending", got: "1", met: false, why: "no room", line: 7}],
+        ticks: [{want: "0 pods Pending", got: "1", met: false, changed: false, why: "no room", line: 7}],
       },
-      {name: "more", text: [], why: [], ticks: []},
+      {name: "more", fresh: true, text: [], predict: [], why: [], ticks: []},
     ],
   });
 });

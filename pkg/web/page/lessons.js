@@ -1,16 +1,19 @@
 // The lesson: the step's text beside its map, with a question before the answer, and what was expected after it.
 
-import {steps} from "#shared/data.js";
-import {fill, h} from "#shared/dom.js";
+import {nodesOf, steps} from "#shared/data.js";
+import {fill, h, keepingFocus} from "#shared/dom.js";
 import {show, view} from "#shared/view.js";
+import {follow, leversChanged} from "./claims.js";
 import {lesson} from "./lesson.js";
-import {isAsked, predictions, questionPart, wasAnswered} from "./predicting.js";
-import {state} from "./state.js";
+import {answeredIn, isAsked, predictions, progressPart, questionPart, resultPart} from "./predicting.js";
+import {isChanged, state} from "./state.js";
+import {short} from "./strip.js";
 
 // textOf is the lesson that the scenario has, null where it has no words for its steps.
 export function textOf() {
   const read = lesson(state.input.files[state.input.main] ?? "", state.report);
-  return read.steps.some((step) => step.text.length + step.why.length > 0) || (read.intro.length > 0 && predictions.on)
+  return read.steps.some((step) => step.text.length + step.predict.length + step.why.length > 0) ||
+    (read.intro.length > 0 && predictions.on)
     ? read
     : null;
 }
@@ -19,26 +22,37 @@ export function textOf() {
 export function drawLesson(predict) {
   const read = textOf() ?? {title: state.report?.scenario ?? "", intro: [], steps: []},
     name = state.report?.steps[view.step]?.name;
-  const of = read.steps.find((step) => step.name === name) ?? {name: name ?? "", text: [], why: [], ticks: []};
+  const of = read.steps.find((step) => step.name === name) ?? {
+    name: name ?? "",
+    text: [],
+    predict: [],
+    why: [],
+    ticks: [],
+  };
   const asked = isAsked(),
     last = view.step >= steps.length - 1;
   const panel = document.getElementById("lesson"),
     top = panel.dataset.step === name ? panel.scrollTop : 0;
   panel.replaceChildren();
+  const changes = state.example && isChanged() ? leversChanged(state.first, state.input, name, nodesOf[view.step]) : [];
+  element = elementOf(changes);
   fill(panel, {}, [
     h("p", {class: "eyebrow"}, steps.length > 1 ? `${read.title} · ${view.step + 1} of ${steps.length}` : read.title),
     view.step === 0 && read.intro.length > 0 && h("div", {class: "intro"}, read.intro.map(element)),
-    h("h2", {}, of.name),
+    h("h2", {tabindex: "-1"}, of.name),
     of.text.map(element),
+    changedPart(changes),
+    !asked && !answeredIn(name) && of.predict.map(element),
     asked
       ? questionPart()
       : [
+          resultPart(),
           of.why.length > 0 &&
             h(
               "details",
               {
                 class: "why",
-                open: wasAnswered(name) || told.has(name),
+                open: Boolean(answeredIn(name)) || told.has(name),
                 toggle: (event) => {
                   if (event.target.open) told.add(name);
                 },
@@ -53,14 +67,15 @@ export function drawLesson(predict) {
               of.ticks.map((tick) =>
                 h(
                   "li",
-                  {class: tick.met ? "good" : "bad"},
+                  {class: tick.met ? "good" : tick.changed ? "hint" : "bad"},
                   h(
                     "span",
-                    {class: "sign", role: "img", "aria-label": tick.met ? "met" : "not met"},
-                    tick.met ? "✓ " : "✕ ",
+                    {class: "sign", role: "img", "aria-label": tick.met ? "met" : tick.changed ? "changed" : "not met"},
+                    tick.met ? "✓ " : tick.changed ? "≠ " : "✕ ",
                   ),
                   tick.want,
                   !tick.met && `; got ${tick.got}`,
+                  tick.changed && ": changed by you",
                 ),
               ),
             ),
@@ -70,7 +85,13 @@ export function drawLesson(predict) {
       {class: "buttons pager"},
       h(
         "button",
-        {type: "button", class: "button", disabled: view.step === 0, click: () => show(view.step - 1)},
+        {
+          type: "button",
+          class: "button",
+          "data-focus": "step before",
+          disabled: view.step === 0,
+          click: () => turn(-1),
+        },
         "← Back",
       ),
       h(
@@ -79,12 +100,29 @@ export function drawLesson(predict) {
         h("input", {type: "checkbox", checked: predictions.on, change: (event) => predict(event.target.checked)}),
         "Predict first",
       ),
-      h("button", {type: "button", class: "button", disabled: last, click: () => show(view.step + 1)}, "Next →"),
+      h(
+        "button",
+        {type: "button", class: "button", "data-focus": "next step", disabled: last, click: () => turn(1)},
+        "Next →",
+      ),
     ),
+    progressPart(),
   ]);
   panel.dataset.step = name;
   panel.scrollTop = top;
 }
+
+// turn goes to another step, and to what it asks.
+function turn(by) {
+  keepingFocus(() => show(view.step + by));
+  /** @type {HTMLElement} */
+  const first = document.querySelector("#asked input");
+  first?.focus();
+  document.getElementById("lesson").scrollIntoView({block: "nearest"});
+}
+
+// freshStep tells whether the step in view begins with an empty cluster.
+export const freshStep = () => textOf()?.steps.find(({name}) => name === state.report?.steps[view.step]?.name)?.fresh;
 
 const told = new Set(); // steps whose why the reader asked for
 
@@ -101,5 +139,22 @@ const withoutTitle = ([
 ];
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-// element is a block of a lesson's text.
-const element = (block) => (typeof block === "string" ? block : h(block.tag, {}, block.children.map(element)));
+// elementOf makes blocks of a lesson's text: words for what the reader changed are followed by what it is now.
+const elementOf = (changes) => (block) => {
+  if (typeof block === "string") return block;
+  const now = block.tag !== "p" && block.children.length === 1 && follow(String(block.children[0]), changes);
+  const made = h(block.tag, {}, block.children.map(elementOf(changes)));
+  return now ? [h("s", {}, made), " ", h(block.tag, {class: "changed"}, now.to)] : made;
+};
+let element = elementOf([]);
+
+// changedPart lists what the reader changed of the step.
+const changedPart = (changes) =>
+  changes.length > 0 &&
+  h(
+    "p",
+    {class: "changedbyyou"},
+    h("b", {}, "Changed by you: "),
+    changes.map(({of, label, from, to}) => `${label}${of && ` of ${of}`} ${short(from)} → ${short(to)}`).join(", ") +
+      ". The text is about the lesson as it came.",
+  );

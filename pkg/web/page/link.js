@@ -1,21 +1,42 @@
-// A link holds the state of the page in its fragment: #v=VERSION&s=BASE64URL(deflate-raw(JSON of {main, files, view})).
+// A link holds the state of the page in its fragment. What is part of the program goes by its name, and only a scenario
+// that somebody wrote or changed by its text: #lesson=3-weights&step=near&fail=LEVEL:DOMAIN,DOMAIN, #example=NAME&…, or
+// with &v=VERSION&s=BASE64URL(deflate-raw(JSON of {main, files})).
 //
 //   encode({version, main, files, view}) → Promise<fragment>
-//       beginning with #; throws an Error in words where it would be too large
-//   decode(fragment) → Promise<{version, main, files, view} | {error}>
+//       view is {example, step, failed: {key, domains}}, each of which may be missing; without files the example is
+//       meant as it is; throws an Error in words where the fragment would be too large
+//   decode(fragment) → Promise<{version, main, files, view} | {view} | {error}>
 //       the same again, or in words why not; undefined where the fragment holds no state at all
 //   LARGEST = 2 MB is how much a state may be, unpacked
 
 export const LARGEST = 2_000_000;
 
-export async function encode({version, main, files, view = {}}) {
-  const least = Object.values(files).reduce((sum, text) => sum + text.length, 0);
-  if (least > LARGEST) throw tooLarge(least);
-  const state = new TextEncoder().encode(JSON.stringify({main, files, view}));
-  if (state.length > LARGEST) throw tooLarge(state.length);
-  const {bytes} = await through(new CompressionStream("deflate-raw"), state, Infinity);
-  return `#v=${encodeURIComponent(version)}&s=${toBase64(bytes)}`;
+const LESSON = "lessons/";
+
+/**
+ * @param {{version?: string, main?: string, files?: Record<string, string>, view?: {example?: string, step?: string,
+ *   failed?: {key: string, domains: string[]}}}} state
+ */
+export async function encode({version, main, files, view: {example, step, failed} = {}}) {
+  const lesson = example?.startsWith(LESSON);
+  const parts = [
+    example && (lesson ? `lesson=${safe(example.slice(LESSON.length))}` : `example=${safe(example)}`),
+    step && `step=${safe(step)}`,
+    failed && `fail=${[failed.key, ...failed.domains].map(safe).join(",")}`,
+  ];
+  if (files) {
+    const least = Object.values(files).reduce((sum, text) => sum + text.length, 0);
+    if (least > LARGEST) throw tooLarge(least);
+    const state = new TextEncoder().encode(JSON.stringify({main, files}));
+    if (state.length > LARGEST) throw tooLarge(state.length);
+    const {bytes} = await through(new CompressionStream("deflate-raw"), state, Infinity);
+    parts.push(`v=${safe(version)}`, `s=${toBase64(bytes)}`);
+  }
+  return "#" + parts.filter(Boolean).join("&");
 }
+
+// safe escapes all but what reads well in an address and has no meaning in it here.
+const safe = (text) => encodeURIComponent(text).replaceAll("%2F", "/").replaceAll("%3A", ":");
 
 const tooLarge = (size) =>
   new Error(
@@ -29,20 +50,39 @@ export async function decode(fragment) {
       .split("&")
       .map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]),
   );
-  if (!given.has("s")) return undefined;
+  let view;
+  try {
+    view = viewOf(given);
+  } catch {
+    return {error: DAMAGED};
+  }
+  if (!given.has("s")) return view.example ? {view} : undefined;
   if (given.get("s").length > 2 * LARGEST)
     return {error: `this link is too large: ${megabytes(LARGEST)} at most are read`};
   try {
     const {bytes, more} = await through(new DecompressionStream("deflate-raw"), fromBase64(given.get("s")), LARGEST);
     if (more) return {error: `this link holds more than ${megabytes(LARGEST)}, which is not read`};
-    const {main, files, view = {}} = JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(bytes));
+    const {main, files, view: within = {}} = JSON.parse(new TextDecoder("utf-8", {fatal: true}).decode(bytes));
     const texts =
       isMap(files) && Object.values(files).every((text) => typeof text === "string") && Object.hasOwn(files, main);
-    if (!texts || !isMap(view)) return {error: "this link holds no scenario"};
-    return {version: decodeURIComponent(given.get("v") ?? ""), main, files, view};
+    if (!texts || !isMap(within)) return {error: "this link holds no scenario"};
+    return {version: decodeURIComponent(given.get("v") ?? ""), main, files, view: {...within, ...view}};
   } catch {
-    return {error: "this link is damaged: a part of it is missing or changed; copy all of it"};
+    return {error: DAMAGED};
   }
+}
+
+const DAMAGED = "this link is damaged: a part of it is missing or changed; copy all of it";
+
+function viewOf(given) {
+  const text = (name) => decodeURIComponent(given.get(name));
+  const [key, ...domains] = given.has("fail") ? given.get("fail").split(",").map(decodeURIComponent) : [];
+  return {
+    ...(given.has("lesson") && {example: LESSON + text("lesson")}),
+    ...(given.has("example") && {example: text("example")}),
+    ...(given.has("step") && {step: text("step")}),
+    ...(domains.length > 0 && {failed: {key, domains}}),
+  };
 }
 
 const isMap = (value) => typeof value === "object" && value !== null && !Array.isArray(value);

@@ -7,7 +7,7 @@ const state = (text) => ({
   version: "v0.4.0+x",
   main: "scenario.yaml",
   files: {"scenario.yaml": text, "../a/ö.yaml": ""},
-  view: {step: "zone & 1=a", failed: ["a"]},
+  view: {step: "zone & 1=a", failed: {key: "example.com/a", domains: ["a,b", "c:&"]}},
 });
 
 // random is text that does not compress.
@@ -26,7 +26,7 @@ for (const [name, text] of [
 ]) {
   test(`a link gives back ${name}`, async () => {
     const link = await encode(state(text));
-    assert.match(link, /^#v=v0\.4\.0%2Bx&s=[\w-]+$/);
+    assert.match(link, /^#step=zone%20%26%201%3Da&fail=example\.com\/a,a%2Cb,c:%26&v=v0\.4\.0%2Bx&s=[\w-]+$/);
     assert.deepEqual(await decode(link), state(text));
     assert.equal(await encode(state(text)), link);
   });
@@ -39,6 +39,25 @@ test("a link to every shipped scenario gives it back", async () => {
       {version: "v", ...input, view: {}},
       name,
     );
+});
+
+test("what is part of the program goes by its name", async () => {
+  const view = {example: "lessons/3-weights", step: "near"};
+  assert.equal(await encode({view}), "#lesson=3-weights&step=near");
+  assert.deepEqual(await decode("#lesson=3-weights&step=near"), {view});
+  const failed = {key: "topology.kubernetes.io/zone", domains: ["a", "b"]};
+  const link = await encode({view: {example: "zone-failure", failed}});
+  assert.equal(link, "#example=zone-failure&fail=topology.kubernetes.io/zone,a,b");
+  assert.deepEqual(await decode(link), {view: {example: "zone-failure", failed}});
+  assert.match((await decode("#lesson=%")).error, /damaged/);
+});
+
+test("the view of an older link stands in its state", async () => {
+  const packed = new Blob(['{"main": "a", "files": {"a": ""}, "view": {"step": "x"}}'])
+    .stream()
+    .pipeThrough(new CompressionStream("deflate-raw"));
+  const text = Buffer.from(await new Response(packed).arrayBuffer()).toString("base64url");
+  assert.deepEqual((await decode("#v=1&s=" + text)).view, {step: "x"});
 });
 
 test("what is too large is refused", async () => {
@@ -58,7 +77,7 @@ test("what is damaged is refused", async () => {
     ).toString("base64url");
   for (const wrong of [
     link.slice(0, -4),
-    link.slice(0, 30) + "!" + link.slice(31),
+    link.slice(0, -10) + "!" + link.slice(-9),
     "#s=",
     "#v=%&s=" + link.split("s=")[1],
     "#s=a",

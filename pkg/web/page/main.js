@@ -5,18 +5,30 @@ import {fill, h, say} from "#shared/dom.js";
 import {searchField} from "#shared/search.js";
 import {drawMap} from "#shared/stage.js";
 import {themeButton} from "#shared/theme.js";
-import {restore, surround, view} from "#shared/view.js";
+import {restore, show, surround, view} from "#shared/view.js";
 import {count} from "#shared/words.js";
 import {follow, linkNow, recall, remember} from "./address.js";
-import {announce, answering, askNow, askSoon, drawStep, forget, represent, stopAsking, want} from "./answer.js";
+import {
+  announce,
+  answering,
+  askNow,
+  askQuiz,
+  askSoon,
+  drawStep,
+  forget,
+  represent,
+  stopAsking,
+  want,
+} from "./answer.js";
 import {breaking, lookAt} from "./breaking.js";
 import {complete, hover, knownIn} from "./complete.js";
 import {makeEditor} from "./editor.js";
 import {connect} from "./engine.js";
 import {explaining} from "./explaining.js";
-import {filesBar} from "./files.js";
-import {drawLesson, textOf} from "./lessons.js";
-import {drawQuestion, forgetPredictions, isAsked, pick, predictions} from "./predicting.js";
+import {drawUndo, filesBar} from "./files.js";
+import {history} from "./history.js";
+import {drawLesson, freshStep, textOf} from "./lessons.js";
+import {drawQuestion, isAsked, markTabs, pick, predictions} from "./predicting.js";
 import {shareMenu} from "./share.js";
 import {state} from "./state.js";
 import {drawLevers} from "./strip.js";
@@ -51,7 +63,7 @@ const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
 const editor = makeEditor({
   parent: at("editor"),
   ...helpOf(),
-  changed: (file, text) => edited({...state.input, files: {...state.input.files, [file]: text}}),
+  changed: (file, text) => edited({...state.input, files: {...state.input.files, [file]: text}}, true),
 });
 
 // helpOf completes and describes the scenario's own file, from its schema.
@@ -66,10 +78,28 @@ function helpOf() {
 }
 
 // edited takes an input that the reader wrote, with the editor or with a lever.
-function edited(input) {
+function edited(input, typed = false) {
+  past.add(input, typed);
   state.input = input;
+  if (typed) undoButtons();
   askSoon();
 }
+
+let past = history(state.input);
+
+// travel undoes a change of the reader, does it again, or goes back to the input as it came.
+function travel(what) {
+  if (!past.can(what)) return;
+  state.input = past[what]();
+  for (const [file, text] of Object.entries(state.input.files)) editor.change(file, text);
+  if (reading) bar();
+  else files.open(state.input.files[state.file] === undefined ? state.input.main : state.file);
+  levers();
+  askSoon();
+  say({undo: "Undone.", redo: "Done again.", reset: "As it came."}[what]);
+}
+
+const undoButtons = () => drawUndo(past, travel);
 
 // changed takes an input that something else than the editor wrote.
 function changed(input) {
@@ -110,6 +140,7 @@ function bar() {
     ? `${state.file} has ${megabytes(state.input.files[state.file].length)} MB, which is too much for an editor. ` +
       "It is used as it is."
     : "";
+  undoButtons();
   filesBar({...files, lesson: (reading || textOf()) && read}, reading);
   if (reading) drawLesson(predict);
 }
@@ -119,26 +150,27 @@ function read() {
   bar();
 }
 
-// predict asks before each answer, or does not any more; the answers then have, or need not have, the scheduler's
-// cycles.
+// predict asks before each answer, or does not any more.
 function predict(on) {
   predictions.on = on;
   if (on) read();
-  return askNow();
+  show(view.step);
+  if (on && !state.quiz) askQuiz().catch((error) => notice(error.message));
 }
 
 // begin opens another scenario, at a step if one is wanted.
-function begin(input, example, wanted) {
+function begin(input, example, wanted, first = input) {
   forget();
   want(wanted);
   editor.forget();
   if (!state.examples.some((one) => one.name === example)) example = "";
-  Object.assign(state, {input, example, file: input.main, problems: []});
+  Object.assign(state, {input, first, example, file: input.main, problems: []});
+  past = history(first);
+  past.add(input);
   files.open(input.main);
   /** @type {HTMLSelectElement} */ (at("example")).value = example;
   const isLesson = state.examples.some((one) => one.name === example && one.lesson);
-  forgetPredictions();
-  predictions.on = isLesson && !wanted;
+  predictions.on = isLesson && !wanted?.failed;
   if (isLesson) read();
   return askNow();
 }
@@ -205,6 +237,12 @@ function keys(event) {
   const within = event.composedPath()[0];
   if (within.closest?.("input, select, textarea, dialog, [contenteditable]") || document.querySelector("dialog[open]"))
     return;
+  const undo =
+    (event.ctrlKey || event.metaKey) && {z: event.shiftKey ? "redo" : "undo", y: "redo"}[event.key.toLowerCase()];
+  if (undo) {
+    event.preventDefault();
+    travel(undo);
+  }
   if (event.key === "Escape" && (view.failed || view.found)) restore();
   if (event.key === "/") {
     event.preventDefault();
@@ -236,15 +274,16 @@ async function start() {
     drawMap,
     drawStep: () => {
       document.body.classList.toggle("predicting", isAsked());
-      if (isAsked()) drawQuestion();
-      else drawStep();
       if (reading) drawLesson(predict);
+      if (isAsked()) drawQuestion(freshStep());
+      else drawStep();
+      markTabs();
     },
     chosen: () => {
       document.body.classList.toggle("chosen", Boolean(view.failed || view.found));
+      remember();
       if (isAsked()) return;
       levers();
-      remember();
       lookAt();
     },
   });
@@ -260,8 +299,15 @@ async function start() {
 async function reopen({input = state.input, example = ""}) {
   const linked = await recall();
   notice(linked?.note ?? "");
-  if (linked?.input) return begin(linked.input, linked.example, linked.view);
-  return begin(input, example);
+  if (!linked?.input && !linked?.example) return begin(input, example);
+  const known = state.examples.some(({name}) => name === linked.example);
+  if (!linked.input && !known) {
+    notice(`Nothing was opened: there is no lesson or example ${linked.example}.`);
+    return begin(input, example);
+  }
+  const first = known ? (await call("load", {example: linked.example})).input : linked.input;
+  notice(linked.note ?? "");
+  return begin(linked.input ?? first, linked.example, linked.view, first);
 }
 
 start().catch((error) => notice(error.message));

@@ -1,176 +1,282 @@
-// Predict, then run: before a step's answer is shown, the reader says where its pods will go, one by one.
+// Predict, then look: a step's questions are asked before its map and its verdict are shown.
 
-import {domainOf, load, nodesOf, qualified, steps} from "#shared/data.js";
-import {fill, h, say} from "#shared/dom.js";
-import {cycleOf} from "#shared/scores.js";
+import {domainOf, load, nodesOf, steps} from "#shared/data.js";
+import {h, say} from "#shared/dom.js";
 import {drawMap} from "#shared/stage.js";
 import {show, view} from "#shared/view.js";
-import {HOSTNAME, noun, number} from "#shared/words.js";
-import {judge, NOWHERE, questions, score} from "./predict.js";
+import {count, HOSTNAME, noun} from "#shared/words.js";
+import {inWords, judge, keeper} from "./quiz.js";
 import {state} from "./state.js";
 
-const QUESTIONS = 4; // of the pods of a step
-const KEPT = "faultline predictions"; // in the session's storage
+const LISTED = 16; // of more nodes none is listed beside the map
 
 export const predictions = {on: false};
 
-const answered = new Set(); // steps whose answer the reader has seen
-const session = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
-let asked; // {name, all, at, judged}: the questions of the step in view, which one it is, and what came of it
+const progress = keeper(localStorage);
 
-const at = (id) => document.getElementById(id);
+const lessonName = () => state.example || state.report?.scenario || "";
+const questionsOf = (name) => state.quiz?.find(({step}) => step === name)?.questions ?? [];
 
-// forgetPredictions is for another scenario; restart for another answer.
-export function forgetPredictions() {
-  answered.clear();
-  restart();
-}
+// answeredIn is what was answered of a step, undefined before it was, and empty where it was skipped.
+export const answeredIn = (name) => progress.of(lessonName(), name);
 
-export const restart = () => {
-  asked = undefined;
-};
+// hidden tells of a step whose answer is not to be seen yet.
+export const hidden = (name) => predictions.on && !answeredIn(name) && (!state.quiz || questionsOf(name).length > 0);
 
-// wasAnswered reports whether the reader has said where the pods of the step would go, or has seen where.
-export const wasAnswered = (step) => answered.has(step);
-
-// isAsked reports whether the step in view has a question before its answer.
+// isAsked reports whether the step in view has questions before its answer.
 export function isAsked() {
   const step = state.report?.steps[view.step];
-  if (!predictions.on || !step || answered.has(step.name)) return false;
-  if (asked?.name !== step.name)
-    asked = {name: step.name, all: questions(state.report, step.name).slice(0, QUESTIONS), at: 0, judged: null};
-  return asked.all.length > 0;
+  return Boolean(step) && hidden(step.name);
 }
 
-// drawQuestion shows the cluster as the scheduler found it, with the pod that it is about.
-export function drawQuestion() {
-  const {all, judged} = asked,
-    question = all[asked.at],
-    step = state.report.steps[view.step];
-  const pods = question.pods.map((pod) => ({...pod, status: "Running"}));
-  const waits = judged ? {} : {message: "Where will it go?", reason: undefined, untried: undefined, waits: undefined};
-  const pod =
-    judged && question.node ? {...question.pod} : {...question.pod, ...waits, node: undefined, nominated: undefined};
-  const before = {...step, pods: [...pods, pod], requested: undefined, nodes: nodesOf[view.step]};
-  load({report: {...state.report, steps: state.report.steps.toSpliced(view.step, 1, before)}, live: true});
-  Object.assign(view, {failed: null, marked: null, found: judged ? {pod: question.pod, node: question.node} : null});
+// drawQuestion shows the cluster as it was before the step; fresh tells that the step begins with an empty one.
+export function drawQuestion(fresh) {
+  const step = state.report.steps[view.step],
+    before = fresh ? undefined : state.report.steps[view.step - 1];
+  load({report: state.report, live: true});
+  const shown = {...step, pods: before?.pods ?? [], requested: before?.requested, nodes: nodesOf[view.step]};
+  load({report: {...state.report, steps: state.report.steps.toSpliced(view.step, 1, shown)}, live: true});
+  Object.assign(view, {failed: null, marked: null, found: null});
   drawMap();
-  const scores = at("scores");
-  scores.replaceChildren();
-  if (!judged) return;
-  fill(scores, {}, [cycleOf(question.pod.cycle)]);
-  if (judged.choice !== question.node)
-    for (const name of document.querySelectorAll("#map .node .name"))
-      if (name.textContent === judged.choice) name.closest(".node").classList.add("guessed");
+  markChosen();
+  for (const id of ["verdict", "since", "told", "tables"]) document.getElementById(id).replaceChildren();
 }
+
+// markTabs hides what the tabs say of steps that are hidden.
+export const markTabs = () =>
+  document
+    .querySelectorAll("#stepbar [role=tab]")
+    .forEach((tab, i) => tab.classList.toggle("unseen", hidden(state.report.steps[i]?.name)));
+
+/** @returns {NodeListOf<HTMLInputElement>} */
+const boxes = () => document.querySelectorAll("#asked fieldset.active input[type=checkbox]");
 
 // pick takes a click on the map for an answer; it reports whether it did.
 export function pick(key, domain) {
   if (!isAsked()) return false;
-  if (asked.judged) return true;
-  if (key !== HOSTNAME) say(`Choose a node of ${noun(key)} ${domain}.`);
-  else choose(nodesOf[view.step].find((node) => domainOf(node, HOSTNAME) === domain)?.name);
+  const node = nodesOf[view.step].find((node) => domainOf(node, HOSTNAME) === domain)?.name;
+  const box = [...boxes()].find(({value}) => value === node);
+  if (!document.querySelector("#asked fieldset.active")) say("Answer the questions first, or skip them.");
+  else if (key !== HOSTNAME || !box) say(`Choose a node of ${noun(key)} ${domain}.`);
+  else box.click();
   return true;
 }
 
-function choose(node) {
-  if (node === undefined) return;
-  asked.judged = judge(asked.all[asked.at], node);
-  session.push({outcome: asked.judged.outcome, behind: asked.judged.behind});
-  sessionStorage.setItem(KEPT, JSON.stringify(session));
-  redraw();
-  say(`${titles[asked.judged.outcome]}. ${asked.judged.words}`);
+// markChosen rings the nodes on the map that the active question has.
+function markChosen() {
+  const chosen = new Set([...boxes()].filter(({checked}) => checked).map(({value}) => value));
+  for (const name of document.querySelectorAll("#map .node .name"))
+    name.closest(".node").classList.toggle("guessed", chosen.has(name.textContent));
 }
 
-function next() {
-  asked.at++;
-  asked.judged = null;
-  if (asked.at >= asked.all.length) reveal();
-  else redraw();
-}
-
-function reveal() {
-  answered.add(asked.name);
-  redraw();
-}
-
-const redraw = () => show(view.step);
-
-const titles = {right: "Right", tie: "As good", wrong: "No"};
-const signs = {right: "✓", tie: "≈", wrong: "✕"};
-
-// questionPart is the question in the lesson's panel, or what came of it.
+// questionPart asks, in a form, all that is asked of the step in view.
 export function questionPart() {
-  const {all, judged} = asked,
-    question = all[asked.at];
-  const more = all.length - asked.at - 1;
-  const kept = h("p", {class: "hint"}, session.length > 0 && `This session: ${score(session).words}.`);
-  if (!judged) {
-    return h(
-      "div",
-      {class: "predict"},
-      h("h4", {}, "Where will it go?"),
-      h(
-        "p",
-        {},
-        h("b", {}, qualified(question.pod.namespace, question.pod.name)),
-        all.length > 1 && `, pod ${asked.at + 1} of ${all.length}`,
-        ". Choose a node on the map, or:",
-      ),
-      h(
-        "p",
-        {class: "buttons"},
-        h("button", {type: "button", class: "button", click: () => choose(NOWHERE)}, "It stays Pending"),
-        h("button", {type: "button", class: "link", click: reveal}, "Show the answer"),
-      ),
-      kept,
-    );
-  }
+  const name = state.report.steps[view.step].name;
+  if (!state.quiz) return h("p", {class: "hint predict", role: "status"}, "The questions of this step are coming …");
+  const asked = questionsOf(name),
+    given = asked.map(() => undefined);
+  const check = h("button", {type: "submit", class: "button", disabled: true}, "Check");
+  const take = (i, value) => {
+    given[i] = value;
+    check.disabled = given.includes(undefined);
+  };
+  const end = (kept) => {
+    progress.keep(lessonName(), name, kept);
+    show(view.step);
+    /** @type {HTMLElement} */
+    const result = document.querySelector("#lesson .predict") ?? document.querySelector("#lesson h2");
+    result?.focus();
+    result?.scrollIntoView({block: "nearest"});
+  };
+  const first = asked.findIndex(({kind}) => kind === "nodes");
   return h(
-    "div",
-    {class: "predict " + judged.outcome},
-    h(
-      "h4",
-      {},
-      h("span", {"aria-hidden": "true"}, signs[judged.outcome] + " "),
-      titles[judged.outcome],
-      ": it ",
-      question.node ? ["goes to ", h("b", {}, question.node)] : "stays Pending",
+    "form",
+    {
+      id: "asked",
+      class: "predict",
+      submit: (event) => {
+        event.preventDefault();
+        if (check.disabled) return;
+        const kept = asked.map((question, i) => ({
+          ask: question.ask,
+          given: given[i],
+          outcome: judge(question, given[i]).outcome,
+        }));
+        end(kept);
+        say(asked.map((question, i) => resultWords(question, kept[i])).join(" "));
+      },
+    },
+    h("h4", {}, "What do you expect?"),
+    asked.map((question, i) =>
+      h(
+        "fieldset",
+        {
+          class: i === first && "active",
+          focusin: (event) => question.kind === "nodes" && activate(event.currentTarget),
+        },
+        h("legend", {}, question.ask),
+        fieldsOf[question.kind](question, (value) => take(i, value), `q${i}`),
+      ),
     ),
-    h("p", {}, /[.!]$/.test(judged.words) ? judged.words : judged.words + "."),
-    decidedPart(judged.decided),
     h(
       "p",
       {class: "buttons"},
-      h("button", {type: "button", class: "button", click: next}, more > 0 ? "Next pod" : "See the answer"),
+      check,
+      h("button", {type: "button", class: "link", click: () => end([])}, "Skip, and show the answer"),
     ),
-    kept,
   );
 }
 
-function decidedPart(decided) {
-  if (decided.length === 0) return null;
-  return h(
-    "ul",
-    {class: "decided"},
-    decided.slice(0, 4).map((one) =>
-      h(
-        "li",
-        {},
-        h("b", {}, one.plugin),
-        one.points !== undefined && ` ${one.points > 0 ? "+" : "−"}${number(Math.abs(one.points))}`,
-        one.message && `: ${one.message}`,
-        one.parts
-          ?.slice(0, 3)
-          .map((part) =>
-            h(
-              "small",
-              {},
-              `${part.rule}${part.topologyKey ? ` over ${noun(part.topologyKey)}` : ""}: ` +
-                `${part.raw > 0 ? "+" : "−"}${number(Math.abs(part.raw))} raw`,
-            ),
-          ),
+function activate(set) {
+  for (const other of document.querySelectorAll("#asked fieldset")) other.classList.toggle("active", other === set);
+  markChosen();
+}
+
+// fieldsOf are the controls of each kind of question; take gets what is given, or undefined while that is not whole.
+const fieldsOf = {
+  number({fields = []}, take, id) {
+    const names = fields.length > 0 ? fields : [""];
+    /** @type {HTMLInputElement[]} */
+    const inputs = names.map((name, i) =>
+      h("input", {
+        type: "number",
+        min: "0",
+        inputmode: "numeric",
+        "aria-label": name || "number of pods",
+        "data-focus": `${id} ${i}`,
+        autocomplete: "off",
+        input: () => take(inputs.every(({value}) => /^\d+$/.test(value)) ? inputs.map(whole) : undefined),
+      }),
+    );
+    const whole = ({value}) => String(Number(value));
+    return h(
+      "p",
+      {class: "numbersasked"},
+      names.map((name, i) => h("label", {}, name && h("b", {}, name), inputs[i])),
+    );
+  },
+  nodes(_, take, id) {
+    const nodes = nodesOf[view.step].map(({name}) => name);
+    const none = "";
+    const changed = (event) => {
+      const set = event.target.closest("fieldset"),
+        all = [...set.querySelectorAll("input")];
+      for (const box of all)
+        if (event.target.checked && (event.target.value === none) !== (box.value === none)) box.checked = false;
+      const chosen = all.filter(({checked}) => checked).map(({value}) => value);
+      take(chosen.length === 0 ? undefined : chosen.filter((name) => name !== none).sort());
+      activate(set);
+    };
+    return h(
+      "p",
+      {class: "nodesasked" + (nodes.length > LISTED ? " many" : "")},
+      [...nodes, none].map((name, i) =>
+        h(
+          "label",
+          {class: "toggle"},
+          h("input", {type: "checkbox", value: name, "data-focus": `${id} ${i}`, change: changed}),
+          name || "no node",
+        ),
       ),
+      h("small", {}, "The nodes on the map can be clicked, too."),
+    );
+  },
+  holds: (_, take, id) => choices(["yes", "no"], (value) => take([value]), id),
+  message: ({fields}, take, id) =>
+    choices(
+      [...fields, ""],
+      (value) => take([value]),
+      id,
+      (value) => value || "nothing: no pod is Pending",
+    ),
+};
+
+const choices = (values, take, id, words = (value) => value) =>
+  h(
+    "p",
+    {class: "choicesasked"},
+    values.map((value, i) =>
+      h(
+        "label",
+        {class: "toggle"},
+        h("input", {type: "radio", name: id, value, "data-focus": `${id} ${i}`, change: () => take(value)}),
+        words(value),
+      ),
+    ),
+  );
+
+const signs = {right: "✓", equal: "✓", wrong: "✕"};
+const titles = {right: "Right", equal: "Right, too", wrong: "No"};
+
+// resultWords say how a question was answered: an answer that equal nodes could give is right.
+function resultWords(question, {given, outcome}) {
+  const right = inWords(question, question.answers[0]);
+  switch (outcome) {
+    case "right":
+      return `Right: ${inWords(question, given)}.`;
+    case "equal":
+      return (
+        `Right, too: ${inWords(question, given)}. Some nodes are equal, and chance decides among them. ` +
+        `In this run it was ${right}.`
+      );
+  }
+  return `No: ${right}. You said ${inWords(question, given)}.`;
+}
+
+// resultPart is how the questions of the step in view were answered, for as long as they are what is asked.
+export function resultPart() {
+  const name = state.report?.steps[view.step]?.name,
+    kept = answeredIn(name) ?? [],
+    asked = questionsOf(name);
+  const shown = kept.flatMap((one) => {
+    const question = asked.find(({ask}) => ask === one.ask);
+    if (!question) return [];
+    const {outcome} = judge(question, one.given); // of what the scenario is by now
+    return [[question, {...one, outcome}]];
+  });
+  if (shown.length === 0) return null;
+  const wrong = shown.filter(([, {outcome}]) => outcome === "wrong").length;
+  return h(
+    "div",
+    {class: "predict " + (wrong === 0 ? "right" : wrong === shown.length ? "wrong" : "some"), tabindex: "-1"},
+    h(
+      "ul",
+      {class: "results"},
+      shown.map(([question, one]) =>
+        h(
+          "li",
+          {class: one.outcome === "wrong" ? "bad" : "good"},
+          h("span", {class: "sign", "aria-hidden": "true"}, signs[one.outcome] + " "),
+          h("b", {}, question.ask),
+          " ",
+          resultWords(question, one).replace(titles[one.outcome] + ": ", ""),
+        ),
+      ),
+    ),
+  );
+}
+
+// progressPart says how far the reader is in the lesson, with a button to begin again.
+export function progressPart() {
+  const {steps: done, asked, right} = progress.count(lessonName());
+  if (done === 0) return null;
+  return h(
+    "p",
+    {class: "hint progress"},
+    `${done} of ${count(steps.length, "step")} done` +
+      (asked > 0 ? `, ${right} of ${count(asked, "answer")} right. ` : ". "),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "link",
+        "data-focus": "begin again",
+        click: () => {
+          progress.forget(lessonName());
+          show(0);
+        },
+      },
+      "Begin again",
     ),
   );
 }

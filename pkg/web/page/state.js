@@ -7,9 +7,11 @@ export const state = {
   examples: [],
   input: {main: "scenario.yaml", files: {"scenario.yaml": ""}},
   example: "", // what the input came from
+  first: null, // the input as it came, before the reader changed it
   file: "scenario.yaml", // the one in the editor
   report: null, // the last answer
   before: null, // the answer before it
+  quiz: null, // the questions of each step, null while they are not known
   problems: [],
 };
 
@@ -18,3 +20,6 @@ export const sameInput = (a, b) =>
   a.main === b.main &&
   Object.keys(a.files).length === Object.keys(b.files).length &&
   Object.entries(a.files).every(([file, text]) => b.files[file] === text);
+
+// isChanged tells of an input that is not as it came.
+export const isChanged = () => state.first !== null && !sameInput(state.first, state.input);

@@ -16,7 +16,7 @@ let chosen; // workload, as namespace/kind/name
 const titleOf = (key) => qualified(key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1));
 
 // short is a value as the strip has room for it: a topology key by its noun.
-const short = (value) => (typeof value === "string" && value.includes("/") ? noun(value) : String(value));
+export const short = (value) => (typeof value === "string" && value.includes("/") ? noun(value) : String(value));
 
 // drawLevers draws the strip; changed is called with the input that a lever wrote, and predict where the reader wants
 // to.

@@ -23,7 +23,8 @@ export function tabs() {
     },
     steps.map((step, i) => {
       const expectations = step.expectations ?? [],
-        failed = expectations.filter((expectation) => !expectation.met).length;
+        failed = expectations.filter((expectation) => !expectation.met && !expectation.changed).length,
+        changed = expectations.filter((expectation) => expectation.changed).length;
       return h(
         "button",
         {
@@ -41,8 +42,12 @@ export function tabs() {
           expectations.length > 0 &&
             h(
               "span",
-              {class: failed > 0 ? "sign bad" : "sign good"},
-              failed > 0 ? `✕ ${failed} not met` : `✓ ${expectations.length} met`,
+              {class: failed > 0 ? "sign bad" : changed > 0 ? "sign" : "sign good"},
+              failed > 0
+                ? `✕ ${failed} not met`
+                : changed > 0
+                  ? `≠ ${changed} changed`
+                  : `✓ ${expectations.length} met`,
             ),
         ),
         h("b", {title: step.name}, step.name),

@@ -255,14 +255,18 @@ function expectationsOf(step) {
       all.map((expectation) =>
         h(
           "tr",
-          {class: expectation.met ? "met" : "failed"},
+          {class: expectation.met ? "met" : expectation.changed ? "" : "failed"},
           h(
             "td",
             {},
             h(
               "span",
-              {class: "sign", "aria-label": expectation.met ? "met" : "not met", role: "img"},
-              expectation.met ? "✓" : "✕",
+              {
+                class: "sign",
+                "aria-label": expectation.met ? "met" : expectation.changed ? "changed by you" : "not met",
+                role: "img",
+              },
+              expectation.met ? "✓" : expectation.changed ? "≠" : "✕",
             ),
           ),
           h(

@@ -22,6 +22,7 @@ type Steps struct {
 	like         string
 	removeNodes  []string
 	replaceNodes []string
+	count        []string
 	scale        []string
 }
 
@@ -38,6 +39,7 @@ func (a *Steps) Register(cmd *cobra.Command, several bool) {
 		"LABEL=VALUE=NUMBER"+each+" or of all as emptiest=NUMBER"+each+" (repeatable)")
 	flags.StringArrayVar(&a.replaceNodes, "replace-nodes", nil, add+" that puts nodes of another type in the place of some: `LABEL=OLD:NEW`, such as\n"+
 		"instance-type=m5.2xlarge:m5.4xlarge, or LABEL=OLD:NEW=NUMBER"+each+"; with ,cpu=16,memory=64Gi where no node is of the new type (repeatable)")
+	flags.StringSliceVar(&a.count, "count", nil, "how many nodes --replace-nodes puts there; as many as have the cpu and memory of the old if not given")
 	flags.StringArrayVar(&a.scale, "scale", nil, add+" that multiplies the replicas of all workloads, of those of -n, or of one, by this `FACTOR`"+each+":\n"+
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }
@@ -60,6 +62,11 @@ func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 // Variants returns a variant for each of the questions.
 func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
 	each := *a
+	var err error
+	if each.replaceNodes, err = a.counted(cmd); err != nil {
+		return nil, err
+	}
+	each.count = nil
 	for _, given := range []*[]string{&each.addNodes, &each.removeNodes, &each.replaceNodes, &each.scale} {
 		var all []string
 		for _, one := range *given {
@@ -135,6 +142,10 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 			map[string]string{"addNodes.count": "add-nodes", "addNodes.like": "like"},
 		})
 	}
+	replaceNodes, err := a.counted(cmd)
+	if err != nil {
+		return nil, err
+	}
 	nodes := s.Nodes()
 	for _, given := range a.removeNodes {
 		removed, err := removal(nodes, given)
@@ -147,7 +158,7 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 		}
 		steps = append(steps, askedStep{scenario.Step{Name: "remove " + given, RemoveNodes: removed}, flags})
 	}
-	for _, given := range a.replaceNodes {
+	for _, given := range replaceNodes {
 		replaced, err := replacement(nodes, given)
 		if err != nil {
 			return nil, exit.Usage(cmd, "%s", err)
@@ -173,6 +184,28 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 		}})
 	}
 	return steps, nil
+}
+
+// counted returns the replacements, each once for each --count: LABEL=OLD:NEW=NUMBER, and sizes after it.
+func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
+	if len(a.count) == 0 {
+		return a.replaceNodes, nil
+	}
+	if len(a.replaceNodes) == 0 {
+		return nil, exit.Usage(cmd, "--count has no effect without --replace-nodes; give both, for example --replace-nodes instance-type=m5.2xlarge:m5.4xlarge --count 3")
+	}
+	var all []string
+	for _, given := range a.replaceNodes {
+		types, sizes, sized := strings.Cut(given, ",")
+		for _, count := range a.count {
+			one := types + "=" + count
+			if sized {
+				one += "," + sizes
+			}
+			all = append(all, one)
+		}
+	}
+	return all, nil
 }
 
 // removal reads NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.

@@ -1,0 +1,129 @@
+package autoscaler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// similar returns the groups whose nodes are nearly the same and that the same pods fit. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/compare_nodegroups.go.
+func (x *expansion) similar(group *Group) []*Group {
+	if !x.options.BalanceSimilarNodeGroups || len(x.fitting[group.Name]) == 0 {
+		return nil
+	}
+	var similar []*Group
+	for _, other := range x.groups {
+		fitting, valid := x.fitting[other.Name]
+		if other == group || !valid || !x.healthy(other) || !x.alike(x.made[group.Name], x.made[other.Name]) {
+			continue
+		}
+		lacks := func(pods *podGroup) bool { return !slices.Contains(fitting, pods) }
+		if !slices.ContainsFunc(x.fitting[group.Name], lacks) {
+			similar = append(similar, other)
+		}
+	}
+	return similar
+}
+
+// ignoredLabels may differ between similar groups.
+var ignoredLabels = []string{
+	v1.LabelHostname, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion,
+	"beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
+}
+
+// alike reports whether nodes made from the templates are nearly the same.
+func (x *expansion) alike(a, b *template) bool {
+	if labels := x.options.BalancingLabels; labels != nil {
+		return !slices.ContainsFunc(labels, func(key string) bool {
+			value, has := a.node.Labels[key]
+			other, too := b.node.Labels[key]
+			return !has || !too || value != other
+		})
+	}
+	essential := func(labels map[string]string) map[string]string {
+		kept := maps.Clone(labels)
+		maps.DeleteFunc(kept, func(key, _ string) bool {
+			return slices.Contains(ignoredLabels, key) || slices.Contains(x.options.BalancingIgnoreLabels, key)
+		})
+		return kept
+	}
+	near := func(ratio float64) func(v1.ResourceName, resource.Quantity, resource.Quantity) bool {
+		return func(_ v1.ResourceName, p, q resource.Quantity) bool {
+			larger, smaller := float64(p.MilliValue()), float64(q.MilliValue())
+			if larger < smaller {
+				larger, smaller = smaller, larger
+			}
+			return larger-smaller <= larger*ratio
+		}
+	}
+	return same(a.node.Status.Capacity, b.node.Status.Capacity, func(name v1.ResourceName, p, q resource.Quantity) bool {
+		return p.Cmp(q) == 0 || name == v1.ResourceMemory && near(0.015)(name, p, q)
+	}) && same(a.node.Status.Allocatable, b.node.Status.Allocatable, near(0.05)) && same(a.free(), b.free(), near(0.05)) &&
+		maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
+}
+
+// same reports whether both lists have the same resources, and equal amounts of each.
+func same(a, b v1.ResourceList, equal func(v1.ResourceName, resource.Quantity, resource.Quantity) bool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, quantity := range a {
+		if other, has := b[name]; !has || !equal(name, quantity, other) {
+			return false
+		}
+	}
+	return true
+}
+
+// free returns what the node's own pods leave of each resource that every node counts or that they ask for.
+func (t *template) free() v1.ResourceList {
+	free := v1.ResourceList{}
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
+		free[name] = t.node.Status.Allocatable[name].DeepCopy()
+	}
+	for _, pod := range t.pods {
+		for name, quantity := range requests(pod) {
+			left, has := free[name]
+			if !has {
+				left = t.node.Status.Allocatable[name].DeepCopy()
+			}
+			left.Sub(quantity)
+			free[name] = left
+		}
+	}
+	return free
+}
+
+// balance divides new nodes among the groups: they come in turn, the smallest first, and larger ones join when the others have their size. A
+// full group leaves its turn to the first. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/balancing_processor.go.
+func balance(groups []*Group, nodes int) []Resize {
+	var shares []Resize
+	room := 0
+	for _, group := range groups {
+		if group.Target != group.Max {
+			shares = append(shares, Resize{group.Name, group.Target, group.Target, group.Max})
+			room += max(group.Max-group.Target, 0)
+		}
+	}
+	slices.SortStableFunc(shares, func(a, b Resize) int { return cmp.Compare(a.From, b.From) })
+	for first, turn, left := 0, 0, min(nodes, room); left > 0; {
+		if share := &shares[turn]; share.To < share.Max {
+			share.To++
+			left--
+		} else {
+			shares[first], shares[turn] = shares[turn], shares[first]
+			first++
+		}
+		if turn+1 < len(shares) && shares[turn].To > shares[turn+1].To {
+			turn++
+		} else {
+			turn = first
+		}
+	}
+	return slices.DeleteFunc(shares, func(share Resize) bool { return share.To == share.From })
+}

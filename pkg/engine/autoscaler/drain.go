@@ -1,0 +1,235 @@
+package autoscaler
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// outcome is what a rule says about a pod of a node that shall go.
+type outcome int
+
+const (
+	unknown outcome = iota // the next rule decides
+	moves                  // it can be evicted
+	blocks                 // it keeps its node
+	waits                  // its node waits for its end
+	ignored                // it does not matter
+)
+
+// blocked is a pod that keeps its node, and why.
+type blocked struct {
+	pod *v1.Pod
+	why string
+}
+
+const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+// rules say whether a pod keeps its node, in order: the first that knows decides. See the folders of
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/drainability/rules.
+var rules = []func(*drain, *v1.Pod) (outcome, string){
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(isMirror(pod), ignored, "") },
+	func(d *drain, pod *v1.Pod) (outcome, string) { return given(longTerminating(pod, d.now), ignored, "") },
+	(*drain).replicas,
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(ofDaemonSet(pod), moves, "") },
+	func(_ *drain, pod *v1.Pod) (outcome, string) {
+		return given(pod.Annotations[safeToEvict] == "true", moves, "")
+	},
+	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(ended(pod), moves, "") },
+	func(_ *drain, pod *v1.Pod) (outcome, string) {
+		return given(pod.Annotations[safeToEvict] == "on-completion", waits, "")
+	},
+	(*drain).replicated,
+	(*drain).system,
+	func(_ *drain, pod *v1.Pod) (outcome, string) {
+		return given(pod.Annotations[safeToEvict] == "false", blocks, "NotSafeToEvictAnnotation")
+	},
+	func(d *drain, pod *v1.Pod) (outcome, string) {
+		return given(d.options.SkipLocalStorage && storesLocally(pod), blocks, "LocalStorageRequested")
+	},
+	func(d *drain, pod *v1.Pod) (outcome, string) {
+		return given(slices.ContainsFunc(d.budgetsOf(pod), func(b *budget) bool { return b.left < 1 }), blocks, "NotEnoughPdb")
+	},
+}
+
+func given(is bool, then outcome, why string) (outcome, string) {
+	if is {
+		return then, why
+	}
+	return unknown, ""
+}
+
+// drain decides which pods of a node that shall go must move.
+type drain struct {
+	options *Options
+	now     time.Time
+	state   *cluster.State
+	budgets []*budget
+	owners  map[owner]*int32 // the replicas of workloads; nil: nobody asks whether they are there
+}
+
+// owner names a workload.
+type owner struct {
+	kind string
+	types.NamespacedName
+}
+
+// budget is a PodDisruptionBudget with the disruptions that it still allows.
+type budget struct {
+	namespace string
+	selector  labels.Selector
+	left      int32
+}
+
+// newDrain returns one that knows budgets and workloads.
+func (l *loop) newDrain() *drain {
+	d := &drain{options: &l.options, now: l.now, owners: map[owner]*int32{}}
+	for _, pdb := range l.state.PodDisruptionBudgets {
+		if selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector); err == nil {
+			d.budgets = append(d.budgets, &budget{pdb.Namespace, selector, pdb.Status.DisruptionsAllowed})
+		}
+	}
+	know := func(kind string, obj metav1.Object, replicas *int32) {
+		d.owners[owner{kind, cluster.NameOf(obj)}] = replicas
+	}
+	for _, rc := range l.state.ReplicationControllers {
+		know("ReplicationController", rc, rc.Spec.Replicas)
+	}
+	for _, rs := range l.state.ReplicaSets {
+		know("ReplicaSet", rs, rs.Spec.Replicas)
+	}
+	for _, set := range l.state.StatefulSets {
+		know("StatefulSet", set, nil)
+	}
+	for _, job := range l.state.Jobs {
+		know("Job", job, nil)
+	}
+	for _, ds := range l.state.DaemonSets {
+		know("DaemonSet", ds, nil)
+	}
+	return d
+}
+
+func (d *drain) budgetsOf(pod *v1.Pod) []*budget {
+	var matching []*budget
+	for _, b := range d.budgets {
+		if b.covers(pod) {
+			matching = append(matching, b)
+		}
+	}
+	return matching
+}
+
+func (b *budget) covers(pod *v1.Pod) bool {
+	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
+}
+
+// risky reports whether some budget does not allow that all the pods go at once, and takes their disruptions from the budgets.
+func (d *drain) risky(pods []*v1.Pod) (risky bool) {
+	for _, b := range d.budgets {
+		before := b.left
+		for _, pod := range pods {
+			if b.covers(pod) {
+				b.left--
+			}
+		}
+		risky = risky || b.left < 0 && b.left < before
+	}
+	return risky
+}
+
+// split returns which of the pods must move and which are waited for, and the first that blocks, if one does.
+func (d *drain) split(pods []*v1.Pod) (move, wait []*v1.Pod, block *blocked) {
+	for _, pod := range pods {
+		switch said, why := d.ask(pod); {
+		case said == blocks:
+			return move, wait, &blocked{pod, why}
+		case said == waits:
+			wait = append(wait, pod)
+		case said != ignored && !ofDaemonSet(pod):
+			move = append(move, pod)
+		}
+	}
+	return move, wait, nil
+}
+
+func (d *drain) ask(pod *v1.Pod) (outcome, string) {
+	for _, rule := range rules {
+		if said, why := rule(d, pod); said != unknown {
+			return said, why
+		}
+	}
+	return unknown, ""
+}
+
+// replicas is the rule that a pod's workload must be there, and must have enough replicas.
+func (d *drain) replicas(pod *v1.Pod) (outcome, string) {
+	by := metav1.GetControllerOfNoCopy(pod)
+	if by == nil || d.owners == nil || !d.options.SkipCustomControllerPods {
+		return unknown, ""
+	}
+	group, _, _ := strings.Cut(by.APIVersion, "/")
+	switch kind := by.Kind; {
+	case kind == "ReplicationController":
+	case ofDaemonSet(pod), kind == "StatefulSet":
+		if group != "apps" || kind != "DaemonSet" && kind != "StatefulSet" {
+			return unknown, ""
+		}
+	case kind != "Job" && kind != "ReplicaSet":
+		return unknown, ""
+	}
+	replicas, found := d.owners[owner{by.Kind, types.NamespacedName{Namespace: pod.Namespace, Name: by.Name}}]
+	if !found {
+		return blocks, "ControllerNotFound"
+	}
+	return given(replicas != nil && int(*replicas) < d.options.MinReplicaCount, blocks, "MinReplicasReached")
+}
+
+// replicated is the rule that somebody must make another pod.
+func (d *drain) replicated(pod *v1.Pod) (outcome, string) {
+	by := metav1.GetControllerOfNoCopy(pod)
+	known := by != nil && (!d.options.SkipCustomControllerPods ||
+		slices.Contains([]string{"ReplicationController", "Job", "ReplicaSet", "StatefulSet"}, by.Kind))
+	return given(!known, blocks, "NotReplicated")
+}
+
+// system is the rule that a pod in kube-system without a budget blocks at first, and moves without further questions later.
+func (d *drain) system(pod *v1.Pod) (outcome, string) {
+	if !d.options.SkipSystemPods || pod.Namespace != metav1.NamespaceSystem || len(d.budgetsOf(pod)) > 0 {
+		return unknown, ""
+	}
+	if !pod.CreationTimestamp.IsZero() && d.now.After(pod.CreationTimestamp.Add(d.options.SystemPodTimeout)) {
+		return moves, ""
+	}
+	return blocks, "UnmovableKubeSystemPod"
+}
+
+// longTerminating reports whether the pod should have ended half a minute ago.
+func longTerminating(pod *v1.Pod, now time.Time) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds)
+	return pod.DeletionTimestamp.Add(time.Duration(grace)*time.Second + 30*time.Second).Before(now)
+}
+
+func ended(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded && cluster.RunsOnce(pod)
+}
+
+// storesLocally reports whether the pod has a volume on its node that it does not declare safe to lose.
+func storesLocally(pod *v1.Pod) bool {
+	safe := strings.Split(pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"], ",")
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool {
+		local := volume.HostPath != nil || volume.EmptyDir != nil && volume.EmptyDir.Medium != v1.StorageMediumMemory
+		return local && !slices.Contains(safe, volume.Name)
+	})
+}

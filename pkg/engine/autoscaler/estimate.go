@@ -1,0 +1,111 @@
+package autoscaler
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// estimate returns how many new nodes made from the template the pods would fill, up to the limit, and the pods that fit then. Groups of
+// pods come by size, the largest first; each pod goes onto the first new node with room, then onto the newest, then onto another one. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/estimator/binpacking_estimator.go.
+func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod) {
+	l.snapshot.Fork()
+	defer l.snapshot.Revert()
+	e := &estimate{loop: l, made: made, limit: limit, added: map[string]bool{}, used: map[string]bool{}}
+	groups = slices.Clone(groups)
+	slices.SortStableFunc(groups, func(a, b *podGroup) int { return cmp.Compare(share(b.pods[0], made.node), share(a.pods[0], made.node)) })
+	for _, group := range groups {
+		pods := group.pods
+		for len(pods) > 0 {
+			node := l.snapshot.Find(pods[0], func(name string) bool { return e.added[name] })
+			if node == "" {
+				break
+			}
+			e.take(pods[0], node)
+			pods = pods[1:]
+		}
+		if !e.full {
+			e.onNew(pods)
+		}
+	}
+	return len(e.used), e.fit
+}
+
+// estimate is an estimate in the making.
+type estimate struct {
+	*loop
+	made        *template
+	limit       int
+	newest      string
+	added, used map[string]bool // nodes; used may have one that was there before
+	fit         []*v1.Pod
+	full        bool // no more nodes may be added
+}
+
+func (e *estimate) take(pod *v1.Pod, node string) {
+	e.used[node] = true
+	e.fit = append(e.fit, pod)
+}
+
+// onNew puts the pods onto the newest node, and onto more of them, until one does not fit onto an empty one.
+func (e *estimate) onNew(pods []*v1.Pod) {
+	for _, pod := range pods {
+		if e.newest != "" {
+			reasons, placed := e.snapshot.Place(pod, e.newest)
+			if placed {
+				e.take(pod, e.newest)
+				continue
+			}
+			if spreadOverHosts(pod) && slices.Contains(reasons, sched.TooSkewed) {
+				// Another node may have fewer pods, even one that was there before.
+				if node := e.snapshot.Find(pod, func(name string) bool { return name != e.newest }); node != "" {
+					e.take(pod, node)
+					continue
+				}
+			}
+			if !e.used[e.newest] {
+				return
+			}
+		}
+		if len(e.added) >= e.limit {
+			e.full = true
+			return
+		}
+		e.newest = e.made.node.Name + "-e-" + strconv.Itoa(len(e.added))
+		e.added[e.newest] = true
+		node, own := e.made.fresh(e.newest)
+		e.snapshot.AddNode(node, own...)
+		if !e.place(pod, e.newest) {
+			return
+		}
+		e.take(pod, e.newest)
+	}
+}
+
+func spreadOverHosts(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname })
+}
+
+// share returns the share of the node that the pod asks for, CPU and memory added up.
+func share(pod *v1.Pod, node *v1.Node) float64 {
+	asked, has := requests(pod), node.Status.Allocatable
+	score := 0.0
+	if cpu := has.Cpu().MilliValue(); cpu > 0 {
+		score += float64(asked.Cpu().MilliValue()) / float64(cpu)
+	}
+	if memory := has.Memory().Value(); memory > 0 {
+		score += float64(asked.Memory().Value()) / float64(memory)
+	}
+	return score
+}
+
+// requests returns what the pod asks for.
+func requests(pod *v1.Pod) v1.ResourceList {
+	return resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
+}

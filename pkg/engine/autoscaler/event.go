@@ -1,0 +1,72 @@
+package autoscaler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Event is an event that the autoscaler reports.
+type Event struct {
+	Reason, Message string
+	// Pod or Node is what it is about; about the autoscaler itself if there is neither.
+	Pod  *v1.Pod
+	Node string
+}
+
+func (l *loop) event(reason, format string, args ...any) {
+	l.decision.Events = append(l.decision.Events, Event{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (l *loop) maxNodesReached() {
+	l.event("MaxNodesTotalReached", "Max total nodes in cluster reached: %d", l.options.MaxNodesTotal)
+}
+
+func (r Resize) String() string {
+	return fmt.Sprintf("{%s %d->%d (max: %d)}", r.Group, r.From, r.To, r.Max)
+}
+
+// eventsOfPods reports what became of the pods, and of the groups. Where groups grow, the autoscaler says nothing about pods that none of
+// them helps. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/status/eventing_scale_up_processor.go.
+func (l *loop) eventsOfPods() {
+	d := l.decision
+	for _, share := range d.Plan {
+		l.event("ScaledUpGroup", "Scale-up: setting group %s size to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
+		l.event("ScaledUpGroup", "Scale-up: group %s size set to %d instead of %d (max: %d)", share.Group, share.To, share.From, share.Max)
+	}
+	if d.ScaleUp != ScaleUpSuccessful && d.ScaleUp != ScaleUpError {
+		for _, refused := range d.Refused {
+			d.Events = append(d.Events, Event{Reason: "NotTriggerScaleUp", Pod: refused.Pod,
+				Message: "pod didn't trigger scale-up: " + refused.reasons(d.ScaleUp)})
+		}
+	}
+	if len(d.Plan) > 0 {
+		for _, pod := range d.Helped {
+			d.Events = append(d.Events, Event{Reason: "TriggeredScaleUp", Pod: pod, Message: fmt.Sprintf("pod triggered scale-up: %v", d.Plan)})
+		}
+	}
+}
+
+// reasons counts the reasons over the groups. The autoscaler prints them in any order.
+func (r Refused) reasons(result Result) string {
+	if result == ScaleUpLimited {
+		return "max total nodes in cluster reached"
+	}
+	times := map[string]int{}
+	for _, of := range []map[string][]string{r.Rejected, r.Skipped} {
+		for _, reasons := range of {
+			for _, reason := range reasons {
+				times[reason]++
+			}
+		}
+	}
+	var all []string
+	for reason, n := range times {
+		all = append(all, fmt.Sprintf("%d %s", n, reason))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,84 @@
+package autoscaler
+
+import (
+	"math"
+	"regexp"
+	"slices"
+)
+
+// best returns the option that the expanders leave, one after the other; the first of them, or one by chance, if they leave several.
+func (x *expansion) best(options []Option) Option {
+	for _, name := range x.options.Expanders {
+		if len(options) > 1 {
+			options = x.expand(name, options)
+		}
+	}
+	for _, option := range options {
+		x.decision.Left = append(x.decision.Left, option.Group)
+	}
+	if x.random != nil {
+		return options[x.random.IntN(len(options))]
+	}
+	return options[0]
+}
+
+// expand returns the options that an expander leaves. See the folders of
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/expander.
+func (x *expansion) expand(name string, options []Option) []Option {
+	switch name {
+	case "most-pods":
+		return least(options, func(option Option) float64 { return -float64(len(option.Pods)) })
+	case "least-nodes":
+		return least(options, func(option Option) float64 { return float64(option.Nodes) })
+	case "least-waste":
+		return least(options, x.waste)
+	case "priority":
+		if x.options.Priorities != nil {
+			// A group has the highest of its priorities. Those below -1 do not count.
+			ranked := slices.DeleteFunc(slices.Clone(options), func(option Option) bool { return x.priority(option) < -1 })
+			if len(ranked) > 0 {
+				return least(ranked, func(option Option) float64 { return -x.priority(option) })
+			}
+		}
+	}
+	return options
+}
+
+// least returns the options with the least cost.
+func least(options []Option, cost func(Option) float64) []Option {
+	lowest := math.Inf(1)
+	var best []Option
+	for _, option := range options {
+		c := cost(option)
+		if c < lowest {
+			lowest, best = c, nil
+		}
+		if c == lowest || best == nil {
+			best = append(best, option)
+		}
+	}
+	return best
+}
+
+// waste returns the shares of CPU and memory of the new nodes that the pods leave.
+func (x *expansion) waste(option Option) float64 {
+	var cpu, memory int64
+	for _, pod := range option.Pods {
+		asked := requests(pod)
+		cpu += asked.Cpu().MilliValue()
+		memory += asked.Memory().Value()
+	}
+	capacity := x.made[option.Group].node.Status.Capacity
+	allCPU, allMemory := capacity.Cpu().MilliValue()*int64(option.Nodes), capacity.Memory().Value()*int64(option.Nodes)
+	return float64(allCPU-cpu)/float64(allCPU) + float64(allMemory-memory)/float64(allMemory)
+}
+
+func (x *expansion) priority(option Option) float64 {
+	highest := math.Inf(-1)
+	for priority, patterns := range x.options.Priorities {
+		if slices.ContainsFunc(patterns, func(pattern *regexp.Regexp) bool { return pattern.MatchString(option.Group) }) {
+			highest = max(highest, float64(priority))
+		}
+	}
+	return highest
+}

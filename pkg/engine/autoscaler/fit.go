@@ -1,0 +1,131 @@
+package autoscaler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/memo"
+)
+
+// hints remember onto which node a pod fitted. What two loops in a row have not used is forgotten.
+type hints struct{ current, old map[string]string }
+
+func (h hints) clone() hints { return hints{cloned(h.current), cloned(h.old)} }
+
+func (h *hints) age() { h.old, h.current = h.current, map[string]string{} }
+
+func (h *hints) of(pod *v1.Pod) (key, node string) {
+	key = cmp.Or(string(pod.UID), cluster.NameOf(pod).String())
+	return key, cmp.Or(h.current[key], h.old[key])
+}
+
+func byPriority(a, b *v1.Pod) int { return cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)) }
+
+// tryPods puts each pod onto an acceptable node that it fits: the one of the last loop, or the first that Find finds. It calls placed for
+// each, and returns the others. It may stop at the first of these. Of a priority, pods that still fit where they did come first. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/scheduling/hinting_simulator.go.
+func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string) bool, stop bool, placed func(*v1.Pod, string)) []*v1.Pod {
+	priorities := map[int32][]*v1.Pod{}
+	for _, pod := range pods {
+		priorities[corev1.PodPriority(pod)] = append(priorities[corev1.PodPriority(pod)], pod)
+	}
+	unplaced := map[*v1.Pod]bool{}
+	refused := newKinds()
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(priorities))) {
+		var others []*v1.Pod
+		for _, pod := range priorities[priority] {
+			key, node := hints.of(pod)
+			if node == "" || l.snapshot.Node(node) == nil || !acceptable(node) || !l.place(pod, node) {
+				others = append(others, pod)
+				continue
+			}
+			hints.current[key] = node
+			placed(pod, node)
+		}
+		for i, pod := range others {
+			if !refused.has(pod) {
+				if node := l.snapshot.Find(pod, acceptable); node != "" {
+					key, _ := hints.of(pod)
+					hints.current[key] = node
+					placed(pod, node)
+					continue
+				}
+				if !ofDaemonSet(pod) {
+					refused.add(pod)
+				}
+			}
+			unplaced[pod] = true
+			if stop {
+				for _, rest := range others[i:] {
+					unplaced[rest] = true
+				}
+				break
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !unplaced[pod] })
+}
+
+func (l *loop) place(pod *v1.Pod, node string) bool {
+	_, placed := l.snapshot.Place(pod, node)
+	return placed
+}
+
+// kinds are pods that stand for all that are like them: of the same controller, with the same labels and specs. The autoscaler keeps ten
+// for each controller.
+type kinds map[types.UID][]*v1.Pod
+
+const maxKinds = 10
+
+func newKinds() kinds { return kinds{} }
+
+// add notes the pod as one that stands for others, if it has a controller.
+func (k kinds) add(pod *v1.Pod) {
+	if by := metav1.GetControllerOfNoCopy(pod); by != nil && len(k[by.UID]) < maxKinds {
+		k[by.UID] = append(k[by.UID], pod)
+	}
+}
+
+func (k kinds) has(pod *v1.Pod) bool { return k.of(pod) != nil }
+
+// of returns the pod that stands for this one, or nil.
+func (k kinds) of(pod *v1.Pod) *v1.Pod {
+	by := metav1.GetControllerOfNoCopy(pod)
+	if by == nil {
+		return nil
+	}
+	for _, one := range k[by.UID] {
+		if maps.Equal(one.Labels, pod.Labels) &&
+			(memo.Identical(&one.Spec, &pod.Spec) || equality.Semantic.DeepEqual(essential(one.Spec), essential(pod.Spec))) {
+			return one
+		}
+	}
+	return nil
+}
+
+// essential returns the spec without what does not matter to placement: the host's name, environments, projected volumes.
+func essential(spec v1.PodSpec) v1.PodSpec {
+	spec.Hostname = ""
+	projected := map[string]bool{}
+	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), func(volume v1.Volume) bool {
+		projected[volume.Name] = volume.Projected != nil
+		return volume.Projected != nil
+	})
+	for _, containers := range []*[]v1.Container{&spec.Containers, &spec.InitContainers} {
+		*containers = slices.Clone(*containers)
+		for i := range *containers {
+			c := &(*containers)[i]
+			c.Env = nil
+			c.VolumeMounts = slices.DeleteFunc(slices.Clone(c.VolumeMounts), func(mount v1.VolumeMount) bool { return projected[mount.Name] })
+		}
+	}
+	return spec
+}

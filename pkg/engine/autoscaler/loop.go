@@ -1,0 +1,304 @@
+package autoscaler
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// Autoscaler is a Cluster Autoscaler. It reads nothing but what it is given, and changes nothing: whoever asks it carries out what it
+// decides. It is not safe for concurrent use.
+type Autoscaler struct {
+	options  Options
+	ties     sched.Ties
+	snapshot *sched.Snapshot
+	memory   memory
+}
+
+// memory is what a loop leaves to the next.
+type memory struct {
+	loops     uint64
+	templates map[string]*template // of groups that had a ready node
+	requests  map[string]request
+	drifts    map[string]drift
+	fits      hints // where pods without a node fit
+	moves     hints // where pods of removed nodes fit
+	last      int   // see sched.Snapshot
+
+	unneeded                map[string]time.Time // since when
+	unremovable             map[string]time.Time // until when nobody looks again
+	lastScaleUp, lastDelete time.Time
+	latest                  time.Time     // when nodes were looked at
+	interval                time.Duration // the shortest between such looks
+	conditions              map[string]condition
+}
+
+// New returns an autoscaler. Whether pods fit is asked of the plugins of the scheduler configuration's first profile. If the ties are
+// random, the choices that the autoscaler leaves to chance, or to the order of a map, are drawn from their seed; else the first is taken.
+func New(config *sched.Config, options Options, ties sched.Ties) (*Autoscaler, error) {
+	snapshot, err := sched.NewSnapshot(config)
+	if err != nil {
+		return nil, err
+	}
+	a := &Autoscaler{options: options, ties: ties, snapshot: snapshot}
+	a.Return(Mark{})
+	return a, nil
+}
+
+// Close releases the autoscaler's resources.
+func (a *Autoscaler) Close() { a.snapshot.Close() }
+
+// Mark is what an autoscaler remembers. The zero Mark is that of a new one.
+type Mark struct{ memory *memory }
+
+// Mark returns what the autoscaler remembers now.
+func (a *Autoscaler) Mark() Mark {
+	kept := a.memory.clone()
+	return Mark{&kept}
+}
+
+// Return makes the autoscaler remember what it did at the mark.
+func (a *Autoscaler) Return(to Mark) {
+	if to.memory == nil {
+		to.memory = &memory{interval: max(a.options.UnneededTime, 1)}
+	}
+	a.memory = to.memory.clone()
+}
+
+func (m memory) clone() memory {
+	m.templates, m.requests, m.drifts = cloned(m.templates), cloned(m.requests), cloned(m.drifts)
+	m.unneeded, m.unremovable, m.conditions = cloned(m.unneeded), cloned(m.unremovable), cloned(m.conditions)
+	m.fits, m.moves = m.fits.clone(), m.moves.clone()
+	return m
+}
+
+func cloned[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
+}
+
+// Decision is what one loop decides.
+type Decision struct {
+	ScaleUp Result
+	// Fit says onto which node each pod fits that needs no new one. Help are the pods that ask for one, and Alike the same in groups of
+	// pods that the autoscaler takes for equal.
+	Fit   map[*v1.Pod]string
+	Help  []*v1.Pod
+	Alike [][]*v1.Pod
+	// Options are the ways to help, in the order of the groups; Left are the groups that the expanders leave, and Picked the one taken.
+	Options []Option
+	Left    []string
+	Picked  string
+	// Plan are the groups that grow, and Targets all groups' targets afterwards, before nodes are deleted.
+	Plan    []Resize
+	Targets map[string]int
+	// Helped are the pods for which they do; Await those that another group could help later; Refused those that no group can.
+	Helped, Await []*v1.Pod
+	Refused       []Refused
+
+	ScaleDown   Result
+	Candidates  []string // in the order in which they were looked at
+	Utilization map[string]Utilization
+	Unneeded    []string
+	Unremovable map[string]Unremovable
+	Removable   []Removal
+	Deleted     []Removal
+
+	Events []Event
+	// Status is the text of the ConfigMap cluster-autoscaler-status.
+	Status string
+}
+
+// Result is how a scale-up or a scale-down ended.
+type Result string
+
+// Results.
+const (
+	ScaleUpNotNeeded           Result = "ScaleUpNotNeeded"
+	ScaleUpSuccessful          Result = "ScaleUpSuccessful"
+	ScaleUpNoOptions           Result = "ScaleUpNoOptionsAvailable"
+	ScaleUpInCooldown          Result = "ScaleUpInCooldown"
+	ScaleUpLimited             Result = "ScaleUpLimitedByMaxNodesTotal"
+	ScaleUpError               Result = "ScaleUpError"
+	ScaleUpNotTried            Result = "ScaleUpNotTried"
+	ScaleDownNotTried          Result = "ScaleDownNotTried"
+	ScaleDownInCooldown        Result = "ScaleDownInCooldown"
+	ScaleDownNoCandidates      Result = "ScaleDownNoCandidates"
+	ScaleDownNoNodeDeleted     Result = "ScaleDownNoNodeDeleted"
+	ScaleDownNodeDeleteStarted Result = "ScaleDownNodeDeleteStarted"
+)
+
+// Resize is a group's new target.
+type Resize struct {
+	Group    string
+	From, To int
+	Max      int
+}
+
+// Refused is a pod that no group helps: what the filters said of the node that a group would add, and why groups were not asked.
+type Refused struct {
+	Pod               *v1.Pod
+	Rejected, Skipped map[string][]string
+}
+
+// loop is one pass of the main loop.
+type loop struct {
+	*Autoscaler
+	state    *cluster.State
+	now      time.Time
+	nodes    []*v1.Node // registered, without those that are not ready yet
+	groups   []*Group
+	groupOf  map[string]*Group // by node
+	counts   map[string]*counts
+	total    counts
+	made     map[string]*template
+	decision *Decision
+	random   *rand.Rand // nil: nothing is drawn
+	paused   bool       // nothing is removed in this loop
+}
+
+// Loop decides about the state. Pods are those without a node that the scheduler could not place. The groups are not changed.
+//
+// See RunOnce in
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/static_autoscaler.go.
+func (a *Autoscaler) Loop(state *cluster.State, groups []Group, pods []*v1.Pod) (*Decision, error) {
+	l := &loop{Autoscaler: a, state: state, now: state.Now.Time, nodes: slices.Clone(state.Nodes), groupOf: map[string]*Group{},
+		decision: &Decision{ScaleUp: ScaleUpNotTried, ScaleDown: ScaleDownNotTried, Fit: map[*v1.Pod]string{}}}
+	a.memory.loops++
+	if a.ties.Random {
+		l.random = rand.New(rand.NewPCG(a.ties.Seed, a.memory.loops))
+		l.random.Shuffle(len(l.nodes), func(i, j int) { l.nodes[i], l.nodes[j] = l.nodes[j], l.nodes[i] })
+	}
+	for _, given := range groups {
+		group := &given
+		l.groups = append(l.groups, group)
+		for _, node := range group.Nodes {
+			l.groupOf[node] = group
+		}
+	}
+	a.snapshot.Last = a.memory.last
+	if err := a.snapshot.Fill(state, l.nodes, l.onNodes()); err != nil {
+		return nil, err
+	}
+	l.made = l.templates()
+	l.count()
+	l.run(pods)
+	l.decision.Status, l.decision.Targets = l.status(), map[string]int{}
+	for _, group := range l.groups {
+		l.decision.Targets[group.Name] = group.Target
+	}
+	a.memory.last = a.snapshot.Last
+	return l.decision, nil
+}
+
+func (l *loop) run(pods []*v1.Pod) {
+	ends := l.settleRequests()
+	if l.tooMany(l.total.unready, len(l.nodes)) {
+		clear(l.memory.unneeded)
+		l.event("ClusterUnhealthy", "Cluster is unhealthy")
+		return
+	}
+	if ends {
+		return
+	}
+	l.expectNodes()
+	help := l.askingPods(pods)
+	if l.shouldScaleUp(help) {
+		l.scaleUp(help)
+	}
+	l.eventsOfPods()
+	if l.options.ScaleDown {
+		l.scaleDown()
+	}
+}
+
+// onNodes returns the pods that count as running: all but expendable ones.
+func (l *loop) onNodes() []*v1.Pod {
+	var running []*v1.Pod
+	for _, pod := range l.state.Pods {
+		if !cluster.Terminal(pod) && !l.expendable(pod) && (pod.Spec.NodeName != "" || pod.Status.NominatedNodeName != "" && pod.DeletionTimestamp == nil) {
+			running = append(running, pod)
+		}
+	}
+	return running
+}
+
+func (l *loop) expendable(pod *v1.Pod) bool {
+	return pod.Spec.Priority != nil && int(*pod.Spec.Priority) < l.options.ExpendablePodsPriorityCutoff
+}
+
+// expectNodes adds nodes that are to come, as if they were there and ready, and removes those that are there but not ready yet.
+func (l *loop) expectNodes() {
+	for _, group := range l.groups {
+		n, made := l.upcoming(group), l.made[group.Name]
+		if n == 0 {
+			continue
+		}
+		for i := range n {
+			if made != nil {
+				node, pods := made.fresh(made.node.Name + "-upcoming-" + strconv.Itoa(i))
+				l.snapshot.AddNode(node, pods...)
+			}
+		}
+		for _, name := range l.countsOf(group).starting {
+			l.snapshot.RemoveNode(name)
+			l.nodes = slices.DeleteFunc(l.nodes, func(node *v1.Node) bool { return node.Name == name })
+		}
+	}
+}
+
+// askingPods returns the pods that do not fit onto nodes there are or are to come, and that are old enough.
+func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
+	pods = slices.DeleteFunc(slices.Clone(pods), l.expendable)
+	slices.SortStableFunc(pods, byPriority)
+	unplaced := l.tryPods(pods, &l.memory.fits, func(string) bool { return true }, false, func(pod *v1.Pod, node string) {
+		l.decision.Fit[pod] = node
+	})
+	l.memory.fits.age()
+	return slices.DeleteFunc(unplaced, func(pod *v1.Pod) bool { return ofDaemonSet(pod) || l.young(pod) })
+}
+
+// young reports whether the pod shall wait before it asks for a node.
+func (l *loop) young(pod *v1.Pod) bool {
+	delay := l.options.NewPodScaleUpDelay
+	if own, err := time.ParseDuration(pod.Annotations["cluster-autoscaler.kubernetes.io/pod-scale-up-delay"]); err == nil && own > delay {
+		delay = own
+	}
+	return l.now.Sub(pod.CreationTimestamp.Time) <= delay
+}
+
+// shouldScaleUp reports whether the pods ask for nodes now.
+func (l *loop) shouldScaleUp(help []*v1.Pod) bool {
+	l.decision.Help = help
+	ready := 0
+	for _, node := range l.nodes {
+		if is, _ := readiness(node); is && !node.Spec.Unschedulable {
+			ready++
+		}
+	}
+	const settle = 2 * time.Second // more pods may follow
+	switch {
+	case len(help) == 0:
+		l.decision.ScaleUp = ScaleUpNotNeeded
+	case l.options.MaxNodesTotal > 0 && ready >= l.options.MaxNodesTotal:
+		l.decision.ScaleUp = ScaleUpLimited
+		l.maxNodesReached()
+		for _, pod := range help {
+			l.decision.Refused = append(l.decision.Refused, Refused{Pod: pod})
+		}
+	case !slices.ContainsFunc(help, func(pod *v1.Pod) bool { return !pod.CreationTimestamp.Add(settle).After(l.now) }):
+		l.decision.ScaleUp, l.paused = ScaleUpInCooldown, true
+	default:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,332 @@
+package autoscaler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Unremovable is why a node stays, for now.
+type Unremovable struct {
+	Reason string
+	// Pod is the pod that keeps the node, and PodReason why, if the reason is BlockedByPod.
+	Pod       *v1.Pod
+	PodReason string
+}
+
+// Removal is a node that may go, and the pods that must move. If it is risky, a budget does not allow them to move at once.
+type Removal struct {
+	Node  string
+	Pods  []*v1.Pod
+	Risky bool
+	waits bool // for a pod that runs to its end
+}
+
+// Utilization is how much of a node its pods ask for.
+type Utilization struct{ CPU, Memory float64 }
+
+// whole is the larger share, and its resource.
+func (u Utilization) whole() (float64, v1.ResourceName) {
+	if u.CPU > u.Memory {
+		return u.CPU, v1.ResourceCPU
+	}
+	return u.Memory, v1.ResourceMemory
+}
+
+// String prints all that the autoscaler prints of it. GPUs and devices are no part of it here.
+func (u Utilization) String() string {
+	share, of := u.whole()
+	return fmt.Sprintf("{%v %v 0 0 %s %v}", u.CPU, u.Memory, of, share)
+}
+
+// scaleDown finds the nodes that are not needed, and removes those that have not been for long enough. See scaleDown in
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/static_autoscaler.go, and
+// pkg/core/scaledown there.
+func (l *loop) scaleDown() {
+	d := l.decision
+	d.Unremovable, d.Utilization = map[string]Unremovable{}, map[string]Utilization{}
+	candidates := l.candidates()
+	unneeded := l.unneeded(candidates)
+	after := func(t time.Time, delay time.Duration) bool { return !t.IsZero() && t.Add(delay).After(l.now) }
+	switch {
+	case l.paused || after(l.memory.lastScaleUp, l.options.DelayAfterAdd) || after(l.memory.lastDelete, l.options.DelayAfterDelete):
+		d.ScaleDown = ScaleDownInCooldown
+	case len(candidates) == 0:
+		d.ScaleDown = ScaleDownNoCandidates
+	default:
+		d.Removable = l.removable(unneeded)
+		d.Deleted = l.crop(d.Removable)
+		d.ScaleDown = ScaleDownNoNodeDeleted
+		if len(d.Deleted) > 0 {
+			d.ScaleDown = ScaleDownNodeDeleteStarted
+			l.memory.lastDelete = l.now
+			l.eventsOfNodes()
+		}
+	}
+}
+
+// candidates returns the nodes of groups above their minimum: empty ones first, and those that were not needed in the last loop.
+func (l *loop) candidates() []string {
+	var names []string
+	rank := map[string]int{}
+	for _, node := range l.nodes {
+		group := l.groupOf[node.Name]
+		if group == nil || group.Target <= group.Min {
+			continue
+		}
+		names = append(names, node.Name)
+		move, wait, block := (&drain{options: &l.options, now: l.now}).split(l.snapshot.Pods(node.Name))
+		empty := block == nil && len(move) == 0
+		_, before := l.memory.unneeded[node.Name]
+		for i, late := range []bool{!before, empty && len(wait) > 0, !empty} {
+			if late {
+				rank[node.Name] += 1 << i
+			}
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank[a], rank[b]) })
+	l.decision.Candidates = names
+	return names
+}
+
+// unneeded returns the candidates whose pods fit elsewhere, each with those before it gone.
+func (l *loop) unneeded(candidates []string) []Removal {
+	l.lookedAt()
+	l.snapshot.Fork()
+	defer l.snapshot.Revert()
+	maps.DeleteFunc(l.memory.unremovable, func(name string, until time.Time) bool { return l.snapshot.Node(name) == nil || !until.After(l.now) })
+	candidates = slices.DeleteFunc(slices.Clone(candidates), func(name string) bool {
+		reason := l.ineligible(name)
+		if reason != "" {
+			l.decision.Unremovable[name] = Unremovable{Reason: reason}
+		}
+		return reason != ""
+	})
+	destinations := map[string]bool{}
+	for _, node := range l.nodes {
+		destinations[node.Name] = true
+	}
+	drain, limit := l.newDrain(), l.unneededLimit()
+	var unneeded []Removal
+	since := map[string]time.Time{}
+	for _, name := range candidates {
+		if len(unneeded) >= limit {
+			break
+		}
+		move, wait, block := drain.split(l.snapshot.Pods(name))
+		switch {
+		case block != nil:
+			l.keep(name, Unremovable{"BlockedByPod", block.pod, block.why})
+			continue
+		case !l.fitElsewhere(name, move, destinations):
+			l.keep(name, Unremovable{Reason: "NoPlaceToMovePods"})
+			continue
+		}
+		delete(destinations, name)
+		unneeded = append(unneeded, Removal{Node: name, Pods: move, Risky: drain.risky(move), waits: len(wait) > 0})
+		since[name] = l.now
+		if before, was := l.memory.unneeded[name]; was {
+			since[name] = before
+		}
+	}
+	l.memory.unneeded = since
+	l.memory.moves.age()
+	l.decision.Unneeded = slices.Sorted(maps.Keys(since))
+	return unneeded
+}
+
+// keep notes why a node stays, and that nobody looks at it again for a while.
+func (l *loop) keep(name string, why Unremovable) {
+	l.decision.Unremovable[name] = why
+	l.memory.unremovable[name] = l.now.Add(l.options.RecheckTimeout)
+}
+
+func (l *loop) lookedAt() {
+	if !l.memory.latest.IsZero() {
+		l.memory.interval = min(l.memory.interval, l.now.Sub(l.memory.latest))
+	}
+	l.memory.latest = l.now
+}
+
+// unneededLimit returns how many unneeded nodes suffice: no more could be removed before the next look. See the planner's unneededNodesLimit.
+func (l *loop) unneededLimit() int {
+	n := l.options.MaxScaleDownParallelism
+	interval := max(l.memory.interval, 1)
+	return min(len(l.memory.unneeded)+2*n, n*int(max(l.options.UnneededTime, interval)/interval)+n)
+}
+
+// ineligible returns why a node is not even asked about its pods; "" if it is.
+func (l *loop) ineligible(name string) string {
+	if _, recent := l.memory.unremovable[name]; recent {
+		return "RecentlyUnremovable"
+	}
+	node := l.snapshot.Node(name)
+	if node == nil {
+		return "UnexpectedError"
+	}
+	if node.Annotations["cluster-autoscaler.kubernetes.io/scale-down-disabled"] == "true" {
+		return "ScaleDownDisabledAnnotation"
+	}
+	used, known := l.utilization(node)
+	if !known {
+		return "UnexpectedError"
+	}
+	if ready, _ := readiness(node); !ready && !l.options.ScaleDownUnready {
+		return "ScaleDownUnreadyDisabled"
+	}
+	l.decision.Utilization[name] = used
+	if share, _ := used.whole(); share > l.options.UtilizationThreshold {
+		return "NotUnderutilized"
+	}
+	return ""
+}
+
+// utilization returns how much of the node its pods ask for, and whether the node has both resources.
+func (l *loop) utilization(node *v1.Node) (used Utilization, known bool) {
+	for resource, to := range map[v1.ResourceName]*float64{v1.ResourceCPU: &used.CPU, v1.ResourceMemory: &used.Memory} {
+		allocatable := node.Status.Allocatable[resource]
+		if allocatable.MilliValue() == 0 {
+			return used, false
+		}
+		var asked, aside int64
+		for _, pod := range l.snapshot.Pods(node.Name) {
+			list := requests(pod)
+			amount := list[resource]
+			switch {
+			case l.options.IgnoreDaemonSetsUtilization && ofDaemonSet(pod), l.options.IgnoreMirrorPodsUtilization && isMirror(pod):
+				aside += amount.MilliValue()
+			case !longTerminating(pod, l.now):
+				asked += amount.MilliValue()
+			}
+		}
+		*to = float64(asked) / float64(allocatable.MilliValue()-aside)
+	}
+	return used, true
+}
+
+// fitElsewhere reports whether the pods of a node fit onto the destinations without it. If so, the node is gone from the snapshot and they are
+// there. While they are placed, the node is still there, empty and tainted, as it is during a drain: topology spread counts it.
+func (l *loop) fitElsewhere(name string, pods []*v1.Pod, destinations map[string]bool) bool {
+	l.snapshot.Fork()
+	ghost := *l.snapshot.Node(name)
+	ghost.Spec.Taints = append(slices.Clip(ghost.Spec.Taints), v1.Taint{Key: toBeDeleted, Value: fmt.Sprint(l.now.Unix()), Effect: v1.TaintEffectNoSchedule})
+	l.snapshot.ReplaceNode(&ghost)
+	unbound := make([]*v1.Pod, len(pods))
+	for i, pod := range pods {
+		copied := *pod
+		copied.Spec.NodeName = ""
+		unbound[i] = &copied
+	}
+	acceptable := func(node string) bool { return node != name && destinations[node] }
+	if stay := l.tryPods(unbound, &l.memory.moves, acceptable, true, func(*v1.Pod, string) {}); len(stay) > 0 {
+		l.snapshot.Revert()
+		return false
+	}
+	l.snapshot.RemoveNode(name)
+	l.snapshot.Commit()
+	return true
+}
+
+// removable returns the nodes that have not been needed for long enough, as far as minima allow: empty ones first, risky ones last.
+func (l *loop) removable(unneeded []Removal) []Removal {
+	if l.random != nil {
+		l.random.Shuffle(len(unneeded), func(i, j int) { unneeded[i], unneeded[j] = unneeded[j], unneeded[i] })
+	}
+	rank := func(r Removal) int {
+		switch {
+		case len(r.Pods) == 0:
+			return 0
+		case !r.Risky:
+			return 1
+		}
+		return 2
+	}
+	quota := l.newQuota(l.snapshot.Nodes(), true)
+	size := map[string]int{}
+	for _, group := range l.groups {
+		size[group.Name] = group.Target
+	}
+	ordered := slices.Clone(unneeded)
+	slices.SortStableFunc(ordered, func(a, b Removal) int { return cmp.Compare(min(rank(a), 1), min(rank(b), 1)) })
+	var removable []Removal
+	for _, removal := range ordered {
+		node, group := l.snapshot.Node(removal.Node), l.groupOf[removal.Node]
+		threshold, early := l.options.UnneededTime, "NotUnneededLongEnough"
+		if ready, _ := readiness(node); !ready {
+			threshold, early = l.options.UnreadyTime, "NotUnreadyLongEnough"
+		}
+		why := ""
+		switch {
+		case threshold > 0 && !l.memory.unneeded[removal.Node].Add(threshold).Before(l.now):
+			why = early
+		case size[group.Name] <= group.Min:
+			why = "NodeGroupMinSizeReached"
+		case quota.take(group.Name, node, 1) == 0:
+			why = "MinimalResourceLimitExceeded"
+		default:
+			size[group.Name]--
+			if removal.waits {
+				why = "BlockedByOnCompletionPod"
+			}
+		}
+		if why != "" {
+			l.decision.Unremovable[removal.Node] = Unremovable{Reason: why}
+			continue
+		}
+		removable = append(removable, removal)
+	}
+	slices.SortStableFunc(removable, func(a, b Removal) int { return cmp.Compare(rank(a), rank(b)) })
+	return removable
+}
+
+// crop returns the nodes that may be deleted at once. Within --max-scale-down-parallelism come empty nodes first, then, within
+// --max-drain-parallelism, others; group by group. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaledown/budgets/budgets.go.
+func (l *loop) crop(removable []Removal) []Removal {
+	first := map[string]int{}
+	for i, removal := range removable {
+		key := fmt.Sprint(len(removal.Pods) > 0, l.groupOf[removal.Node].Name)
+		if _, seen := first[key]; !seen {
+			first[key] = i
+		}
+	}
+	place := func(r Removal) int { return first[fmt.Sprint(len(r.Pods) > 0, l.groupOf[r.Node].Name)] }
+	ordered := slices.Clone(removable)
+	slices.SortStableFunc(ordered, func(a, b Removal) int { return cmp.Compare(place(a), place(b)) })
+	left, drains := l.options.MaxScaleDownParallelism, l.options.MaxDrainParallelism
+	var chosen []Removal
+	for _, removal := range ordered {
+		if left < 1 || len(removal.Pods) > 0 && drains < 1 {
+			break
+		}
+		if left--; len(removal.Pods) > 0 {
+			drains--
+		}
+		chosen = append(chosen, removal)
+	}
+	return chosen
+}
+
+// eventsOfNodes reports the nodes that go.
+func (l *loop) eventsOfNodes() {
+	for _, removal := range l.decision.Deleted {
+		l.decision.Events = append(l.decision.Events, Event{Reason: "ScaleDown", Message: "marked the node as toBeDeleted/unschedulable", Node: removal.Node})
+		if len(removal.Pods) == 0 {
+			l.event("ScaleDownEmpty", "Scale-down: removing empty node %q", removal.Node)
+			continue
+		}
+		var evicted []string
+		for _, pod := range l.snapshot.Pods(removal.Node) {
+			if !isMirror(pod) && !ofDaemonSet(pod) {
+				evicted = append(evicted, pod.Name)
+			}
+		}
+		used, _ := l.utilization(l.snapshot.Node(removal.Node))
+		l.event("ScaleDown", "Scale-down: removing node %s, utilization: %v, pods to reschedule: %s", removal.Node, used, strings.Join(evicted, ","))
+	}
+}

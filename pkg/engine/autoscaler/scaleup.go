@@ -1,0 +1,217 @@
+package autoscaler
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Option is a way to help pods: new nodes for one group.
+type Option struct {
+	Group string
+	Nodes int
+	Pods  []*v1.Pod
+	// Similar are the groups among which the nodes may be divided.
+	Similar []string
+}
+
+// podGroup are pods that the autoscaler takes for equal: what holds for the first holds for all.
+type podGroup struct {
+	pods     []*v1.Pod
+	fits     bool                // onto a new node of some group
+	rejected map[string][]string // by group, why not
+}
+
+// grouped groups the pods. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/equivalence/groups.go.
+func (l *loop) grouped(pods []*v1.Pod) []*podGroup {
+	var all []*podGroup
+	known, group := kinds{}, map[*v1.Pod]*podGroup{}
+	for _, pod := range pods {
+		alone := metav1.GetControllerOfNoCopy(pod) == nil || ofDaemonSet(pod)
+		if one := known.of(pod); one != nil && !alone {
+			group[one].pods = append(group[one].pods, pod)
+			continue
+		}
+		made := &podGroup{pods: []*v1.Pod{pod}, rejected: map[string][]string{}}
+		all, group[pod] = append(all, made), made
+		if !alone {
+			known.add(pod)
+		}
+	}
+	if l.random != nil {
+		l.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	return all
+}
+
+// expansion is a scale-up in the making.
+type expansion struct {
+	*loop
+	all     []*podGroup
+	nodes   []*v1.Node // with those to come
+	quota   *quota
+	skipped map[string][]string
+	fitting map[string][]*podGroup // by group
+}
+
+// scaleUp adds nodes to the group that the expanders choose, and to groups like it. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/orchestrator/orchestrator.go.
+func (l *loop) scaleUp(help []*v1.Pod) {
+	x := &expansion{loop: l, all: l.grouped(help), nodes: l.snapshot.Nodes(), skipped: map[string][]string{}, fitting: map[string][]*podGroup{}}
+	x.quota = l.newQuota(x.nodes, false)
+	for _, group := range x.all {
+		l.decision.Alike = append(l.decision.Alike, group.pods)
+	}
+	var valid []*Group
+	for _, group := range l.groups {
+		if why := x.skip(group); why != nil {
+			x.skipped[group.Name] = why
+			continue
+		}
+		valid = append(valid, group)
+	}
+	for _, group := range valid {
+		x.fitting[group.Name] = x.whatFits(group, x.all)
+	}
+	for _, group := range valid {
+		if option := x.option(group); option.Nodes > 0 && len(option.Pods) > 0 {
+			l.decision.Options = append(l.decision.Options, option)
+		}
+	}
+	if len(l.decision.Options) == 0 {
+		l.decision.ScaleUp = ScaleUpNoOptions
+		x.refuse()
+		return
+	}
+	x.grow(x.best(l.decision.Options))
+}
+
+// skip returns why nodes are not added to the group; nil if they may be.
+func (x *expansion) skip(group *Group) []string {
+	switch made := x.made[group.Name]; {
+	case !x.healthy(group):
+		return []string{"not ready for scale-up"}
+	case group.Target >= group.Max:
+		return []string{"max node group size reached"}
+	case made == nil:
+		return []string{"not ready for scale-up"}
+	default:
+		_, why := x.quota.check(group.Name, made.node, 1)
+		return why
+	}
+}
+
+// whatFits returns the groups of pods whose first one fits onto a new node of the group.
+func (x *expansion) whatFits(group *Group, all []*podGroup) []*podGroup {
+	x.snapshot.Fork()
+	defer x.snapshot.Revert()
+	made := x.made[group.Name]
+	x.snapshot.AddNode(made.node, made.pods...)
+	var fitting []*podGroup
+	for _, pods := range all {
+		if reasons, fits := x.snapshot.Check(pods.pods[0], made.node.Name); fits {
+			pods.fits = true
+			fitting = append(fitting, pods)
+		} else {
+			pods.rejected[group.Name] = reasons
+		}
+	}
+	return fitting
+}
+
+// option estimates how many new nodes of the group help which pods.
+func (x *expansion) option(group *Group) Option {
+	option := Option{Group: group.Name}
+	if len(x.fitting[group.Name]) == 0 {
+		return option
+	}
+	room := group.Max - group.Target
+	for _, similar := range x.similar(group) {
+		option.Similar = append(option.Similar, similar.Name)
+		room += max(similar.Max-similar.Target, 0)
+	}
+	limit := room
+	if x.options.MaxNodesPerScaleUp > 0 {
+		limit = min(limit, x.options.MaxNodesPerScaleUp)
+	}
+	if x.options.MaxNodesTotal > 0 {
+		limit = min(limit, x.options.MaxNodesTotal-len(x.nodes))
+	}
+	option.Nodes, option.Pods = x.estimate(x.fitting[group.Name], x.made[group.Name], limit)
+	return option
+}
+
+// grow carries the option out, as far as limits allow.
+func (x *expansion) grow(option Option) {
+	d := x.decision
+	d.Picked = option.Group
+	group := x.group(option.Group)
+	nodes := option.Nodes
+	if most := x.options.MaxNodesTotal; most > 0 && nodes+len(x.nodes) > most {
+		x.maxNodesReached()
+		if nodes = most - len(x.nodes); nodes < 1 {
+			d.ScaleUp = ScaleUpError
+			return
+		}
+	}
+	nodes, _ = x.quota.check(group.Name, x.made[group.Name].node, nodes)
+	targets := []*Group{group}
+	for _, similar := range x.similar(group) {
+		if _, exceeded := x.quota.check(similar.Name, x.made[similar.Name].node, 1); exceeded == nil {
+			targets = append(targets, similar)
+		}
+	}
+	for _, share := range balance(targets, nodes) {
+		allowed := x.quota.take(share.Group, x.made[share.Group].node, share.To-share.From)
+		if share.To = share.From + allowed; allowed > 0 {
+			d.Plan = append(d.Plan, share)
+			x.group(share.Group).Target = share.To
+			asked := x.memory.requests[share.Group]
+			x.memory.requests[share.Group] = request{asked.increase + allowed, x.now.Add(x.options.MaxNodeProvisionTime)}
+		}
+	}
+	d.ScaleUp, d.Helped = ScaleUpSuccessful, option.Pods
+	x.memory.lastScaleUp = x.now
+	for _, pods := range x.all {
+		if _, later := pods.rejected[option.Group]; later && pods.fits {
+			d.Await = append(d.Await, pods.pods...)
+		}
+	}
+	x.refuse()
+}
+
+func (l *loop) group(name string) *Group {
+	return l.groups[slices.IndexFunc(l.groups, func(group *Group) bool { return group.Name == name })]
+}
+
+// refuse notes the pods that no group helps, and why.
+func (x *expansion) refuse() {
+	var without []*podGroup
+	for _, pods := range x.all {
+		if !pods.fits {
+			without = append(without, pods)
+		}
+	}
+	if x.options.SimulateSkippedGroups {
+		for _, group := range x.groups {
+			if _, skipped := x.skipped[group.Name]; skipped && x.made[group.Name] != nil {
+				x.whatFits(group, without)
+			}
+		}
+	}
+	for _, pods := range without {
+		skipped := x.skipped
+		if x.options.SimulateSkippedGroups {
+			skipped = maps.Clone(skipped)
+			for group := range pods.rejected {
+				delete(skipped, group)
+			}
+		}
+		for _, pod := range pods.pods {
+			x.decision.Refused = append(x.decision.Refused, Refused{pod, pods.rejected, skipped})
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// Snapshot is a cluster in which one can try where pods fit: it asks the real PreFilter and Filter plugins, and nothing is scored or bound.
+// Nodes and pods can be added and removed, and all that since a Fork can be taken back. It is not safe for concurrent use.
+type Snapshot struct {
+	// Last is the index of the node that Find has found last. Its next search begins behind it.
+	Last int
+
+	fwk.SharedLister // of the engine, for pod groups
+	engine           *Engine
+	plugins          framework.Framework
+	nodes            []fwk.NodeInfo
+	index            map[string]int // of nodes, by name
+	forks            []fork
+
+	affinity *havingAffinity // nil: not up to date
+}
+
+// havingAffinity lists the nodes that have pods with affinity, with required anti-affinity, and with such that is not about hosts.
+type havingAffinity struct{ any, anti, wide []fwk.NodeInfo }
+
+// fork is what Revert restores.
+type fork struct {
+	nodes    []fwk.NodeInfo
+	own      map[fwk.NodeInfo]bool // made since the fork, so that they may be changed in place
+	moved    bool                  // whether nodes were removed
+	affinity *havingAffinity
+}
+
+// TooSkewed is the reason of PodTopologySpread for a node that has too many of the pods already.
+const TooSkewed = podtopologyspread.ErrReasonConstraintsNotMatch
+
+// NewSnapshot returns an empty snapshot, whose plugins are those of the configuration's first profile.
+func NewSnapshot(config *Config) (*Snapshot, error) {
+	s := &Snapshot{}
+	engine, err := engineFor(config.Plain(), Ties{}, s)
+	if err != nil {
+		return nil, err
+	}
+	s.SharedLister, s.engine = engine.snapshot, engine
+	s.plugins = engine.profiles[config.api.Profiles[0].SchedulerName].Framework
+	return s, nil
+}
+
+// Close releases the snapshot's resources.
+func (s *Snapshot) Close() { s.engine.Close() }
+
+// Fill replaces the content by the nodes, and by those of the pods that are on one of them or are nominated to one. Everything else that
+// plugins look at is the state's.
+func (s *Snapshot) Fill(state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) error {
+	before := *s.engine.state
+	s.engine.state = state
+	s.engine.devices.Sync(state)
+	if err := s.engine.fillListers(before, state, true); err != nil {
+		return err
+	}
+	s.nodes, s.index, s.forks, s.affinity = nil, make(map[string]int, len(nodes)), nil, nil
+	for _, node := range nodes {
+		s.AddNode(node)
+	}
+	for _, pod := range pods {
+		if at, found := s.index[pod.Spec.NodeName]; found {
+			s.add(pod, at)
+		} else if at, found := s.index[pod.Status.NominatedNodeName]; found && pod.Spec.NodeName == "" {
+			s.add(pod, at)
+		}
+	}
+	return nil
+}
+
+// Fork begins what Revert takes back, or Commit keeps. Forks nest.
+func (s *Snapshot) Fork() {
+	s.forks = append(s.forks, fork{slices.Clone(s.nodes), map[fwk.NodeInfo]bool{}, false, s.affinity})
+}
+
+// Revert restores the snapshot as it was at the last Fork.
+func (s *Snapshot) Revert() {
+	last := s.forks[len(s.forks)-1]
+	s.forks = s.forks[:len(s.forks)-1]
+	if !last.moved {
+		for _, node := range s.nodes[len(last.nodes):] {
+			delete(s.index, node.Node().Name)
+		}
+	}
+	s.nodes, s.affinity = last.nodes, last.affinity
+	if last.moved {
+		s.reindex()
+	}
+}
+
+// Commit keeps what has changed since the last Fork.
+func (s *Snapshot) Commit() {
+	last := s.forks[len(s.forks)-1]
+	s.forks = s.forks[:len(s.forks)-1]
+	if len(s.forks) > 0 {
+		outer := &s.forks[len(s.forks)-1]
+		outer.moved = outer.moved || last.moved
+		for node := range last.own {
+			outer.own[node] = true
+		}
+	}
+}
+
+// AddNode adds a node with pods at the end.
+func (s *Snapshot) AddNode(node *v1.Node, pods ...*v1.Pod) {
+	s.index[node.Name] = len(s.nodes)
+	s.nodes = append(s.nodes, s.made(node, pods))
+}
+
+// ReplaceNode puts another node, without pods, in the place of the one with its name.
+func (s *Snapshot) ReplaceNode(node *v1.Node) {
+	s.nodes[s.index[node.Name]], s.affinity = s.made(node, nil), nil
+}
+
+// RemoveNode removes a node and its pods.
+func (s *Snapshot) RemoveNode(name string) {
+	at := s.index[name]
+	s.nodes, s.affinity = slices.Delete(s.nodes, at, at+1), nil
+	if len(s.forks) > 0 {
+		s.forks[len(s.forks)-1].moved = true
+	}
+	s.reindex()
+}
+
+func (s *Snapshot) made(node *v1.Node, pods []*v1.Pod) *framework.NodeInfo {
+	info := framework.NewNodeInfo(pods...)
+	info.SetNode(node)
+	if len(s.forks) > 0 {
+		s.forks[len(s.forks)-1].own[info] = true
+	}
+	s.changed(info)
+	return info
+}
+
+func (s *Snapshot) reindex() {
+	clear(s.index)
+	for i, node := range s.nodes {
+		s.index[node.Node().Name] = i
+	}
+}
+
+// Nodes returns the nodes in their order.
+func (s *Snapshot) Nodes() []*v1.Node {
+	nodes := make([]*v1.Node, len(s.nodes))
+	for i, info := range s.nodes {
+		nodes[i] = info.Node()
+	}
+	return nodes
+}
+
+// Node returns the node of that name, or nil.
+func (s *Snapshot) Node(name string) *v1.Node {
+	if at, found := s.index[name]; found {
+		return s.nodes[at].Node()
+	}
+	return nil
+}
+
+// Pods returns the pods on the node.
+func (s *Snapshot) Pods(node string) []*v1.Pod {
+	infos := s.nodes[s.index[node]].GetPods()
+	pods := make([]*v1.Pod, len(infos))
+	for i, info := range infos {
+		pods[i] = info.GetPod()
+	}
+	return pods
+}
+
+// RemovePod removes a pod from the node.
+func (s *Snapshot) RemovePod(pod *v1.Pod, node string) error {
+	info := s.change(s.index[node])
+	s.changed(info)
+	return info.RemovePod(klog.FromContext(s.engine.ctx), pod)
+}
+
+// add puts a pod on a node without asking whether it fits.
+func (s *Snapshot) add(pod *v1.Pod, at int) {
+	info := s.change(at)
+	info.AddPod(pod)
+	s.changed(info)
+}
+
+// changed notes that another node has the pods.
+func (s *Snapshot) changed(info *framework.NodeInfo) {
+	if len(info.PodsWithAffinity) > 0 {
+		s.affinity = nil
+	}
+}
+
+// change returns a node for changing it in place.
+func (s *Snapshot) change(at int) *framework.NodeInfo {
+	info := s.nodes[at].(*framework.NodeInfo)
+	if len(s.forks) == 0 || s.forks[len(s.forks)-1].own[info] {
+		return info
+	}
+	info = info.SnapshotConcrete()
+	s.nodes[at] = info
+	s.forks[len(s.forks)-1].own[info] = true
+	return info
+}
+
+// Check returns why the pod does not fit onto the node, as reasons of the first plugin that rejects it, and whether it fits.
+func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool) {
+	state := framework.NewCycleState()
+	result, status, _ := s.plugins.RunPreFilterPlugins(s.engine.ctx, state, pod)
+	if !status.IsSuccess() {
+		return status.Reasons(), false
+	}
+	if !result.AllNodes() && !result.NodeNames.Has(node) {
+		return nil, false
+	}
+	if status = s.plugins.RunFilterPlugins(s.engine.ctx, state, pod, s.nodes[s.index[node]]); !status.IsSuccess() {
+		return status.Reasons(), false
+	}
+	return nil, true
+}
+
+// Place puts the pod on the node if it fits there. Otherwise it returns why not.
+func (s *Snapshot) Place(pod *v1.Pod, node string) (reasons []string, placed bool) {
+	reasons, placed = s.Check(pod, node)
+	if placed {
+		s.add(pod, s.index[node])
+	}
+	return reasons, placed
+}
+
+// Find puts the pod on the first node that is acceptable and that the pod fits, in the order of the nodes behind the last one found. It
+// returns the node's name, or "".
+func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
+	state := framework.NewCycleState()
+	result, status, _ := s.plugins.RunPreFilterPlugins(s.engine.ctx, state, pod)
+	if !status.IsSuccess() {
+		return ""
+	}
+	for i := range s.nodes {
+		at := (s.Last + 1 + i) % len(s.nodes)
+		info := s.nodes[at]
+		name := info.Node().Name
+		if !result.AllNodes() && !result.NodeNames.Has(name) || info.Node().Spec.Unschedulable || !acceptable(name) {
+			continue
+		}
+		if s.plugins.RunFilterPlugins(s.engine.ctx, state, pod, info).IsSuccess() {
+			s.Last = at
+			s.add(pod, at)
+			return name
+		}
+	}
+	return ""
+}
+
+// The plugins look at the snapshot through what follows.
+
+var errNoNode = errors.New("nodeinfo not found") // as upstream's snapshot says
+
+func (s *Snapshot) NodeInfos() fwk.NodeInfoLister { return s }
+
+func (s *Snapshot) StorageInfos() fwk.StorageInfoLister { return s }
+
+func (s *Snapshot) List() ([]fwk.NodeInfo, error) { return s.nodes, nil }
+
+func (s *Snapshot) Get(name string) (fwk.NodeInfo, error) {
+	if at, found := s.index[name]; found {
+		return s.nodes[at], nil
+	}
+	return nil, fmt.Errorf("%w for node name %q", errNoNode, name)
+}
+
+func (s *Snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return s.lists().any, nil }
+
+func (s *Snapshot) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return s.lists().anti, nil
+}
+
+func (s *Snapshot) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return s.lists().wide, nil
+}
+
+func (s *Snapshot) lists() *havingAffinity {
+	if s.affinity == nil {
+		s.affinity = &havingAffinity{}
+		for _, info := range s.nodes {
+			if len(info.GetPodsWithAffinity()) > 0 {
+				s.affinity.any = append(s.affinity.any, info)
+			}
+			if len(info.GetPodsWithRequiredAntiAffinity()) > 0 {
+				s.affinity.anti = append(s.affinity.anti, info)
+			}
+			if len(info.GetPodsWithRequiredNonHostScopedAntiAffinity()) > 0 {
+				s.affinity.wide = append(s.affinity.wide, info)
+			}
+		}
+	}
+	return s.affinity
+}
+
+// IsPVCUsedByPods reports whether a pod on a node uses the claim.
+func (s *Snapshot) IsPVCUsedByPods(key string) bool {
+	return slices.ContainsFunc(s.nodes, func(info fwk.NodeInfo) bool { return info.GetPVCRefCounts()[key] > 0 })
+}

@@ -1,0 +1,140 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// loner returns a pod that no other of its kind may share a host with.
+func loner(name string) *v1.Pod {
+	p := pod(name, "100m", 0)
+	p.Labels = map[string]string{"app": "loner"}
+	p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		LabelSelector: metav1.SetAsLabelSelector(p.Labels), TopologyKey: v1.LabelHostname,
+	}}}}
+	return p
+}
+
+func hosts(names ...string) (nodes []*v1.Node) {
+	for _, name := range names {
+		nodes = append(nodes, node(name, map[string]string{v1.LabelHostname: name}))
+	}
+	return nodes
+}
+
+func newSnapshot(t *testing.T, nodes []*v1.Node, pods ...*v1.Pod) *Snapshot {
+	t.Helper()
+	config, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSnapshot(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.Fill(&cluster.State{Now: cluster.Epoch}, nodes, pods); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// content prints nodes and their pods.
+func content(s *Snapshot) string {
+	text := ""
+	for _, node := range s.Nodes() {
+		text += node.Name + ":"
+		for _, pod := range s.Pods(node.Name) {
+			text += " " + pod.Name
+		}
+		text += fmt.Sprintf(" (%d taints)\n", len(node.Spec.Taints))
+	}
+	return text
+}
+
+func TestSnapshotAsksTheFilters(t *testing.T) {
+	first := loner("first")
+	first.Spec.NodeName = "a"
+	s := newSnapshot(t, hosts("a", "b"), first)
+	if reasons, fits := s.Check(loner("second"), "a"); fits || !cmp.Equal(reasons, []string{"node(s) didn't match pod anti-affinity rules"}) {
+		t.Errorf("a pod beside one that it must not share a host with: %v, %v", reasons, fits)
+	}
+	if _, placed := s.Place(loner("second"), "b"); !placed {
+		t.Error("it does not fit onto a free host")
+	}
+	if found := s.Find(loner("third"), func(string) bool { return true }); found != "" {
+		t.Errorf("a third fits onto %q", found)
+	}
+	s.AddNode(hosts("c")[0])
+	if found := s.Find(loner("third"), func(string) bool { return true }); found != "c" {
+		t.Errorf("with another host the third fits onto %q, want c", found)
+	}
+	if err := s.RemovePod(first, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if found := s.Find(loner("fourth"), func(string) bool { return true }); found != "a" {
+		t.Errorf("with a host free again the fourth fits onto %q, want a", found)
+	}
+}
+
+func TestSnapshotSearchesBehindTheLastNode(t *testing.T) {
+	s := newSnapshot(t, hosts("a", "b", "c"))
+	var found []string
+	for i := range 5 {
+		found = append(found, s.Find(pod(fmt.Sprint("p", i), "100m", 0), func(name string) bool { return name != "c" }))
+	}
+	if diff := cmp.Diff([]string{"b", "a", "b", "a", "b"}, found); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+// What a fork has changed is taken back by Revert, and kept by Commit until an outer one is taken back.
+func TestSnapshotForks(t *testing.T) {
+	onA := loner("p1")
+	onA.Spec.NodeName = "a"
+	s := newSnapshot(t, hosts("a", "b"), onA)
+	before := content(s)
+	change := func(n int) {
+		s.AddNode(hosts(fmt.Sprint("new", n))[0], pod(fmt.Sprint("own", n), "1m", 0))
+		s.Place(loner(fmt.Sprint("p", n)), "b")
+		tainted := hosts("a")[0]
+		tainted.Spec.Taints = []v1.Taint{{Key: "k", Effect: v1.TaintEffectNoSchedule}}
+		s.ReplaceNode(tainted)
+	}
+	s.Fork()
+	change(1)
+	outer := content(s)
+	want := "a: (1 taints)\nb: p1 (0 taints)\nnew1: own1 (0 taints)\n"
+	if diff := cmp.Diff(want, outer); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	s.Fork()
+	s.RemoveNode("a")
+	change2 := content(s)
+	s.Revert()
+	if diff := cmp.Diff(outer, content(s)); diff != "" || change2 == outer {
+		t.Errorf("inner fork taken back (-want +got):\n%s", diff)
+	}
+	s.Fork()
+	s.RemoveNode("b")
+	s.Commit()
+	if diff := cmp.Diff("a: (1 taints)\nnew1: own1 (0 taints)\n", content(s)); diff != "" {
+		t.Errorf("inner fork kept (-want +got):\n%s", diff)
+	}
+	s.Revert()
+	if diff := cmp.Diff(before, content(s)); diff != "" {
+		t.Errorf("outer fork taken back (-want +got):\n%s", diff)
+	}
+	if _, fits := s.Check(loner("other"), "a"); fits {
+		t.Error("after that, the pod that must be alone on its host no longer counts")
+	}
+	if s.Node("new1") != nil || s.Node("b") == nil {
+		t.Error("after that, nodes are not found as before")
+	}
+}
