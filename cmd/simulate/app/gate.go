@@ -246,7 +246,10 @@ func render(c *call, folder, command string) ([]byte, error) {
 	out, err := run.Output()
 	if err != nil {
 		last := strings.TrimSpace(problems.String())
-		return nil, fmt.Errorf("%w: %s", err, last[strings.LastIndex(last, "\n")+1:])
+		if last = last[strings.LastIndex(last, "\n")+1:]; last != "" {
+			return nil, fmt.Errorf("%w: %s", err, last)
+		}
+		return nil, err
 	}
 	return out, nil
 }

@@ -19,7 +19,7 @@ func (f *Findings) GitHub() ([]byte, error) {
 		}
 		var properties []string
 		if result.inFile() {
-			properties = append(properties, "file="+property(filepath.ToSlash(result.Source.File)), fmt.Sprint("line=", max(result.Source.Line, 1)))
+			properties = append(properties, "file="+property(doc.Clean(filepath.ToSlash(result.Source.File))), fmt.Sprint("line=", max(result.Source.Line, 1)))
 		}
 		properties = append(properties, "title="+property("Faultline: "+result.Rule))
 		fmt.Fprintf(&out, "::%s %s::%s\n", command, strings.Join(properties, ","), data(doc.Clean(result.Message)))
