@@ -4,8 +4,9 @@
 set -euo pipefail
 report="$RUNNER_TEMP/faultline/report.md"
 body="$RUNNER_TEMP/faultline/comment.md"
-# A comment has at most 65,536 characters. What is cut off ends no block of code that has begun.
-awk '{ n += length($0) + 1 }
+# The marker in the first line tells the comment from others. A comment has at most 65,536 characters. What is cut off ends no block of code that has begun.
+awk 'NR == 1 { $0 = $0 " <!-- faultline -->" }
+  { n += length($0) + 1 }
   n > 60000 { if (fence) print fence; print "\n… The rest is in the summary of the job."; exit }
   /^```+$/ && (!fence || $0 == fence) { fence = fence ? "" : $0 }
   { print }' "$report" > "$body"

@@ -48,119 +48,6 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// The gate passes on the base branch, and fails on a pull request that drops a rule; the first line of the report has the verdict. It names
-// the scenarios that only one of the branches has.
-func TestGate(t *testing.T) {
-	dir := t.TempDir()
-	work, temp := filepath.Join(dir, "work"), filepath.Join(dir, "temp")
-	program := filepath.Join(dir, "bin", "simulate")
-	succeed(t, repo, "go build -ldflags '-s -w' -o "+program+" ./cmd/simulate")
-	if info, err := os.Stat(program); err != nil {
-		t.Fatal(err)
-	} else if info.Size() > 80<<20 {
-		t.Errorf("the program has more than 80 MiB (%d bytes): does it import plugin, or run a template? The linker then keeps every method of every type", info.Size())
-	}
-	git := "git -c user.name=a -c user.email=a@example.com "
-	succeed(t, dir, "git init -q --bare origin && git -C origin config uploadpack.allowAnySHA1InWant true && git clone -q origin work 2>/dev/null && mkdir temp")
-	succeed(t, repo, "mkdir "+work+"/scenarios && cp -r scenarios/ci scenarios/zone-failure "+work+"/scenarios")
-	base := succeed(t, work, git+"add -A && "+git+"commit -qm base && git push -q origin HEAD && git rev-parse HEAD")
-	gate := func() (status, report string) {
-		t.Helper()
-		output := filepath.Join(dir, "output")
-		write(t, output, "")
-		succeed(t, dir, "rm -rf temp/faultline temp/base; git -C work worktree prune")
-		succeed(t, work, "bash "+script(t, "gate.sh"), "RUNNER_TEMP="+temp, "BIN="+filepath.Dir(program), "GITHUB_OUTPUT="+output,
-			"GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"), "SCENARIOS=scenarios", "FAIL_ON=pending,radius,stranded", "BASE="+base)
-		_, status, _ = strings.Cut(succeed(t, dir, "cat output"), "status=")
-		return strings.TrimSpace(status), succeed(t, temp, "cat faultline/report.md")
-	}
-	status, report := gate()
-	if first, _, _ := strings.Cut(report, "\n"); status != "0" || !strings.HasPrefix(first, "✅ **Passes**: every expectation is met, and nothing") {
-		t.Errorf("on the base branch the status is %q:\n%s", status, report)
-	}
-
-	// The pull request.
-	succeed(t, work, "cp scenarios/ci/pull-request/web.yaml scenarios/ci/rendered/web.yaml && git mv scenarios/zone-failure scenarios/zone")
-	status, report = gate()
-	if first, _, _ := strings.Cut(report, "\n"); status != "3" ||
-		first != "❌ **Fails**: an expectation is not met; `scenarios/ci` is worse than on the base branch. <!-- faultline -->" {
-		t.Errorf("on the pull request the status is %q, and the first line is %s", status, first)
-	}
-	for _, want := range []string{
-		"takes at most 34% of deployment/web", "**❌ Fails on radius: 1 zone takes 2 of 3 of deployment/web (1 if spread evenly) in deploy",
-		"### `scenarios/zone`\n\nNew: no baseline, ", "### `scenarios/zone-failure`\n\nRemoved: ",
-	} {
-		if !strings.Contains(report, want) {
-			t.Errorf("the report does not say %q:\n%s", want, report)
-		}
-	}
-	if strings.Contains(report, "✅") {
-		t.Errorf("the report of what fails has a tick:\n%s", report)
-	}
-	for _, file := range []string{"junit.xml", "sarif/scenarios-ci.sarif"} {
-		if _, err := os.Stat(filepath.Join(temp, "faultline", file)); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// What a pull request names starts no workflow command, ends no block of code and is no Markdown: the scenarios' text, and the names of their
-// folders, all of which are compared and have a file of findings of their own.
-func TestGateHostile(t *testing.T) {
-	dir := t.TempDir()
-	temp := filepath.Join(dir, "temp")
-	folders := []string{"scen/a-b", "scen/a/b", "scen/line\n::error::forged", "scen/@mention [x](example.com) <!-- faultline -->", "scen/``` x`"}
-	for _, folder := range folders {
-		write(t, filepath.Join(dir, "work", folder, "scenario.yaml"), "")
-	}
-	write(t, filepath.Join(dir, "bin", "simulate"), `#!/usr/bin/env bash
-case "$1" in
-  test) printf 'FAIL\n::error::forged by a step\n`+"````"+`\n# heading\n'; exit 3 ;;
-  run) echo '::error::forged by a note' >&2; touch "${5#sarif=}" ;;
-  blast) echo "compared" ;;
-esac
-`)
-	git := "git -c user.name=a -c user.email=a@example.com "
-	succeed(t, dir, "git init -q --bare origin && git -C origin config uploadpack.allowAnySHA1InWant true && git -C work init -q && git -C work remote add origin ../origin && mkdir temp")
-	base := succeed(t, filepath.Join(dir, "work"), git+"add -A && "+git+"commit -qm base && git push -q origin HEAD && git rev-parse HEAD && rm -r scen/a/b")
-	log := succeed(t, filepath.Join(dir, "work"), "bash "+script(t, "gate.sh"), "RUNNER_TEMP="+temp, "BIN="+dir+"/bin", "GITHUB_OUTPUT="+dir+"/output",
-		"GITHUB_STEP_SUMMARY="+dir+"/summary", "SCENARIOS=scen", "FAIL_ON=", "BASE="+base)
-
-	token := ""
-	for line := range strings.Lines(log) {
-		if line = strings.TrimSpace(line); token == "" && strings.HasPrefix(line, "::stop-commands::") {
-			token = "::" + strings.TrimPrefix(line, "::stop-commands::") + "::"
-		} else if line == token {
-			token = ""
-		} else if strings.HasPrefix(line, "::") && len(token) < len("::")+32 {
-			t.Errorf("the runner takes the line %q for a command", line)
-		}
-	}
-	if token != "" || !strings.Contains(log, "::error::forged by a note") {
-		t.Errorf("commands stay off after the gate, or nothing was forged:\n%s", log)
-	}
-
-	report := succeed(t, temp, "cat faultline/report.md")
-	for _, want := range []string{
-		"\n`````\nFAIL\n::error::forged by a step\n````\n# heading\n`````\n",
-		"\n### `scen/a-b`\n\ncompared\n",
-		"\n### `scen/line\\n::error::forged`\n\ncompared\n",
-		"\n### `scen/@mention [x](example.com) <!-- faultline -->`\n\ncompared\n",
-		"\n### ```` scen/``` x` ````\n\ncompared\n",
-		"\n### `scen/a/b`\n\nRemoved: ",
-	} {
-		if !strings.Contains(report, want) {
-			t.Errorf("the report does not have %q:\n%s", want, report)
-		}
-	}
-
-	succeed(t, filepath.Join(dir, "work"), "git checkout -q . && rm -r "+temp+"/base && git worktree prune && bash "+script(t, "gate.sh"), "RUNNER_TEMP="+temp, "BIN="+dir+"/bin",
-		"GITHUB_OUTPUT="+dir+"/output", "GITHUB_STEP_SUMMARY="+dir+"/summary", "SCENARIOS=scen", "FAIL_ON=", "BASE=")
-	if findings := strings.Fields(succeed(t, temp, "ls faultline/sarif")); len(findings) != len(folders) || !slices.Contains(findings, "scen-a-b-2.sarif") {
-		t.Errorf("the findings are in %q; want a file for each of %d folders", findings, len(folders))
-	}
-}
-
 // The action edits the comment that its token's user wrote and whose first line ends in the marker, not one of another bot or one that quotes it.
 func TestCommentIsOwn(t *testing.T) {
 	dir := t.TempDir()
@@ -177,12 +64,12 @@ case "$*" in
 esac
 `)
 	// The cut is inside a block of code, which it ends.
-	write(t, filepath.Join(dir, "faultline", "report.md"), "✅ **Passes** <!-- faultline -->\n````\n"+strings.Repeat("```\nline\n", 20_000))
+	write(t, filepath.Join(dir, "faultline", "report.md"), "✅ **Passes**\n````\n"+strings.Repeat("```\nline\n", 20_000))
 	succeed(t, dir, "bash "+script(t, "comment.sh"), "RUNNER_TEMP="+dir, "PATH="+dir+"/bin:"+os.Getenv("PATH"), "GITHUB_REPOSITORY=a/b", "NUMBER=7", "GH_TOKEN=none")
 	if request := succeed(t, dir, "cat request"); !strings.Contains(request, "--method PATCH repos/a/b/issues/comments/5 ") {
 		t.Errorf("it asks gh %q", request)
 	}
-	if body := succeed(t, dir, "cat faultline/comment.md"); !strings.HasSuffix(body, "\n````\n\n… The rest is in the summary of the job.") {
+	if body := succeed(t, dir, "cat faultline/comment.md"); !strings.HasPrefix(body, "✅ **Passes** <!-- faultline -->\n") || !strings.HasSuffix(body, "\n````\n\n… The rest is in the summary of the job.") {
 		t.Errorf("the comment ends with %q", body[len(body)-80:])
 	}
 }
@@ -208,7 +95,7 @@ case "$*" in
   *) echo "$*" > "$RUNNER_TEMP/request"; `+test.write+` ;;
 esac
 `)
-			write(t, filepath.Join(dir, "faultline", "report.md"), "✅ **Passes** <!-- faultline -->\n"+strings.Repeat("ä line\n", 20_000))
+			write(t, filepath.Join(dir, "faultline", "report.md"), "✅ **Passes**\n"+strings.Repeat("ä line\n", 20_000))
 			out := succeed(t, dir, "touch request; bash "+script(t, "comment.sh"), "RUNNER_TEMP="+dir, "PATH="+dir+"/bin:"+os.Getenv("PATH"),
 				"GITHUB_REPOSITORY=a/b", "NUMBER=7", "GH_TOKEN=none")
 			if strings.Contains(out, "::notice::") != test.notice {

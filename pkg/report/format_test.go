@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
-	"github.com/faultline/faultline/pkg/report/format/sarif"
+	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
 func TestGrouped(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSARIFEscapes(t *testing.T) {
 	for path, want := range map[string]string{
 		"deploy.yaml": "deploy.yaml", "../a b/é.yaml": "../a%20b/%C3%A9.yaml", "c:d.yaml": "./c:d.yaml", "/abs/x.yaml": "file:///abs/x.yaml", "a#b?.yaml": "a%23b%3F.yaml",
 	} {
-		data, err := sarif.Encode("", nil, []sarif.Result{{Message: "[a](http://b) {c: }", Source: &manifest.Place{File: path}}})
+		data, err := (&findings.Findings{Results: []findings.Result{{Message: "[a](http://b) {c: }", Source: &manifest.Place{File: path}}}}).SARIF()
 		if err != nil {
 			t.Fatal(err)
 		}

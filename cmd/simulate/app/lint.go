@@ -8,10 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	asklint "github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/format/findings"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -19,7 +22,7 @@ import (
 func newLint(s streams) *cobra.Command {
 	in := input.Flags{Federated: true}
 	var chosen asklint.Options
-	var failOn string
+	var failOn, baseline string
 	var listed bool
 	var out output.Flags
 	check := func(c *call) error {
@@ -29,6 +32,7 @@ func newLint(s streams) *cobra.Command {
 		}
 		return errors.Join(checkLint(c, chosen, failOn), problems)
 	}
+	var known *lint.Report
 	ask := func(c *call, result *simulation.Result) (*lint.Report, error) {
 		if err := in.Namespace.Check(c.Command, "pod", namespacesIn(result)); err != nil {
 			return nil, err
@@ -43,6 +47,12 @@ func newLint(s streams) *cobra.Command {
 			linted.IgnoredFindings = slices.DeleteFunc(linted.IgnoredFindings, func(i asklint.Ignored) bool { return i.Object.Namespace != only })
 		}
 		found := lint.New(linted, version)
+		if known != nil {
+			found.Since(known)
+		}
+		if out.Any(func(format string, _ report.Options) bool { return findings.IsFormat(format) }) {
+			found.Locate(func(file string) ([]byte, error) { return manifest.ReadFile(nil, nil, file) })
+		}
 		return found, unless(!found.Fails(failOn), stopped)
 	}
 	cmd := &cobra.Command{
@@ -53,14 +63,28 @@ that would never finish. Some checks read the rules and the nodes. Others run th
 restart. If no nodes are given, nine in three zones are assumed.
 
 The exit code is 3 if a finding is at least as severe as --fail-on, by default an error. To ignore an intended rule, annotate the
-object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".`,
+object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHECK: reason".
+
+With --baseline, findings that an earlier report has, too, are set aside: only new ones are listed, and fail.`,
 		Example: `  simulate lint scenario.yaml
   simulate lint -f app.yaml
   simulate lint --cluster nodes.yaml -f app.yaml --fail-on warning
   helm template app ./chart | simulate lint --cluster nodes.yaml -f - -o sarif
+  simulate lint scenario.yaml --baseline main.json -o github
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := question[lint.Report]{in: &in, out: &out, formats: lint.Formats, check: check, ask: ran(ask)}
+			q := question[lint.Report]{in: &in, out: &out, formats: lint.Formats, check: check, ask: func(c *call) (*lint.Report, error) {
+				if baseline != "" { // first, so that a bad one costs no time
+					data, err := c.readReport(baseline)
+					if err != nil {
+						return nil, err
+					}
+					if known, err = lint.Decode(baseline, data); err != nil {
+						return nil, exit.Input(err)
+					}
+				}
+				return ran(ask)(c)
+			}}
 			if listed {
 				q.ask = func(*call) (*lint.Report, error) { return &lint.Report{}, nil }
 				q.write = func(w io.Writer, _ *lint.Report, format string, _ report.Options) error {
@@ -76,6 +100,7 @@ object and give a reason: ` + asklint.IgnoreAnnotation + `: "CHECK: reason; CHEC
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringSliceVar(&chosen.Disable, "disable", nil, "skip these `CHECKS` (repeatable, or comma-separated)")
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
+	flags.StringVar(&baseline, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and fail only on findings that it does not have")
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
 	out.Register(cmd, lint.Formats.Names(), "the verdict, and how many findings each check has", "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
@@ -92,8 +117,12 @@ func checkLint(c *call, chosen asklint.Options, failOn string) error {
 			return c.usage("unknown check %q: use one of those listed by simulate lint --list", id)
 		}
 	}
-	if !slices.Contains(severities(), failOn) {
-		return c.usage("--fail-on: unknown severity %q: use one of %s", failOn, strings.Join(severities(), ", "))
+	return checkSeverity(c.Command, "--fail-on", failOn)
+}
+
+func checkSeverity(cmd *cobra.Command, flag, severity string) error {
+	if !slices.Contains(severities(), severity) {
+		return exit.Usage(cmd, "%s: unknown severity %q: use one of %s", flag, severity, strings.Join(severities(), ", "))
 	}
 	return nil
 }

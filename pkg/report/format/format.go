@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format/findings"
 	"github.com/faultline/faultline/pkg/report/format/markdown"
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/report/format/text"
@@ -24,8 +25,9 @@ type Of[R any] struct {
 	Page func(r *R) *page.Page
 	// CSV is rows of plain values below their titles, for a spreadsheet.
 	CSV func(r *R) [][]string
-	// JUnit and SARIF are what a CI system shows beside a change.
-	JUnit, SARIF func(r *R) ([]byte, error)
+	// JUnit and Findings are what a CI system shows beside a change.
+	JUnit    func(r *R) ([]byte, error)
+	Findings func(r *R) findings.Findings
 	// Bars are a picture of it as bars, on its page and as svg or png; nil where there is nothing to draw.
 	Bars func(r *R) *doc.Bars
 	// Draw is any other picture of it, as svg or png; nil where the program draws none.
@@ -62,8 +64,13 @@ func (of Of[R]) Formats() report.Formats[R] {
 	if of.JUnit != nil {
 		add("junit", func(r *R, _ report.Options) ([]byte, error) { return of.JUnit(r) })
 	}
-	if of.SARIF != nil {
-		add("sarif", func(r *R, _ report.Options) ([]byte, error) { return of.SARIF(r) })
+	if of.Findings != nil {
+		for name, write := range findings.Formats {
+			add(name, func(r *R, _ report.Options) ([]byte, error) {
+				found := of.Findings(r)
+				return write(&found)
+			})
+		}
 	}
 	if of.Bars != nil && drawBars != nil {
 		of.Draw = func(r *R, format string) ([]byte, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// Formats are the ways to write the report. Quiet is the verdict alone, and All lists ignored findings, too.
-var Formats = format.Of[Report]{Doc: document, SARIF: (*Report).sarif}.Formats()
+// Formats are the ways to write the report. Quiet is the verdict alone, and All lists known and ignored findings, too.
+var Formats = format.Of[Report]{Doc: document, Findings: (*Report).Found}.Formats()
 
 var checkFormats = append(report.Formats[[]lint.Check]{
 	report.Rendered("text", func(checks *[]lint.Check, _ report.Options) ([]byte, error) {

@@ -61,7 +61,7 @@ func TestWriteLint(t *testing.T) {
 			t.Errorf("%s as SARIF: %v", name, err)
 		}
 	}
-	if err := Formats.Write(new(bytes.Buffer), r, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown, html, sarif` {
+	if err := Formats.Write(new(bytes.Buffer), r, "wide", report.Options{}); err == nil || err.Error() != `unknown output format "wide"; use one of text, json, yaml, markdown, html, sarif, github, gitlab` {
 		t.Errorf("wide: %v", err)
 	}
 }

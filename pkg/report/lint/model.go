@@ -3,6 +3,7 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,11 @@ type Report struct {
 	report.Head
 	// Summary counts the findings by their severity.
 	Summary Summary `json:"summary"`
+	// KnownFindings are those that the baseline has, too. They are not counted.
+	KnownFindings []lint.Finding `json:"knownFindings,omitempty"`
 	lint.Result
+
+	lines map[field]int // of the rules, where they are known
 }
 
 // Summary counts findings.
@@ -35,7 +40,13 @@ func New(result *lint.Result, version string) *Report {
 	if result.Unexamined > 0 {
 		r.Notes = append(slices.Clone(r.Notes), fmt.Sprintf("outvoted and term-decides-nothing did not look at %s, since each takes another run.", words.Count(result.Unexamined, "rule")))
 	}
-	for _, f := range result.Findings {
+	r.count()
+	return r
+}
+
+func (r *Report) count() {
+	r.Summary = Summary{}
+	for _, f := range r.Findings {
 		switch f.Severity {
 		case lint.Error:
 			r.Summary.Errors++
@@ -45,8 +56,43 @@ func New(result *lint.Result, version string) *Report {
 			r.Summary.Notes++
 		}
 	}
-	return r
 }
+
+// Decode reads a report back from its JSON or YAML.
+func Decode(file string, data []byte) (*Report, error) {
+	return report.Decode[Report](file, data, Kind)
+}
+
+// Since sets the findings aside that an earlier report has, too. A finding is the same if the check, its severity, the object and the field are,
+// whatever the position in a list.
+func (r *Report) Since(old *Report) {
+	type same struct {
+		check    string
+		severity lint.Severity
+		object   lint.Object
+		field    string
+	}
+	of := func(f lint.Finding) same {
+		return same{f.Check, f.Severity, f.Object, index.ReplaceAllString(f.Field, "")}
+	}
+	known := map[same]int{}
+	for _, f := range slices.Concat(old.Findings, old.KnownFindings) {
+		known[of(f)]++
+	}
+	r.KnownFindings = nil
+	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool {
+		is := known[of(f)] > 0
+		if is {
+			known[of(f)]--
+			r.KnownFindings = append(r.KnownFindings, f)
+		}
+		return is
+	})
+	r.count()
+}
+
+// index is a position in a list.
+var index = regexp.MustCompile(`\[\d+\]`)
 
 // Fails reports whether any finding has at least that severity; no finding has "none".
 func (r *Report) Fails(on string) bool {

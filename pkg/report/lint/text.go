@@ -34,7 +34,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	default:
 		t.byCheck()
 	}
-	t.ignored()
+	t.aside()
 	if len(r.Findings) > 0 {
 		t.Space()
 		t.Linef(doc.Plain, "Each check has a page: %s", lint.Page("README"))
@@ -141,6 +141,12 @@ func (r *Report) verdict() doc.Cell {
 	line := fmt.Sprintf("%s, %s and %s by %s", words.Count(r.Summary.Errors, "error"), words.Count(r.Summary.Warnings, "warning"), words.Count(r.Summary.Notes, "note"), words.Count(len(r.Checks), "check"))
 	if len(r.Findings) == 0 {
 		line = words.Count(len(r.Checks), "check") + " found nothing"
+		if len(r.KnownFindings) > 0 {
+			line += " new"
+		}
+	}
+	if n := len(r.KnownFindings); n > 0 {
+		line += fmt.Sprintf("; %s known from the baseline", words.Count(n, "finding"))
 	}
 	if n := len(r.IgnoredFindings); n > 0 {
 		line += fmt.Sprintf("; %s ignored", words.Count(n, "finding"))
@@ -169,12 +175,22 @@ func (t *writer) finding(f *lint.Finding) {
 	t.Linef(doc.Plain, "    fix: %s", f.Fix)
 }
 
-func (t *writer) ignored() {
-	if !t.All || len(t.report.IgnoredFindings) == 0 {
+// aside lists the findings that are not counted.
+func (t *writer) aside() {
+	if !t.All {
 		return
 	}
-	t.Space()
-	t.Linef(doc.Bold, "Ignored")
+	if len(t.report.KnownFindings) > 0 {
+		t.Space()
+		t.Linef(doc.Bold, "Known")
+	}
+	for _, f := range t.report.KnownFindings {
+		t.Linef(doc.Plain, "  %s: %s: %s", object(&f), f.Check, f.Message)
+	}
+	if len(t.report.IgnoredFindings) > 0 {
+		t.Space()
+		t.Linef(doc.Bold, "Ignored")
+	}
 	for _, i := range t.report.IgnoredFindings {
 		t.Linef(doc.Plain, "  %s: %s: %s", object(&i.Finding), i.Check, i.Reason)
 	}

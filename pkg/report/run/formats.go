@@ -6,13 +6,13 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
-	"github.com/faultline/faultline/pkg/report/format/sarif"
+	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
 // Formats are the ways to write the report. Quiet is one line a step, and All lists every pod.
 var Formats = format.Of[Report]{
 	Doc: document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: names,
-	SARIF: func(r *Report) ([]byte, error) { return sarif.Findings(r.Head, r.Findings()) },
+	Findings: func(r *Report) findings.Findings { return findings.Of(r.Head, r.Findings()) },
 }.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {

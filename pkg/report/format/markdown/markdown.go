@@ -82,7 +82,7 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 				m.block("%s", styled(b))
 			}
 		case doc.Verbatim:
-			m.block("%s", fenced(b))
+			m.block("%s", Fenced(report.Each(b, strings.TrimSpace)))
 		case doc.Table:
 			m.table(b)
 		case doc.More:
@@ -206,8 +206,8 @@ var entities = strings.NewReplacer(
 	"$", "&#36;", ":", "&#58;", "|", "&#124;",
 )
 
-// code is a name from elsewhere. A code span cannot hold every text, least of all in a table.
-func code(text string) string {
+// Code is a name from elsewhere as code. A code span cannot hold every text, least of all in a table.
+func Code(text string) string {
 	text = shortened(text)
 	if strings.Contains(text, "`") || strings.Contains(text, `\|`) || strings.HasSuffix(text, `\`) || strings.TrimSpace(text) == "" {
 		return "<code>" + entities.Replace(text) + "</code>"
@@ -236,7 +236,7 @@ func (m *page) about(h report.Head) {
 		line += fmt.Sprintf("; equal nodes drawn at random, seed %d", h.Seed)
 	}
 	if h.Scenario != "" {
-		m.block("%s: %s", code(h.Scenario), prose(line))
+		m.block("%s: %s", Code(h.Scenario), prose(line))
 		return
 	}
 	m.block("%s", prose(line))
@@ -255,11 +255,11 @@ func styled(line doc.Line) string {
 	return strings.TrimSpace(text)
 }
 
-// fenced is lines to be copied, between fences that are longer than any in them.
-func fenced(lines []string) string {
+// Fenced is lines to be copied, between fences that are longer than any in them.
+func Fenced(lines []string) string {
 	text, fence := "", "```"
 	for _, line := range lines {
-		text += doc.Clean(strings.TrimSpace(line)) + "\n"
+		text += doc.Clean(line) + "\n"
 	}
 	for strings.Contains(text, fence) {
 		fence += "`"

@@ -13,7 +13,7 @@ import (
 func TestMarkdownShowsTheText(t *testing.T) {
 	tag := regexp.MustCompile(`<[^>]*>`)
 	for _, text := range []string{"a|b", `a\|b`, `\`, "`", "a`b|c", `x\`, "<none>", "&amp;", "1. a_b_c * d", "~/k8s/x.yaml:3", "{key: value}", "a://b"} {
-		for name, markup := range map[string]string{"prose": prose(text), "code": code(text)} {
+		for name, markup := range map[string]string{"prose": prose(text), "code": Code(text)} {
 			table := &page{}
 			table.block("%s%s%s", line([]string{"a", "b"}), line([]string{"---", "---"}), strings.TrimSuffix(line([]string{markup, "end"}), "\n"))
 			shown := reporttest.Rendering(t, table.out.String())

@@ -1,0 +1,65 @@
+package lint
+
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report/format/findings"
+)
+
+// Found are the findings for the page of a change, without those that are known or ignored.
+func (r *Report) Found() findings.Findings {
+	all := findings.Findings{Version: r.Version}
+	for _, c := range r.Checks {
+		all.Rules = append(all.Rules, findings.Rule{ID: c.ID, Level: string(c.Severity), Short: c.Title, Page: c.Page})
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		result := findings.Result{
+			Rule: f.Check, Level: string(f.Severity), Message: fmt.Sprintf("%s: %s. Fix: %s.", object(f), f.Message, f.Fix),
+			Place: f.Step + "/" + f.Namespace + "/" + object(f) + "/" + f.Field,
+		}
+		if f.Source != nil {
+			result.Source = &manifest.Place{File: f.Source.File, Line: f.Source.Line}
+			if line := r.lines[placeOf(f)]; line > 0 {
+				result.Source.Line = line
+			}
+		}
+		all.Results = append(all.Results, result)
+	}
+	return all
+}
+
+// maxLocated is how large a file is in which lines are looked for. Nobody reviews the lines of a dump.
+const maxLocated = 4 << 20
+
+// field is a field of an object in a file.
+type field struct {
+	manifest.Source
+	path string
+}
+
+func placeOf(f *lint.Finding) field { return field{*f.Source, f.Field} }
+
+// Locate finds the lines of the rules in the files. A rule whose line is not found has that of its object.
+func (r *Report) Locate(read func(file string) ([]byte, error)) {
+	r.lines = map[field]int{}
+	files := map[string][]*manifest.Lines{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Source == nil || f.Source.File == manifest.Stdin {
+			continue
+		}
+		documents, known := files[f.Source.File]
+		if !known {
+			if data, err := read(f.Source.File); err == nil && len(data) <= maxLocated {
+				documents = manifest.DocumentLines(data)
+			}
+			files[f.Source.File] = documents
+		}
+		if at := max(f.Source.Document, 1) - 1; at < len(documents) {
+			r.lines[placeOf(f)] = documents[at].Of(append(manifest.PathOf(f.Source.Path), manifest.PathOf(f.Field)...)...)
+		}
+	}
+}
