@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/invopop/jsonschema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -99,6 +100,9 @@ func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 			return text
 		},
 		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			if t == reflect.TypeFor[metav1.Time]() {
+				return &jsonschema.Schema{Type: "string", Format: "date-time"}
+			}
 			if t == reflect.TypeFor[scenario.Scalar]() {
 				return &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 			}

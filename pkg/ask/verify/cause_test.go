@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -103,7 +104,12 @@ status: {phase: Bound}
 		"a pod that is being deleted now": {equal + runs("a", "n1", 1, `, deletionTimestamp: "2025-03-01T11:00:30Z", deletionGracePeriodSeconds: 30`, "") + runs("b", "n2", 2, "", ""), nil},
 	} {
 		var got []string
-		for _, p := range verified(t, readDump(t, c.world)).Placements {
+		// What stands for a controller that is not in the dump would hide that it is missing.
+		s, err := loader.FromFiles(strings.NewReader(c.world), []string{"-"}, nil, loader.Options{Flags: []loader.Flag{{Set: func(f *scenario.File) { f.UnknownOwners = "gone" }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range verified(t, s).Placements {
 			if d := p.Divergence; d != nil {
 				where := fmt.Sprintf("rank %d", d.Rank)
 				if d.refusal != nil {

@@ -151,7 +151,7 @@ func TestWriteBlastNames(t *testing.T) {
 }
 
 func TestBlastUnknownFormat(t *testing.T) {
-	if err := Formats.Write(new(bytes.Buffer), many(100), "xml", report.Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png` {
+	if err := Formats.Write(new(bytes.Buffer), many(100), "xml", report.Options{}); err == nil || err.Error() != `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, github, gitlab, svg, png` {
 		t.Errorf("%v", err)
 	}
 }

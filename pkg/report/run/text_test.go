@@ -183,7 +183,7 @@ func TestWriteMessageUnaltered(t *testing.T) {
 
 func TestWriteUnknownFormat(t *testing.T) {
 	err := Formats.Write(&bytes.Buffer{}, &Report{}, "xml", report.Options{})
-	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, svg, png, name`
+	want := `unknown output format "xml"; use one of text, wide, json, yaml, markdown, html, csv, junit, sarif, github, gitlab, svg, png, name`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
