@@ -58,6 +58,7 @@ func (t *writer) everything() {
 		t.Space()
 		t.Table("", summaryOfNodes(r.Order)...)
 	}
+	t.Header()
 }
 
 // verdict is the first line.
