@@ -84,7 +84,8 @@ func DefaultConfig() (*Config, error) {
 	return &Config{api: api, release: release}, nil
 }
 
-// LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current release. The error joins sorted errors of one line each, which name the file.
+// LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current release.
+// The error joins sorted errors of one line each, which name the file.
 func LoadConfig(file string, data []byte) (*Config, error) {
 	return LoadConfigWith(ConfigOptions{}, file, data)
 }
