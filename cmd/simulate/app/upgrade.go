@@ -96,9 +96,9 @@ func checkUpgrade(c *call, from, to string, failOn []string) error {
 	if c.Flags().Changed("kubernetes") {
 		return c.usage("--kubernetes: give --from and --to")
 	}
-	for flag, release := range map[string]string{"from": from, "to": to} {
-		if release != "" && !slices.Contains(sched.Releases(), release) {
-			return c.usage("--%s: Kubernetes %s cannot be simulated; give %s", flag, release, words.Or(sched.Releases()))
+	for _, given := range []struct{ flag, release string }{{"from", from}, {"to", to}} {
+		if given.release != "" && !slices.Contains(sched.Releases(), given.release) {
+			return c.usage("--%s: Kubernetes %s cannot be simulated; give %s", given.flag, given.release, words.Or(sched.Releases()))
 		}
 	}
 	if from != "" && !earlier(from, to) {
