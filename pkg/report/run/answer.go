@@ -31,6 +31,7 @@ func Answer(result *simulation.Result) string {
 		}
 		return false
 	}
+	before.with = result.Steps[len(result.Steps)-1].Autoscaling.With()
 	was, is := result.Steps[first-1].State, result.Steps[len(result.Steps)-1].State
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
@@ -69,8 +70,11 @@ func gone(was, is *cluster.State) int {
 	return n
 }
 
-// tally counts the pods that are asked for after a step.
-type tally struct{ bound, pending, refused int }
+// tally counts the pods that are asked for after a step. With says how many nodes an autoscaler added for the question.
+type tally struct {
+	bound, pending, refused int
+	with                    string
+}
 
 func tallyOf(step *simulation.Step) tally {
 	var t tally
@@ -90,7 +94,7 @@ func tallyOf(step *simulation.Step) tally {
 
 func (t tally) all() int { return t.bound + t.pending + t.refused }
 
-// others says which pods had no node before.
+// others says how many nodes came, and which pods had no node before.
 func (t tally) others() string {
 	var parts []string
 	if t.pending > 0 {
@@ -100,9 +104,9 @@ func (t tally) others() string {
 		parts = append(parts, fmt.Sprintf("%d %s refused", t.refused, words.Pick(t.refused, "was", "were")))
 	}
 	if len(parts) == 0 {
-		return ""
+		return t.with
 	}
-	return " (" + words.And(parts) + " before)"
+	return t.with + " (" + words.And(parts) + " before)"
 }
 
 // scaled answers whether the pods fit that workloads have more.

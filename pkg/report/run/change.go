@@ -63,8 +63,9 @@ func newChange(there map[types.UID]*v1.Pod, state *cluster.State) *Change {
 	return c
 }
 
-// text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)".
-func (c *Change) text() string {
+// Text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)". With says
+// how many nodes came or went.
+func (c *Change) Text(with string) string {
 	line := "Nothing is newly Pending"
 	switch {
 	case c.NewPending > 0:
@@ -74,6 +75,10 @@ func (c *Change) text() string {
 	case c.New > 0:
 		line = fmt.Sprintf("Yes: all %d new pods fit", c.New)
 	}
+	if c.NewPending > 0 && with != "" {
+		line += ", even"
+	}
+	line += with
 	if c.Pending > 0 {
 		line += fmt.Sprintf(", and %s that ran %s Pending", words.Count(c.Pending, "pod"), words.Pick(c.Pending, "is", "are"))
 	}

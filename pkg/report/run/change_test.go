@@ -23,7 +23,16 @@ func TestChangeText(t *testing.T) {
 		"No: 1 of 1 new pod does not fit, and 1 pod that ran is Pending":      {New: 1, NewPending: 1, Pending: 1},
 		"Yes: all 2 new pods fit (1 that was Pending before no longer is)":    {New: 2, WasPending: 1},
 	} {
-		if got := c.text(); got != want {
+		if got := c.Text(""); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	const with = " with 2 more nodes (general 1->3)"
+	for want, c := range map[string]Change{
+		"Yes: all 2 new pods fit with 2 more nodes (general 1->3) (1 other was Pending before)": {New: 2, WasPending: 1, StillPending: 1},
+		"No: 1 of 2 new pods does not fit, even with 2 more nodes (general 1->3)":               {New: 2, NewPending: 1},
+	} {
+		if got := c.Text(with); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -9,12 +9,13 @@ import (
 
 // The titles of flags that a command's help lists apart, in this order.
 const (
-	nodesGroup     = "Made-up nodes"
-	schedulerGroup = "Scheduler and API server"
-	operatorsGroup = "Operators"
+	nodesGroup      = "Made-up nodes"
+	autoscalerGroup = "Cluster Autoscaler"
+	schedulerGroup  = "Scheduler and API server"
+	operatorsGroup  = "Operators"
 )
 
-var groups = []string{nodesGroup, schedulerGroup, operatorsGroup}
+var groups = []string{nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
 
 // group is the annotation of a flag that has its title.
 const group = "group"
