@@ -25,6 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/report/scale"
 	"github.com/faultline/faultline/pkg/report/size"
@@ -42,6 +43,7 @@ var schemas = map[string]struct {
 	run.Kind:      {&run.Report{}, "report", "Faultline report"},
 	blast.Kind:    {&blast.Report{}, "blast-report", "Faultline report on failures"},
 	drain.Kind:    {&drain.Report{}, "drain-report", "Faultline report on a drain"},
+	roll.Kind:     {&roll.Report{}, "roll-report", "Faultline report on nodes that are replaced in turn"},
 	diff.Kind:     {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
 	explain.Kind:  {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
 	compare.Kind:  {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},

@@ -4,14 +4,15 @@ package roll
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -30,6 +31,9 @@ type Options struct {
 	New scenario.AddNodes
 	// Drain is how nodes are drained; its Nodes and Together are not used.
 	Drain scenario.Drain
+	// KeepGoing goes on with the next node after a drain that does not end. The node is open to pods again, and the new node stays in the place
+	// of one of the next turn.
+	KeepGoing bool
 	// Progress, if set, is called after each turn with the number of nodes that have been replaced, and of all.
 	Progress func(done, total int)
 }
@@ -77,8 +81,10 @@ type Answer struct {
 	Worst *Moment `json:"worst,omitempty"`
 	// Delays are the budgets that refused an eviction at first.
 	Delays []Delay `json:"delays,omitempty"`
-	// Stopped is why it did not go on; missing if all nodes are replaced.
-	Stopped *Stop `json:"stopped,omitempty"`
+	// Blocked are the nodes whose drains do not end, in order; missing if all nodes are replaced. KeepsGoing means that the turns of others came
+	// after the first of them.
+	Blocked    []Blocked `json:"blocked,omitempty"`
+	KeepsGoing bool      `json:"keepsGoing,omitempty"`
 	// Levels are how the pods are spread at the start, in the worst moment and at the end.
 	Levels []Level `json:"levels,omitempty"`
 	// Turns are the turns in order.
@@ -93,7 +99,7 @@ type Answer struct {
 }
 
 // Done reports whether all nodes are replaced.
-func (a *Answer) Done() bool { return a.Stopped == nil }
+func (a *Answer) Done() bool { return len(a.Blocked) == 0 }
 
 // Longest is the longest time for which a pod was Pending, also if it still is; 0 if none was.
 func (a *Answer) Longest() time.Duration {
@@ -145,8 +151,8 @@ type Delay struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Stop is why the roll did not go on.
-type Stop struct {
+// Blocked is a node that cannot be replaced.
+type Blocked struct {
 	// Turn is the turn, from 1, Node the node whose drain does not end, and Number its place among all nodes to replace, from 1.
 	Turn   int    `json:"turn"`
 	Node   string `json:"node"`
@@ -177,7 +183,7 @@ type Level struct {
 
 // Spread is how the pods are spread.
 type Spread struct {
-	// Radius is the blast radius: the largest share of a workload that the loss of one domain takes.
+	// Radius is the blast radius: the largest share of a workload of two or more replicas that the loss of one domain takes.
 	Radius float64 `json:"radius"`
 	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload with the worst spread.
 	Skew int `json:"skew"`
@@ -208,7 +214,7 @@ type Sample struct {
 // Run replaces the nodes of the pool after the last step of the result, in a world of its scenario. The error names the problem if no node is
 // of the pool.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
-	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order}}
+	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
 	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) { r.follow(state) }})
 	if err != nil {
 		return nil, err
@@ -218,11 +224,13 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err != nil {
 		return nil, err
 	}
-	err = r.all(ctx, nodes)
-	if err == nil {
+	if err = r.all(ctx, nodes); err == nil {
 		err = r.conclude(ctx)
 	}
-	return r.answer, err
+	if err != nil {
+		return nil, err
+	}
+	return r.answer, nil
 }
 
 // roll is a roll under way.
@@ -232,6 +240,8 @@ type roll struct {
 	ask    *scenario.Scenario
 	course *simulation.Course
 	answer *Answer
+	done   int // nodes whose turn has been
+	spare  int // new nodes in whose place none has gone
 }
 
 // conclude sums up.
@@ -256,6 +266,15 @@ func (r *roll) conclude(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		lost, err := blast.Lost(state, blast.Options{LevelKeys: r.ask.LevelKeys, Simultaneous: 1})
+		if err != nil {
+			return err
+		}
+		for i := range lost.Levels { // the loss of a single replica is no matter of the spread
+			if level := m.Level(lost.Levels[i].TopologyKey); level != nil {
+				level.Radius = lost.Levels[i].Replicated.Share
+			}
+		}
 		found = append(found, m)
 	}
 	for i := range found[0].Levels {
@@ -278,11 +297,14 @@ func spreadOf(m *metric.Metrics, key string) *Spread {
 }
 
 // price is what the nodes cost in an hour; nil if not all have a price.
-func price(nodes []*v1.Node) *float64 {
+func (r *roll) price(nodes []*v1.Node) *float64 {
 	sum := 0.0
 	for _, node := range nodes {
-		one, priced, err := topology.Price(node)
-		if err != nil || !priced {
+		one, priced, _ := topology.Price(node) // metric.Of says what is wrong with it
+		if groups := r.ask.Autoscaler; groups != nil {
+			one, priced = groups.Price(node)
+		}
+		if !priced {
 			return nil
 		}
 		sum += one
@@ -306,9 +328,12 @@ func NeverPending(answers []*Answer) int {
 // Compare rolls the pool once for each of the options, each time from the end of the result.
 func Compare(ctx context.Context, result *simulation.Result, all []Options) ([]*Answer, error) {
 	answers := make([]*Answer, len(all))
-	err := simulation.Each(ctx, result.Scenario, len(all), each, func(ctx context.Context, w world.World, i int) (err error) {
+	err := simulation.Each(ctx, result.Scenario, len(all), parallel.Options{}, func(ctx context.Context, w world.World, i int) (err error) {
 		answers[i], err = Run(ctx, w.(*world.Cluster), result, all[i])
 		return err
 	})
-	return slices.DeleteFunc(answers, func(a *Answer) bool { return a == nil }), err
+	if err != nil {
+		return nil, err
+	}
+	return answers, nil
 }

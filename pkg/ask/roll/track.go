@@ -79,12 +79,6 @@ func (t *tracker) begin(draining []string) {
 	}
 }
 
-// sample is the cluster after the turn, and the most of it.
-func (t *tracker) sample(end *cluster.State) Sample {
-	t.most.Total, t.most.Price = len(end.Nodes), price(end.Nodes)
-	return t.most
-}
-
 // follow goes on to the next state.
 func (t *tracker) follow(state *cluster.State) {
 	var gone, came []*v1.Pod

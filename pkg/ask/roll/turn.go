@@ -10,14 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
-
-// each lets every roll have a core.
-var each = parallel.Options{}
 
 // nodes returns the names of the nodes to replace, in order.
 func (r *roll) nodes() ([]string, error) {
@@ -42,11 +38,12 @@ func (r *roll) nodes() ([]string, error) {
 // all replaces the nodes in turn.
 func (r *roll) all(ctx context.Context, nodes []string) error {
 	r.answer.Nodes = len(nodes)
-	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: price(r.start.Nodes)}
-	for len(nodes) > 0 && r.answer.Stopped == nil {
+	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: r.price(r.start.Nodes)}
+	for len(nodes) > 0 && (r.opts.KeepGoing || r.answer.Done()) {
 		there := r.course.State().NodesByName()
 		left := slices.DeleteFunc(nodes, func(name string) bool { return there[name] == nil }) // the autoscaler may have removed some
 		r.answer.Replaced += len(nodes) - len(left)
+		r.done += len(nodes) - len(left)
 		if nodes = left; len(nodes) == 0 {
 			break
 		}
@@ -59,7 +56,7 @@ func (r *roll) all(ctx context.Context, nodes []string) error {
 		}
 		nodes = nodes[n:]
 		if r.opts.Progress != nil {
-			r.opts.Progress(r.answer.Replaced, r.answer.Nodes)
+			r.opts.Progress(r.done, r.answer.Nodes)
 		}
 	}
 	return nil
@@ -80,8 +77,8 @@ func (r *roll) fewestFirst(nodes []string) {
 func (r *roll) replace(ctx context.Context, old []string) error {
 	r.begin(old)
 	began, turn := r.course.State().Now, Turn{Old: slices.Clone(old)}
-	surge := min(r.opts.Surge, len(old))
-	if err := r.add(ctx, old[:surge], &turn); err != nil {
+	before := min(max(0, r.opts.Surge-r.spare), len(old))
+	if err := r.add(ctx, old[:before], &turn); err != nil {
 		return err
 	}
 	drain := r.opts.Drain
@@ -90,27 +87,42 @@ func (r *roll) replace(ctx context.Context, old []string) error {
 	if err != nil {
 		return err
 	}
+	var gone, stay []string
 	for i := range step.Drained {
 		drained := &step.Drained[i]
 		turn.Evicted += len(drained.Evicted)
 		for _, delayed := range drained.Delayed {
 			r.delay(delayed)
 		}
-		if !drained.Ends && r.answer.Stopped == nil {
-			r.answer.Stopped = r.stop(drained, r.answer.Replaced+i+1)
+		if drained.Ends {
+			gone = append(gone, drained.Node)
+			continue
 		}
+		stay = append(stay, drained.Node)
+		r.answer.Blocked = append(r.answer.Blocked, *r.blocked(drained, r.done+i+1))
 	}
-	if r.answer.Stopped == nil {
-		if _, err = r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: turn.Old}}}); err != nil {
+	if len(gone) > 0 && (r.opts.KeepGoing || stay == nil) {
+		if _, err = r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}}); err != nil {
 			return err
 		}
-		if err = r.add(ctx, old[surge:], &turn); err != nil {
+		r.answer.Replaced += len(gone)
+		after := max(0, len(gone)-before-r.spare)
+		if err = r.add(ctx, gone[len(gone)-after:], &turn); err != nil {
 			return err
 		}
-		r.answer.Replaced += len(old)
+		r.spare += before + after - len(gone)
+	} else if stay != nil && r.opts.KeepGoing {
+		r.spare += before
 	}
+	if len(stay) > 0 && r.opts.KeepGoing {
+		if _, err = r.do(ctx, "uncordon", scenario.Step{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: stay}}}); err != nil {
+			return err
+		}
+	}
+	r.done += len(old)
 	end := r.course.State()
-	turn.Seconds, turn.Sample = end.Now.Sub(began.Time).Seconds(), r.sample(end)
+	turn.Seconds, turn.Sample = end.Now.Sub(began.Time).Seconds(), r.most
+	turn.Total, turn.Price = len(end.Nodes), r.price(end.Nodes)
 	r.answer.Evicted += turn.Evicted
 	r.answer.Turns = append(r.answer.Turns, turn)
 	return nil
@@ -151,9 +163,9 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 	return nil
 }
 
-// stop is why the node's drain does not end.
-func (r *roll) stop(drained *world.DrainedNode, number int) *Stop {
-	stop := &Stop{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
+// blocked is why the node's drain does not end.
+func (r *roll) blocked(drained *world.DrainedNode, number int) *Blocked {
+	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
 	state := r.course.State()
 	for _, pod := range state.Pods {
 		if len(drained.Refused) == 0 || pod.Namespace != drained.Refused[0].Namespace || pod.Name != drained.Refused[0].Name {
