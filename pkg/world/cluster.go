@@ -99,11 +99,11 @@ type Mark struct {
 	// Members are the marks of the members of a federation.
 	Members map[string]Mark
 
-	engine  sched.Mark
-	source  rand.PCG
-	gone    cluster.State
-	scaler  autoscaler.Mark
-	cloud   cloud
+	engine sched.Mark
+	source rand.PCG
+	gone   cluster.State
+	scaler autoscaler.Mark
+	cloud  cloud
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.

@@ -28,6 +28,7 @@ import (
 // rolling are the flags of a roll.
 type rolling struct {
 	askroll.Options
+	step         string
 	order, steps string
 	labels       []string
 	size         string
@@ -81,6 +82,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on with the next node after a drain that does not end, to see what blocks each")
 	flags.Int64Var(&f.terminate, "termination-seconds", 0, "`SECONDS` that a pod takes to end, if its grace period is not shorter\n(default as the scenario says, or 1)")
 	flags.StringArrayVar(&f.compare, "compare", nil, "try several `VALUES`: surge=0,1,2, max-unavailable=0,1 or order=name,zone (repeatable)")
+	flags.StringVar(&f.step, "step", "", "the `STEP` after which nodes are replaced (default the last)")
 	flags.StringVar(&f.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
 	out.Register(cmd, roll.Formats.Names(), "the answer, on one line", "list every turn")
 	return cmd
@@ -182,6 +184,9 @@ const maxWays = 48
 func (f *rolling) ask(c *call) (*roll.Report, error) {
 	s, err := c.load(c.args)
 	if err != nil {
+		return nil, err
+	}
+	if s, err = until(c, s, f.step); err != nil {
 		return nil, err
 	}
 	if c.Flags().Changed("termination-seconds") {
@@ -300,4 +305,19 @@ func besides(file string, paths []string) []string {
 		all = append(all, path)
 	}
 	return all
+}
+
+// until returns the scenario up to a step, if one is named.
+func until(c *call, s *scenario.Scenario, step string) (*scenario.Scenario, error) {
+	if step == "" {
+		return s, nil
+	}
+	var names []string
+	for _, known := range simulation.StepsOf(s) {
+		names = append(names, known.Name)
+	}
+	if !slices.Contains(names, step) {
+		return nil, c.usage("--step: there is no step %q; %s", step, scenario.Choices(step, names))
+	}
+	return s.Until(step), nil
 }

@@ -22,7 +22,7 @@ type tracker struct {
 	waitedBefore map[types.UID]bool
 
 	pods   []*v1.Pod
-	seen   map[types.UID]*tracked
+	seen   map[id]*tracked
 	groups map[types.UID]*group
 	// unavailable and pending count pods now; the most of the turn are in the sample.
 	unavailable, pending int
@@ -36,6 +36,14 @@ type tracker struct {
 	turn     int
 	draining map[string]bool
 }
+
+// id tells a pod from the one that a StatefulSet makes in its place, which has its name.
+type id struct {
+	types.UID
+	created int64
+}
+
+func idOf(pod *v1.Pod) id { return id{pod.UID, pod.CreationTimestamp.Unix()} }
 
 // tracked is a pod that is there.
 type tracked struct {
@@ -56,7 +64,7 @@ type group struct {
 
 func newTracker(start *cluster.State) *tracker {
 	t := &tracker{
-		start: start, owner: start.Owners(), waitedBefore: map[types.UID]bool{}, seen: map[types.UID]*tracked{}, groups: map[types.UID]*group{},
+		start: start, owner: start.Owners(), waitedBefore: map[types.UID]bool{}, seen: map[id]*tracked{}, groups: map[types.UID]*group{},
 	}
 	for _, pod := range start.Unscheduled() {
 		t.waitedBefore[pod.UID] = true
@@ -82,18 +90,18 @@ func (t *tracker) begin(draining []string) {
 // follow goes on to the next state.
 func (t *tracker) follow(state *cluster.State) {
 	var gone, came []*v1.Pod
-	there := map[types.UID]bool{}
+	there := map[id]bool{}
 	cluster.Changes(t.pods, state.Pods, func(was, is *v1.Pod, _ int) {
 		if is != nil {
-			came, there[is.UID] = append(came, is), true
+			came, there[idOf(is)] = append(came, is), true
 		}
-		if was != nil && (is == nil || was.UID != is.UID) {
+		if was != nil && (is == nil || idOf(was) != idOf(is)) {
 			gone = append(gone, was)
 		}
 	})
 	t.pods = state.Pods
 	for _, pod := range gone {
-		if known := t.seen[pod.UID]; known != nil && !there[pod.UID] {
+		if known := t.seen[idOf(pod)]; known != nil && !there[idOf(pod)] {
 			t.left(known, state)
 		}
 	}
@@ -133,14 +141,15 @@ func (t *tracker) is(pod *v1.Pod, state *cluster.State) {
 	if ofNode(pod) {
 		return
 	}
-	g, known := t.groupOf(pod), t.seen[pod.UID]
+	g, known := t.groupOf(pod), t.seen[idOf(pod)]
 	if known == nil {
 		known = &tracked{turn: t.turn}
 		if len(g.owed) > 0 {
 			at := slices.Index(g.owed, slices.Max(g.owed))
-			known.moves, g.owed = g.owed[at], slices.Delete(g.owed, at, at+1)
+			known.moves = g.owed[at]
+			g.owed = slices.Delete(g.owed, at, at+1)
 		}
-		t.seen[pod.UID] = known
+		t.seen[idOf(pod)] = known
 	}
 	known.Pod = pod
 	if pod.DeletionTimestamp != nil && pod.Spec.NodeName != "" && disrupted(pod) {
@@ -158,7 +167,7 @@ func (t *tracker) left(known *tracked, state *cluster.State) {
 	}
 	t.setReady(known, g, false)
 	t.setWaiting(known, false, state)
-	delete(t.seen, known.UID)
+	delete(t.seen, idOf(known.Pod))
 }
 
 // leaves counts the move of a pod, once.
@@ -261,6 +270,8 @@ func (t *tracker) finish(a *Answer, end *cluster.State) {
 	slices.SortFunc(t.waits, func(a, b Wait) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Turn, b.Turn), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	slices.SortStableFunc(t.delays, func(a, b Delay) int { return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Budget, b.Budget)) })
+	slices.SortStableFunc(t.delays, func(a, b Delay) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Budget, b.Budget))
+	})
 	a.Waited, a.Delays, a.Worst, a.MostPending = t.waits, t.delays, t.worst, t.mostPending
 }

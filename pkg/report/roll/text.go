@@ -53,9 +53,11 @@ func (t *writer) everything() {
 		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
 	}
 	t.worst()
-	for _, d := range a.Delays {
-		t.Linef(doc.Plain, "Budget %s: %s, the last for %s.", d.Budget, words.Count(d.Pods, "pod")+words.Pick(d.Pods, " waits for its eviction", " wait for their eviction"), span(d.Seconds))
-	}
+	t.UpTo(len(a.Delays), "budget", "budgets", func(i int) {
+		d := a.Delays[i]
+		longest := words.Pick(d.Pods, " waits for its eviction, for ", " wait for their eviction, the longest for ")
+		t.Linef(doc.Plain, "Budget %s: %s%s.", d.Budget, words.Count(d.Pods, "pod")+longest, span(d.Seconds))
+	})
 	t.UpTo(len(a.Waited), "Pending pod", "Pending pods", func(i int) {
 		w := a.Waited[i]
 		t.Linef(doc.Plain, "Pending for %s: %s, from turn %d", span(w.Seconds), pod(w.Namespace, w.Name), w.Turn)
@@ -238,22 +240,13 @@ func (r *Report) sideBySide() [][]doc.Cell {
 	rows := [][]doc.Cell{doc.Bold.Row("SURGE", "MAX UNAVAILABLE", "ORDER", "REPLACED", "TURNS", "TIME", "EVICTED", "MOVED TWICE", "NOT READY", "PENDING", "FOR AT MOST", "AT THE END")}
 	for i := range r.Rolls {
 		a := &r.Rolls[i]
-		twice, unavailable := 0, 0
-		for _, m := range a.Moves {
-			if m.Moves > 1 {
-				twice += m.Pods
-			}
-		}
-		if a.Worst != nil {
-			unavailable = a.Worst.Unavailable
-		}
 		replaced := doc.Green.Cell("all")
 		if !a.Done() {
 			replaced = doc.Red.Cellf("%d of %d", a.Replaced, a.Nodes)
 		}
 		rows = append(rows, []doc.Cell{
 			doc.Number(a.Surge, doc.Plain), doc.Number(a.MaxUnavailable, doc.Plain), doc.Plain.Cell(string(a.Order)), replaced, doc.Number(len(a.Turns), doc.Plain),
-			doc.Plain.Cell(span(a.Seconds)), doc.Number(a.Evicted, doc.Plain), doc.Number(twice, doc.Plain), doc.Number(unavailable, doc.Plain),
+			doc.Plain.Cell(span(a.Seconds)), doc.Number(a.Evicted, doc.Plain), doc.Number(movedAgain(a), doc.Plain), doc.Number(unavailable(a), doc.Plain),
 			doc.Number(a.MostPending, doc.Yellow), doc.Plain.Cell(words.Span(a.Longest())), doc.Number(len(a.Pending), doc.Red),
 		})
 	}
@@ -261,10 +254,10 @@ func (r *Report) sideBySide() [][]doc.Cell {
 	return rows
 }
 
-// course is how nodes, pods that are not ready, Pending pods and the price change from turn to turn.
+// course is how nodes, pods that are not ready, Pending pods and the price change from turn to turn, or how the ways differ.
 func course(r *Report) *doc.Course {
 	if len(r.Rolls) != 1 {
-		return nil
+		return r.courseOfWays()
 	}
 	a := &r.Rolls[0]
 	c := &doc.Course{Title: "turn by turn", Moments: []string{"start"}}
@@ -286,6 +279,39 @@ func course(r *Report) *doc.Course {
 		c.Curves = append(c.Curves, price)
 	}
 	return c
+}
+
+// courseOfWays sets the ways side by side.
+func (r *Report) courseOfWays() *doc.Course {
+	c := &doc.Course{Title: "way by way"}
+	pending, lacking, twice := doc.Curve{Name: "Pending pods, at most", Style: doc.Red}, doc.Curve{Name: "pods that are not ready, at most", Style: doc.Yellow}, doc.Curve{Name: "pods that move more than once"}
+	for i := range r.Rolls {
+		a := &r.Rolls[i]
+		c.Moments = append(c.Moments, fmt.Sprintf("surge %d, max unavailable %d, by %s", a.Surge, a.MaxUnavailable, a.Order))
+		pending.Values, lacking.Values = append(pending.Values, float64(a.MostPending)), append(lacking.Values, float64(unavailable(a)))
+		twice.Values = append(twice.Values, float64(movedAgain(a)))
+	}
+	c.Curves = []doc.Curve{pending, lacking, twice}
+	return c
+}
+
+// movedAgain counts the pods that move more than once.
+func movedAgain(a *roll.Answer) int {
+	pods := 0
+	for _, m := range a.Moves {
+		if m.Moves > 1 {
+			pods += m.Pods
+		}
+	}
+	return pods
+}
+
+// unavailable is how many pods are not ready at the worst moment.
+func unavailable(a *roll.Answer) int {
+	if a.Worst == nil {
+		return 0
+	}
+	return a.Worst.Unavailable
 }
 
 func span(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
