@@ -48,7 +48,8 @@ type AutoscaledGroup struct {
 	Min int `json:"min,omitempty" jsonschema:"minimum=0"`
 	// Max is the largest number of nodes that it makes of them, from 1. Default: 1000 for a group that labels name; others must give it.
 	Max int `json:"max,omitempty" jsonschema:"minimum=1"`
-	// From is a label, KEY=VALUE, which the nodes of the group have. Default: only nodes that the autoscaler adds are in a group with a template.
+	// From is a label, KEY=VALUE, which the nodes of the group have. Default: the label by which groups
+	// are known, see groupsBy; of a group with a template, only nodes that the autoscaler adds.
 	From string `json:"from,omitempty"`
 	// Template is the name of a node of the cluster that new nodes are like while the group has none. Default: the first node of the group.
 	Template string `json:"template,omitempty"`

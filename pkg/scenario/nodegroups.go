@@ -88,13 +88,17 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
 		note += fmt.Sprintf("; %s in none", words.Is(without, "node"))
 	}
 	if len(unbounded) > 0 {
-		note += fmt.Sprintf(". No maximum of %s is known, so %s taken; --node-group NAME=MIN:MAX gives one", words.Few(unbounded), words.Count(UnknownMax, "node")+" are")
+		note += fmt.Sprintf(". No maximum of %s is known, so %d nodes are assumed; --node-group NAME=MIN:MAX gives one", words.Few(unbounded), UnknownMax)
 	}
 	return &found, note + ".", errors.Join(problems...)
 }
 
-// labelOf is the first of the labels that the node has, or "".
+// labelOf is the first of the labels that the node has, or "". No autoscaler changes the number of control planes.
 func labelOf(node *v1.Node, labels []string) string {
+	const controlPlane = "node-role.kubernetes.io/control-plane"
+	if _, is := node.Labels[controlPlane]; is || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane }) {
+		return ""
+	}
 	for _, key := range labels {
 		if node.Labels[key] != "" {
 			return key

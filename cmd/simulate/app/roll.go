@@ -274,10 +274,10 @@ func (c *call) writeSteps(file string, s *scenario.Scenario, steps []scenario.St
 	}{Steps: steps}
 	note := "# Add these steps to the scenario.\n"
 	cluster, workloads := c.in.Cluster, slices.Concat(c.in.Files, c.args)
-	if s.Dump && len(cluster) == 0 {
+	if len(cluster) == 0 {
 		cluster, workloads = workloads, nil
 	}
-	if s.File == scenario.CommandLine && len(cluster) > 0 && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
+	if s.File == scenario.CommandLine && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
 		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
 		content.Cluster = []scenario.Source{{Files: besides(file, cluster)}}
 		if len(workloads) > 0 {

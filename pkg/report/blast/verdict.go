@@ -120,6 +120,9 @@ func (w *worst) takes() []string {
 		parts = append(parts, words.Pick(recovery.CountLost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.CountLost())))
 	}
 	if recovery != nil && recovery.Autoscaling != nil && len(parts) > 0 {
+		if w.harm.Gone > 0 {
+			parts[len(parts)-1] += ", even"
+		}
 		parts[len(parts)-1] += grown(recovery)
 	}
 	if recovery != nil && len(recovery.LostWork) > 0 {

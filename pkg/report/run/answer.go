@@ -21,7 +21,8 @@ func Answer(result *simulation.Result) string {
 	if result.Scenario.Asked == 0 || result.Partial != "" || first < 1 {
 		return ""
 	}
-	before, after := tallyOf(&result.Steps[first-1]), tallyOf(&result.Steps[len(result.Steps)-1])
+	nodes := result.Steps[first-1].State.Nodes
+	before, after := tallyOf(&result.Steps[first-1], nodes), tallyOf(&result.Steps[len(result.Steps)-1], nodes)
 	asks := func(kind func(*scenario.LoadedStep) bool) bool {
 		steps := result.Scenario.Steps
 		for i := range result.Scenario.Asked {
@@ -76,10 +77,13 @@ type tally struct {
 	with                    string
 }
 
-func tallyOf(step *simulation.Step) tally {
+// tallyOf leaves out what comes with nodes that are not among these.
+func tallyOf(step *simulation.Step, nodes []*v1.Node) tally {
 	var t tally
+	comes := comesWith(nodes)
 	for _, pod := range step.State.Pods {
 		switch {
+		case comes(pod):
 		case cluster.Waits(pod):
 			t.pending++
 		case pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed:

@@ -88,19 +88,28 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 
 // answer is the first line, and whether it is a yes.
 func answer(asked string, c *run.Change, with string) (string, bool) {
+	fits := c.NewPending+c.Pending == 0
+	if asked == "" && c.New+c.Pending == 0 {
+		fits = c.StillPending == 0
+	}
+	line := asked
 	switch {
 	case asked != "":
-		return asked, c.NewPending+c.Pending == 0
-	case c.New+c.NewPending+c.Pending > 0:
-		return c.Text(with), c.NewPending+c.Pending == 0
+	case c.New+c.Pending > 0:
+		line = c.Text(with)
 	case c.WasPending == 0:
-		return "No pod is Pending, so no node is needed", true
-	case c.StillPending == 0:
-		return fmt.Sprintf("Yes: %s a node%s", words.Count(c.WasPending, "pod that was Pending gets"), with), true
-	case with == "":
-		return fmt.Sprintf("No: %s Pending, and no node group helps", words.Count(c.StillPending, "pod stays")), false
+		line = "No pod is Pending, so no node is needed"
+	case fits:
+		line = "Yes: " + words.Pick(c.WasPending, "the pod that was Pending gets a node", fmt.Sprintf("%d pods that were Pending get a node", c.WasPending)) + with
+	case with != "":
+		line = fmt.Sprintf("No: %d of %s %s Pending, even%s", c.StillPending, words.Count(c.WasPending, "pod"), words.Pick(c.StillPending, "stays", "stay"), with)
+	default:
+		line = fmt.Sprintf("No: %s %s Pending", words.Count(c.StillPending, "pod"), words.Pick(c.StillPending, "stays", "stay"))
 	}
-	return fmt.Sprintf("No: %d of %s Pending, even%s", c.StillPending, words.Count(c.WasPending, "pod stays"), with), false
+	if !fits && with == "" {
+		line += ", and no node group helps"
+	}
+	return line, fits
 }
 
 // wait adds the pods that stay Pending, with the reasons.
