@@ -259,7 +259,8 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 		}
 		of := &s.NodeGroups[slices.IndexFunc(s.NodeGroups, func(g scenario.AutoscaledGroup) bool { return g.Name == node.group })]
 		like := cmp.Or(s.site(there, of, node.zone), s.like[of.Name])
-		objects := s.made(state, of, like, newNames(there, like.Name, 1)[0])
+		base, _, _ := strings.Cut(like.Name, "-new-") // it may have been added itself
+		objects := s.made(state, of, like, newNames(there, base, 1)[0])
 		there = there.With(objects[0]) // so that the next one has another name
 		added = append(added, objects...)
 		to.Autoscaling.Added = append(to.Autoscaling.Added, objects[0].GetName())
