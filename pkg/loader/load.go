@@ -64,6 +64,8 @@ type Options struct {
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
+	// Notes are of what read the files: what they lack, and what that means for an answer. Default: none.
+	Notes []string
 
 	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
 	grouped []string
@@ -271,7 +273,7 @@ type loader struct {
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &loader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
+		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
 }

@@ -2,6 +2,7 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -25,6 +27,7 @@ import (
 // Flags are the flags that select what to simulate.
 type Flags struct {
 	Cluster, Files []string
+	Connection     Connection // to a cluster that is there, in place of files of Cluster
 	Namespace      Namespace
 	Changes        Changes
 	Steps          Steps
@@ -49,12 +52,13 @@ func (i *Flags) Register(cmd *cobra.Command) {
 	i.RegisterConfiguration(cmd)
 }
 
-// RegisterFiles adds the flags that name files of objects, and that make up nodes for them.
+// RegisterFiles adds the flags that name files of objects, or a cluster that has them, and that make up nodes for them.
 func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&i.Cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.Files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	i.Connection.Register(cmd)
 	i.nodes = &nodes{}
 	grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) })
 }
@@ -152,6 +156,9 @@ func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 // walkthrough. Manifests in place of a scenario are read as with -f.
 func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
+	if errors.As(err, new(*live.Error)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, exit.Input(err)
 	}
@@ -206,9 +213,16 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	if err != nil {
 		return nil, err
 	}
+	cluster := i.Cluster
+	if i.Connection.Given() {
+		if opts, err = i.Connection.load(cmd, bar, opts); err != nil {
+			return nil, err
+		}
+		cluster = slices.Concat([]string{i.Connection.dump.Name}, cluster)
+	}
 	switch {
-	case len(i.Cluster)+len(files) > 0:
-		return loader.FromFiles(stdin, i.Cluster, files, opts)
+	case len(cluster)+len(files) > 0:
+		return loader.FromFiles(stdin, cluster, files, opts)
 	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	case len(args) == 0:
