@@ -57,8 +57,11 @@ type Dump struct {
 	Name string
 	// Version is the server's, as v1.36.2.
 	Version string
-	// Notes say which kinds could not be read, and what their absence means for an answer.
-	Notes []string
+	// Forbidden are the kinds that may not be read, and Notes say what their absence means for an answer.
+	Forbidden []string
+	Notes     []string
+	// Counts are the numbers of objects by kind.
+	Counts map[string]int
 	// ResourceVersions are those of the lists, by kind: a watch that begins there misses nothing.
 	ResourceVersions map[string]string
 
@@ -78,7 +81,7 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 	}
 	r := &reader{
 		Client: c, progress: progress, parts: make([][]byte, len(kinds)),
-		dump: &Dump{Name: c.name, Version: version.GitVersion, Notes: notes, ResourceVersions: map[string]string{}},
+		dump: &Dump{Name: c.name, Version: version.GitVersion, Notes: notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
 	}
 	for _, i := range reading() {
 		if gv, found := served[kinds[i].GroupResource]; found {

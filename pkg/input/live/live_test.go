@@ -31,9 +31,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/faultline/faultline/pkg/input/live/livetest"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/internal/dumptest"
-	"github.com/faultline/faultline/pkg/internal/livetest"
 )
 
 // small is a cluster of 24 nodes, which does not fit into one chunk of pods if they are many.
@@ -119,7 +119,7 @@ func TestForbidden(t *testing.T) {
 	want := []string{
 		"ReplicaSets may not be read: those of Deployments are made up from their templates, and pods of others are assumed to come back.",
 		"PodDisruptionBudgets may not be read: nothing blocks a drain, and no failure breaks a budget.",
-		"simulate rbac prints the ClusterRole that allows to read what may not be read.",
+		"simulate rbac prints the ClusterRole that allows to read everything.",
 	}
 	if diff := gocmp.Diff(want, read.Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

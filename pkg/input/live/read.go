@@ -27,11 +27,10 @@ const chunk = 500
 // reader is a cluster while it is read.
 type reader struct {
 	*Client
-	progress  func(what string, done, total int)
-	dump      *Dump
-	parts     [][]byte // by kind
-	forbidden []string // kinds that may not be read
-	found     int      // objects
+	progress func(what string, done, total int)
+	dump     *Dump
+	parts    [][]byte // by kind
+	found    int      // objects
 
 	owned map[string]map[types.UID][]types.UID // by kind of the controller and by controller: its pods
 	names map[types.UID]string                 // of these pods
@@ -47,10 +46,11 @@ func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]by
 		switch err := l.all(ctx, gv); {
 		case err == nil:
 			r.found += l.count
+			r.dump.Counts[k.name] = l.count
 			r.dump.ResourceVersions[k.name] = l.header.ResourceVersion
 			return l.text(), nil
 		case apierrors.IsForbidden(err) && k.without != "":
-			r.forbidden = append(r.forbidden, k.Resource)
+			r.dump.Forbidden = append(r.dump.Forbidden, k.plural())
 			r.dump.Notes = append(r.dump.Notes, fmt.Sprintf("%s may not be read: %s.", k.plural(), k.without))
 			return nil, nil
 		case apierrors.IsResourceExpired(err) && !again:
@@ -62,8 +62,8 @@ func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]by
 
 // finish completes the dump.
 func (r *reader) finish() (*Dump, error) {
-	if len(r.forbidden) > 0 {
-		r.dump.Notes = append(r.dump.Notes, "simulate rbac prints the ClusterRole that allows to read what may not be read.")
+	if len(r.dump.Forbidden) > 0 {
+		r.dump.Notes = append(r.dump.Notes, "simulate rbac prints the ClusterRole that allows to read everything.")
 	}
 	if gone := r.gone(); len(gone) > 0 {
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.stage == pods })
@@ -127,7 +127,7 @@ func (r *reader) without(part int, gone map[types.UID]bool) error {
 			kept.write(value)
 		}
 	}
-	r.parts[part] = kept.text()
+	r.parts[part], r.dump.Counts[kinds[part].name] = kept.text(), kept.count
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,10 +30,8 @@ import (
 // Connection is which cluster to read, by kubectl's flags. Two of kubectl's are missing, since they have another meaning here: --cluster and
 // --as.
 type Connection struct {
-	live       bool
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
-	flags      *pflag.FlagSet
 	dump       *live.Dump // once it is read
 }
 
@@ -42,7 +41,7 @@ func (c *Connection) Register(cmd *cobra.Command) {
 }
 
 func (c *Connection) register(flags *pflag.FlagSet) {
-	flags.BoolVar(&c.live, "live", false, "read the cluster of kubeconfig's current context or, in a pod without a kubeconfig, the pod's own, in place of --cluster")
+	flags.Bool("live", false, "read the cluster of kubeconfig's current context or, in a pod without a kubeconfig, the pod's own, in place of --cluster")
 	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "read the cluster that this kubeconfig `FILE` is for (default $KUBECONFIG, or ~/.kube/config)")
 	info := func(name, usage string) clientcmd.FlagInfo {
 		return clientcmd.FlagInfo{LongName: name, Description: usage}
@@ -65,16 +64,16 @@ func (c *Connection) register(flags *pflag.FlagSet) {
 	names.Timeout = info(clientcmd.FlagTimeout, "the `TIME` that one request may take; 0 is any")
 	names.Timeout.Default = "1m"
 	clientcmd.BindOverrideFlags(&c.overrides, flags, names)
-	c.flags = flags
 }
 
-// Given reports whether a flag asks for a live cluster.
-func (c *Connection) Given() bool {
-	given := false
-	for _, name := range []string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer} {
-		given = given || c.flags != nil && c.flags.Changed(name)
-	}
-	return given
+// Asked reports whether a flag of the command asks for a live cluster.
+func Asked(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
+}
+
+// IsPlugin reports whether the program is called as a plugin of kubectl, whose cluster is the default.
+func IsPlugin(cmd *cobra.Command) bool {
+	return cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation] != ""
 }
 
 // Config returns the configuration of a client, and a name for the cluster.
@@ -117,6 +116,17 @@ func (c *Connection) clientConfig() clientcmd.ClientConfig {
 
 func contexts(config *api.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) }
 
+// completeContexts completes the contexts of the kubeconfig.
+func completeContexts(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var c Connection
+	c.kubeconfig, _ = cmd.Flags().GetString("kubeconfig")
+	raw, err := c.clientConfig().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return beginning(begun, contexts(&raw)), cobra.ShellCompDirectiveNoFileComp
+}
+
 // Client returns a client of the cluster.
 func (c *Connection) Client(cmd *cobra.Command) (*live.Client, error) {
 	name, config, err := c.Config(cmd)
@@ -139,14 +149,19 @@ func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump,
 	return c.dump, err
 }
 
-// load reads the cluster, and adds to the options of the loader what it needs to read the dump. The release is the server's, unless a flag
-// gives one.
-func (c *Connection) load(cmd *cobra.Command, bar *output.Progress, opts loader.Options) (loader.Options, error) {
+// Load reads the cluster, and adds to the options of the loader what it needs to read the dump, as a file of the name that is returned. The
+// release is the server's, unless a flag gives one.
+func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.Options) (string, loader.Options, error) {
+	again := c.dump != nil
 	dump, err := c.Read(cmd, bar)
 	if err != nil {
-		return opts, err
+		return "", opts, err
 	}
-	opts.FS, opts.Notes = withDump{opts.FS, dump}, slices.Clone(dump.Notes)
+	if len(dump.Forbidden) > 0 && !again { // which the notes explain, but not all reports have notes
+		bar.Clear()
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
+	}
+	opts.FS, opts.Notes = withDump{opts.FS, dump}, Notes(cmd, dump)
 	switch release := dump.Release(); {
 	case opts.Kubernetes != "":
 	case slices.Contains(sched.Releases(), release):
@@ -154,17 +169,25 @@ func (c *Connection) load(cmd *cobra.Command, bar *output.Progress, opts loader.
 	default:
 		opts.Notes = append(opts.Notes, fmt.Sprintf("The API server is %s, which cannot be simulated; --kubernetes chooses %s.", dump.Version, words.Or(sched.Releases())))
 	}
-	var assumed []string
+	var assumed, flags []string
 	if opts.SchedulerConfig == "" {
-		assumed = append(assumed, "configuration (--scheduler-config)")
+		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")
 	}
 	if opts.FeatureGates == "" {
-		assumed = append(assumed, "feature gates (--feature-gates)")
+		assumed, flags = append(assumed, "feature gates"), append(flags, "--feature-gates")
 	}
 	if len(assumed) > 0 {
-		opts.Notes = append(opts.Notes, fmt.Sprintf("An API server does not tell the scheduler's %s: as by default.", words.And(assumed)))
+		opts.Notes = append(opts.Notes, fmt.Sprintf("assumed, since no API server tells it: the scheduler's default %s; if others are set, give %s.", words.And(assumed), words.And(flags)))
 	}
-	return opts, nil
+	return dump.Name, opts, nil
+}
+
+// Notes are those of a dump, by the name that the program is called by.
+func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
+	for _, note := range dump.Notes {
+		notes = append(notes, strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac"))
+	}
+	return notes
 }
 
 // withDump is a file system with a file more: a dump, compressed.

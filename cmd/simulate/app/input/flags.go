@@ -189,6 +189,14 @@ func NotFederated(command string, s *scenario.Scenario) error {
 		s.File, command, strings.Join(names, ", ")))
 }
 
+// Live reports whether a live cluster is asked for: by a flag or, if the program is a plugin of kubectl, by none that gives another.
+func (i *Flags) Live(cmd *cobra.Command, args []string) bool {
+	if i.nodes == nil {
+		return false
+	}
+	return Asked(cmd) || IsPlugin(cmd) && len(args)+len(i.Cluster)+len(i.nodes.asked(cmd)) == 0
+}
+
 func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	defer bar.Clear()
 	opts := i.Options
@@ -214,11 +222,15 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 		return nil, err
 	}
 	cluster := i.Cluster
-	if i.Connection.Given() {
-		if opts, err = i.Connection.load(cmd, bar, opts); err != nil {
+	if i.Live(cmd, args) {
+		if asked != "" {
+			return nil, exit.Usage(cmd, "%s: a live cluster has nodes of its own; leave out these flags, or the cluster", asked)
+		}
+		var name string
+		if name, opts, err = i.Connection.Load(cmd, bar, opts); err != nil {
 			return nil, err
 		}
-		cluster = slices.Concat([]string{i.Connection.dump.Name}, cluster)
+		cluster = slices.Concat([]string{name}, cluster)
 	}
 	switch {
 	case len(cluster)+len(files) > 0:

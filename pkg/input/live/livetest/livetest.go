@@ -184,9 +184,12 @@ func answer(w http.ResponseWriter, code int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // whoever asked may be gone
 }
 
+// Start serves the cluster until the server is closed.
+func Start(c *Cluster) *httptest.Server { return httptest.NewServer(c) }
+
 // Serve serves the cluster until the test ends.
 func Serve(t testing.TB, c *Cluster) *httptest.Server {
-	server := httptest.NewServer(c)
+	server := Start(c)
 	t.Cleanup(server.Close)
 	return server
 }
