@@ -127,7 +127,7 @@ func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 
 // RegisterRelease adds --kubernetes and --no-extenders, for the commands that read a configuration of the scheduler.
 func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
-	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default "+sched.Releases()[3]+", or what the scenario says)")
+	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default what the scenario says, or the release of the cluster that a dump is of)")
 	output.CompleteWith(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
