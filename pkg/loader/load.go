@@ -389,11 +389,27 @@ func (l *loader) finish(s *scenario.Scenario) {
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	l.addOwners(s)
+	l.nodeGroups(s)
 	s.KeepAdmitted()
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
 		check.Check(l.ctx, l.problems, s)
+	}
+}
+
+// nodeGroups finds the groups of the autoscaler that labels name.
+func (l *loader) nodeGroups(s *scenario.Scenario) {
+	if s.Autoscaler == nil || l.incomplete || s.Federated() {
+		return
+	}
+	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
+	if err != nil {
+		l.problems.AddLines(field.NewPath("autoscaler"), err)
+		return
+	}
+	if s.Autoscaler = grouped; note != "" {
+		s.Notes = append(s.Notes, note)
 	}
 }
 
