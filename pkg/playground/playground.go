@@ -53,8 +53,8 @@ type Engine struct {
 
 	start sync.Mutex // guards Start
 	turn  chan struct{}
-	last run // the last run, for requests about failures and explanations
-	kept keeper
+	last  run // the last run, for requests about failures and explanations
+	kept  keeper
 }
 
 // New returns an engine of the version, without limits.
