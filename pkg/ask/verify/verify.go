@@ -364,7 +364,7 @@ type replay struct {
 	orderOf []*v1.Node
 	// enough is the number of feasible nodes with which a search ends; see sampling.
 	enough map[sampled]int
-	beside *beside
+	finder *finder
 	done   int
 	total  int
 }
@@ -392,8 +392,8 @@ func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNod
 
 // replay schedules the pods, group by group, and looks for the causes of divergences meanwhile.
 func (r *replay) replay() error {
-	r.beside = r.startBeside()
-	return r.endBeside(r.inTurn())
+	r.finder = r.startFinder()
+	return r.endFinder(r.inTurn())
 }
 
 func (r *replay) inTurn() error {
