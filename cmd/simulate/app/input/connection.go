@@ -121,7 +121,7 @@ func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
 	}
 	config.Timeout = timeout
 	if name == "" || c.overrides.ClusterInfo.Server != "" {
-		name = config.Host
+		name = path.Base(config.Host) // without the scheme
 	}
 	return name, config, nil
 }
