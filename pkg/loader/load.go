@@ -66,6 +66,8 @@ type Options struct {
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
+	// Notes are of what read the files: what they lack, and what that means for an answer. Default: none.
+	Notes []string
 
 	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
 	grouped []string
@@ -284,10 +286,14 @@ type loader struct {
 
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &loader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
+	l := &loader{
+		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
+	if l.isOfAnotherRelease() { // the server says so, before anything is read
+		l.opts.found, l.release = l.release, ""
+	}
+	return l
 }
 
 // ended reports whether nobody waits for the scenario any more, or a limit is exceeded.

@@ -206,11 +206,11 @@ func (r *Report) others() []string {
 		return nil
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); w.harm.Down > first.harm.Down {
-		lines = append(lines, fmt.Sprintf("Most workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
+		lines = append(lines, fmt.Sprintf("More workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
 		lost := w.recovery().CountLost()
-		lines = append(lines, fmt.Sprintf("Most pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
+		lines = append(lines, fmt.Sprintf("More pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
 	}
 	return lines
 }

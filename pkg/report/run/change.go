@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,9 @@ func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
 // a DaemonSet makes for new nodes are not counted, since nobody asked for them.
 func newChange(there map[types.UID]*v1.Pod, nodes []*v1.Node, state *cluster.State) *Change {
 	c, comes := &Change{}, comesWith(nodes)
+	for _, refusal := range state.Refused {
+		c.Refused += refusal.Pods
+	}
 	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
 	for _, pod := range there {
 		if pending(pod) {
@@ -82,9 +86,16 @@ func newChange(there map[types.UID]*v1.Pod, nodes []*v1.Node, state *cluster.Sta
 // how many nodes came or went.
 func (c *Change) Text(with string) string {
 	line := "Nothing is newly Pending"
+	var short []string
+	if c.NewPending > 0 {
+		short = append(short, fmt.Sprintf("%d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do")))
+	}
+	if c.Refused > 0 {
+		short = append(short, words.Is(c.Refused, "new pod")+" refused by the API server")
+	}
 	switch {
-	case c.NewPending > 0:
-		line = fmt.Sprintf("No: %d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do"))
+	case len(short) > 0:
+		line = "No: " + strings.Join(short, ", and ")
 	case c.New == 1:
 		line = "Yes: the new pod fits"
 	case c.New > 0:

@@ -9,13 +9,14 @@ import (
 
 // The titles of flags that a command's help lists apart, in this order.
 const (
+	connectionGroup = "Cluster connection"
 	nodesGroup      = "Made-up nodes"
 	autoscalerGroup = "Cluster Autoscaler"
 	schedulerGroup  = "Scheduler and API server"
 	operatorsGroup  = "Operators"
 )
 
-var groups = []string{nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
+var groups = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
 
 // group is the annotation of a flag that has its title.
 const group = "group"
