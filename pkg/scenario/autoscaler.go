@@ -144,8 +144,7 @@ func (a *Autoscaler) Options() (autoscaler.Options, map[string]error) {
 }
 
 // validateAutoscaler finds what is wrong with the fields that stand alone.
-func validateAutoscaler(p *Problems, a *Autoscaler) {
-	path := field.NewPath("autoscaler")
+func validateAutoscaler(p *Problems, path *field.Path, a *Autoscaler) {
 	known := map[string]bool{}
 	for i, group := range a.NodeGroups {
 		path := path.Child("nodeGroups").Index(i)
