@@ -41,8 +41,10 @@ type Options struct {
 	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
 	// the place of any that the scenario has. Default: the scenario's.
 	SchedulerConfig string
-	// Kubernetes takes the place of the scenario's release; see scenario.Scheduler. Default: the scenario's.
+	// Kubernetes takes the place of the scenario's release; see scenario.Scheduler. Default: the scenario's, or that of the cluster.
 	Kubernetes string
+	// Server is the version of the API server that has the objects, such as v1.35.4. Default: the nodes' kubelets say which release it is.
+	Server string
 	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
 	// "A=true,B=false". Default: the scenario's.
 	FeatureGates string
@@ -64,9 +66,13 @@ type Options struct {
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
+	// Notes are of what read the files: what they lack, and what that means for an answer. Default: none.
+	Notes []string
 
 	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
 	grouped []string
+	// found is the release of the cluster, which the objects are read as for the second time.
+	found string
 }
 
 // Flag is a flag of a command line that takes the place of a field of the scenario, and is checked as that.
@@ -114,7 +120,7 @@ func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*s
 	l.ctx, l.stop = context.WithCancelCause(ctx)
 	defer l.stop(nil)
 	s, err := l.load(fsys, path)
-	if again, found := l.withPodGroups(); found && !l.ended() {
+	if again, found := l.again(); found && !l.ended() {
 		return LoadContext(ctx, fsys, path, again)
 	}
 	if l.ended() {
@@ -173,7 +179,12 @@ func (e *ForeignError) Error() string {
 // errors in place of a file's.
 func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
-	return newLoader(name, Options{}).build(file)
+	l := newLoader(name, Options{})
+	s, err := l.build(file)
+	if again, found := l.again(); found {
+		return newLoader(name, again).build(file)
+	}
+	return s, err
 }
 
 // FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
@@ -185,7 +196,7 @@ func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*sc
 		l.stdin = io.TeeReader(stdin, &read)
 	}
 	s, err := l.fromFiles(clusterFiles, files)
-	if again, found := l.withPodGroups(); found {
+	if again, found := l.again(); found {
 		return FromFiles(&read, clusterFiles, files, again)
 	}
 	return s, err
@@ -218,6 +229,9 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
 		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
+	}
+	if l.isOfAnotherRelease() {
+		return nil, nil // it is read again
 	}
 	l.assemble(s, &read)
 	if !l.incomplete {
@@ -255,6 +269,8 @@ type loader struct {
 	grouped      []string // of them the groups that objects of a dump name
 	gateGiven    bool     // somebody says whether there are pod groups
 	releaseGiven bool     // somebody says as which release to answer
+	machines     []*v1.Node
+	release      string   // of the cluster, if it is to be read again as that
 	notes        []string // of what operators make
 	levelKeys    []string
 	classes      []*resourcev1.DeviceClass // of synthetic devices
@@ -271,7 +287,7 @@ type loader struct {
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &loader{
-		ctx: ctx, stop: stop, nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
+		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
 }
@@ -312,6 +328,9 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
 	read := &contents{cluster: l.clusters(s, file)}
+	if l.isOfAnotherRelease() {
+		return nil, nil // it is read again
+	}
 	l.step = scenario.WorkloadsStep
 	read.workloads = []content{{objects: l.install()}}
 	for i := 0; i < len(file.Workloads) && !l.ended(); i++ {
@@ -362,7 +381,7 @@ func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)
-	s.Notes = append(s.Notes, l.ofAnotherRelease(s)...)
+	s.Notes = append(s.Notes, l.noteRelease()...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	l.addOwners(s)
@@ -406,6 +425,15 @@ func (l *loader) withPodGroups() (Options, bool) {
 	opts.grouped = unique(l.grouped)
 	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
 	return opts, true
+}
+
+// again returns the options to read everything once more with, if the objects prove that their cluster is not as they were read.
+func (l *loader) again() (Options, bool) {
+	if opts := l.opts; l.release != "" {
+		opts.found = l.release
+		return opts, true
+	}
+	return l.withPodGroups()
 }
 
 // placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
@@ -493,6 +521,9 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	if l.opts.Kubernetes != "" {
 		file.Scheduler.Kubernetes = l.opts.Kubernetes
 		l.problems.Flags["scheduler.kubernetes"] = "kubernetes"
+	}
+	if l.releaseGiven = file.Scheduler.Kubernetes != ""; !l.releaseGiven {
+		file.Scheduler.Kubernetes = l.opts.found
 	}
 	if file.Ties == "" && sched.RandomTies(file.Scheduler.Kubernetes) {
 		file.Ties = "random"

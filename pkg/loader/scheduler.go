@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/kubernetes/pkg/features"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -56,22 +56,36 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	return config
 }
 
-// ofAnotherRelease notes that the nodes run another release than the one that answers, unless somebody says which one shall.
-func (l *loader) ofAnotherRelease(s *scenario.Scenario) []string {
-	var nodes []*v1.Node
-	for _, obj := range s.Cluster {
-		if node, is := obj.(*v1.Node); is {
-			nodes = append(nodes, node)
-		}
+// clusterRelease returns the release of the cluster, such as 1.35, as its API server or else its kubelets have it, and who they are; "" if
+// neither is known.
+func (l *loader) clusterRelease() (who, release string) {
+	if v, err := version.ParseGeneric(l.opts.Server); err == nil {
+		return "API server runs", version.MajorMinor(v.Major(), v.Minor()).String()
 	}
-	kubelets, own := cluster.Kubelets(nodes), sched.Release{}.Minor()
+	return "nodes run", cluster.Kubelets(l.machines)
+}
+
+// isOfAnotherRelease finds out whether the cluster that has been read is of another release than it was read as, and nobody says which one
+// shall answer. Then everything is to be read again, since a release decides what objects may say.
+func (l *loader) isOfAnotherRelease() bool {
+	_, release := l.clusterRelease()
+	if !l.releaseGiven && l.opts.found == "" && release != (sched.Release{}).Minor() && slices.Contains(sched.Releases(), release) {
+		l.release = release
+	}
+	return l.release != ""
+}
+
+// noteRelease notes that the cluster's release answers, or that it cannot, unless somebody says which one shall.
+func (l *loader) noteRelease() []string {
+	who, release := l.clusterRelease()
+	own := sched.Release{}.Minor()
 	switch {
-	case l.releaseGiven || kubelets == "" || kubelets == own:
+	case l.releaseGiven || release == "" || release == own:
 		return nil
-	case slices.Contains(sched.Releases(), kubelets):
-		return []string{fmt.Sprintf("The nodes run Kubernetes %s, and this answers as %s; --kubernetes %s answers as theirs.", kubelets, own, kubelets)}
+	case l.opts.found == release:
+		return []string{fmt.Sprintf("The %s Kubernetes %s, so this answers as it.", who, release)}
 	}
-	return []string{fmt.Sprintf("The nodes run Kubernetes %s, and this answers as %s; --kubernetes can answer as %s.", kubelets, own, words.Or(sched.Releases()))}
+	return []string{fmt.Sprintf("The %s Kubernetes %s, and this answers as %s; --kubernetes can answer as %s.", who, release, own, words.Or(sched.Releases()))}
 }
 
 // loadConfig reads the configuration of a file.
@@ -92,7 +106,6 @@ func (l *loader) switchRelease(given *scenario.Scheduler) (back func()) {
 	for _, name := range slices.Sorted(maps.Keys(given.FeatureGates)) {
 		pairs = append(pairs, fmt.Sprintf("%s=%t", name, given.FeatureGates[name]))
 	}
-	l.releaseGiven = given.Kubernetes != ""
 	release := sched.Release{Kubernetes: given.Kubernetes, FeatureGates: strings.Join(pairs, ",")}
 	if !slices.Contains(sched.Releases(), given.Kubernetes) {
 		release.Kubernetes = "" // none is given, or it is a problem of the file

@@ -95,13 +95,14 @@ func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) c
 	return found
 }
 
-// count counts the nodes and pods that were read.
+// count counts the nodes and pods that were read, and keeps the nodes.
 func (l *loader) count(objects []cluster.Object) {
 	nodes, pods := 0, 0
 	for _, obj := range objects {
-		switch obj.(type) {
+		switch obj := obj.(type) {
 		case *v1.Node:
 			nodes++
+			l.machines = append(l.machines, obj)
 		case *v1.Pod:
 			pods++
 		}

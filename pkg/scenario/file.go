@@ -161,7 +161,7 @@ type Scheduler struct {
 	// Inline is a KubeSchedulerConfiguration, written out. It cannot be given together with config.
 	Inline *runtime.RawExtension `json:"inline,omitempty"`
 	// Kubernetes is the minor release that the scheduler, the API server and the controllers behave as, in quotes: "1.34", "1.35", "1.36" or
-	// "1.37". Default: "1.37".
+	// "1.37". Default: the newest release of the nodes' kubelets, or "1.37".
 	Kubernetes string `json:"kubernetes,omitempty" jsonschema:"enum=1.34,enum=1.35,enum=1.36,enum=1.37"`
 	// FeatureGates switches kube-scheduler's feature gates, by name. Default: as in the release.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`

@@ -1,30 +1,32 @@
 package app
 
 import (
-	"bufio"
-	"compress/gzip"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/anonymous"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// anonymous returns what was read without its names, and notes what is left out and what cannot be hidden.
-func (c *call) anonymous(set *manifest.Set) (*anonymous.Dump, error) {
+// anonymous reads dumps, and returns them without their names. The notes say what is left out and what cannot be hidden.
+func (c *call) anonymous(stdin io.Reader, files ...string) (*snapshot, error) {
+	set, err := manifest.ReadFS(output.Reading{Bar: c.bar}, stdin, files...)
+	if err != nil {
+		return nil, exit.Input(err)
+	}
 	objects := make([]cluster.Object, len(set.Objects))
+	taken := &snapshot{counts: map[string]int{}, of: "without their names"}
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object
-	}
-	dump, err := anonymous.Of(c.Context(), objects)
-	if err != nil {
-		return nil, err
+		taken.counts[cluster.KindOf(objects[i])]++
 	}
 	left := map[string]int{}
 	for _, ignored := range set.Ignored {
@@ -35,45 +37,23 @@ func (c *call) anonymous(set *manifest.Set) (*anonymous.Dump, error) {
 			left[flaw.Kind]++
 		}
 	}
-	if len(set.SchedulerConfigs) > 0 {
-		left["KubeSchedulerConfiguration"] += len(set.SchedulerConfigs)
+	for range set.SchedulerConfigs {
+		left["KubeSchedulerConfiguration"]++
 	}
 	for _, kind := range slices.Sorted(maps.Keys(left)) {
-		dump.Notes = append(dump.Notes, fmt.Sprintf("Left out, because nothing is known of its fields: %s.", words.Count(left[kind], kind)))
+		taken.notes = append(taken.notes, fmt.Sprintf("Left out, because its fields are not known: %s.", words.Count(left[kind], kind)))
 	}
-	return dump, nil
-}
-
-// writeList writes objects as kubectl get -o json does, one a line, and compressed if the file's name ends in .gz.
-func writeList(file string, stdout io.Writer, dump *anonymous.Dump) error {
-	out := stdout
-	if file != "" && file != manifest.Stdin {
-		f, err := os.Create(file)
-		if err != nil {
-			return err
+	dump, err := anonymous.Of(c.Context(), objects)
+	if err != nil {
+		return nil, err
+	}
+	taken.notes = append(taken.notes, dump.Notes...)
+	taken.write = func(w io.Writer, format dumpFormat) error {
+		all := []io.Reader{strings.NewReader("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")}
+		for i, object := range dump.Objects {
+			all = append(all, strings.NewReader(strings.Repeat(",", min(i, 1))+"\n"), bytes.NewReader(object))
 		}
-		defer f.Close()
-		out = f
+		return writeList(w, io.MultiReader(append(all, strings.NewReader("\n]}\n"))...), format)
 	}
-	buffered := bufio.NewWriter(out)
-	text := io.Writer(buffered)
-	var packed *gzip.Writer
-	if strings.HasSuffix(file, ".gz") {
-		packed = gzip.NewWriter(buffered)
-		text = packed
-	}
-	text = manifest.Escaper(text)
-	fmt.Fprint(text, `{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":""},"items":[`)
-	for i, object := range dump.Objects {
-		fmt.Fprintf(text, "%s\n%s", strings.Repeat(",", min(i, 1)), object)
-	}
-	if _, err := fmt.Fprint(text, "\n]}\n"); err != nil {
-		return err
-	}
-	if packed != nil {
-		if err := packed.Close(); err != nil {
-			return err
-		}
-	}
-	return buffered.Flush()
+	return taken, nil
 }

@@ -139,7 +139,7 @@ func (c *call) nothingNamed(files []string, problem, remedy string, kinds []stri
 			return c.usage("%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
 		}
 	}
-	if len(files)+len(c.in.Cluster)+len(c.in.Files) == 0 {
+	if len(files)+len(c.in.Cluster)+len(c.in.Files) == 0 && !c.in.Live(c.Command, files) {
 		return c.usage("%s; %s", problem, remedy)
 	}
 	loaded, err := c.load(files)

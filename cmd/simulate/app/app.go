@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strconv"
 
 	"github.com/go-logr/logr"
@@ -32,16 +33,18 @@ type streams struct {
 func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	ctx, stop := exit.UntilInterrupted()
 	defer stop()
-	return execute(ctx, args, in, out, errOut, opts...)
+	name, args := calledAs(os.Args[0], args)
+	return execute(ctx, name, args, in, out, errOut, opts...)
 }
 
-func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
+func execute(ctx context.Context, name string, args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	klog.SetLogger(logr.Discard()) // upstream's log lines carry timestamps, and are meant for operators of a control plane
 	own, err := register(opts)
 	if err != nil {
-		return exit.Code(err, args, errOut)
+		return exit.Code(name, err, args, errOut)
 	}
 	root := newRoot(streams{in: in, out: out, err: errOut, plugins: own})
+	rename := renamed(root, name)
 	root.SetArgs(args)
 	root.SetIn(in)
 	help := &checked{out: out}
@@ -51,7 +54,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Wr
 	if exit.Interrupted(err) {
 		err = context.Cause(ctx) // which knows the signal
 	}
-	return exit.Code(cmp.Or(err, help.err), args, errOut)
+	return exit.Code(name, cmp.Or(err, help.err), args, renaming{errOut, rename})
 }
 
 // checked keeps the first error of its writer: cobra ignores errors when it prints help.
@@ -72,7 +75,7 @@ func newRoot(s streams) *cobra.Command {
 		Use:   "simulate",
 		Short: "Where will the real kube-scheduler put these pods, and which stay Pending?",
 		Long: `simulate replays workloads through the real kube-scheduler plugins, in memory, and reports where each pod goes,
-which pods stay Pending, and why, in one cluster or in several under Karmada. It needs no cluster.
+which pods stay Pending, and why, in one cluster or in several under Karmada. It needs no cluster; with --context it reads one.
 
 Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met,
 130 interrupted: the report, if any, is of what was known by then, and says so.`,
@@ -105,6 +108,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newTest(s), newGate(s), newDiff(s), newBench(s), newVerify(s), newUpgrade(s),
 		newExpand(s), newSnapshot(s),
 		newServe(s), newSite(s),
+		newSnapshot(s), newRBAC(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	input.GroupFlags(root)
 	for _, cmd := range root.Commands() {

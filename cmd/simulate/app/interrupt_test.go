@@ -60,7 +60,7 @@ func TestPartialExplain(t *testing.T) {
 			ctx := &patient{Context: context.Background()}
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
-			status := execute(ctx, args, strings.NewReader(""), &out, &errOut)
+			status := execute(ctx, ownName, args, strings.NewReader(""), &out, &errOut)
 			if status == exit.Answered {
 				break
 			}
@@ -96,7 +96,7 @@ func TestPartial(t *testing.T) {
 			ctx := &patient{Context: context.Background()}
 			ctx.left.Store(left)
 			var out, errOut bytes.Buffer
-			status := execute(ctx, args, strings.NewReader(""), &out, &errOut)
+			status := execute(ctx, ownName, args, strings.NewReader(""), &out, &errOut)
 			if status == exit.Answered || status == exit.Unmet {
 				break
 			}

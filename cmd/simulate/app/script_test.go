@@ -19,9 +19,8 @@ import (
 var update = flag.Bool("update", false, "write the outputs in the scripts anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"simulate": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-	})
+	run := func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+	testscript.Main(m, map[string]func(){"simulate": run, "kubectl-faultline": run, "kubectl_complete-faultline": run})
 }
 
 // TestScript runs the scripts under testdata/script, each in an empty folder with the files at its end. $REPO is the root of
@@ -47,6 +46,7 @@ func TestScript(t *testing.T) {
 			"large":   large,
 			"follows": follows,
 			"extends": extends,
+			"cluster": clusterOf,
 		},
 	})
 }

@@ -148,7 +148,7 @@ func (a *again) Read(to []byte) (int, error) {
 func (c *call) before(from string) (*scenario.Scenario, error) {
 	c.in.Options.Kubernetes = from
 	s, err := c.load(c.args)
-	if err != nil || from != "" || s.Config.Release().Kubernetes != "" {
+	if err != nil || s.Config.Release().Kubernetes != "" {
 		return s, err
 	}
 	var nodes []*v1.Node
@@ -162,10 +162,8 @@ func (c *call) before(from string) (*scenario.Scenario, error) {
 		return nil, c.usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
 	case !slices.Contains(sched.Releases(), kubelets):
 		return nil, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
-	default:
-		c.in.Options.Kubernetes = kubelets
-		return c.load(c.args)
 	}
+	return s, nil
 }
 
 // compareReleases places the pods of the state as the release of the scenario, and as the later one, one after the other: a release is one

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,9 +23,10 @@ func newVerify(s streams) *cobra.Command {
 	var sources askverify.Sources
 	var least string
 	var within input.Namespace
+	var connection input.Connection
 	var out output.Flags
 	cmd := &cobra.Command{
-		Use:   "verify DUMP...",
+		Use:   "verify [DUMP...]",
 		Short: "Count how many placements of a real cluster are on one of the scheduler's best nodes",
 		Long: `Replay the dump of a real cluster in the order in which its pods were scheduled, and count how many nodes are among the
 scheduler's best, each judged on the cluster as it was just before. Differences are classified by their possible cause.
@@ -33,6 +35,7 @@ A dump does not contain pods that are gone. With the cluster's events, its audit
 they were, from their scheduling until their deletion.`,
 		Example: `  ` + kubectlGet + ` > dump.json
   simulate verify dump.json
+  simulate verify --context prod
   kubectl get events -A -o json > events.json
   simulate verify dump.json --events events.json
   simulate verify dump.json --audit audit.log --earlier yesterday.json
@@ -41,15 +44,24 @@ they were, from their scheduling until their deletion.`,
 		RunE: question[verify.Report]{
 			out: &out, formats: verify.Formats,
 			ask: func(c *call) (*verify.Report, error) {
-				if len(c.args) == 0 {
-					return nil, c.usage("no dump given; give the file that %s wrote, or - for standard input", kubectlGet)
+				asks := input.Asked(c.Command) || input.IsPlugin(c.Command) && len(c.args) == 0
+				if len(c.args) == 0 && !asks {
+					return nil, c.usage("no dump given; give --context, or the file that %s wrote, or - for standard input", kubectlGet)
 				}
 				asked, err := minAgreement(c.Command, least)
 				if err != nil {
 					return nil, err
 				}
 				opts.Dump, opts.FS = true, output.Reading{Bar: c.bar}
-				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, c.args, nil, opts) })
+				files := c.args
+				if asks {
+					var name string
+					if name, opts, err = connection.Load(c.Command, c.bar, opts); err != nil {
+						return nil, err
+					}
+					files = slices.Concat([]string{name}, files)
+				}
+				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, files, nil, opts) })
 				if err != nil {
 					return nil, exit.Input(err)
 				}
@@ -84,6 +96,7 @@ they were, from their scheduling until their deletion.`,
 	}
 	flags := cmd.Flags()
 	within.Register(cmd, true)
+	connection.Register(cmd)
 	flags.StringArrayVar(&sources.Events, "events", nil, "`FILE` of the cluster's events, as kubectl get events -A -o json writes it (repeatable)")
 	flags.StringArrayVar(&sources.Audit, "audit", nil, "`FILE` of the API server's audit log, one line per event of audit.k8s.io/v1 (repeatable)")
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")

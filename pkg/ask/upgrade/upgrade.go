@@ -109,7 +109,7 @@ func (s *Side) Place(ctx context.Context, state *cluster.State, progress func(do
 		alone.UID, alone.DeletionTimestamp = pod.UID, nil
 		alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: as.Status.QOSClass}
 		engine.Reset()
-		result, err := engine.Place(ctx, state.Without(pod).With(&alone), []*v1.Pod{&alone})
+		result, err := engine.Place(ctx, state.With(&alone), []*v1.Pod{&alone})
 		if err != nil {
 			return fmt.Errorf("placing %s as Kubernetes %s: %w", ref.Describe(), s.Config.Release(), err)
 		}

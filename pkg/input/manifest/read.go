@@ -20,7 +20,8 @@ const Stdin = "-"
 // extensions lists the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// Read reads files, folders, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. Read descends
+// Read reads files, folders, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. It unpacks what
+// gzip has compressed. Read descends
 // into the subfolders of a folder, in the order of the names. There it reads only *.yaml, *.yml and *.json, and skips names that begin with
 // a dot. A named file must hold an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for
 // each problem.
@@ -116,7 +117,7 @@ func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
 }
 
 // openAgain opens a file if it can be opened a second time and is not too large. Otherwise it returns nil.
-func (t tree) openAgain(file string) fs.File {
+func (t tree) openAgain(file string) io.ReadCloser {
 	if file == Stdin {
 		return nil
 	}
@@ -127,7 +128,12 @@ func (t tree) openAgain(file string) fs.File {
 	if err != nil {
 		return nil
 	}
-	return f
+	text, _, err := unpack(f)
+	if err != nil {
+		f.Close()
+		return nil
+	}
+	return text
 }
 
 // Files returns the files that Read would read for a file, a folder or a pattern, in order, regardless of their content.
@@ -222,10 +228,14 @@ func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	return data, nil
 }
 
-// start opens a file and returns its size, which is 0 if it is not a regular file.
+// start opens a file and returns its size, which is 0 if it is not a regular file or is compressed.
 func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, err error) {
 	if file == Stdin {
-		return io.NopCloser(stdin), 0, nil
+		in, _, err := unpack(io.NopCloser(stdin))
+		if err != nil {
+			return nil, 0, unread(file, err)
+		}
+		return in, 0, nil
 	}
 	f, err := t.open(file)
 	if err != nil {
@@ -236,7 +246,15 @@ func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, e
 		f.Close()
 		return nil, 0, unread(file, err)
 	}
-	return f, int(min(info.Size(), maxJSON+1)), nil
+	in, compressed, err := unpack(f)
+	if err != nil {
+		f.Close()
+		return nil, 0, unread(file, err)
+	}
+	if size = int(min(info.Size(), maxJSON+1)); compressed {
+		size = 0
+	}
+	return in, size, nil
 }
 
 // unread returns the error for a file that could not be read.

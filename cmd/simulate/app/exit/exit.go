@@ -62,9 +62,9 @@ const (
 	maxValue = 200
 )
 
-// Code writes the error, one line per problem, and returns its exit code. Text from arguments and files can neither start lines of its
+// Code writes the error, one line per problem after the program's name, and returns its exit code. Text from arguments and files can neither start lines of its
 // own nor control the terminal.
-func Code(err error, args []string, errOut io.Writer) int {
+func Code(program string, err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return Answered
 	}
@@ -72,7 +72,7 @@ func Code(err error, args []string, errOut io.Writer) int {
 		return Unmet
 	}
 	if Interrupted(err) {
-		fmt.Fprintln(errOut, "simulate: interrupted")
+		fmt.Fprintf(errOut, "%s: interrupted\n", program)
 		cause := &interruption{}
 		errors.As(err, &cause)
 		return cause.status()
@@ -87,14 +87,14 @@ func Code(err error, args []string, errOut io.Writer) int {
 		}
 	}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		fmt.Fprintf(errOut, "simulate: error: %s\n", words.Short(manifest.Problem(strings.TrimRight(line, "\r\n")), MaxLine))
+		fmt.Fprintf(errOut, "%s: error: %s\n", program, words.Short(manifest.Problem(strings.TrimRight(line, "\r\n")), MaxLine))
 	}
 	var input *inputError
 	var step *simulation.StepError
 	switch {
 	case errors.As(err, &input):
 		if input.hint != "" {
-			fmt.Fprintf(errOut, "simulate: hint: %s\n", input.hint)
+			fmt.Fprintf(errOut, "%s: hint: %s\n", program, input.hint)
 		}
 		return Invalid
 	case errors.As(err, &step), errors.As(err, new(*world.InputError)):

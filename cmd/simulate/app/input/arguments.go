@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,8 @@ func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...
 	}
 	files, aScenario = slices.Concat(i.Files, manifests), len(args) > len(manifests)
 	switch {
+	case aScenario && Asked(cmd):
+		return nil, false, exit.Usage(cmd, "got both a scenario and a live cluster; give one of them, and objects to apply with -f")
 	case aScenario && len(i.Cluster)+len(i.Files)+len(besides) > 0:
 		return nil, false, exit.Usage(cmd, "got both a scenario and objects; give a scenario, or objects with --cluster and -f")
 	case slices.Contains(i.Cluster, manifest.Stdin) && slices.Contains(files, manifest.Stdin):
@@ -91,5 +94,5 @@ func Targets(args []string) (targets, files []string) {
 
 // IsManifest reports whether a word is the name of a file rather than of an object.
 func IsManifest(word string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(word))
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
 }

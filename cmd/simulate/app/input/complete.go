@@ -25,6 +25,9 @@ const maxCompleted = 32 << 20
 
 // CompleteFlags completes the command's flags whose values depend on the input.
 func CompleteFlags(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("context") != nil {
+		_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
+	}
 	for flag, names := range map[string]func(*scenario.Scenario) []string{
 		"step": stepsOf, "level": levelsOf, "survive": levelsOf, "keys": levelsOf, "namespace": NamespacesOf,
 		"node":     func(s *scenario.Scenario) []string { return namesOf(s, "", "Node") },
@@ -160,6 +163,9 @@ func (t Completion) completeNames(cmd *cobra.Command, args []string, kind, prefi
 
 // inputSoFar reads the input that the arguments and flags name, nil if that is not possible or would take long.
 func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
+	if Asked(cmd) {
+		return nil // a cluster may take long
+	}
 	var in Flags
 	own := &cobra.Command{}
 	if cmd.Flags().Lookup("cluster") != nil {

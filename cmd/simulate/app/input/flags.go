@@ -2,6 +2,7 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -25,6 +27,7 @@ import (
 // Flags are the flags that select what to simulate.
 type Flags struct {
 	Cluster, Files []string
+	Connection     Connection // to a cluster that is there, in place of files of Cluster
 	Namespace      Namespace
 	Changes        Changes
 	Steps          Steps
@@ -49,12 +52,13 @@ func (i *Flags) Register(cmd *cobra.Command) {
 	i.RegisterConfiguration(cmd)
 }
 
-// RegisterFiles adds the flags that name files of objects, and that make up nodes for them.
+// RegisterFiles adds the flags that name files of objects, or a cluster that has them, and that make up nodes for them.
 func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&i.Cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
 		"Node objects, a kind configuration, a kubectl dump, a snapshot (repeatable)")
 	flags.StringArrayVarP(&i.Files, "filename", "f", nil, "read objects to apply from this `FILE`, folder or glob, or - for standard input (repeatable)")
+	i.Connection.Register(cmd)
 	i.nodes = &nodes{}
 	grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) })
 }
@@ -123,7 +127,7 @@ func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 
 // RegisterRelease adds --kubernetes and --no-extenders, for the commands that read a configuration of the scheduler.
 func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
-	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default "+sched.Releases()[3]+", or what the scenario says)")
+	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default what the scenario says, or the release of the cluster that a dump is of)")
 	output.CompleteWith(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
@@ -152,6 +156,9 @@ func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 // walkthrough. Manifests in place of a scenario are read as with -f.
 func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
+	if errors.As(err, new(*live.Error)) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, exit.Input(err)
 	}
@@ -182,6 +189,14 @@ func NotFederated(command string, s *scenario.Scenario) error {
 		s.File, command, strings.Join(names, ", ")))
 }
 
+// Live reports whether a live cluster is asked for: by a flag or, if the program is a plugin of kubectl, by none that gives another.
+func (i *Flags) Live(cmd *cobra.Command, args []string) bool {
+	if i.nodes == nil {
+		return false
+	}
+	return Asked(cmd) || IsPlugin(cmd) && len(args)+len(i.Cluster)+len(i.nodes.asked(cmd)) == 0
+}
+
 func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	defer bar.Clear()
 	opts := i.Options
@@ -206,9 +221,20 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	if err != nil {
 		return nil, err
 	}
+	cluster := i.Cluster
+	if i.Live(cmd, args) {
+		if asked != "" {
+			return nil, exit.Usage(cmd, "%s: a live cluster has nodes of its own; leave out these flags, or the cluster", asked)
+		}
+		var name string
+		if name, opts, err = i.Connection.Load(cmd, bar, opts); err != nil {
+			return nil, err
+		}
+		cluster = slices.Concat([]string{name}, cluster)
+	}
 	switch {
-	case len(i.Cluster)+len(files) > 0:
-		return loader.FromFiles(stdin, i.Cluster, files, opts)
+	case len(cluster)+len(files) > 0:
+		return loader.FromFiles(stdin, cluster, files, opts)
 	case len(args) == 0 && asked == "":
 		return loader.LoadFS(scenarios.FS, scenarios.Walkthrough, opts)
 	case len(args) == 0:

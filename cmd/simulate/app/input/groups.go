@@ -9,12 +9,13 @@ import (
 
 // The titles of flags that a command's help lists apart, in this order.
 const (
-	nodesGroup     = "Made-up nodes"
-	schedulerGroup = "Scheduler and API server"
-	operatorsGroup = "Operators"
+	connectionGroup = "Cluster connection"
+	nodesGroup      = "Made-up nodes"
+	schedulerGroup  = "Scheduler and API server"
+	operatorsGroup  = "Operators"
 )
 
-var groups = []string{nodesGroup, schedulerGroup, operatorsGroup}
+var groups = []string{connectionGroup, nodesGroup, schedulerGroup, operatorsGroup}
 
 // group is the annotation of a flag that has its title.
 const group = "group"

@@ -33,6 +33,16 @@ func newDraft(file string) *draft {
 	return d
 }
 
+// WriteFile writes a file, which replaces an old one as a whole when it is written.
+func WriteFile(file string, write func(io.Writer) error) error {
+	d := newDraft(file)
+	defer d.discard()
+	if err := write(d); err != nil {
+		return err
+	}
+	return d.keep()
+}
+
 func (d *draft) keep() error {
 	if d.next == nil {
 		return os.WriteFile(d.file, d.held.Bytes(), d.mode)

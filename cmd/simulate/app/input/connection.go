@@ -1,0 +1,228 @@
+package input
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/live"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Connection is which cluster to read, by kubectl's flags. Two of kubectl's are missing, since they have another meaning here: --cluster and
+// --as.
+type Connection struct {
+	kubeconfig string
+	overrides  clientcmd.ConfigOverrides
+	dump       *live.Dump // once it is read
+}
+
+// Register adds the flags.
+func (c *Connection) Register(cmd *cobra.Command) {
+	grouped(cmd, connectionGroup, func() { c.register(cmd.Flags()) })
+}
+
+func (c *Connection) register(flags *pflag.FlagSet) {
+	flags.Bool("live", false, "read the cluster of kubeconfig's current context or, in a pod without a kubeconfig, the pod's own, in place of --cluster")
+	flags.StringVar(&c.kubeconfig, "kubeconfig", "", "read the cluster that this kubeconfig `FILE` is for (default $KUBECONFIG, or ~/.kube/config)")
+	info := func(name, usage string) clientcmd.FlagInfo {
+		return clientcmd.FlagInfo{LongName: name, Description: usage}
+	}
+	names := clientcmd.ConfigOverrideFlags{CurrentContext: info(clientcmd.FlagContext, "read the cluster of this kubeconfig `CONTEXT`, in place of --cluster")}
+	names.ContextOverrideFlags.AuthInfoName = info(clientcmd.FlagAuthInfoName, "the kubeconfig `USER` to read it as")
+	names.AuthOverrideFlags = clientcmd.AuthOverrideFlags{
+		Token:             info(clientcmd.FlagBearerToken, "the bearer `TOKEN` to read it with"),
+		ClientCertificate: info(clientcmd.FlagCertFile, "`FILE` of a client certificate for TLS"),
+		ClientKey:         info(clientcmd.FlagKeyFile, "`FILE` of the client certificate's key"),
+	}
+	names.ClusterOverrideFlags = clientcmd.ClusterOverrideFlags{
+		APIServer:             info(clientcmd.FlagAPIServer, "read the cluster of the API server at this `ADDRESS`"),
+		CertificateAuthority:  info(clientcmd.FlagCAFile, "`FILE` of the certificate of the server's authority"),
+		InsecureSkipTLSVerify: info(clientcmd.FlagInsecure, "do not check the server's certificate"),
+		TLSServerName:         info(clientcmd.FlagTLSServerName, "the `NAME` that the server's certificate must have (default the host of its address)"),
+		ProxyURL:              info(clientcmd.FlagProxyURL, "the `URL` of a proxy to reach the server by"),
+		DisableCompression:    info(clientcmd.FlagDisableCompression, "ask for answers that are not compressed"),
+	}
+	names.Timeout = info(clientcmd.FlagTimeout, "the `TIME` that one request may take; 0 is any")
+	names.Timeout.Default = "1m"
+	clientcmd.BindOverrideFlags(&c.overrides, flags, names)
+}
+
+// Asked reports whether a flag of the command asks for a live cluster.
+func Asked(cmd *cobra.Command) bool {
+	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
+}
+
+// IsPlugin reports whether the program is called as a plugin of kubectl, whose cluster is the default.
+func IsPlugin(cmd *cobra.Command) bool {
+	return cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation] != ""
+}
+
+// Config returns the configuration of a client, and a name for the cluster.
+func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
+	of := c.clientConfig()
+	raw, err := of.RawConfig()
+	if err != nil {
+		return "", nil, exit.Usage(cmd, "the kubeconfig cannot be read: %s", err)
+	}
+	name := cmp.Or(c.overrides.CurrentContext, raw.CurrentContext)
+	if given := c.overrides.CurrentContext; given != "" && raw.Contexts[given] == nil {
+		return "", nil, exit.Usage(cmd, "--context: there is no context %q in the kubeconfig; %s", given, scenario.Choices(given, contexts(&raw)))
+	}
+	if given := c.overrides.Context.AuthInfo; given != "" && raw.AuthInfos[given] == nil {
+		return "", nil, exit.Usage(cmd, "--user: there is no user %q in the kubeconfig; %s", given, scenario.Choices(given, slices.Sorted(maps.Keys(raw.AuthInfos))))
+	}
+	timeout, err := clientcmd.ParseTimeout(cmp.Or(c.overrides.Timeout, "0"))
+	if err != nil {
+		return "", nil, exit.Usage(cmd, "--request-timeout: %q is no length of time; give one such as 30s or 2m", c.overrides.Timeout)
+	}
+	config, err := of.ClientConfig()
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return "", nil, exit.Usage(cmd, "there is no kubeconfig with a current context, and this runs in no pod; give --kubeconfig and --context, or --server")
+	case err != nil:
+		return "", nil, exit.Usage(cmd, "%s", err)
+	}
+	config.Timeout = timeout
+	if name == "" || c.overrides.ClusterInfo.Server != "" {
+		name = config.Host
+	}
+	return name, config, nil
+}
+
+func (c *Connection) clientConfig() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.WarnIfAllMissing = c.kubeconfig, false
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
+}
+
+func contexts(config *api.Config) []string { return slices.Sorted(maps.Keys(config.Contexts)) }
+
+// completeContexts completes the contexts of the kubeconfig.
+func completeContexts(cmd *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var c Connection
+	c.kubeconfig, _ = cmd.Flags().GetString("kubeconfig")
+	raw, err := c.clientConfig().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return beginning(begun, contexts(&raw)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// Client returns a client of the cluster.
+func (c *Connection) Client(cmd *cobra.Command) (*live.Client, error) {
+	name, config, err := c.Config(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return live.New(name, config)
+}
+
+// Read reads the cluster, once.
+func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump, error) {
+	if c.dump != nil {
+		return c.dump, nil
+	}
+	client, err := c.Client(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c.dump, err = client.Read(cmd.Context(), bar.Counts("objects"))
+	return c.dump, err
+}
+
+// Load reads the cluster, and adds to the options of the loader what it needs to read the dump, as a file of the name that is returned. The
+// release is the server's, unless a flag gives one.
+func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.Options) (string, loader.Options, error) {
+	again := c.dump != nil
+	dump, err := c.Read(cmd, bar)
+	if err != nil {
+		return "", opts, err
+	}
+	if len(dump.Forbidden) > 0 && !again { // which the notes explain, but not all reports have notes
+		bar.Clear()
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
+	}
+	opts.FS, opts.Notes = withDump{opts.FS, dump}, Notes(cmd, dump)
+	switch release := dump.Release(); {
+	case opts.Kubernetes != "":
+	case slices.Contains(sched.Releases(), release):
+		opts.Kubernetes = release
+	default:
+		opts.Notes = append(opts.Notes, fmt.Sprintf("The API server is %s, which cannot be simulated; --kubernetes chooses %s.", dump.Version, words.Or(sched.Releases())))
+	}
+	var assumed, flags []string
+	if opts.SchedulerConfig == "" {
+		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")
+	}
+	if opts.FeatureGates == "" {
+		assumed, flags = append(assumed, "feature gates"), append(flags, "--feature-gates")
+	}
+	if len(assumed) > 0 {
+		opts.Notes = append(opts.Notes, fmt.Sprintf("assumed, since no API server tells it: the scheduler's default %s; if others are set, give %s.", words.And(assumed), words.And(flags)))
+	}
+	return dump.Name, opts, nil
+}
+
+// Notes are those of a dump, by the name that the program is called by.
+func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
+	for _, note := range dump.Notes {
+		notes = append(notes, strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac"))
+	}
+	return notes
+}
+
+// withDump is a file system with a file more: a dump, compressed.
+type withDump struct {
+	fs.FS
+	dump *live.Dump
+}
+
+func (w withDump) Open(name string) (fs.File, error) {
+	if name != filepath.Clean(w.dump.Name) {
+		return w.FS.Open(name)
+	}
+	return &dumpFile{name: name, Reader: w.dump.Packed()}, nil
+}
+
+func (w withDump) Stat(name string) (fs.FileInfo, error) {
+	if name != filepath.Clean(w.dump.Name) {
+		return fs.Stat(w.FS, name)
+	}
+	return &dumpFile{name: name}, nil
+}
+
+func (w withDump) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(w.FS, name) }
+func (w withDump) Glob(pattern string) ([]string, error)      { return fs.Glob(w.FS, pattern) }
+
+type dumpFile struct {
+	io.Reader
+	name string
+}
+
+func (f *dumpFile) Close() error               { return nil }
+func (f *dumpFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *dumpFile) Name() string               { return path.Base(f.name) }
+func (f *dumpFile) Size() int64                { return 1 } // which is not known, and small: it is compressed
+func (f *dumpFile) Mode() fs.FileMode          { return 0o444 }
+func (f *dumpFile) ModTime() time.Time         { return time.Time{} }
+func (f *dumpFile) IsDir() bool                { return false }
+func (f *dumpFile) Sys() any                   { return nil }

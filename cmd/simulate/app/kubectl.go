@@ -1,0 +1,58 @@
+package app
+
+import (
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// kubectl runs a program named kubectl-faultline as its plugin, and asks one named kubectl_complete-faultline for completions.
+const (
+	ownName    = "simulate"
+	pluginName = "kubectl faultline"
+)
+
+// calledAs returns how the user calls the program, and what it is asked.
+func calledAs(program string, args []string) (string, []string) {
+	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
+	case "kubectl-faultline":
+		return pluginName, args
+	case "kubectl_complete-faultline":
+		return pluginName, append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
+	return ownName, args
+}
+
+// renamed has help and completion name the program as the user calls it, and returns a function that does the same to other text.
+func renamed(root *cobra.Command, name string) func(string) string {
+	if name == ownName {
+		return func(text string) string { return text }
+	}
+	words := []string{"replays", "help"}
+	for _, cmd := range root.Commands() {
+		words = append(words, cmd.Name())
+	}
+	command := regexp.MustCompile(`\b` + ownName + ` (` + strings.Join(words, "|") + `)\b`)
+	rename := func(text string) string { return command.ReplaceAllString(text, name+" $1") }
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.Long, cmd.Example = rename(cmd.Long), rename(cmd.Example)
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { flag.Usage = rename(flag.Usage) })
+	}
+	return rename
+}
+
+// renaming writes text that is renamed.
+type renaming struct {
+	out    io.Writer
+	rename func(string) string
+}
+
+func (r renaming) Write(text []byte) (int, error) {
+	_, err := io.WriteString(r.out, r.rename(string(text)))
+	return len(text), err
+}

@@ -1,0 +1,94 @@
+package live
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// kind is a kind of objects that is read, if the server has it.
+type kind struct {
+	schema.GroupResource
+	name  string // of one object: Pod
+	stage stage
+	// without says what the absence of the objects means for an answer. Without those for which it is empty there is none.
+	without string
+}
+
+// stage is when a kind is read. What makes objects is read after them: a pod never has a controller or a node that is younger than the
+// picture, and a Deployment never an older template than its ReplicaSets.
+type stage int
+
+const (
+	pods stage = iota
+	makers
+	others
+	nodes
+)
+
+// kinds are those that take part in scheduling, in the order in which kubectl get writes them into a dump. Secrets and ConfigMaps are not
+// among them.
+var kinds = []kind{
+	{of("", "nodes"), "Node", nodes, ""},
+	{of("", "pods"), "Pod", pods, ""},
+	{of("apps", "deployments"), "Deployment", others, "no rollout goes on, and their ReplicaSets stand alone"},
+	{of("apps", "replicasets"), "ReplicaSet", makers, "those of Deployments are made up from their templates, and pods of others are assumed to come back"},
+	{of("apps", "statefulsets"), "StatefulSet", others, "their pods are assumed to come back"},
+	{of("apps", "daemonsets"), "DaemonSet", others, "new nodes get none of their pods"},
+	{of("", "replicationcontrollers"), "ReplicationController", makers, "their pods are assumed to come back"},
+	{of("apps", "controllerrevisions"), "ControllerRevision", makers, "the revisions of StatefulSets and DaemonSets are made up"},
+	{of("batch", "jobs"), "Job", makers, "what a failure takes of their pods counts as lost work"},
+	{of("batch", "cronjobs"), "CronJob", others, "no report says when they run"},
+	{of("autoscaling", "horizontalpodautoscalers"), "HorizontalPodAutoscaler", others, "no workload is known to be scaled by its load"},
+	{of("", "services"), "Service", others, "pods of a Service alone are not spread by default"},
+	{of("policy", "poddisruptionbudgets"), "PodDisruptionBudget", others, "nothing blocks a drain, and no failure breaks a budget"},
+	{of("", "persistentvolumes"), "PersistentVolume", others, "no volume keeps a pod on a node or in a zone"},
+	{of("", "persistentvolumeclaims"), "PersistentVolumeClaim", others, "pods come back without their claims"},
+	{of("storage.k8s.io", "storageclasses"), "StorageClass", others, "nothing provisions volumes"},
+	{of("scheduling.k8s.io", "priorityclasses"), "PriorityClass", others, "new pods that name one are refused"},
+	{of("storage.k8s.io", "csinodes"), "CSINode", others, "no node has a limit of volumes"},
+	{of("storage.k8s.io", "csidrivers"), "CSIDriver", others, "no driver is known to need free storage"},
+	{of("storage.k8s.io", "csistoragecapacities"), "CSIStorageCapacity", others, "drivers that publish their free storage have none"},
+	{of("", "namespaces"), "Namespace", others, "namespace selectors of rules match no namespace by its labels"},
+	{of("node.k8s.io", "runtimeclasses"), "RuntimeClass", others, "new pods that name one are refused"},
+	{of("", "limitranges"), "LimitRange", others, "new pods get no default requests"},
+	{of("", "resourcequotas"), "ResourceQuota", others, "no quota limits new pods"},
+	{of("scheduling.k8s.io", "podgroups"), "PodGroup", others, "pods that name one wait"},
+	{of("scheduling.k8s.io", "workloads"), "Workload", others, "new pod groups are not made"},
+	{of("resource.k8s.io", "deviceclasses"), "DeviceClass", others, "no new claim on devices is allocated"},
+	{of("resource.k8s.io", "resourceslices"), "ResourceSlice", others, "no node has devices for new claims"},
+	{of("resource.k8s.io", "resourceclaims"), "ResourceClaim", others, "devices that pods use count as free, and pods that name a claim wait"},
+	{of("resource.k8s.io", "resourceclaimtemplates"), "ResourceClaimTemplate", others, "new pods that name one wait for their claims"},
+	{of("resource.k8s.io", "devicetaintrules"), "DeviceTaintRule", others, "no rule taints devices"},
+}
+
+func of(group, resource string) schema.GroupResource {
+	return schema.GroupResource{Group: group, Resource: resource}
+}
+
+// reading returns the places of the kinds in the order in which they are read.
+func reading() []int {
+	order := make([]int, len(kinds))
+	for i := range kinds {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(kinds[a].stage) - int(kinds[b].stage) })
+	return order
+}
+
+// makesPods reports whether the kind is a controller's that owns pods.
+func (k kind) makesPods() bool {
+	return slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job"}, k.name)
+}
+
+// plural names the objects: ReplicaSets.
+func (k kind) plural() string {
+	switch {
+	case strings.HasSuffix(k.name, "Class"):
+		return k.name + "es"
+	case strings.HasSuffix(k.name, "Capacity"):
+		return strings.TrimSuffix(k.name, "y") + "ies"
+	}
+	return k.name + "s"
+}

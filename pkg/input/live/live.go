@@ -1,0 +1,176 @@
+// Package live reads the cluster that is there: its objects as kubectl get -o json prints them, so that what reads a dump reads them, too.
+//
+// It only lists, in chunks, the kinds that take part in scheduling and that the server has. It writes nothing, and reads no Secrets and no
+// ConfigMaps. Any answer that is not whole is an error, but for a kind that may not be read: its absence is noted.
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// Client reads one cluster.
+type Client struct {
+	name      string
+	host      string
+	rest      *rest.RESTClient
+	discovery *discovery.DiscoveryClient
+}
+
+// New returns a client of the cluster that the configuration is for. Errors begin with the name.
+func New(name string, config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // one request at a time is gentle enough, and the server has priorities and fairness of its own
+	config.WarningHandler = rest.NoWarnings{}
+	config.UserAgent = "faultline"
+	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	c := &Client{name: name, host: config.Host}
+	transport, err := rest.HTTPClientFor(config)
+	if err == nil {
+		c.rest, err = rest.UnversionedRESTClientForConfigAndClient(config, transport)
+	}
+	if err == nil {
+		c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, transport)
+	}
+	if err != nil {
+		return nil, c.problem("", err)
+	}
+	return c, nil
+}
+
+// Dump is what a cluster holds.
+type Dump struct {
+	// Name is the client's.
+	Name string
+	// Version is the server's, as v1.36.2.
+	Version string
+	// Forbidden are the kinds that may not be read, and Notes say what their absence means for an answer.
+	Forbidden []string
+	Notes     []string
+	// Counts are the numbers of objects by kind.
+	Counts map[string]int
+	// ResourceVersions are those of the lists, by kind: a watch that begins there misses nothing.
+	ResourceVersions map[string]string
+
+	parts [][]byte // the text of each kind's objects with commas between them, compressed
+}
+
+// Read reads the cluster. If progress is set, it is called with what is read and how many objects of how many are; the total is -1 while
+// nobody knows it.
+func (c *Client) Read(ctx context.Context, progress func(what string, done, total int)) (*Dump, error) {
+	version, err := c.discovery.ServerVersionWithContext(ctx)
+	if err != nil {
+		return nil, c.problem("", err)
+	}
+	served, notes, err := c.served(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{
+		Client: c, progress: progress, parts: make([][]byte, len(kinds)),
+		dump: &Dump{Name: c.name, Version: version.GitVersion, Notes: notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
+	}
+	for _, i := range reading() {
+		if gv, found := served[kinds[i].GroupResource]; found {
+			if r.parts[i], err = r.read(ctx, kinds[i], gv); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return r.finish()
+}
+
+// served returns the version in which to read each kind that the server has.
+func (c *Client) served(ctx context.Context) (map[schema.GroupResource]schema.GroupVersion, []string, error) {
+	_, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+	if failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err); partial {
+		err = nil // of metrics, for example, which are not read
+		for gv, cause := range failed {
+			if slices.ContainsFunc(kinds, func(k kind) bool { return k.Group == gv.Group }) {
+				return nil, nil, c.problem(gv.String(), cause)
+			}
+		}
+	}
+	if err != nil {
+		return nil, nil, c.problem("", err)
+	}
+	all := map[schema.GroupResource][]schema.GroupVersion{}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for _, resource := range list.APIResources {
+			if slices.Contains(resource.Verbs, "list") {
+				name := of(gv.Group, resource.Name)
+				all[name] = append(all[name], gv)
+			}
+		}
+	}
+	served, notes := map[schema.GroupResource]schema.GroupVersion{}, []string(nil)
+	for _, k := range kinds {
+		known, versions := admission.KindNamed(k.name), all[k.GroupResource]
+		at := slices.IndexFunc(versions, known.Serves)
+		switch {
+		case slices.Contains(versions, known.GroupVersion()):
+			served[k.GroupResource] = known.GroupVersion()
+		case at >= 0:
+			served[k.GroupResource] = versions[at]
+		case len(versions) > 0:
+			notes = append(notes, fmt.Sprintf("%s are not read: the server has them as %s alone, which is not known here. So %s.", k.plural(), versions[0], k.without))
+		case k.without == "":
+			return nil, nil, c.errorf("the server has no %s; give the cluster that runs the pods", k.Resource)
+		}
+	}
+	return served, notes, nil
+}
+
+// Open returns the objects as a List in JSON.
+func (d *Dump) Open() io.Reader {
+	text, err := gzip.NewReader(d.Packed())
+	if err != nil {
+		panic(err) // it was written to memory
+	}
+	return text
+}
+
+// Packed returns the same as Open, compressed by gzip.
+func (d *Dump) Packed() io.Reader {
+	all := []io.Reader{bytes.NewReader(packed("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":["))}
+	between := packed(",")
+	for i, part := range d.parts {
+		if i > 0 {
+			all = append(all, bytes.NewReader(between))
+		}
+		all = append(all, bytes.NewReader(part))
+	}
+	return io.MultiReader(append(all, bytes.NewReader(packed("\n]}\n")))...)
+}
+
+// Release is the version without its patch: 1.36.
+func (d *Dump) Release() string {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(d.Version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return major + "." + minor
+}
+
+func packed(text string) []byte {
+	var data bytes.Buffer
+	to := gzip.NewWriter(&data)
+	_, _ = io.WriteString(to, text) // writes to memory cannot fail
+	_ = to.Close()
+	return data.Bytes()
+}

@@ -1,0 +1,211 @@
+// Package livetest serves the objects of a dump over HTTP as an API server does: discovery, and lists in chunks. With it, tests read a
+// cluster that is there, and have it do what a real server does not do on demand.
+package livetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Version is the server's.
+const Version = "v1.36.2"
+
+// Cluster is what a server has. It is a handler.
+type Cluster struct {
+	// Before, if set, is called before each answer. If it returns true, it has answered.
+	Before func(w http.ResponseWriter, r *http.Request) bool
+	// Forbidden are the resources that nobody may list.
+	Forbidden []string
+	// Requests are the paths that were asked for, with their parameters.
+	Requests []string
+
+	mu    sync.Mutex
+	lists map[string][]json.RawMessage // by the path of the resource
+	kinds map[string]string
+}
+
+// New returns a cluster with the objects of a dump, and with the resources that it has no objects of.
+func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
+	var list struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(dump, &list); err != nil {
+		panic(err)
+	}
+	c := &Cluster{lists: map[string][]json.RawMessage{}, kinds: map[string]string{}}
+	for _, item := range list.Items {
+		var object metav1.TypeMeta
+		if err := json.Unmarshal(item, &object); err != nil {
+			panic(err)
+		}
+		at := c.resource(object.GroupVersionKind())
+		fields := map[string]json.RawMessage{}
+		if err := json.Unmarshal(item, &fields); err != nil {
+			panic(err)
+		}
+		delete(fields, "apiVersion") // which the items of a list lack
+		delete(fields, "kind")
+		item, err := json.Marshal(fields)
+		if err != nil {
+			panic(err)
+		}
+		c.lists[at] = append(c.lists[at], item)
+	}
+	for _, gvk := range empty {
+		c.resource(gvk)
+	}
+	return c
+}
+
+// resource returns the path of a kind's resource, which the server has from then on.
+func (c *Cluster) resource(gvk schema.GroupVersionKind) string {
+	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
+	at := path.Join("/apis", gvr.Group, gvr.Version, gvr.Resource)
+	if gvr.Group == "" {
+		at = path.Join("/api", gvr.Version, gvr.Resource)
+	}
+	if c.lists[at] == nil {
+		c.lists[at], c.kinds[at] = []json.RawMessage{}, gvk.Kind
+	}
+	return at
+}
+
+// Remove takes an object away.
+func (c *Cluster) Remove(at, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lists[at] = slices.DeleteFunc(slices.Clone(c.lists[at]), func(item json.RawMessage) bool {
+		var object metav1.PartialObjectMetadata
+		return json.Unmarshal(item, &object) == nil && object.Name == name
+	})
+}
+
+// ServeHTTP answers as an API server.
+func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	c.Requests = append(c.Requests, r.URL.RequestURI())
+	c.mu.Unlock()
+	if c.Before != nil && c.Before(w, r) {
+		return
+	}
+	switch at := r.URL.Path; {
+	case at == "/version":
+		answer(w, http.StatusOK, map[string]string{"major": "1", "minor": "36", "gitVersion": Version})
+	case at == "/api":
+		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+	case at == "/apis":
+		answer(w, http.StatusOK, c.groups())
+	case c.lists[at] != nil:
+		c.list(w, r)
+	default:
+		c.resources(w, at)
+	}
+}
+
+func (c *Cluster) groups() metav1.APIGroupList {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	known := map[string]bool{}
+	for at := range c.lists {
+		parts := strings.Split(at, "/")
+		if gv := path.Join(parts[2 : len(parts)-1]...); parts[1] == "apis" && !known[gv] {
+			known[gv] = true
+			version := metav1.GroupVersionForDiscovery{GroupVersion: gv, Version: parts[3]}
+			list.Groups = append(list.Groups, metav1.APIGroup{Name: parts[2], Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		}
+	}
+	return list
+}
+
+func (c *Cluster) resources(w http.ResponseWriter, at string) {
+	gv := strings.TrimPrefix(strings.TrimPrefix(at, "/apis/"), "/api/")
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
+	for of, kind := range c.kinds {
+		if path.Dir(of) == at {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: path.Base(of), Kind: kind, Verbs: []string{"get", "list", "watch"}})
+		}
+	}
+	if len(list.APIResources) == 0 {
+		Fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		return
+	}
+	answer(w, http.StatusOK, list)
+}
+
+// list answers with one chunk.
+func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
+	at := r.URL.Path
+	if resource := path.Base(at); slices.Contains(c.Forbidden, resource) {
+		group := ""
+		if parts := strings.Split(at, "/"); parts[1] == "apis" {
+			group = parts[2]
+		}
+		Fail(w, http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf("%s is forbidden: User %q cannot list resource %q in API group %q at the cluster scope",
+			strings.TrimSuffix(resource+"."+group, "."), "ci", resource, group))
+		return
+	}
+	c.mu.Lock()
+	items := c.lists[at]
+	c.mu.Unlock()
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // none is 0
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	to := len(items)
+	if limit > 0 {
+		to = min(from+limit, to)
+	}
+	header := metav1.ListMeta{ResourceVersion: "70000"}
+	if left := int64(len(items) - to); left > 0 {
+		header.Continue, header.RemainingItemCount = strconv.Itoa(to), &left
+	}
+	answer(w, http.StatusOK, map[string]any{
+		"kind": c.kinds[at] + "List", "apiVersion": strings.TrimPrefix(strings.TrimPrefix(path.Dir(at), "/apis/"), "/api/"), "metadata": header, "items": items[from:to],
+	})
+}
+
+// Fail answers with an error.
+func Fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	answer(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message})
+}
+
+func answer(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // whoever asked may be gone
+}
+
+// Start serves the cluster until the server is closed.
+func Start(c *Cluster) *httptest.Server { return httptest.NewServer(c) }
+
+// Serve serves the cluster until the test ends.
+func Serve(t testing.TB, c *Cluster) *httptest.Server {
+	server := Start(c)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Kubeconfig writes a kubeconfig for the address, whose current context has the name, into a folder.
+func Kubeconfig(folder, name, address string) (string, error) {
+	file := filepath.Join(folder, "kubeconfig")
+	return file, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: %[1]s
+contexts:
+- {name: %[1]s, context: {cluster: %[1]s, user: reader}}
+- {name: other, context: {cluster: %[1]s, user: reader}}
+clusters:
+- {name: %[1]s, cluster: {server: %[2]q}}
+users:
+- {name: reader, user: {token: t0ken}}
+`, name, address), 0o600)
+}

@@ -1,0 +1,87 @@
+package live
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Error is why a cluster could not be read.
+type Error struct {
+	text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.err }
+
+func (c *Client) errorf(format string, args ...any) error {
+	return &Error{text: c.name + ": " + fmt.Sprintf(format, args...)}
+}
+
+// unreadable is an answer that is not what an API server would say.
+type unreadable struct{ err error }
+
+func (u *unreadable) Error() string {
+	return fmt.Sprintf("the answer cannot be read: %v; give the address of an API server", u.err)
+}
+
+// problem puts an error into words: what was read, what went wrong, what to do.
+func (c *Client) problem(what string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	text := c.words(err)
+	if what != "" {
+		text = what + ": " + text
+	}
+	return &Error{text: c.name + ": " + strings.Join(strings.Fields(text), " "), err: err}
+}
+
+func (c *Client) words(err error) string {
+	var status apierrors.APIStatus
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var timeout net.Error
+	var failed *url.Error
+	text := err.Error()
+	if errors.As(err, &failed) {
+		text = failed.Err.Error() // without the address and its parameters
+	}
+	_, credentials, plugin := strings.Cut(text, "getting credentials: ")
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Sprintf("%s does not accept the credentials; log in anew, or give others", c.host)
+	case apierrors.IsForbidden(err):
+		return text + "; simulate rbac prints the ClusterRole that allows it"
+	case apierrors.IsResourceExpired(err):
+		return "the list expired twice before its end; try again when the server answers faster"
+	case apierrors.IsTooManyRequests(err):
+		return fmt.Sprintf("%s has too many requests, and had them for each of 10 attempts; try again later", c.host)
+	case plugin:
+		return "the credential plugin failed: " + credentials
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return fmt.Sprintf("the certificate of %s has expired, or is not valid yet: %s", c.host, invalid.Detail)
+	case errors.As(err, &unknown):
+		return fmt.Sprintf("the certificate of %s is of an unknown authority; give its certificate with --certificate-authority", c.host)
+	case strings.Contains(text, "remote error: tls: expired certificate"):
+		return fmt.Sprintf("the client certificate has expired, says %s; log in anew", c.host)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout(), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return fmt.Sprintf("%s took too long to answer; give it more time with --request-timeout", c.host)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing listens at %s; check the address, and whether the cluster runs", c.host)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Sprintf("the connection to %s broke; try again", c.host)
+	case errors.As(err, &status), errors.As(err, new(*unreadable)):
+		return text
+	}
+	return fmt.Sprintf("%s: %s", c.host, text)
+}

@@ -1,0 +1,27 @@
+package manifest
+
+import (
+	"bufio"
+	"compress/gzip"
+	"io"
+)
+
+// unpack returns the text of a file that gzip has compressed, but no more than the maximum size of a file and a byte, or the file as it is.
+// It reports whether the file is compressed.
+func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error) {
+	start := bufio.NewReader(file)
+	if magic, _ := start.Peek(2); string(magic) != "\x1f\x8b" {
+		return input{start, file}, false, nil
+	}
+	unpacked, err := gzip.NewReader(start)
+	if err != nil {
+		return nil, true, err
+	}
+	return input{io.LimitReader(unpacked, maxJSON+1), file}, true, nil
+}
+
+// input reads from one thing and closes another.
+type input struct {
+	io.Reader
+	io.Closer
+}
