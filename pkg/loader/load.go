@@ -286,10 +286,14 @@ type loader struct {
 
 func newLoader(file string, opts Options) *loader {
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &loader{
+	l := &loader{
 		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
+	if l.isOfAnotherRelease() { // the server says so, before anything is read
+		l.opts.found, l.release = l.release, ""
+	}
+	return l
 }
 
 // ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
@@ -385,11 +389,27 @@ func (l *loader) finish(s *scenario.Scenario) {
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	l.dump(s)
 	l.addOwners(s)
+	l.nodeGroups(s)
 	s.KeepAdmitted()
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {
 		check.Check(l.ctx, l.problems, s)
+	}
+}
+
+// nodeGroups finds the groups of the autoscaler that labels name.
+func (l *loader) nodeGroups(s *scenario.Scenario) {
+	if s.Autoscaler == nil || l.incomplete || s.Federated() {
+		return
+	}
+	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
+	if err != nil {
+		l.problems.AddLines(field.NewPath("autoscaler"), err)
+		return
+	}
+	if s.Autoscaler = grouped; note != "" {
+		s.Notes = append(s.Notes, note)
 	}
 }
 

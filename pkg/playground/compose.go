@@ -3,6 +3,7 @@ package playground
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,13 @@ type composed struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Metadata   scenario.Metadata `json:"metadata"`
+	Scheduler  *composedRelease  `json:"scheduler,omitempty"`
 	Cluster    []source          `json:"cluster"`
 	Steps      []step            `json:"steps,omitempty"`
+}
+
+type composedRelease struct {
+	Kubernetes string `json:"kubernetes"`
 }
 
 type source struct {
@@ -38,15 +44,18 @@ type step struct {
 }
 
 // Compose returns a scenario from files of the command line: clusterFiles are its cluster, and its only step applies files. "-" is stdin.
-// If the files have no nodes, Compose adds generated ones.
-func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes) (Input, error) {
+// If the files have no nodes, Compose adds generated ones. The release is that as which the scenario is to be answered, if it is known.
+func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes, release string) (Input, error) {
 	in := Input{Main: loader.FileName, Files: map[string]string{}}
 	file := composed{APIVersion: scenario.APIVersion, Kind: scenario.Kind, Metadata: scenario.Metadata{Name: "playground"}}
-	ofCluster, err := in.take(stdin, clusterFiles)
+	if release != "" {
+		file.Scheduler = &composedRelease{release}
+	}
+	ofCluster, err := in.take(fsys, stdin, clusterFiles)
 	if err != nil {
 		return Input{}, err
 	}
-	applied, err := in.take(stdin, files)
+	applied, err := in.take(fsys, stdin, files)
 	if err != nil {
 		return Input{}, err
 	}
@@ -72,15 +81,15 @@ func Compose(stdin io.Reader, clusterFiles, files []string, nodes *loader.Nodes)
 	return in, err
 }
 
-// take adds the files at paths of the machine, and returns their names in the input.
-func (in Input) take(stdin io.Reader, paths []string) (names []string, err error) {
+// take adds the files at paths of the file system, and returns their names in the input.
+func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []string, err error) {
 	for _, given := range paths {
-		found, err := manifest.Files(nil, given)
+		found, err := manifest.Files(fsys, given)
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range found {
-			data, err := manifest.ReadFile(nil, stdin, file)
+			data, err := manifest.ReadFile(fsys, stdin, file)
 			if err != nil {
 				return nil, err
 			}

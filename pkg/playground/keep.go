@@ -95,7 +95,8 @@ func (k *keeper) slim(in Input) Input {
 
 // Begin runs the start before somebody asks for it, so that the first answer comes sooner.
 func (e *Engine) Begin(ctx context.Context) {
-	if request, err := json.Marshal(RunRequest{Input: e.kept.slim(e.Start)}); err == nil && e.Start.Main != "" {
+	start, _ := e.begins(ctx, false) // which reads nothing
+	if request, err := json.Marshal(RunRequest{Input: e.kept.slim(start)}); err == nil && start.Main != "" {
 		e.Answer(ctx, "run", request)
 	}
 }

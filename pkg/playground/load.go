@@ -13,6 +13,8 @@ import (
 type LoadRequest struct {
 	// Example is the name of a scenario that is part of the program. Default: the one that the engine starts with.
 	Example string `json:"example,omitempty"`
+	// Again reads the live cluster again that the engine starts with.
+	Again bool `json:"again,omitempty"`
 }
 
 // LoadResponse is what the page begins with.
@@ -26,18 +28,23 @@ type LoadResponse struct {
 	Kept map[string]string `json:"kept,omitempty"`
 	// Example is its name if it is part of the program.
 	Example string `json:"example,omitempty"`
+	// Live is the name of the live cluster that the engine starts with, which can be read again.
+	Live string `json:"live,omitempty"`
 	// Examples are the scenarios that are part of the program, lessons first.
 	Examples []scenarios.Example `json:"examples"`
 	// Schema is the JSON Schema of the scenario file.
 	Schema json.RawMessage `json:"schema"`
 }
 
-func (e *Engine) load(_ context.Context, request LoadRequest) (*LoadResponse, error) {
-	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: e.Start, Example: request.Example}
-	if e.Start.Main == "" && request.Example == "" {
+func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, error) {
+	start, err := e.begins(ctx, request.Again)
+	if err != nil {
+		return nil, err
+	}
+	response := &LoadResponse{Version: e.Version, Scheduler: sched.Version, Input: start, Example: request.Example, Live: e.Live.Name}
+	if start.Main == "" && request.Example == "" {
 		response.Example = walkthrough
 	}
-	var err error
 	if response.Examples, err = scenarios.All(); err != nil {
 		return nil, err
 	}
@@ -49,4 +56,21 @@ func (e *Engine) load(_ context.Context, request LoadRequest) (*LoadResponse, er
 	response.Kept = e.kept.slim(response.Input).Kept
 	response.Schema, err = docs.Schemas.ReadFile("scenario.schema.json")
 	return response, err
+}
+
+// begins returns what the engine starts with, after it has read a live cluster again if that is asked for.
+func (e *Engine) begins(ctx context.Context, again bool) (Input, error) {
+	e.start.Lock()
+	defer e.start.Unlock()
+	switch {
+	case !again:
+		return e.Start, nil
+	case e.Live.Read == nil:
+		return Input{}, failed(KindInput, "no live cluster is here to be read again")
+	}
+	read, err := e.Live.Read(ctx)
+	if err == nil {
+		e.Start = read
+	}
+	return e.Start, err
 }

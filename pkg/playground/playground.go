@@ -4,7 +4,7 @@
 //	request ─ Engine.Answer ─▶ Load · Run · Fail · Explain · Compare · Quiz · Keep ─▶ response
 //
 // The request contains the scenario and the files that it names as text. The engine reads nothing from the machine, and calls nothing over
-// the network.
+// the network but the live cluster that it was given, if any.
 package playground
 
 import (
@@ -17,6 +17,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/faultline/faultline/pkg/report"
@@ -40,14 +41,20 @@ type Engine struct {
 	Version string
 	// Start is the input that Load returns if the request names no example. Default: the kind walkthrough.
 	Start Input
+	// Live is the cluster that the start is of, and reads it again. Default: the start is of none.
+	Live struct {
+		Name string
+		Read func(context.Context) (Input, error)
+	}
 	// Strict reports invalid parts of a dump as problems. Otherwise they are left out.
 	Strict bool
 	// Limits apply to each request.
 	Limits Limits
 
-	turn chan struct{}
-	last run // the last run, for requests about failures and explanations
-	kept keeper
+	start sync.Mutex // guards Start
+	turn  chan struct{}
+	last  run // the last run, for requests about failures and explanations
+	kept  keeper
 }
 
 // New returns an engine of the version, without limits.

@@ -26,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/report/scale"
 	"github.com/faultline/faultline/pkg/report/size"
 	"github.com/faultline/faultline/pkg/report/sweep"
 	"github.com/faultline/faultline/pkg/report/upgrade"
@@ -45,6 +46,7 @@ var schemas = map[string]struct {
 	explain.Kind:  {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
 	compare.Kind:  {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
 	sweep.Kind:    {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	scale.Kind:    {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
 	size.Kind:     {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
 	capacity.Kind: {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
 	outcome.Kind:  {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},

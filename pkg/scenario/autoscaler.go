@@ -15,12 +15,17 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Autoscaler is the Cluster Autoscaler, and the groups of nodes whose sizes it sets.
 type Autoscaler struct {
-	// NodeGroups lists groups of equal nodes whose number the autoscaler may change, at least one.
-	NodeGroups []AutoscaledGroup `json:"nodeGroups" jsonschema:"minItems=1"`
+	// NodeGroups lists groups of equal nodes whose number the autoscaler may change. Groups that give neither from nor template set limits and
+	// prices of the groups that labels of the nodes name. Default: those groups, without a minimum, and up to 1000 nodes each.
+	NodeGroups []AutoscaledGroup `json:"nodeGroups,omitempty"`
+	// GroupsBy is the label whose values name the groups of nodes, such as pool. Default: the one that clouds use, such as
+	// eks.amazonaws.com/nodegroup, where nodeGroups says nothing else.
+	GroupsBy string `json:"groupsBy,omitempty"`
 	// Expander chooses among groups that could help, as the flag --expander does: random, most-pods, least-waste, least-nodes, priority, or
 	// several of them in turn, with commas. Default: least-waste.
 	Expander string `json:"expander,omitempty"`
@@ -41,9 +46,10 @@ type AutoscaledGroup struct {
 	Name string `json:"name"`
 	// Min is the least number of its nodes that the autoscaler leaves, from 0. Default: 0.
 	Min int `json:"min,omitempty" jsonschema:"minimum=0"`
-	// Max is the largest number of nodes that it makes of them, from 1.
-	Max int `json:"max" jsonschema:"minimum=1"`
-	// From is a label, KEY=VALUE, which the nodes of the group have. Default: only nodes that the autoscaler adds are in the group.
+	// Max is the largest number of nodes that it makes of them, from 1. Default: 1000 for a group that labels name; others must give it.
+	Max int `json:"max,omitempty" jsonschema:"minimum=1"`
+	// From is a label, KEY=VALUE, which the nodes of the group have. Default: the label by which groups
+	// are known, see groupsBy; of a group with a template, only nodes that the autoscaler adds.
 	From string `json:"from,omitempty"`
 	// Template is the name of a node of the cluster that new nodes are like while the group has none. Default: the first node of the group.
 	Template string `json:"template,omitempty"`
@@ -62,6 +68,15 @@ func (g *AutoscaledGroup) Has(node *v1.Node) bool {
 	key, value, labelled := strings.Cut(g.From, "=")
 	has, found := node.Labels[key]
 	return labelled && found && has == value
+}
+
+// Price returns what the node costs in an hour, by its group or by itself, and whether that is known.
+func (a *Autoscaler) Price(node *v1.Node) (float64, bool) {
+	if i := slices.IndexFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.Has(node) }); i >= 0 && a.NodeGroups[i].Price > 0 {
+		return a.NodeGroups[i].Price, true
+	}
+	price, known, _ := topology.Price(node) // it has been validated
+	return price, known
 }
 
 // ScaleDown says when nodes are removed.
@@ -131,9 +146,6 @@ func (a *Autoscaler) Options() (autoscaler.Options, map[string]error) {
 // validateAutoscaler finds what is wrong with the fields that stand alone.
 func validateAutoscaler(p *Problems, a *Autoscaler) {
 	path := field.NewPath("autoscaler")
-	if len(a.NodeGroups) == 0 {
-		p.Add(path.Child("nodeGroups"), "is empty; give the groups of nodes whose number may change")
-	}
 	known := map[string]bool{}
 	for i, group := range a.NodeGroups {
 		path := path.Child("nodeGroups").Index(i)
@@ -147,13 +159,16 @@ func validateAutoscaler(p *Problems, a *Autoscaler) {
 		if group.Min < 0 {
 			p.Add(path.Child("min"), "%d is less than 0; give the least number of nodes", group.Min)
 		}
-		if group.Max < max(group.Min, 1) {
+		if group.Max < max(group.Min, 1) && (group.Max != 0 || !a.byLabels()) {
 			p.Add(path.Child("max"), "%d is less than %d; give the largest number of nodes", group.Max, max(group.Min, 1))
 		}
 		if key, _, found := strings.Cut(group.From, "="); group.From != "" && (!found || key == "") {
 			p.Add(path.Child("from"), "%q is not KEY=VALUE; give a label that the nodes of the group have", group.From)
 		}
-		if group.From == "" && group.Template == "" {
+		switch {
+		case a.GroupsBy != "" && group.From+group.Template != "":
+			p.Add(path, "has from or template, which groupsBy says already; leave out one of them")
+		case group.From == "" && group.Template == "" && !a.byLabels():
 			p.Add(path, "has neither from nor template; give the label of its nodes, or the name of a node that new ones are like")
 		}
 		if group.Price < 0 {

@@ -148,3 +148,46 @@ func TestAutoscaler(t *testing.T) {
 		})
 	}
 }
+
+// zonal has a group with a node for two pods of a core in each of two zones, and no room: the pods of web ask for nothing, those of asks for
+// the zone b.
+const zonal = `apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster:
+- synthetic: {zones: [{name: a}, {name: b}], nodeGroups: [{name: general, count: 1, cpu: 2, memory: 8Gi, labels: {pool: general}}]}
+autoscaler: {groupsBy: pool}
+workloads:
+- objects:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 4, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
+      spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}}}}
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: zoned}, spec: {replicas: 0, selector: {matchLabels: {app: zoned}}, template: {metadata: {labels: {app: zoned}},
+      spec: {nodeSelector: {topology.kubernetes.io/zone: b}, containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}}}}
+steps:
+- STEP
+`
+
+func TestAutoscalerOverZones(t *testing.T) {
+	for step, want := range map[string]string{
+		// Two more nodes for four pods: one in each zone.
+		"{name: s, scale: {target: deployment/web, replicas: 8}}": "a-general-1 b-general-1 a-general-1-new-1 b-general-1-new-1",
+		// The autoscaler first takes new nodes for such as are in zone a.
+		"{name: s, scale: {target: deployment/zoned, replicas: 4}}": "a-general-1 b-general-1 b-general-1-new-1 b-general-1-new-2",
+		// The zone that is down gets none, nor the one that is gone. There, too, the group is as it was.
+		"{name: s, fail: {names: [a-general-1]}}":                             "a-general-1 b-general-1 b-general-1-new-1",
+		"{name: s, fail: {names: [a-general-1], mode: deleted}}":              "b-general-1 b-general-1-new-1",
+		"{name: s, fail: {names: [a-general-1, b-general-1], mode: deleted}}": "b-general-1-new-1 b-general-1-new-2",
+	} {
+		s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(strings.ReplaceAll(zonal, "STEP", step))}}, "s.yaml", loader.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result := runCase(t, s)
+		var nodes []string
+		for _, node := range result.Steps[1].State.Nodes {
+			nodes = append(nodes, node.Name)
+		}
+		if diff := cmp.Diff(want, strings.Join(nodes, " ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step, diff)
+		}
+	}
+}

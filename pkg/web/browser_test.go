@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -201,6 +202,30 @@ func TestPageSaysWhatPodsWaitFor(t *testing.T) {
 	r.Shows("#told", "Pending", "apart", `Left to the scheduler "other"`)
 	r.Click(`#told [data-pod="default/apart"]`)
 	r.Shows("dialog", "apart Pending", `Left to the scheduler "other"`)
+}
+
+// A live cluster is read again by a button, which no other page has.
+func TestPageReadsAgain(t *testing.T) {
+	engine := playground.New("test")
+	engine.Start = small(t)
+	engine.Live.Name = "prod"
+	engine.Live.Read = func(context.Context) (playground.Input, error) {
+		read := small(t)
+		read.Files[read.Main] = strings.Replace(read.Files[read.Main], "replicas: 3", "replicas: 2", 1)
+		return read, nil
+	}
+	server := httptest.NewServer(web.New(engine))
+	t.Cleanup(server.Close)
+	r := visit(t, browsertest.Start(t), server.URL, "/")
+	r.Shows("#verdict", "All 3 pods run.")
+	r.Click("#again")
+	r.Shows("#verdict", "All 2 pods run.")
+	r.writes("replicas: 2")
+	other := visit(t, r.Tab(), serve(t), "/")
+	other.Shows("#verdict", "pods run")
+	if browsertest.Evaluate[bool](other.Browser, `Boolean(document.querySelector("#again"))`) {
+		t.Error("a page without a live cluster has the button")
+	}
 }
 
 func links(r *reader) {

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/autoscaler"
@@ -18,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Autoscaling is what the Cluster Autoscaler did.
@@ -29,6 +31,17 @@ type Autoscaling struct {
 	Removed []string `json:"removed,omitempty"`
 	// Events are what it reported, in order. Of pods that got no nodes, they are those of its last loop.
 	Events []ScalingEvent `json:"events,omitempty"`
+	// Moments are the cluster whenever nothing moved and the autoscaler was asked, without those that are as the one before.
+	Moments []Moment `json:"moments,omitempty"`
+}
+
+// Moment is the cluster at a time.
+type Moment struct {
+	At      metav1.Time `json:"at"`
+	Nodes   int         `json:"nodes"`
+	Pending int         `json:"pending"`
+	// Price is what the nodes cost in an hour together, as far as prices are known; missing if none is.
+	Price *float64 `json:"price,omitempty"`
 }
 
 // GroupSize is the size of a node group before and after.
@@ -61,14 +74,14 @@ type scaler struct {
 // cloud is what the cloud remembers. Its maps are never changed in place.
 type cloud struct {
 	coming []comingNode        // in order
-	like   map[string]*v1.Node // what a group's nodes were like when there were some
+	like   map[string]*v1.Node // what a new node of a group is like
 	stuck  map[string]bool     // nodes whose drain did not end; they are left alone
 }
 
 // comingNode is a node that was asked for.
 type comingNode struct {
-	group string
-	at    time.Time
+	group, zone string // any zone if it is empty
+	at          time.Time
 }
 
 // Autoscale lets a Cluster Autoscaler act when nothing else moves; nil: nobody does.
@@ -99,17 +112,16 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 			if !of.Has(node) {
 				continue
 			}
-			if group.Nodes == nil {
-				like[of.Name] = node
-			}
 			if !s.stuck[node.Name] {
 				group.Nodes = append(group.Nodes, node.Name)
 			} else {
 				group.Min, group.Max = max(group.Min-1, 0), group.Max-1
 			}
 		}
-		if like[of.Name] == nil {
-			like[of.Name] = state.Node(of.Template)
+		if of := s.site(state, of, ""); of != nil {
+			like[s.NodeGroups[i].Name] = of
+		} else if like[group.Name] == nil {
+			like[group.Name] = state.Node(s.NodeGroups[i].Template)
 		}
 		group.Target = len(group.Nodes)
 		for _, node := range s.coming {
@@ -126,6 +138,26 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 	}
 	s.like = like
 	return all
+}
+
+// site returns the node that a new one of the group is like: of the zone, or of that in which the group has the fewest nodes, as clouds spread
+// them. Nodes that do not answer do not count, since a zone that is down gets none. It is nil if there is no such node.
+func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone string) *v1.Node {
+	var zones []string
+	first, nodes := map[string]*v1.Node{}, map[string]int{}
+	for _, node := range state.Nodes {
+		in := node.Labels[v1.LabelTopologyZone]
+		if !of.Has(node) || !cluster.Answers(node) || zone != "" && in != zone {
+			continue
+		}
+		if nodes[in]++; first[in] == nil {
+			zones, first[in] = append(zones, in), node
+		}
+	}
+	if zones == nil {
+		return nil
+	}
+	return first[slices.MinFunc(zones, func(a, b string) int { return cmp.Compare(nodes[a], nodes[b]) })]
 }
 
 // made returns a new node of the group, and what is published of it.
@@ -154,7 +186,8 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 	}
 	groups := s.groups(state)
 	done := to.autoscaling(s, groups)
-	decision, err := s.decides.Loop(state, groups, unschedulable(to.Pending))
+	done.moment(state, len(to.Pending), s.Autoscaler)
+	decision, zone, err := s.decide(state, groups, unschedulable(to.Pending))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -162,7 +195,7 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 	again := decision.Again
 	for _, share := range decision.Plan {
 		for range share.To - share.From {
-			s.coming = append(slices.Clip(s.coming), comingNode{share.Group, state.Now.Add(s.Startup())})
+			s.coming = append(slices.Clip(s.coming), comingNode{share.Group, zone, state.Now.Add(s.Startup())})
 		}
 	}
 	for _, node := range s.coming {
@@ -177,6 +210,30 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 		done.resized(s.groups(next))
 	}
 	return next, again, err
+}
+
+// decide asks the autoscaler. New nodes of a group are for it like any of the ready ones, in another loop like another. So where it finds no
+// group that helps, it is asked again with the nodes of each other zone first, and the new nodes come in the zone that does.
+func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []*v1.Pod) (*autoscaler.Decision, string, error) {
+	decision, err := s.decides.Loop(state, groups, pods)
+	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
+		return decision, "", err
+	}
+	zones, _ := topology.Domains(state.Nodes, v1.LabelTopologyZone)
+	after := s.decides.Mark()
+	for _, zone := range zones {
+		inZone := func(node *v1.Node) int {
+			return map[bool]int{true: 0, false: 1}[node.Labels[v1.LabelTopologyZone] == zone.Value]
+		}
+		turned := *state
+		turned.Nodes = slices.SortedStableFunc(slices.Values(state.Nodes), func(a, b *v1.Node) int { return cmp.Compare(inZone(a), inZone(b)) })
+		other, err := s.decides.Loop(&turned, groups, pods)
+		if err != nil || other.ScaleUp == autoscaler.ScaleUpSuccessful {
+			return other, zone.Value, err
+		}
+	}
+	s.decides.Return(after)
+	return decision, "", nil
 }
 
 // unschedulable returns the pods that the scheduler could not place.
@@ -201,7 +258,7 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 			continue
 		}
 		of := &s.NodeGroups[slices.IndexFunc(s.NodeGroups, func(g scenario.AutoscaledGroup) bool { return g.Name == node.group })]
-		like := s.like[of.Name]
+		like := cmp.Or(s.site(there, of, node.zone), s.like[of.Name])
 		objects := s.made(state, of, like, newNames(there, like.Name, 1)[0])
 		there = there.With(objects[0]) // so that the next one has another name
 		added = append(added, objects...)
@@ -260,6 +317,22 @@ func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling 
 	return r.Autoscaling
 }
 
+// moment notes the cluster as it is.
+func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Autoscaler) {
+	now := Moment{At: state.Now, Nodes: len(state.Nodes), Pending: pending}
+	for _, node := range state.Nodes {
+		if price, known := by.Price(node); known {
+			now.Price = ptr.To(ptr.Deref(now.Price, 0) + price)
+		}
+	}
+	if n := len(a.Moments); n > 0 {
+		if last := a.Moments[n-1]; last.Nodes == now.Nodes && last.Pending == now.Pending && ptr.Equal(last.Price, now.Price) {
+			return
+		}
+	}
+	a.Moments = append(a.Moments, now)
+}
+
 func (a *Autoscaling) resized(groups []autoscaler.Group) {
 	for i, group := range groups {
 		a.Groups[i].To = group.Target
@@ -304,13 +377,62 @@ func (a *Autoscaling) Costs() (more float64, known bool) {
 	return more, known
 }
 
-// Words is "spot 3->5, large 2->1".
+// OfChanges returns the record without the groups that have the same size as before.
+func (a *Autoscaling) OfChanges() *Autoscaling {
+	shown := *a
+	shown.Groups = slices.DeleteFunc(slices.Clone(a.Groups), func(g GroupSize) bool { return g.From == g.To })
+	return &shown
+}
+
+// Grown returns how long after that time there were more nodes for the last time; 0 if there never were.
+func (a *Autoscaling) Grown(since time.Time) (last time.Duration) {
+	for i := 1; i < len(a.Moments); i++ {
+		if a.Moments[i].Nodes > a.Moments[i-1].Nodes {
+			last = a.Moments[i].At.Sub(since)
+		}
+	}
+	return last
+}
+
+// Words is "spot 3->5, its maximum, large 2->1", or "changes no group".
 func (a *Autoscaling) Words() string {
 	var all []string
 	for _, g := range a.Groups {
-		if g.From != g.To {
-			all = append(all, fmt.Sprintf("%s %d->%d", g.Name, g.From, g.To))
+		if g.From == g.To {
+			continue
 		}
+		change := fmt.Sprintf("%s %d->%d", g.Name, g.From, g.To)
+		if g.To >= g.Max {
+			change += ", its maximum"
+		}
+		all = append(all, change)
 	}
 	return cmp.Or(strings.Join(all, ", "), "changes no group")
+}
+
+// With says what that means: " with 3 more nodes (spot 3->6), 0.60 an hour more"; "" if no group has another size.
+func (a *Autoscaling) With() string {
+	if a == nil || !a.Changed() {
+		return ""
+	}
+	nodes := 0
+	for _, g := range a.Groups {
+		nodes += g.To - g.From
+	}
+	with := fmt.Sprintf(" with %s (%s)", words.Count(nodes, "more node"), a.Words())
+	if nodes < 0 {
+		with = fmt.Sprintf(" with %s (%s)", words.Count(-nodes, "fewer node"), a.Words())
+	}
+	return with + a.Price()
+}
+
+// Price is ", 0.60 an hour more", or "" if no prices are known, or the nodes cost as much as before.
+func (a *Autoscaling) Price() string {
+	switch more, known := a.Costs(); {
+	case known && more > 0:
+		return fmt.Sprintf(", %.2f an hour more", more)
+	case known && more < 0:
+		return fmt.Sprintf(", %.2f an hour less", -more)
+	}
+	return ""
 }

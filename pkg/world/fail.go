@@ -33,6 +33,9 @@ func FailStep(w World, state *cluster.State, fail *scenario.Fail) (*cluster.Stat
 
 // Fail fails nodes; deleted ones are kept for a later restore, with their devices.
 func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
+	if c.scaler != nil {
+		c.scaler.groups(state) // what their nodes are like
+	}
 	next, err := node.Fail(state, mode, names...)
 	if err == nil && mode == node.Deleted {
 		for _, name := range names {

@@ -137,6 +137,7 @@ With --baseline, print the differences from a stored report instead, in the form
 		},
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.RegisterExplain(cmd)
 	in.RegisterChanges(cmd)
 	in.Steps.Register(cmd, false)

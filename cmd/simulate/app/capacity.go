@@ -110,6 +110,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 		}.run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
 	in.Namespace.Register(cmd, true)
 	flags.StringArrayVar(&workloads, "workload", nil, "`WORKLOAD` to add replicas to, as kind/name or namespace/kind/name, or NAME\nif no other has it (repeatable; default every Deployment, ReplicaSet, StatefulSet and\nReplicationController)")

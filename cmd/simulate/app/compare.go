@@ -109,6 +109,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 		}.run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.RegisterChanges(cmd)
 	rules.register(cmd)
 	asked.Register(cmd, true)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -54,6 +55,13 @@ func TestOneCommandDumps(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	read := map[string]bool{}
+	for _, kind := range live.Kinds() {
+		read[kind] = true
+	}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("kinds of a live cluster (-want +got):\n%s", diff)
 	}
 }
 

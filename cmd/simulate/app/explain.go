@@ -128,6 +128,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 		}.run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
 	in.Namespace.Register(cmd, false)
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")

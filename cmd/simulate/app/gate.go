@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,6 +98,7 @@ type subject struct {
 	// head and base load it from either side; nil if the side does not have it.
 	head, base func() (*scenario.Scenario, error)
 	outcome    *tested // of a scenario
+	text       []byte  // what a command renders
 }
 
 // looked is what a side of a subject comes to.
@@ -217,7 +217,7 @@ func (g *gating) rendered(c *call, base checkout) ([]*subject, error) {
 			in.AssumeNodes()
 			return in.Load(c.Command, bytes.NewReader(manifests), g.plugins.plugins, c.bar, nil)
 		}
-		if len(bytes.TrimSpace(head)) > 0 {
+		if one.text = head; len(bytes.TrimSpace(head)) > 0 {
 			one.head = func() (*scenario.Scenario, error) { return load(head) }
 		}
 		if base.root != "" {
@@ -280,7 +280,11 @@ func (g *gating) subject(c *call, one *subject) error {
 	if head.run != nil {
 		g.found.Add(findings.Of(head.run.Head, head.run.Findings()))
 	}
-	defer func() { g.found.Add(head.lint.Found()) }()
+	add := func(found findings.Findings) {
+		locateTemplates(&found, one.text)
+		g.found.Add(found)
+	}
+	defer func() { add(head.lint.Found()) }()
 	if g.base == "" {
 		return nil
 	}
@@ -299,7 +303,7 @@ func (g *gating) subject(c *call, one *subject) error {
 	}
 	compared := diff.NewBlast(base.blast, head.blast, version)
 	compared.FailOn = g.failOn
-	g.found.Add(compared.Found())
+	add(compared.Found())
 	switch {
 	case len(compared.Failed()) > 0:
 		g.fail(exit.Unmet, "%s is worse than in the base", markdown.Code(one.name))
@@ -402,74 +406,4 @@ func (g *gating) write(text string, all []*tested) error {
 		}
 	}
 	return nil
-}
-
-// checkout is the working tree of a commit in a folder of its own.
-type checkout struct {
-	root   string // the top of the tree; "" for none
-	prefix string // the working directory within it
-}
-
-// checkOut makes the working tree of a commit.
-func checkOut(c *call, commit string) (checkout, error) {
-	prefix, err := git(c, "rev-parse", "--show-prefix")
-	if err != nil {
-		return checkout{}, exit.Input(fmt.Errorf("--base: %w; run it in a git repository", err))
-	}
-	if _, err := git(c, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {
-		return checkout{}, exit.Input(fmt.Errorf("--base: git knows no commit %q here; fetch it, or name another", commit))
-	}
-	root, err := os.MkdirTemp("", "simulate-gate-")
-	if err != nil {
-		return checkout{}, err
-	}
-	of := checkout{root: root, prefix: prefix}
-	if _, err := git(c, "worktree", "add", "--quiet", "--detach", "--force", root, commit); err != nil {
-		of.remove()
-		return checkout{}, fmt.Errorf("--base %s: %w", commit, err)
-	}
-	return of, nil
-}
-
-func (o checkout) folder() string { return filepath.Join(o.root, filepath.FromSlash(o.prefix)) }
-
-func (o checkout) files() fs.FS { return os.DirFS(o.folder()) }
-
-// remove removes the working tree. Git forgets it with the next command that prunes.
-func (o checkout) remove() {
-	_ = os.RemoveAll(o.root)
-	_ = exec.Command("git", "worktree", "prune").Run()
-}
-
-// scenarios are the scenario files below the folders, as scenarioFiles finds them in the working directory.
-func (o checkout) scenarios(args []string) []string {
-	if o.root == "" {
-		return nil
-	}
-	if len(args) == 0 {
-		args = []string{"."}
-	}
-	var found []string
-	for _, arg := range args {
-		files, _ := scenarioFiles([]string{filepath.Join(o.folder(), arg)}) // the commit may have none
-		for _, file := range files {
-			if path, err := filepath.Rel(o.folder(), file); err == nil && filepath.IsLocal(path) {
-				found = append(found, path)
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-// git runs a command of git in the working directory and returns what it prints.
-func git(c *call, args ...string) (string, error) {
-	run := exec.CommandContext(c.Context(), "git", args...)
-	var problems bytes.Buffer
-	run.Stderr = &problems
-	out, err := run.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
-	}
-	return strings.TrimSuffix(string(out), "\n"), nil
 }

@@ -91,6 +91,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 		},
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.RegisterExplain(cmd)
 	in.RegisterChanges(cmd)
 	in.Steps.Register(cmd, false)

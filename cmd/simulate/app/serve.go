@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/playground"
 	"github.com/faultline/faultline/pkg/web"
 )
@@ -34,11 +36,12 @@ with the kind walkthrough. The page has lessons on kube-scheduler, too.
 
 The page is served to this machine alone, unless --address says otherwise; with 0.0.0.0:8080 the command also prints
 an address for others. It reads no files but those named here, writes
-none, and asks nothing of the network. Interrupt the command to end it: that is success, exit code 0.`,
+none, and asks nothing of the network but the live cluster that --context names. The page reads that again on demand. Interrupt the command to end it: that is success, exit code 0.`,
 		Example: `  simulate serve
   simulate serve scenarios/soft-or-hard
   simulate serve -f app.yaml --nodes 9 --zones 3
-  simulate serve --cluster dump.json --address 127.0.0.1:9000`,
+  simulate serve --cluster dump.json --address 127.0.0.1:9000
+  simulate serve --context prod`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			host, service, err := net.SplitHostPort(address)
 			if err == nil {
@@ -51,12 +54,26 @@ none, and asks nothing of the network. Interrupt the command to end it: that is 
 			}
 			engine := playground.New(version)
 			engine.Limits, engine.Strict = playgroundLimits, in.Options.Strict
-			start, err := in.Text(cmd, s.in, args)
-			if err != nil {
+			start, err := exit.UnlessInterrupted(cmd.Context(), func() (*playground.Input, error) { return in.Text(cmd.Context(), cmd, s.in, args) })
+			switch {
+			case errors.As(err, new(*live.Error)):
+				return err
+			case err != nil:
 				return exit.Input(err)
-			}
-			if start != nil {
+			case start != nil:
 				engine.Start = *start
+			}
+			if in.Live(cmd, args) {
+				if engine.Live.Name, _, err = in.Connection.Config(cmd); err != nil {
+					return err
+				}
+				engine.Live.Read = func(ctx context.Context) (playground.Input, error) {
+					read, err := in.Text(ctx, cmd, nil, args)
+					if err != nil {
+						return playground.Input{}, err
+					}
+					return *read, nil
+				}
 			}
 			listener, err := net.Listen("tcp", address)
 			if err != nil {

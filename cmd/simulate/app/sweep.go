@@ -87,6 +87,7 @@ collect the reports.`,
 	}
 	in.AssumeNodes() // for manifests, which have no sweep, and are told so
 	in.RegisterConfiguration(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.RegisterFresh(cmd)
 	figures.register(cmd, &in, false)
 	flags := cmd.Flags()

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Options select the failures.
@@ -228,6 +229,10 @@ type Recovery struct {
 	// LastMove is the number of seconds from the loss of a cluster until Karmada moved the last workload away from it: until the cluster is
 	// found lost, and no workload tolerates that any longer. It is missing if none was moved later than the cluster was found lost.
 	LastMove float64 `json:"lastMoveSeconds,omitempty"`
+	// Autoscaling is what the Cluster Autoscaler did for the lost pods; missing if there is none, or no node came or went.
+	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
+	// LastNode is the number of seconds from the failure until the last node came that the autoscaler added. It is missing if none came.
+	LastNode float64 `json:"lastNodeSeconds,omitempty"`
 	// After is the blast radius of one more failure of the level.
 	After Radius `json:"after"`
 	// AfterReplicated is that among the workloads that had two or more replicas before.

@@ -231,6 +231,13 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		return nil, err
 	}
 	r := &Recovery{State: settled}
+	if did := step.Autoscaling; did != nil && did.Changed() {
+		r.Autoscaling = did.OfChanges()
+		r.LastNode = r.Autoscaling.Grown(state.Now.Time).Seconds()
+		if opts.Mode == node.Unreachable && r.LastNode > 0 {
+			r.LastNode += node.NodeMonitorGracePeriod.Seconds()
+		}
+	}
 	moved := step.LastMove(state.Now.Time)
 	if moved > 0 {
 		r.LastMove = (federation.FailureThreshold + moved).Seconds()

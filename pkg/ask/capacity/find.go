@@ -192,7 +192,7 @@ func (f *finder) find(ctx context.Context) error {
 		switch {
 		case f.opts.UpTo > 0:
 			p.enough, p.budget = f.opts.UpTo, checked/len(f.probers)
-		case f.large || p.oneByOne() || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
+		case f.large || p.oneByOne() || p.growing() || len(f.opts.Survive) > 0 && len(p.state.Pods)+p.ceiling()*p.size() > longWay:
 			largest := slices.MaxFunc(p.mix, func(a, b Share) int { return a.Now - b.Now }).Now
 			p.enough, p.hurried, p.budget = max(enough, 2*largest), true, 0
 		}

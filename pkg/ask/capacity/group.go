@@ -188,9 +188,9 @@ func (z *sizer) afresh(objects []cluster.Object) (rest []cluster.Object) {
 			}
 			if o.Spec.NodeName != "" {
 				z.sizing.Unbound++
-				pod := o.DeepCopy()
+				pod := *o
 				pod.Spec.NodeName, pod.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: o.Status.QOSClass}
-				obj = pod
+				obj = &pod
 			}
 		}
 		rest = append(rest, obj)

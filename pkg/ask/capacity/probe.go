@@ -185,6 +185,23 @@ func (p *prober) oneByOne() bool {
 	})
 }
 
+// growing reports whether an autoscaler may add so many nodes that it takes long until they are full.
+func (p *prober) growing() bool {
+	const many = 50
+	nodes := 0
+	if by := p.scenario.Autoscaler; by != nil {
+		for i := range by.NodeGroups {
+			nodes += by.NodeGroups[i].Max
+			for _, node := range p.state.Nodes {
+				if by.NodeGroups[i].Has(node) {
+					nodes--
+				}
+			}
+		}
+	}
+	return nodes > many
+}
+
 // units returns how many units that many pods make, rounded up.
 func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 

@@ -116,8 +116,8 @@ type Decision struct {
 	Deleted     []Removal
 
 	Events []Event
-	// Status is the text of the ConfigMap cluster-autoscaler-status.
-	Status string
+	// Status returns the text of the ConfigMap cluster-autoscaler-status.
+	Status func() string
 	// Again is when another loop may decide otherwise though nothing has changed until then; zero if none would.
 	Again time.Time
 }

@@ -13,9 +13,9 @@ type condition struct {
 	since  time.Time
 }
 
-// status returns the text of the key status in the ConfigMap cluster-autoscaler-status. See
+// status returns the text of the key status in the ConfigMap cluster-autoscaler-status, which is written only when somebody asks. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/api/types.go.
-func (l *loop) status() string {
+func (l *loop) status() func() string {
 	growing, groups, candidates := false, []any{}, map[string]int{}
 	all := 0
 	for name := range l.memory.unneeded {
@@ -52,8 +52,10 @@ func (l *loop) status() string {
 	if len(groups) > 0 {
 		whole["nodeGroups"] = groups
 	}
-	text, _ := yaml.Marshal(whole) // it has nothing that cannot be marshalled
-	return string(text)
+	return func() string {
+		text, _ := yaml.Marshal(whole) // it has nothing that cannot be marshalled
+		return string(text)
+	}
 }
 
 func either(is bool, then, otherwise string) string {

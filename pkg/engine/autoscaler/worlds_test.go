@@ -284,7 +284,7 @@ func (c *course) addNodes(plan []resize) {
 // written is the decision in the form of the recorded ones.
 func written(d *autoscaler.Decision, at int) *loop {
 	l := &loop{At: at, Help: names(d.Help), Chain: d.Left, ScaleUp: string(d.ScaleUp), Sizes: d.Targets, Helped: sorted(d.Helped), Await: sorted(d.Await),
-		ScaleDown: string(d.ScaleDown), Candidates: d.Candidates, Unneeded: d.Unneeded, Status: d.Status, Fit: map[string]string{},
+		ScaleDown: string(d.ScaleDown), Candidates: d.Candidates, Unneeded: d.Unneeded, Status: d.Status(), Fit: map[string]string{},
 		Refused: map[string]refused{}, Utilization: map[string]utilization{}, Unremovable: map[string]unremovable{}}
 	for pod, node := range d.Fit {
 		l.Fit[pod.Name] = node

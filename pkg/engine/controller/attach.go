@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-helpers/storage/ephemeral"
 	csitranslation "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
@@ -189,7 +191,11 @@ func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) str
 			others++
 		}
 	}
-	suffix := "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node"
+	// The words before 1.37: https://github.com/kubernetes/kubernetes/pull/138837.
+	prefix, suffix := "Waiting for detach", "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node"
+	if utilfeature.DefaultMutableFeatureGate.EmulationVersion().LessThan(version.MajorMinor(1, 37)) {
+		prefix, suffix = "Multi-Attach error", "Volume is already exclusively attached to one node and can't be attached to another"
+	}
 	switch {
 	case len(names) > 0 && others > 0:
 		suffix = fmt.Sprintf("Volume is already used by pod(s) %s and %d pod(s) in different namespaces", strings.Join(names, ", "), others)
@@ -198,7 +204,7 @@ func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) str
 	case others > 0:
 		suffix = fmt.Sprintf("Volume is already used by %d pod(s) in different namespaces", others)
 	}
-	return fmt.Sprintf("Waiting for detach for volume %q %s", pv.Name, suffix)
+	return fmt.Sprintf("%s for volume %q %s", prefix, pv.Name, suffix)
 }
 
 // translator knows the volumes in the tree that CSI drivers now serve; all of them have migrated.

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -158,22 +161,31 @@ func TestVolumesAreDetached(t *testing.T) {
 	}
 }
 
-// A pod says in the words of the attach-detach controller what it waits for.
+// A pod says in the words of the attach-detach controller what it waits for. Those of 1.36 were others.
 func TestAttachEvent(t *testing.T) {
-	w := newWorld(t, 3, labelled)
-	w.apply(disk("ReadWriteOnce", csi))
-	w.apply(mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n1", claimed1))
-	w.apply(mountingPod("three", "n2", claimed1))
-	w.check("used", cluster.AttachEvent(w.state.Pods[2]), `Waiting for detach for volume "disk" Volume is already used by pod(s) one, two`)
+	for kubernetes, want := range map[string][]string{
+		"1.36": {`Multi-Attach error for volume "disk" Volume is already used by pod(s) one, two`,
+			`Multi-Attach error for volume "disk" Volume is already exclusively attached to one node and can't be attached to another`},
+		"1.37": {`Waiting for detach for volume "disk" Volume is already used by pod(s) one, two`,
+			`Waiting for detach for volume "disk" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`},
+	} {
+		t.Run(kubernetes, func(t *testing.T) {
+			featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, utilfeature.DefaultFeatureGate, version.MustParse(kubernetes))
+			w := newWorld(t, 3, labelled)
+			w.apply(disk("ReadWriteOnce", csi))
+			w.apply(mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n1", claimed1))
+			w.apply(mountingPod("three", "n2", claimed1))
+			w.check("used", cluster.AttachEvent(w.state.Pods[2]), want[0])
 
-	w = newWorld(t, 3, labelled)
-	w.apply(disk("ReadWriteOnce", csi))
-	w.apply(mountingPod("one", "n1", claimed1))
-	w.state = admission.Delete(w.state, w.state.Nodes[0])
-	w.settle()
-	w.apply(mountingPod("two", "n2", claimed1))
-	w.check("not used", cluster.AttachEvent(w.state.Pods[0]),
-		`Waiting for detach for volume "disk" Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node`)
+			w = newWorld(t, 3, labelled)
+			w.apply(disk("ReadWriteOnce", csi))
+			w.apply(mountingPod("one", "n1", claimed1))
+			w.state = admission.Delete(w.state, w.state.Nodes[0])
+			w.settle()
+			w.apply(mountingPod("two", "n2", claimed1))
+			w.check("not used", cluster.AttachEvent(w.state.Pods[0]), want[1])
+		})
+	}
 }
 
 // Two pods that get their nodes at once: one starts. That both run in a dump shows that both have the volume.

@@ -9,8 +9,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. A new autoscaler
-// enters its queue with this delay, and so first looks one period after it was made.
+// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. Before 1.37 a new
+// autoscaler enters its queue with this delay, and so first looks one period after it was made. Since
+// https://github.com/kubernetes/kubernetes/pull/138294 it also looks at once, while its target's pods are being made, which is not simulated.
 const autoscalerPeriod = 15 * time.Second
 
 // autoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that

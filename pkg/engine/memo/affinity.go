@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	listersv1 "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -133,7 +134,7 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	if err != nil {
 		return nil // upstream says so
 	}
-	namespaces := m.informers.Core().V1().Namespaces().Lister()
+	namespaces := namespacesOf(a.InterPodAffinity)
 	merge := func(term *fwk.AffinityTerm) {
 		// As mergeAffinityTermNamespacesIfNotEmpty in
 		// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
@@ -166,6 +167,12 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	s = &affinityState{pod: info, labels: interpodaffinity.GetNamespaceLabelsSnapshot(klog.Background(), pod.Namespace, namespaces), position: m.pods.end()}
 	a.states[m.looks] = s
 	return s
+}
+
+// namespacesOf returns the plugin's own lister, an unexported field: as an earlier release it lists others.
+func namespacesOf(plugin *interpodaffinity.InterPodAffinity) listersv1.NamespaceLister {
+	field := reflect.ValueOf(plugin).Elem().FieldByName("nsLister")
+	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(listersv1.NamespaceLister)
 }
 
 func (s *affinityState) required() bool {

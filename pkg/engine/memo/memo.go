@@ -46,6 +46,7 @@ type Memo struct {
 	owners int // counts the times that Services or the owners of pods changed
 
 	templates templates
+	readings  readings
 	current   *v1.Pod   // the pod of this cycle
 	template  *template // its template; nil if it shares its answers with no other pod
 	looks     looks     // what it looks like to the rules of other pods

@@ -122,8 +122,8 @@ func TestTheTemplatesForgetTheOldest(t *testing.T) {
 			}
 		}
 	}
-	if len(all.byImage[""]) != 4 {
-		t.Errorf("answers are left of %d templates, want 4", len(all.byImage[""]))
+	if len(all.byFirst[first{}]) != 4 {
+		t.Errorf("answers are left of %d templates, want 4", len(all.byFirst[first{}]))
 	}
 	if all.number != 4 {
 		t.Errorf("%d templates are left, want 4", all.number)

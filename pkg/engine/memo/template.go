@@ -33,10 +33,25 @@ type base struct {
 // templates are the templates in use. Each may keep answers about every node, so that only some are kept.
 type templates struct {
 	byLooks map[templateKey][]*template
-	byImage map[string][]*base // by the image of the first container
+	byFirst map[first][]*base
 	number  int
 	cycle   int
 }
+
+// first is in what most templates differ: the image of the first container, and its requests.
+type first struct {
+	image       string
+	cpu, memory int64
+}
+
+// readings are the parts of pods' specs that are read here, by the spec's first container. A search for the smallest cluster places the same
+// pods dozens of times.
+type readings map[*v1.Container]*reading
+
+type reading struct{ given, spec *v1.PodSpec }
+
+// mostReadings bounds their number.
+const mostReadings = 20_000
 
 type templateKey struct {
 	looks     looks
@@ -63,10 +78,11 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		key.owner = owner{ref.APIVersion, ref.Kind, ref.Name}
 	}
-	spec := shared(&pod.Spec)
+	read := m.read(pod)
+	spec := read.spec
 	for _, template := range t.byLooks[key] {
 		if Identical(template.spec, spec) || equality.Semantic.DeepEqual(template.spec, spec) {
-			template.used = t.cycle
+			template.used, read.spec = t.cycle, template.spec
 			return template
 		}
 	}
@@ -82,6 +98,23 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	return new
 }
 
+// read returns what is read of the pod's spec.
+func (m *Memo) read(pod *v1.Pod) *reading {
+	if len(pod.Spec.Containers) == 0 {
+		return &reading{spec: shared(&pod.Spec)}
+	}
+	first := &pod.Spec.Containers[0]
+	if known := m.readings[first]; known != nil && Identical(known.given, &pod.Spec) {
+		return known
+	}
+	if m.readings == nil || len(m.readings) >= mostReadings {
+		m.readings = readings{}
+	}
+	new := &reading{&pod.Spec, shared(&pod.Spec)}
+	m.readings[first] = new
+	return new
+}
+
 // baseOf returns what the spec is without rules about other pods.
 func (t *templates) baseOf(spec *v1.PodSpec) *base {
 	bare := *spec
@@ -90,26 +123,26 @@ func (t *templates) baseOf(spec *v1.PodSpec) *base {
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		bare.Affinity = &v1.Affinity{NodeAffinity: spec.Affinity.NodeAffinity}
 	}
-	image := imageOf(&bare)
-	for _, known := range t.byImage[image] {
-		if equality.Semantic.DeepEqual(known.spec, &bare) {
+	key := firstOf(&bare)
+	for _, known := range t.byFirst[key] {
+		if Identical(known.spec, &bare) || equality.Semantic.DeepEqual(known.spec, &bare) {
 			return known
 		}
 	}
 	new := &base{spec: &bare, answers: map[*Framework]*answers{}, scoring: map[fwk.PreScorePlugin]fwk.StateData{}}
-	if t.byImage == nil {
-		t.byImage = map[string][]*base{}
+	if t.byFirst == nil {
+		t.byFirst = map[first][]*base{}
 	}
-	t.byImage[image] = append(t.byImage[image], new)
+	t.byFirst[key] = append(t.byFirst[key], new)
 	return new
 }
 
-// imageOf returns the image of the first container, in which most templates differ.
-func imageOf(spec *v1.PodSpec) string {
+func firstOf(spec *v1.PodSpec) first {
 	if len(spec.Containers) == 0 {
-		return ""
+		return first{}
 	}
-	return spec.Containers[0].Image
+	c := &spec.Containers[0]
+	return first{c.Image, c.Resources.Requests.Cpu().MilliValue(), c.Resources.Requests.Memory().Value()}
 }
 
 // forget drops the older half of the templates.
@@ -125,13 +158,13 @@ func (t *templates) forget() {
 	}
 	slices.Sort(used)
 	oldest := used[len(used)/2]
-	t.number, t.byImage = 0, map[string][]*base{}
+	t.number, t.byFirst = 0, map[first][]*base{}
 	for key, templates := range t.byLooks {
 		kept := slices.DeleteFunc(templates, func(template *template) bool { return template.used <= oldest })
 		t.number += len(kept)
 		for _, template := range kept {
-			if image := imageOf(template.base.spec); !slices.Contains(t.byImage[image], template.base) {
-				t.byImage[image] = append(t.byImage[image], template.base)
+			if key := firstOf(template.base.spec); !slices.Contains(t.byFirst[key], template.base) {
+				t.byFirst[key] = append(t.byFirst[key], template.base)
 			}
 		}
 		if len(kept) == 0 {

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	listersv1 "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -31,7 +33,12 @@ func (r Release) restore(registry Registry) {
 			return &earlierImages{plugin.(*imagelocality.ImageLocality), handle, !r.before("1.36")}
 		})
 		replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
-			return &earlierClaims{DynamicResources: plugin.(*dynamicresources.DynamicResources)}
+			return &earlierClaims{DynamicResources: plugin.(*dynamicresources.DynamicResources), scores: !r.before("1.35")}
+		})
+		replace(registry, names.InterPodAffinity, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+			lister := unexported(plugin, "nsLister")
+			lister.Set(reflect.ValueOf(earlierNamespaces{lister.Interface().(listersv1.NamespaceLister)}))
+			return plugin
 		})
 	}
 }
@@ -118,11 +125,32 @@ func (p *earlierImages) Score(ctx context.Context, state fwk.CycleState, pod *v1
 	return fwk.MaxScore * (min(max(sum, least), most) - least) / (most - least), nil
 }
 
+// earlierNamespaces lists the namespaces that a rule between pods selects, for the pod that has the rule. Before 1.37, a selector that matches
+// a namespace without labels, such as one with NotIn or DoesNotExist, selects all of them. See
+// https://github.com/kubernetes/kubernetes/pull/138198.
+type earlierNamespaces struct{ listersv1.NamespaceLister }
+
+func (n earlierNamespaces) List(selector labels.Selector) ([]*v1.Namespace, error) {
+	if selector.Matches(labels.Set{}) {
+		selector = labels.Everything()
+	}
+	return n.NamespaceLister.List(selector)
+}
+
 // earlierClaims is DynamicResources before 1.37: it also says in the messages of pods that fit no node when it can do nothing for them. See
-// https://github.com/kubernetes/kubernetes/pull/140222.
+// https://github.com/kubernetes/kubernetes/pull/140222. Before 1.35 it has no score, see
+// https://github.com/kubernetes/kubernetes/pull/134711.
 type earlierClaims struct {
 	*dynamicresources.DynamicResources
+	scores    bool
 	allocates bool // whether the current pod has claims
+}
+
+func (p *earlierClaims) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	if !p.scores {
+		return 0, nil
+	}
+	return p.DynamicResources.Score(ctx, state, pod, node)
 }
 
 func (p *earlierClaims) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {

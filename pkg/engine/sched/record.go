@@ -179,12 +179,18 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	}
 	c.Candidates = make([]placement.Candidate, 0, len(kept))
 	width := len(kept[0].Scores)
-	scores := make([]placement.PluginScore, len(kept)*width)
+	scores, weights := make([]placement.PluginScore, len(kept)*width), make([]int64, width)
+	for s, score := range kept[0].Scores { // all nodes have the plugins in one order
+		weights[s] = p.weight[score.Name]
+	}
 	for i, node := range kept {
 		candidate := placement.Candidate{Node: node.Name, Rank: 1, Total: node.TotalScore, Scores: scores[i*width : (i+1)*width : (i+1)*width]}
-		if i > 0 && kept[i-1].TotalScore == node.TotalScore { // fast for thousands of equal nodes
+		switch {
+		case i > 0 && kept[i-1].TotalScore == node.TotalScore: // fast for thousands of equal nodes
 			candidate.Rank = c.Candidates[i-1].Rank
-		} else {
+		case len(kept) == len(p.scores):
+			candidate.Rank = i + 1
+		default:
 			for n := range p.scores {
 				if p.scores[n].TotalScore > node.TotalScore {
 					candidate.Rank++
@@ -192,9 +198,8 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 			}
 		}
 		for s, score := range node.Scores {
-			weight := p.weight[score.Name]
 			candidate.Scores[s] = placement.PluginScore{
-				Plugin: score.Name, Raw: node.RawScores[s].Score, Normalised: score.Score / weight, Weight: weight, Weighted: score.Score,
+				Plugin: score.Name, Raw: node.RawScores[s].Score, Normalised: score.Score / weights[s], Weight: weights[s], Weighted: score.Score,
 			}
 			if parts := parts[score.Name]; parts != nil {
 				candidate.Scores[s].Parts = parts[i]

@@ -186,6 +186,62 @@ func TestMessagesBefore137(t *testing.T) {
 	}
 }
 
+// The pod may not be with pods of namespaces whose team is not a. Before 1.37, the selector means all namespaces, as it matches one without
+// labels, and so that of the only other pod.
+func TestNamespaceSelectorBefore137(t *testing.T) {
+	others := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"a"}}}}
+	term := v1.PodAffinityTerm{TopologyKey: hostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, NamespaceSelector: others}
+	apart := &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{term}}}
+	state := (&cluster.State{Now: cluster.Epoch, TerminationSeconds: 1}).With(node("n", nil),
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "east", Labels: map[string]string{"team": "a"}}},
+		running(an("web", "runs", func(pod *v1.Pod) { pod.Namespace = "east" }), "n"), an("new", "new", affine(apart)))
+	t.Cleanup(func() { setRelease(t, Release{}) })
+	for kubernetes, want := range map[string]int{"1.34": 0, "1.36": 0, "1.37": 1} {
+		setRelease(t, Release{Kubernetes: kubernetes})
+		kept, err := DefaultConfig()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, config := range []*Config{kept, kept.Plain()} {
+			engine, err := NewEngine(config, Ties{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(engine.Close)
+			result, err := engine.Place(t.Context(), state, state.Unscheduled())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(result.Placed); got != want || config.keeps() == (engine.plain > 0) {
+				t.Errorf("%s, with answers kept %t: %d pods get a node, want %d", kubernetes, config.keeps(), got, want)
+			}
+		}
+	}
+}
+
+// The pod wants two devices, or else one. Of eight alternatives that there could be, the first is worth 8 points and the second 7.
+func TestScoreOfDevicesSince135(t *testing.T) {
+	slice := func(node string, devices ...resourcev1.Device) *resourcev1.ResourceSlice {
+		return &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: "devices", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}, Devices: devices}}
+	}
+	claim := deviceClaim("default", "ours")
+	claim.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "d", FirstAvailable: []resourcev1.DeviceSubRequest{
+		{Name: "first", DeviceClassName: "devices", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 2},
+		{Name: "second", DeviceClassName: "devices", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+	}}}
+	p := pod("new", "1", 0)
+	p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "devices", ResourceClaimName: &claim.Name}}
+	state := (&cluster.State{Now: cluster.Epoch}).With(node("one", nil), node("two", nil), slice("one", resourcev1.Device{Name: "a"}),
+		slice("two", resourcev1.Device{Name: "a"}, resourcev1.Device{Name: "b"}), claim, p, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "devices"}})
+	for kubernetes, want := range map[string]map[string]int64{"1.34": {"one": 0, "two": 0}, "1.35": {"one": 7, "two": 8}, "1.37": {"one": 7, "two": 8}} {
+		if diff := cmp.Diff(want, rawScores(t, as(t, kubernetes), state, names.DynamicResources)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kubernetes, diff)
+		}
+	}
+}
+
 func TestOrderOfFiltersBefore137(t *testing.T) {
 	for kubernetes, want := range map[string][]string{
 		"1.36": {names.NodeUnschedulable, names.NodeName, names.TaintToleration}, "1.37": {names.NodeName, names.NodeUnschedulable, names.TaintToleration},

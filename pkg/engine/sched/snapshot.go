@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ type Snapshot struct {
 	nodes            []fwk.NodeInfo
 	index            map[string]int // of nodes, by name
 	forks            []fork
+	filled           map[string]filled // by node, as it was filled last
+	infos            map[*v1.Pod]*framework.PodInfo
 
 	affinity *havingAffinity // nil: not up to date
 }
@@ -39,6 +42,13 @@ type fork struct {
 	own      map[fwk.NodeInfo]bool // made since the fork, so that they may be changed in place
 	moved    bool                  // whether nodes were removed
 	affinity *havingAffinity
+}
+
+// filled is a node with its pods, which another Fill with the same takes again.
+type filled struct {
+	node *v1.Node
+	pods []*v1.Pod
+	info *framework.NodeInfo
 }
 
 // TooSkewed is the reason of PodTopologySpread for a node that has too many of the pods already.
@@ -68,17 +78,37 @@ func (s *Snapshot) Fill(state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) 
 	if err := s.engine.fillListers(before, state, true); err != nil {
 		return err
 	}
-	s.nodes, s.index, s.forks, s.affinity = nil, make(map[string]int, len(nodes)), nil, nil
-	for _, node := range nodes {
-		s.AddNode(node)
-	}
+	on := make(map[string][]*v1.Pod, len(nodes))
 	for _, pod := range pods {
-		if at, found := s.index[pod.Spec.NodeName]; found {
-			s.add(pod, at)
-		} else if at, found := s.index[pod.Status.NominatedNodeName]; found && pod.Spec.NodeName == "" {
-			s.add(pod, at)
+		if name := cmp.Or(pod.Spec.NodeName, pod.Status.NominatedNodeName); name != "" {
+			on[name] = append(on[name], pod)
 		}
 	}
+	last := s.filled
+	s.filled, s.nodes, s.index, s.affinity = make(map[string]filled, len(nodes)), nil, make(map[string]int, len(nodes)), nil
+	infos := make(map[*v1.Pod]*framework.PodInfo, len(pods))
+	for _, node := range nodes {
+		is := filled{node, on[node.Name], nil}
+		if was := last[node.Name]; was.node == node && slices.Equal(was.pods, is.pods) {
+			is.info = was.info
+		} else {
+			is.info = framework.NewNodeInfo()
+			is.info.SetNode(node)
+		}
+		for _, pod := range is.pods {
+			info := s.infos[pod]
+			if info == nil {
+				info, _ = framework.NewPodInfo(pod) // what is wrong with a term is no reason to leave the pod out
+			}
+			if infos[pod] = info; len(is.info.Pods) < len(is.pods) {
+				is.info.AddPodInfo(info)
+			}
+		}
+		s.index[node.Name] = len(s.nodes)
+		s.nodes, s.filled[node.Name] = append(s.nodes, is.info), is
+	}
+	s.infos, s.forks = infos, nil
+	s.Fork() // what is filled stays as it is
 	return nil
 }
 

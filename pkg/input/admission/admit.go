@@ -111,16 +111,16 @@ func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
-// copyOf returns a copy that can be changed. A dump has thousands of pods, so the copy of a new pod that runs is shallow: only its owner
-// references and the direct fields of its metadata may be changed.
+// copyOf returns a copy that can be changed. A dump has thousands of pods, so the copy of a new pod that a cluster has admitted before is
+// shallow: only its owner references and the direct fields of its metadata may be changed.
 func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	pod, isPod := given.(*v1.Pod)
-	if !isPod || pod.UID == "" || pod.Status.Phase == "" || pod.Status.Phase == v1.PodPending || a.known[cluster.RefTo(pod)] != nil {
+	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.known[cluster.RefTo(pod)] != nil {
 		return given.DeepCopyObject().(cluster.Object)
 	}
-	running := *pod
-	running.OwnerReferences = slices.Clone(pod.OwnerReferences)
-	return &running
+	admitted := *pod
+	admitted.OwnerReferences = slices.Clone(pod.OwnerReferences)
+	return &admitted
 }
 
 // shareUnchanged replaces each copy that still equals the given object by that object. In a dump nearly all do.

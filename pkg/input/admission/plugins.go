@@ -119,7 +119,7 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	if pod.Status.Phase != "" && pod.Status.Phase != v1.PodPending {
 		return true
 	}
-	return pod.Spec.Priority != nil && !a.uncreated[cluster.RefTo(pod)]
+	return pod.Spec.Priority != nil && !pod.CreationTimestamp.IsZero() && !a.uncreated[cluster.RefTo(pod)]
 }
 
 // pass lets an object pass the plugins that few clusters need. New pods have passed them before.

@@ -63,6 +63,14 @@ var kinds = []kind{
 	{of("resource.k8s.io", "devicetaintrules"), "DeviceTaintRule", others, "no rule taints devices"},
 }
 
+// Kinds returns the names of the kinds that are read: Pod.
+func Kinds() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
 func of(group, resource string) schema.GroupResource {
 	return schema.GroupResource{Group: group, Resource: resource}
 }

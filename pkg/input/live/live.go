@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -158,13 +157,6 @@ func (d *Dump) Packed() io.Reader {
 		all = append(all, bytes.NewReader(part))
 	}
 	return io.MultiReader(append(all, bytes.NewReader(packed("\n]}\n")))...)
-}
-
-// Release is the version without its patch: 1.36.
-func (d *Dump) Release() string {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(d.Version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	return major + "." + minor
 }
 
 func packed(text string) []byte {

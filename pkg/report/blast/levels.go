@@ -24,6 +24,9 @@ func (t *writer) levels() [][]doc.Cell {
 		if t.wide {
 			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED")
 		}
+		if t.report.scaled() {
+			titles = append(titles, "NEW NODES")
+		}
 		titles = append(titles, "AFTER")
 	}
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "PENDING", "EVEN", "EXCESS", "AFTER")}
@@ -111,11 +114,19 @@ func (t *writer) worst(l *blast.Level, f *blast.Failure) []doc.Cell {
 		if t.wide {
 			cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green))
 		}
+		if t.report.scaled() {
+			cells = append(cells, doc.Plain.Cell(newNodes(r)))
+		}
 		cells = append(cells, doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
-	case t.wide:
-		cells = append(cells, doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)...)
 	default:
-		cells = append(cells, doc.Plain.Row(doc.None, doc.None)...)
+		columns := 2
+		if t.wide {
+			columns += 3
+		}
+		if t.report.scaled() {
+			columns++
+		}
+		cells = append(cells, doc.Plain.Row(slices.Repeat([]string{doc.None}, columns)...)...)
 	}
 	return cells
 }
@@ -124,6 +135,32 @@ func (t *writer) worst(l *blast.Level, f *blast.Failure) []doc.Cell {
 func notBack(r *blast.Recovery) doc.Cell {
 	cell := doc.Number(r.Gone(), doc.Red)
 	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.CountLost())
+	return cell
+}
+
+// scaled reports whether an autoscaler added nodes after any failure.
+func (r *Report) scaled() bool {
+	for i := range r.Steps {
+		for j := range r.Steps[i].Levels {
+			for _, f := range r.Steps[i].Levels[j].Failures {
+				if f.Recovery != nil && f.Recovery.Autoscaling != nil {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// newNodes is "4, 0.80": how many nodes the autoscaler adds, and what they cost in an hour.
+func newNodes(r *blast.Recovery) string {
+	if r.Autoscaling == nil {
+		return doc.None
+	}
+	cell := fmt.Sprint(len(r.Autoscaling.Added))
+	if more, known := r.Autoscaling.Costs(); known {
+		cell += fmt.Sprintf(", %s an hour", doc.Amount(more))
+	}
 	return cell
 }
 

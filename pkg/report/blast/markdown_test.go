@@ -63,8 +63,8 @@ func TestBlastConclusion(t *testing.T) {
 	level.Failures[1].Recovery.Stranded, level.Failures[0].Recovery.Stranded = nil, level.Failures[1].Recovery.Stranded
 	r.Filter = &blast.Filter{Workloads: []string{"deployment/web", "sts/db"}, Namespace: "shop", Selector: "app=web", MinReplicas: 2}
 	want := []string{
-		"Most workloads are down with zone a: 2 of 3.",
-		"Most pods do not come back with zone a: 4 of 4.",
+		"More workloads are down with zone a: 2 of 3.",
+		"More pods do not come back with zone a: 4 of 4.",
 		"shop/deployment/solo has one replica: any failure of its domain takes it whole.",
 		"Only workloads named deployment/web or sts/db, in namespace shop, with labels app=web and with at least 2 replicas; what fails is the same.",
 	}

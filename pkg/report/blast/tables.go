@@ -36,6 +36,9 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 		if work {
 			titles = append(titles, "LOST WORK")
 		}
+		if t.report.scaled() {
+			titles = append(titles, "NEW NODES")
+		}
 		if t.wide {
 			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED", "PREEMPTED", "AFTER")
 		}
@@ -68,11 +71,14 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 	t.Table("", table...)
 }
 
-// recovery fills NOT BACK and, if asked, LOST WORK; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
+// recovery fills NOT BACK and, if asked, LOST WORK and NEW NODES; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
 func (t *writer) recovery(r *blast.Recovery, work bool) []doc.Cell {
 	if r == nil {
 		none := doc.Plain.Row(doc.None)
 		if work {
+			none = append(none, doc.Plain.Cell(doc.None))
+		}
+		if t.report.scaled() {
 			none = append(none, doc.Plain.Cell(doc.None))
 		}
 		if t.wide {
@@ -83,6 +89,9 @@ func (t *writer) recovery(r *blast.Recovery, work bool) []doc.Cell {
 	cells := []doc.Cell{notBack(r)}
 	if work {
 		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
+	}
+	if t.report.scaled() {
+		cells = append(cells, doc.Plain.Cell(newNodes(r)))
 	}
 	if t.wide {
 		cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green),

@@ -83,6 +83,9 @@ func (r *Report) verdict() doc.Cell {
 		line := "No failure takes a workload down, breaks a budget or loses a quorum"
 		if recovery != nil {
 			line += ", and every lost pod comes back"
+			if recovery.Autoscaling != nil {
+				line += grown(recovery)
+			}
 		}
 		if w.harm.Share > 0 {
 			line += fmt.Sprintf("; %s %s the worst, with %s of a workload", where, is, doc.Percent(w.harm.Share))
@@ -116,10 +119,25 @@ func (w *worst) takes() []string {
 	case recovery != nil && recovery.CountLost() > 0:
 		parts = append(parts, words.Pick(recovery.CountLost(), "the lost pod comes back", fmt.Sprintf("all %d lost pods come back", recovery.CountLost())))
 	}
+	if recovery != nil && recovery.Autoscaling != nil && len(parts) > 0 {
+		if w.harm.Gone > 0 {
+			parts[len(parts)-1] += ", even"
+		}
+		parts[len(parts)-1] += grown(recovery)
+	}
 	if recovery != nil && len(recovery.LostWork) > 0 {
 		parts = append(parts, fmt.Sprintf("the work of %s lost", words.Count(len(recovery.LostWork), "pod")))
 	}
 	return parts
+}
+
+// grown is " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
+func grown(r *blast.Recovery) string {
+	line := r.Autoscaling.With()
+	if r.LastNode > 0 {
+		line += ", the last after " + words.Span(time.Duration(r.LastNode*float64(time.Second)))
+	}
+	return line
 }
 
 // recovery is what comes back after the failure; nil if that was not looked at.
@@ -188,11 +206,11 @@ func (r *Report) others() []string {
 		return nil
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); w.harm.Down > first.harm.Down {
-		lines = append(lines, fmt.Sprintf("Most workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
+		lines = append(lines, fmt.Sprintf("More workloads are down %s: %d of %d.", r.with(w), w.harm.Down, w.step.Workloads))
 	}
 	if w := r.worst(func(a, b blast.Harm) bool { return a.Gone > b.Gone }); w.harm.Gone > first.harm.Gone {
 		lost := w.recovery().CountLost()
-		lines = append(lines, fmt.Sprintf("Most pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
+		lines = append(lines, fmt.Sprintf("More pods do not come back %s: %d of %d.", r.with(w), w.harm.Gone, lost))
 	}
 	return lines
 }

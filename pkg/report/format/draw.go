@@ -11,3 +11,8 @@ import (
 var drawBars = func(d *doc.Doc, b *doc.Bars, format string) ([]byte, error) {
 	return chart.Bars(chart.Title(d.Head, b.Title), d.Answer(), b).Draw(format)
 }
+
+// drawCourse draws the course of a document below its answer.
+var drawCourse = func(d *doc.Doc, c *doc.Course, format string) ([]byte, error) {
+	return chart.Course(chart.Title(d.Head, c.Title), d.Answer(), c).Draw(format)
+}

@@ -30,6 +30,8 @@ type Of[R any] struct {
 	Findings func(r *R) findings.Findings
 	// Bars are a picture of it as bars, on its page and as svg or png; nil where there is nothing to draw.
 	Bars func(r *R) *doc.Bars
+	// Course is a picture of how counts change, on its page and as svg or png; nil where there is nothing to draw.
+	Course func(r *R) *doc.Course
 	// Draw is any other picture of it, as svg or png; nil where the program draws none.
 	Draw func(r *R, format string) ([]byte, error)
 	// Names are names alone, a line each.
@@ -77,6 +79,11 @@ func (of Of[R]) Formats() report.Formats[R] {
 			return drawBars(of.Doc(r, report.Options{Page: true}), of.Bars(r), format)
 		}
 	}
+	if of.Course != nil && drawCourse != nil {
+		of.Draw = func(r *R, format string) ([]byte, error) {
+			return drawCourse(of.Doc(r, report.Options{Page: true}), of.Course(r), format)
+		}
+	}
 	if of.Draw != nil {
 		for _, picture := range []string{"svg", "png"} {
 			add(picture, func(r *R, _ report.Options) ([]byte, error) { return of.Draw(r, picture) })
@@ -107,9 +114,12 @@ func (of Of[R]) html(w io.Writer, r *R, _ report.Options) error {
 		return of.Page(r).WriteHTML(w)
 	}
 	var picture page.Picture
-	if of.Bars != nil {
+	switch {
+	case of.Course != nil:
+		picture.Course = of.Course(r)
+	case of.Bars != nil:
 		picture.Bars = of.Bars(r)
-	} else if of.Draw != nil {
+	case of.Draw != nil:
 		var err error
 		if picture.SVG, err = of.Draw(r, "svg"); err != nil {
 			return err

@@ -21,7 +21,8 @@ func Answer(result *simulation.Result) string {
 	if result.Scenario.Asked == 0 || result.Partial != "" || first < 1 {
 		return ""
 	}
-	before, after := tallyOf(&result.Steps[first-1]), tallyOf(&result.Steps[len(result.Steps)-1])
+	nodes := result.Steps[first-1].State.Nodes
+	before, after := tallyOf(&result.Steps[first-1], nodes), tallyOf(&result.Steps[len(result.Steps)-1], nodes)
 	asks := func(kind func(*scenario.LoadedStep) bool) bool {
 		steps := result.Scenario.Steps
 		for i := range result.Scenario.Asked {
@@ -31,6 +32,7 @@ func Answer(result *simulation.Result) string {
 		}
 		return false
 	}
+	before.with = result.Steps[len(result.Steps)-1].Autoscaling.With()
 	was, is := result.Steps[first-1].State, result.Steps[len(result.Steps)-1].State
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
@@ -69,13 +71,19 @@ func gone(was, is *cluster.State) int {
 	return n
 }
 
-// tally counts the pods that are asked for after a step.
-type tally struct{ bound, pending, refused int }
+// tally counts the pods that are asked for after a step. With says how many nodes an autoscaler added for the question.
+type tally struct {
+	bound, pending, refused int
+	with                    string
+}
 
-func tallyOf(step *simulation.Step) tally {
+// tallyOf leaves out what comes with nodes that are not among these.
+func tallyOf(step *simulation.Step, nodes []*v1.Node) tally {
 	var t tally
+	comes := comesWith(nodes)
 	for _, pod := range step.State.Pods {
 		switch {
+		case comes(pod):
 		case cluster.Waits(pod):
 			t.pending++
 		case pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed:
@@ -90,7 +98,7 @@ func tallyOf(step *simulation.Step) tally {
 
 func (t tally) all() int { return t.bound + t.pending + t.refused }
 
-// others says which pods had no node before.
+// others says how many nodes came, and which pods had no node before.
 func (t tally) others() string {
 	var parts []string
 	if t.pending > 0 {
@@ -100,9 +108,9 @@ func (t tally) others() string {
 		parts = append(parts, fmt.Sprintf("%d %s refused", t.refused, words.Pick(t.refused, "was", "were")))
 	}
 	if len(parts) == 0 {
-		return ""
+		return t.with
 	}
-	return " (" + words.And(parts) + " before)"
+	return t.with + " (" + words.And(parts) + " before)"
 }
 
 // scaled answers whether the pods fit that workloads have more.

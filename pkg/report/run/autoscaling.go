@@ -1,8 +1,11 @@
 package run
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
@@ -11,32 +14,93 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// newAutoscaling is what the autoscaler did and said; nil if it was nothing.
+// newAutoscaling is what the autoscaler did and said, and how large the cluster was; nil if there is none.
 func newAutoscaling(did *world.Autoscaling) *world.Autoscaling {
 	if did == nil {
 		return nil
 	}
-	shown := *did
-	shown.Groups = slices.DeleteFunc(slices.Clone(did.Groups), func(g world.GroupSize) bool { return g.From == g.To })
-	if len(shown.Groups)+len(shown.Added)+len(shown.Removed)+len(shown.Events) == 0 {
+	return did.OfChanges()
+}
+
+// Stage is when nothing moved in a step, or whatever else has a name.
+type Stage struct {
+	Name    string
+	Moments []world.Moment
+}
+
+// Course is a picture of how many nodes and Pending pods there were, and what the nodes cost; nil if there are no moments.
+func Course(stages ...Stage) *doc.Course {
+	c := &doc.Course{Title: "nodes, Pending pods and price"}
+	nodes, pending, price := doc.Curve{Name: "nodes"}, doc.Curve{Name: "Pending", Style: doc.Yellow}, doc.Curve{Name: "price an hour"}
+	for _, stage := range stages {
+		for i, m := range stage.Moments {
+			name := stage.Name
+			if i > 0 {
+				name += " +" + words.Span(m.At.Sub(stage.Moments[0].At.Time))
+			}
+			c.Moments = append(c.Moments, name)
+			nodes.Values, pending.Values = append(nodes.Values, float64(m.Nodes)), append(pending.Values, float64(m.Pending))
+			price.Values = append(price.Values, ptr.Deref(m.Price, 0))
+		}
+	}
+	if c.Moments == nil {
 		return nil
 	}
-	return &shown
+	if c.Curves = []doc.Curve{nodes, pending}; price.Most() > 0 {
+		c.Curves = append(c.Curves, price)
+	}
+	return c
+}
+
+// course is the picture of all steps; nil without an autoscaler.
+func (r *Report) course() *doc.Course {
+	var stages []Stage
+	for _, s := range r.Steps {
+		if s.Autoscaling != nil {
+			stages = append(stages, Stage{s.Name, s.Autoscaling.Moments})
+		}
+	}
+	return Course(stages...)
+}
+
+// resized is what became of the groups in all steps: "general 2->4->1; 0.20 an hour less"; "" if nothing.
+func (r *Report) resized() string {
+	var whole world.Autoscaling
+	sizes := map[string][]int{}
+	for _, s := range r.Steps {
+		if s.Autoscaling == nil {
+			continue
+		}
+		for _, g := range s.Autoscaling.Groups {
+			if sizes[g.Name] == nil {
+				sizes[g.Name] = []int{g.From}
+				whole.Groups = append(whole.Groups, g)
+			}
+			sizes[g.Name] = append(sizes[g.Name], g.To)
+			whole.Groups[slices.IndexFunc(whole.Groups, func(of world.GroupSize) bool { return of.Name == g.Name })].To = g.To
+		}
+	}
+	var all []string
+	for _, g := range whole.Groups {
+		way := sizes[g.Name]
+		if len(way) > 4 {
+			way = []int{way[0], slices.Max(way), way[len(way)-1]}
+		}
+		all = append(all, g.Name+" "+strings.Join(report.Each(way, strconv.Itoa), "->"))
+	}
+	if all == nil {
+		return ""
+	}
+	return "; " + strings.Join(all, ", ") + whole.Price()
 }
 
 // autoscaling says which groups of nodes have another size, what that costs, and what the autoscaler says of pods that it does not help.
 func (t *writer) autoscaling(s *stepText) {
 	a := s.Autoscaling
-	if a == nil {
+	if a == nil || len(a.Groups)+len(a.Added)+len(a.Removed)+len(a.Events) == 0 {
 		return
 	}
-	line := fmt.Sprintf("Autoscaler: %s", a.Words())
-	if more, known := a.Costs(); known && more > 0 {
-		line += fmt.Sprintf("; %.2f an hour more", more)
-	} else if known && more < 0 {
-		line += fmt.Sprintf("; %.2f an hour less", -more)
-	}
-	t.Linef(doc.Bold, "%s.", line)
+	t.Linef(doc.Bold, "Autoscaler: %s%s.", a.Words(), a.Price())
 	for _, nodes := range []struct {
 		did   string
 		names []string

@@ -3,9 +3,12 @@ package run
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -36,9 +39,25 @@ func podsOf(state *cluster.State) map[types.UID]*v1.Pod {
 	return pods
 }
 
-// newChange compares the pods that were there with those of the state. A StatefulSet's pod that is made anew is new.
-func newChange(there map[types.UID]*v1.Pod, state *cluster.State) *Change {
-	c := &Change{}
+// comesWith reports whether a pod is there because of a node that is not among these.
+func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
+	known := sets.New[string]()
+	for _, node := range nodes {
+		known.Insert(node.Name)
+	}
+	return func(pod *v1.Pod) bool {
+		by := metav1.GetControllerOfNoCopy(pod)
+		return by != nil && by.Kind == "DaemonSet" && pod.Spec.NodeName != "" && !known.Has(pod.Spec.NodeName)
+	}
+}
+
+// newChange compares the pods that were there, on these nodes, with those of the state. A StatefulSet's pod that is made anew is new. Pods that
+// a DaemonSet makes for new nodes are not counted, since nobody asked for them.
+func newChange(there map[types.UID]*v1.Pod, nodes []*v1.Node, state *cluster.State) *Change {
+	c, comes := &Change{}, comesWith(nodes)
+	for _, refusal := range state.Refused {
+		c.Refused += refusal.Pods
+	}
 	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
 	for _, pod := range there {
 		if pending(pod) {
@@ -48,7 +67,7 @@ func newChange(there map[types.UID]*v1.Pod, state *cluster.State) *Change {
 	for _, pod := range state.Pods {
 		before := there[pod.UID]
 		switch {
-		case !cluster.Active(pod):
+		case !cluster.Active(pod) || comes(pod):
 		case before == nil:
 			c.New++
 			if pending(pod) {
@@ -63,17 +82,29 @@ func newChange(there map[types.UID]*v1.Pod, state *cluster.State) *Change {
 	return c
 }
 
-// text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)".
-func (c *Change) text() string {
+// Text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)". With says
+// how many nodes came or went.
+func (c *Change) Text(with string) string {
 	line := "Nothing is newly Pending"
+	var short []string
+	if c.NewPending > 0 {
+		short = append(short, fmt.Sprintf("%d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do")))
+	}
+	if c.Refused > 0 {
+		short = append(short, words.Is(c.Refused, "new pod")+" refused by the API server")
+	}
 	switch {
-	case c.NewPending > 0:
-		line = fmt.Sprintf("No: %d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do"))
+	case len(short) > 0:
+		line = "No: " + strings.Join(short, ", and ")
 	case c.New == 1:
 		line = "Yes: the new pod fits"
 	case c.New > 0:
 		line = fmt.Sprintf("Yes: all %d new pods fit", c.New)
 	}
+	if c.NewPending > 0 && with != "" {
+		line += ", even"
+	}
+	line += with
 	if c.Pending > 0 {
 		line += fmt.Sprintf(", and %s that ran %s Pending", words.Count(c.Pending, "pod"), words.Pick(c.Pending, "is", "are"))
 	}

@@ -22,9 +22,9 @@ func (t *writer) conclusion() {
 		t.Line(doc.Bold.Cell("No steps."))
 		return
 	case 1:
-		line, then := steps[0].Summary.text(), ""
+		line, then := steps[0].Summary.text()+t.report.resized(), ""
 		if c := steps[0].Change; c != nil {
-			line, then = c.text(), line
+			line, then = c.Text(steps[0].Autoscaling.With()), line
 		}
 		if stuck := steps[0].Rollouts; len(stuck) > 0 {
 			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(report.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
@@ -75,7 +75,7 @@ func (t *writer) conclusion() {
 	case clean > 0:
 		parts = append([]string{fmt.Sprintf("%d with every pod running", clean)}, parts...)
 	}
-	t.Linef(style, "%s: %s", words.Count(len(steps), "step"), strings.Join(parts, ", "))
+	t.Linef(style, "%s: %s%s", words.Count(len(steps), "step"), strings.Join(parts, ", "), t.report.resized())
 	t.verdict()
 }
 
@@ -123,7 +123,7 @@ func (t *writer) verdict() {
 // answer is the answer to what flags ask; "" if they ask nothing.
 func (r *Report) answer() string {
 	if last := r.Steps[len(r.Steps)-1]; r.Answer == "" && r.Named() == "" && last.Change != nil {
-		return last.Change.text()
+		return last.Change.Text(last.Autoscaling.With())
 	}
 	return r.Answer
 }

@@ -123,6 +123,8 @@ type Change struct {
 	// New is the number of pods that were not there before, and NewPending how many of them are Pending.
 	New        int `json:"new"`
 	NewPending int `json:"newPending"`
+	// Refused is the number of pods that the API server does not let controllers and users make.
+	Refused int `json:"refused,omitempty"`
 	// Pending is the number of pods that were there, ran before, and are Pending now.
 	Pending int `json:"pending"`
 	// WasPending is the number of pods that were Pending before, and StillPending how many of them are.

@@ -39,7 +39,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	for i := range result.Steps {
 		step := newStep(&result.Steps[i], judged[i], result.Scenario)
 		if len(there) > 0 {
-			step.Change = newChange(there, result.Steps[i].State)
+			step.Change = newChange(there, before.Nodes, result.Steps[i].State)
 		}
 		there = podsOf(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {

@@ -9,11 +9,11 @@ import (
 
 // Page is the page of the report. What failures take can be added to its data.
 func (r *Report) Page() *page.Page {
-	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}}
+	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}, Course: r.course()}
 	p.Verdict, p.Outcome = verdict(r.Steps)
 	lead := r.Answer
 	if n := len(r.Steps); lead == "" && n > 0 && r.Steps[n-1].Change != nil && (n == 1 || r.Named() == "") {
-		lead = r.Steps[n-1].Change.text()
+		lead = r.Steps[n-1].Change.Text(r.Steps[n-1].Autoscaling.With())
 	}
 	if lead != "" {
 		p.Verdict = lead + ". " + p.Verdict

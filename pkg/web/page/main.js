@@ -238,6 +238,34 @@ function chooser() {
   );
 }
 
+// againButton reads the live cluster again that the page began with.
+function againButton(cluster) {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      id: "again",
+      title: `Read the cluster ${cluster} again, in place of what is here`,
+      click: async () => {
+        button.disabled = true;
+        try {
+          stopAsking();
+          const {input} = await call("load", {again: true});
+          notice("");
+          await begin(input, "");
+          say(`${cluster} was read again.`);
+        } catch (error) {
+          notice(error.message);
+        } finally {
+          button.disabled = false;
+        }
+      },
+    },
+    `Read ${cluster} again`,
+  );
+  return button;
+}
+
 // presentButton makes the page large, for a projector: the lesson or the map, and the answer, without what is for one.
 function presentButton() {
   const button = h(
@@ -287,7 +315,13 @@ async function start() {
   });
   load({live: true});
   fill(at("choose"), {}, [chooser()]);
-  fill(at("tools"), {}, [searchField(), shareMenu(linkNow, askQuiz), presentButton(), themeButton()]);
+  fill(at("tools"), {}, [
+    searchField(),
+    loaded.live && againButton(loaded.live),
+    shareMenu(linkNow, askQuiz),
+    presentButton(),
+    themeButton(),
+  ]);
   fill(document.querySelector("footer"), {}, [
     h(
       "p",

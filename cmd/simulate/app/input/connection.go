@@ -20,7 +20,6 @@ import (
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -149,8 +148,7 @@ func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump,
 	return c.dump, err
 }
 
-// Load reads the cluster, and adds to the options of the loader what it needs to read the dump, as a file of the name that is returned. The
-// release is the server's, unless a flag gives one.
+// Load reads the cluster, and adds to the options of the loader what it needs to read the dump, as a file of the name that is returned.
 func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.Options) (string, loader.Options, error) {
 	again := c.dump != nil
 	dump, err := c.Read(cmd, bar)
@@ -161,14 +159,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 		bar.Clear()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
 	}
-	opts.FS, opts.Notes = withDump{opts.FS, dump}, Notes(cmd, dump)
-	switch release := dump.Release(); {
-	case opts.Kubernetes != "":
-	case slices.Contains(sched.Releases(), release):
-		opts.Kubernetes = release
-	default:
-		opts.Notes = append(opts.Notes, fmt.Sprintf("The API server is %s, which cannot be simulated; --kubernetes chooses %s.", dump.Version, words.Or(sched.Releases())))
-	}
+	opts.FS, opts.Server, opts.Notes = withDump{opts.FS, dump}, dump.Version, Notes(cmd, dump)
 	var assumed, flags []string
 	if opts.SchedulerConfig == "" {
 		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")

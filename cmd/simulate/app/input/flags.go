@@ -39,11 +39,12 @@ type Flags struct {
 	// Depth is how much of each pod's scheduling cycle to keep. Default: nothing.
 	Depth *placement.Depth
 
-	nodes     *nodes // nil for a command that takes only scenarios
-	operators Operators
-	overlay   []loader.Flag // the flags that take the place of fields of File
-	seed      uint64
-	explain   bool
+	nodes      *nodes // nil for a command that takes only scenarios
+	operators  Operators
+	autoscaler autoscaler
+	overlay    []loader.Flag // the flags that take the place of fields of File
+	seed       uint64
+	explain    bool
 }
 
 // Register adds the flags of a command that takes a scenario or manifests.
@@ -206,7 +207,13 @@ func (i *Flags) read(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 			opts.Flags = append(opts.Flags, flag)
 		}
 	}
-	var err error
+	groups, err := i.autoscaler.options(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if i.autoscaler.on || i.autoscaler.by != "" || len(i.autoscaler.groups) > 0 {
+		opts.Flags = append(opts.Flags, loader.Flag{Name: "node-group", Path: "autoscaler.nodeGroups", Set: groups})
+	}
 	if opts.Operators, err = i.operators.Options(); err != nil {
 		return nil, err
 	}

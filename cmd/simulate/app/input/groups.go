@@ -11,11 +11,12 @@ import (
 const (
 	connectionGroup = "Cluster connection"
 	nodesGroup      = "Made-up nodes"
+	autoscalerGroup = "Cluster Autoscaler"
 	schedulerGroup  = "Scheduler and API server"
 	operatorsGroup  = "Operators"
 )
 
-var groups = []string{connectionGroup, nodesGroup, schedulerGroup, operatorsGroup}
+var groups = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
 
 // group is the annotation of a flag that has its title.
 const group = "group"

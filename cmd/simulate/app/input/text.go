@@ -1,17 +1,26 @@
 package input
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// Text reads what the arguments and flags name, as text: a scenario, or a scenario that is made of files. It is nil if they name nothing.
-func (i *Flags) Text(cmd *cobra.Command, stdin io.Reader, args []string) (*playground.Input, error) {
+// Text reads what the arguments and flags name, as text: a scenario, or a scenario that is made of files or of a live cluster, which is read
+// anew with each call. It is nil if they name nothing.
+func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, args []string) (*playground.Input, error) {
 	made, err := i.nodes.options(cmd)
 	if err != nil {
 		return nil, err
@@ -25,12 +34,46 @@ func (i *Flags) Text(cmd *cobra.Command, stdin io.Reader, args []string) (*playg
 	}
 	var text playground.Input
 	switch {
+	case i.Live(cmd, args):
+		text, err = i.liveText(ctx, cmd, files, made)
 	case aScenario:
 		text, err = playground.Read(args[0])
 	case len(i.Cluster)+len(files)+len(made.Flags) > 0:
-		text, err = playground.Compose(stdin, i.Cluster, files, made)
+		text, err = playground.Compose(nil, stdin, i.Cluster, files, made, "")
 	default:
 		return nil, nil
 	}
 	return &text, err
+}
+
+// liveText is the live cluster as a scenario, with the files.
+func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string, made *loader.Nodes) (playground.Input, error) {
+	switch {
+	case len(made.Flags) > 0:
+		return playground.Input{}, exit.Usage(cmd, "%s: a live cluster has nodes of its own; leave out these flags, or the cluster", strings.Join(made.Flags, ", "))
+	case slices.Contains(slices.Concat(i.Cluster, files), manifest.Stdin):
+		return playground.Input{}, exit.Usage(cmd, "standard input can only be read once, and a live cluster is read again; name a file")
+	}
+	client, err := i.Connection.Client(cmd)
+	if err != nil {
+		return playground.Input{}, err
+	}
+	bar := output.NewProgress(cmd.ErrOrStderr())
+	defer bar.Done()
+	dump, err := client.Read(ctx, bar.Counts("objects"))
+	if err != nil {
+		return playground.Input{}, err
+	}
+	bar.Done()
+	for _, note := range Notes(cmd, dump) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s\n", note)
+	}
+	release := ""
+	if v, err := version.ParseGeneric(dump.Version); err == nil {
+		release = version.MajorMinor(v.Major(), v.Minor()).String()
+	}
+	if !slices.Contains(sched.Releases(), release) {
+		release = "" // which one answers is noted
+	}
+	return playground.Compose(withDump{output.Reading{Bar: bar}, dump}, nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
 }

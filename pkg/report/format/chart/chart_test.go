@@ -93,6 +93,15 @@ func charts() map[string]*Chart {
 		many.Rows = append(many.Rows, doc.BarRow{Name: name, Values: []int{i, 40 - i}, Note: strings.Repeat("cpu on some nodes, ", i)})
 	}
 	few.Rows = many.Rows[:1]
+	roll := &doc.Course{Title: "nodes and price", Curves: []doc.Curve{{Name: "nodes"}, {Name: "Pending", Style: doc.Red}, {Name: "price an hour"}}}
+	for i, name := range numbered("turn %d: node-with-a-long-name.example.com", 30) {
+		roll.Moments = append(roll.Moments, name)
+		for k := range roll.Curves {
+			roll.Curves[k].Values = append(roll.Curves[k].Values, float64(i%(k+3))/float64(k+1))
+		}
+	}
+	short := &doc.Course{Title: roll.Title, Moments: []string{"start", "start +2 min"}, Curves: []doc.Curve{{Name: "nodes", Values: []float64{3, 1200}}}}
+	all["course-few"], all["course-many"] = Course("shop: nodes and price", "The roll ends.", short), Course("nodes and price", "", roll)
 	all["bars-few"], all["bars-many"] = Bars("shop: nodes by group", "3 nodes will do.", few), Bars("nodes by group", "", &many)
 	return all
 }

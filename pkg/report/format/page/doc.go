@@ -21,8 +21,9 @@ const maxRows = 5000
 
 // Picture is what a page shows below its answer; none if it is empty.
 type Picture struct {
-	Bars *doc.Bars
-	SVG  []byte
+	Bars   *doc.Bars
+	Course *doc.Course
+	SVG    []byte
 }
 
 // WriteDoc writes the document as one self-contained page without a script: the answer, a picture if there is one, and the sections.
@@ -51,6 +52,7 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	if picture.Bars != nil {
 		m.bars(picture.Bars)
 	}
+	m.course(picture.Course)
 	if picture.SVG != nil {
 		m.add(`<figure class="chart"><img src="data:image/svg+xml;base64,%v" alt="%v The tables below have the numbers."></figure>
 `, base64.StdEncoding.EncodeToString(picture.SVG), answer)
@@ -114,6 +116,27 @@ func (m markup) bars(b *doc.Bars) {
 		m.add("<p class=\"hint\">%v</p>\n", more)
 	}
 	m.add("</figure>\n")
+}
+
+// course draws a curve for each count as columns, one for each moment, with attributes alone.
+func (m markup) course(c *doc.Course) {
+	if c == nil || len(c.Moments) == 0 {
+		return
+	}
+	m.add("<figure class=\"bars\">\n<figcaption><b>%v</b>", words.UpperFirst(c.Title))
+	m.add("</figcaption>\n<table><tbody>\n")
+	for i := range c.Curves {
+		curve := &c.Curves[i]
+		m.add(`<tr><th scope="row">%v</th><td><svg viewBox="0 0 %v 100" preserveAspectRatio="none" aria-hidden="true">`, curve.Name, len(c.Moments))
+		for k, value := range curve.Values {
+			if value > 0 {
+				height := 100 * value / curve.Most()
+				m.add(`<rect class="%v" x="%v" y="%v" width="1" height="%v"><title>%v: %v</title></rect>`, shades[curve.Style], k, doc.Amount(100-height), doc.Amount(height), doc.Clean(c.Moments[k]), doc.Amount(value))
+			}
+		}
+		m.add("</svg></td><td>%v</td></tr>\n", curve.Note())
+	}
+	m.add("</tbody></table>\n<p class=\"hint\">From left to right: %v</p>\n</figure>\n", words.Few(c.Moments))
 }
 
 // section writes what stands together. Lines that are indented are a list below the line before.

@@ -96,3 +96,32 @@ func TestWriteDocBars(t *testing.T) {
 		t.Error("an element has a style, which the page's policy refuses")
 	}
 }
+
+// A course is columns by attributes alone. What passes the page's policy needs no style, and a count that is always 0 has no column.
+func TestWriteDocCourse(t *testing.T) {
+	d := doc.New(report.Head{Kind: "RollReport", Files: "dump.json"}, report.Options{})
+	d.Line(doc.Green.Cell("The roll ends."))
+	c := &doc.Course{Title: "nodes and price", Moments: []string{"start", "<b>"}, Curves: []doc.Curve{
+		{Name: "nodes", Values: []float64{3, 4}}, {Name: "Pending", Style: doc.Red, Values: []float64{0, 0}},
+		{Name: "price", Values: []float64{0.1 + 0.2, 0.126}},
+	}}
+	var out strings.Builder
+	if err := WriteDoc(&out, &d, Picture{Course: c}); err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(out.String(), "<main class=\"document\">\n")
+	body, _, _ = strings.Cut(body, "</main>")
+	want := `<figure class="bars">
+<figcaption><b>Nodes and price</b></figcaption>
+<table><tbody>
+<tr><th scope="row">nodes</th><td><svg viewBox="0 0 2 100" preserveAspectRatio="none" aria-hidden="true"><rect class="" x="0" y="25" width="1" height="75"><title>start: 3</title></rect><rect class="" x="1" y="0" width="1" height="100"><title>&lt;b&gt;: 4</title></rect></svg></td><td>3 → 4</td></tr>
+<tr><th scope="row">Pending</th><td><svg viewBox="0 0 2 100" preserveAspectRatio="none" aria-hidden="true"></svg></td><td>0</td></tr>
+<tr><th scope="row">price</th><td><svg viewBox="0 0 2 100" preserveAspectRatio="none" aria-hidden="true"><rect class="" x="0" y="0" width="1" height="100"><title>start: 0.3</title></rect><rect class="" x="1" y="58" width="1" height="42"><title>&lt;b&gt;: 0.13</title></rect></svg></td><td>0.3 → 0.13</td></tr>
+</tbody></table>
+<p class="hint">From left to right: start and &lt;b&gt;</p>
+</figure>
+`
+	if diff := cmp.Diff(want, body); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

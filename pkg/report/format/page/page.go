@@ -25,6 +25,8 @@ type Page struct {
 	// Steps and Pods are the essentials, for readers without the script.
 	Steps []Step
 	Pods  []Pod
+	// Course is a picture above what the script shows; nil for none.
+	Course *doc.Course
 	// Data is what the script shows.
 	Data Data
 }
@@ -70,8 +72,9 @@ func (p *Page) WriteHTML(w io.Writer) error {
 	m.about(p.Head, title, p.Verdict, p.Outcome)
 	m.notes(p.Head.Notes)
 	m.ignored(p.Head.Ignored)
-	m.add(`</header>
-<noscript>
+	m.add("</header>\n")
+	m.course(p.Course)
+	m.add(`<noscript>
 <p class="aside">The map, the failures and the score tables need JavaScript, which is part of this file; it loads nothing. These are the essentials.</p>
 `)
 	m.steps(p.Steps)

@@ -1,0 +1,116 @@
+package input
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// autoscaler is what flags say of the Cluster Autoscaler and its node groups.
+type autoscaler struct {
+	on     bool
+	by     string
+	groups []string
+}
+
+// RegisterAutoscaler adds --autoscale and the flags of node groups, for commands in which the autoscaler acts.
+func (i *Flags) RegisterAutoscaler(cmd *cobra.Command) {
+	grouped(cmd, autoscalerGroup, func() {
+		cmd.Flags().BoolVar(&i.autoscaler.on, "autoscale", false, "let the Cluster Autoscaler add nodes for pods without one, to the groups of the scenario, or to those\n"+
+			"that the nodes' labels name; false leaves out the scenario's")
+		i.Overlay("autoscale", "autoscaler", func(f *scenario.File) {
+			if !i.autoscaler.on {
+				f.Autoscaler = nil
+			} else if f.Autoscaler == nil {
+				f.Autoscaler = &scenario.Autoscaler{}
+			}
+		})
+		i.registerGroups(cmd)
+	})
+}
+
+// RegisterScale adds the flags of node groups for a command in which the autoscaler always acts.
+func (i *Flags) RegisterScale(cmd *cobra.Command) {
+	i.autoscaler.on = true
+	grouped(cmd, autoscalerGroup, func() { i.registerGroups(cmd) })
+}
+
+func (i *Flags) registerGroups(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&i.autoscaler.by, "groups-by", "", "`LABEL` whose values name the node groups (default the one that clouds use, such as eks.amazonaws.com/nodegroup)")
+	cmd.Flags().StringArrayVar(&i.autoscaler.groups, "node-group", nil, "limits of a node group, and the price of a node in an hour: `NAME=MIN:MAX[:PRICE]`, such as\n"+
+		"general=1:10 or spot=0:50:0.12 (repeatable; default from 0 to "+strconv.Itoa(scenario.UnknownMax)+" nodes)")
+}
+
+// options returns what takes the place of fields of the scenario's autoscaler.
+func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
+	var groups []scenario.AutoscaledGroup
+	for _, given := range a.groups {
+		group, err := nodeGroup(given)
+		if err != nil {
+			return nil, exit.Usage(cmd, "%s", err)
+		}
+		groups = append(groups, group)
+	}
+	if !a.on && (a.by != "" || groups != nil) && cmd.Flags().Changed("autoscale") {
+		return nil, exit.Usage(cmd, "--autoscale=false leaves no node groups; leave out --groups-by and --node-group")
+	}
+	return func(f *scenario.File) {
+		if !a.on && a.by == "" && groups == nil {
+			return
+		}
+		next := scenario.Autoscaler{}
+		if f.Autoscaler != nil {
+			next = *f.Autoscaler
+		}
+		if a.by != "" {
+			next.GroupsBy = a.by
+		}
+		next.NodeGroups = slices.Clone(next.NodeGroups)
+		for _, group := range groups {
+			at := slices.IndexFunc(next.NodeGroups, func(of scenario.AutoscaledGroup) bool { return of.Name == group.Name })
+			if at < 0 {
+				next.NodeGroups = append(next.NodeGroups, group)
+				continue
+			}
+			of := &next.NodeGroups[at]
+			of.Min, of.Max = group.Min, group.Max
+			if group.Price > 0 {
+				of.Price = group.Price
+			}
+		}
+		f.Autoscaler = &next
+	}, nil
+}
+
+// nodeGroup reads NAME=MIN:MAX or NAME=MIN:MAX:PRICE.
+func nodeGroup(given string) (group scenario.AutoscaledGroup, err error) {
+	wrong := fmt.Errorf("--node-group %q: give NAME=MIN:MAX or NAME=MIN:MAX:PRICE, such as general=1:10 or spot=0:50:0.12", given)
+	at := strings.LastIndex(given, "=")
+	if at < 1 {
+		return group, wrong
+	}
+	group.Name = given[:at]
+	parts := strings.Split(given[at+1:], ":")
+	if len(parts) != 2 && len(parts) != 3 {
+		return group, wrong
+	}
+	var wrongs [3]error
+	group.Min, wrongs[0] = strconv.Atoi(parts[0])
+	group.Max, wrongs[1] = strconv.Atoi(parts[1])
+	if len(parts) == 3 {
+		group.Price, wrongs[2] = strconv.ParseFloat(parts[2], 64)
+	}
+	switch {
+	case wrongs != [3]error{} || group.Min < 0 || !(group.Price >= 0):
+		return group, wrong
+	case group.Max < max(group.Min, 1):
+		return group, fmt.Errorf("--node-group %q: a maximum of %d is less than %d; give at least that", given, group.Max, max(group.Min, 1))
+	}
+	return group, nil
+}

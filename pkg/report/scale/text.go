@@ -1,0 +1,78 @@
+package scale
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Formats are the ways to write the report. Quiet is the answer alone.
+var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
+
+func course(r *Report) *doc.Course { return run.Course(run.Stage{Name: "start", Moments: r.Moments}) }
+
+// document is the answer, the groups, and which pods stay Pending.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	style := doc.Green
+	if !r.Fits {
+		style = doc.Red
+	}
+	d.Line(style.Cell(r.Answer + "."))
+	if r.Seconds > 0 {
+		d.Linef(doc.Plain, "Until nothing moves any more it takes %s.", words.Span(time.Duration(r.Seconds*float64(time.Second))))
+	}
+	d.Space()
+	d.Table("", r.table(&d)...)
+	if len(r.Waiting) > 0 {
+		d.Section("Pending")
+		d.UpTo(len(r.Waiting), "reason", "reasons", func(i int) { wait(&d, &r.Waiting[i]) })
+	}
+	d.Space()
+	d.Header()
+	return &d
+}
+
+// table is a row for each group below the titles.
+func (r *Report) table(d *doc.Doc) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("GROUP", "BEFORE", "AFTER", "MIN", "MAX", "PRICE", "MORE", "NEW NODES")}
+	for _, g := range r.Groups {
+		price, more, names := doc.None, doc.None, doc.None
+		if g.Price > 0 {
+			price, more = doc.Amount(g.Price), doc.Amount(g.Price*float64(g.After-g.Before))
+		}
+		if len(g.New) > 0 {
+			names = d.Few(g.New, len(g.New))
+		}
+		table = append(table, doc.Plain.Row(g.Name, fmt.Sprint(g.Before), fmt.Sprint(g.After), fmt.Sprint(g.Min), fmt.Sprint(g.Max), price, more, names))
+	}
+	return table
+}
+
+// wait says which pods stay Pending, and what scheduler and autoscaler say of them.
+func wait(d *doc.Doc, w *Waiting) {
+	of := report.Group(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
+	d.Linef(doc.Yellow, "%s", d.Some(report.Each(of, pods)))
+	d.Linef(doc.Plain, "  %s", doc.Refused(w.Message))
+	if w.Autoscaler != "" {
+		d.Linef(doc.Plain, "  %s", w.Autoscaler)
+	}
+}
+
+// pods names one pod, or counts several of one workload.
+func pods(same []cluster.PodRef) string {
+	first := same[0]
+	switch {
+	case len(same) == 1:
+		return first.Namespace + "/" + first.Name
+	case first.Workload == "":
+		return fmt.Sprintf("%d pods without owner in namespace %s", len(same), first.Namespace)
+	}
+	return fmt.Sprintf("%d pods of %s/%s", len(same), first.Namespace, first.Workload)
+}

@@ -1,0 +1,123 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// groupLabels are the labels by which clouds and installers name the group of a node. Of several that a node has the first counts.
+var groupLabels = []string{
+	"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "agentpool", "kops.k8s.io/instancegroup",
+	"karpenter.sh/nodepool", "alpha.eksctl.io/nodegroup-name",
+}
+
+// UnknownMax is the maximum of a group whose own is not known: as many nodes as AKS and GKE let a node pool have.
+const UnknownMax = 1000
+
+// byLabels reports whether the groups are those that the nodes' labels name.
+func (a *Autoscaler) byLabels() bool {
+	return a.GroupsBy != "" || !slices.ContainsFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.From+g.Template != "" })
+}
+
+// Grouped returns the autoscaler with the groups that the labels of the nodes name, and a note that says which these are. Groups that are
+// written out already stay.
+func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
+	if !a.byLabels() {
+		return a, "", nil
+	}
+	labels := groupLabels
+	if a.GroupsBy != "" {
+		labels = []string{a.GroupsBy}
+	}
+	found := *a
+	found.NodeGroups = nil
+	var names, used []string
+	members, without := map[string]int{}, 0
+	for _, node := range nodes {
+		key := labelOf(node, labels)
+		if key == "" {
+			without++
+			continue
+		}
+		from := key + "=" + node.Labels[key]
+		if members[from]++; members[from] > 1 {
+			continue
+		}
+		group := AutoscaledGroup{Name: node.Labels[key]}
+		if slices.Contains(names, group.Name) {
+			group.Name = from // another label has the same value
+		}
+		for _, given := range a.NodeGroups {
+			if given.Name == group.Name {
+				group = given
+			}
+		}
+		group.From = from
+		names, found.NodeGroups = append(names, group.Name), append(found.NodeGroups, group)
+		if !slices.Contains(used, key) {
+			used = append(used, key)
+		}
+	}
+	if len(names) == 0 {
+		return nil, "", noGroups(a, nodes)
+	}
+	var problems []error
+	for _, given := range a.NodeGroups {
+		if !slices.Contains(names, given.Name) {
+			problems = append(problems, fmt.Errorf("no node has the value %q of %s; %s", given.Name, words.Or(used), Choices(given.Name, names)))
+		}
+	}
+	var groups, unbounded []string
+	for i := range found.NodeGroups {
+		group := &found.NodeGroups[i]
+		groups = append(groups, fmt.Sprintf("%s (%s)", group.Name, words.Count(members[group.From], "node")))
+		if group.Max == 0 {
+			group.Max = max(UnknownMax, members[group.From])
+			unbounded = append(unbounded, group.Name)
+		}
+	}
+	note := fmt.Sprintf("The node groups are those that %s %s: %s", words.And(used), words.Pick(len(used), "names", "name"), words.Few(groups))
+	if without > 0 {
+		note += fmt.Sprintf("; %s in none", words.Is(without, "node"))
+	}
+	if len(unbounded) > 0 {
+		note += fmt.Sprintf(". No maximum of %s is known, so %d nodes are assumed; --node-group NAME=MIN:MAX gives one", words.Few(unbounded), UnknownMax)
+	}
+	return &found, note + ".", errors.Join(problems...)
+}
+
+// labelOf is the first of the labels that the node has, or "". No autoscaler changes the number of control planes.
+func labelOf(node *v1.Node, labels []string) string {
+	const controlPlane = "node-role.kubernetes.io/control-plane"
+	if _, is := node.Labels[controlPlane]; is || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane }) {
+		return ""
+	}
+	for _, key := range labels {
+		if node.Labels[key] != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// noGroups is that no node has a label that names its group.
+func noGroups(a *Autoscaler, nodes []*v1.Node) error {
+	if a.GroupsBy != "" {
+		return errors.New(LabelHint(a.GroupsBy, "node", NodeLabels(nodes)))
+	}
+	keys := map[string]bool{}
+	for _, node := range nodes {
+		for key := range node.Labels {
+			keys[key] = true
+		}
+	}
+	return fmt.Errorf("no node has a label that names its node group (%s); name the one that does, with --groups-by or as autoscaler.groupsBy: %s",
+		strings.Join(groupLabels, ", "), Choices("pool", slices.Sorted(maps.Keys(keys))))
+}
