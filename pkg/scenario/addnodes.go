@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -50,7 +52,8 @@ func (a *AddNodes) validate(c *checks) {
 	if a.Like == "" {
 		c.Add(c.path.Child("like"), "is missing; give the name of the node that the new ones are like")
 	}
-	for key, value := range a.Labels {
+	for _, key := range slices.Sorted(maps.Keys(a.Labels)) {
+		value := a.Labels[key]
 		for _, wrong := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...) {
 			c.Add(c.path.Child("labels").Key(key), "%q is no label: %s", key+"="+value, wrong)
 		}

@@ -24,9 +24,9 @@ const HoursPerYear = 8760
 //
 //	node: {rate: 5%/year, recovery: 4h}
 //	zone: {rate: 0.1/year, recovery: 1h}
-//	capacity-type=spot+node: {rate: 1/week, recovery: 2m}
+//	karpenter.sh/capacity-type=spot+node: {rate: 1/week, recovery: 2m}
 //
-// Several labels make one level as in topology.Key: the last is each node with the label capacity-type=spot.
+// Several labels make one level as in topology.Key: the last is each node with the label karpenter.sh/capacity-type=spot.
 // A level that is not among them does not fail.
 type Rates map[string]Rate
 
@@ -55,7 +55,7 @@ func (r Rates) Validate(path *field.Path) field.ErrorList {
 			problems = append(append(problems, validation.IsQualifiedName(label)...), validation.IsValidLabelValue(value)...)
 		}
 		if len(problems) > 0 {
-			errs = append(errs, field.Invalid(path, name, "must be node, zone, region or the key of a node label, or several such as capacity-type=spot+zone: "+strings.Join(problems, "; ")))
+			errs = append(errs, field.Invalid(path, name, "must be node, zone, region or the key of a node label, or several such as rack+zone: "+strings.Join(problems, "; ")))
 		} else if _, twice := r[key]; twice && key != name {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("is the same level as %s; give one of the two", key)))
 		}
@@ -87,15 +87,6 @@ func (r Rates) Keys() []string {
 		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
 	})
 	return keys
-}
-
-// Among returns the rates by the topology keys that their names stand for among the nodes; see topology.KeyAmong.
-func (r Rates) Among(nodes []*v1.Node) Rates {
-	named := Rates{}
-	for name, rate := range r {
-		named[topology.KeyAmong(nodes, name)] = rate
-	}
-	return named
 }
 
 // ForKey returns the rate of the topology key, by whichever name it was given.

@@ -74,8 +74,15 @@ type scaler struct {
 // cloud is what the cloud remembers. Its maps are never changed in place.
 type cloud struct {
 	coming []comingNode        // in order
+	tried  *tried              // for whom no zone has helped; nil: for nobody
 	like   map[string]*v1.Node // what a new node of a group is like
 	stuck  map[string]bool     // nodes whose drain did not end; they are left alone
+}
+
+// tried are pods for which nodes of each zone were asked for, and the nodes that there were.
+type tried struct {
+	pods  []*v1.Pod
+	nodes []*v1.Node
 }
 
 // comingNode is a node that was asked for.
@@ -219,6 +226,9 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
 		return decision, "", err
 	}
+	if s.tried != nil && slices.Equal(s.tried.pods, decision.Help) && slices.Equal(s.tried.nodes, state.Nodes) {
+		return decision, "", nil
+	}
 	zones, _ := topology.Domains(state.Nodes, v1.LabelTopologyZone)
 	after := s.decides.Mark()
 	for _, zone := range zones {
@@ -233,6 +243,7 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 		}
 	}
 	s.decides.Return(after)
+	s.tried = &tried{decision.Help, state.Nodes}
 	return decision, "", nil
 }
 

@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"math"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/scenario"
@@ -22,7 +24,7 @@ func (m *Metrics) price(nodes []*v1.Node, by *scenario.Autoscaler) error {
 			priced++
 		}
 	}
-	if priced > 0 {
+	if sum = math.Round(sum*1e6) / 1e6; priced > 0 {
 		m.Cost, m.Unpriced = &sum, len(nodes)-priced
 	}
 	return nil

@@ -130,7 +130,6 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 	if err := check(state, rates, opts); err != nil {
 		return nil, err
 	}
-	rates = rates.Among(state.Nodes)
 	levels, nodes := build(state.Nodes, rates)
 	analysis := &Analysis{Trials: cmp.Or(opts.Trials, DefaultTrials), Seed: opts.Seed}
 	for _, level := range levels {
@@ -158,7 +157,7 @@ func check(state *cluster.State, rates scenario.Rates, opts Options) error {
 	path := field.NewPath("rates")
 	errs := rates.Validate(path)
 	if len(errs) == 0 {
-		for _, key := range rates.Among(state.Nodes).Keys() {
+		for _, key := range rates.Keys() {
 			carried := func(node *v1.Node) bool { _, found := topology.Value(node.Labels, key); return found }
 			if key != v1.LabelHostname && !slices.ContainsFunc(state.Nodes, carried) {
 				errs = append(errs, field.Invalid(path, key, "no node has this label, so nothing can fail at this level; drop it, or give a label of the nodes"))
