@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
+	"errors"
 	"io"
 )
 
@@ -18,6 +20,11 @@ func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error)
 		return nil, true, err
 	}
 	return input{io.LimitReader(unpacked, maxJSON+1), file}, true, nil
+}
+
+// damaged reports whether an error is of text that gzip has compressed, and that was changed or cut off since.
+func damaged(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, new(flate.CorruptInputError))
 }
 
 // input reads from one thing and closes another.
