@@ -12,7 +12,10 @@ import (
 // It reports whether the file is compressed.
 func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error) {
 	start := bufio.NewReader(file)
-	if magic, _ := start.Peek(2); string(magic) != "\x1f\x8b" {
+	switch magic, err := start.Peek(2); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, false, err
+	case string(magic) != "\x1f\x8b":
 		return input{start, file}, false, nil
 	}
 	unpacked, err := gzip.NewReader(start)
