@@ -60,13 +60,10 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 		c.mu.Unlock()
 		if begun < 0 {
 			begun = forgotten
-		}
-		switch {
-		case begun < forgotten:
-			return
-		case next < forgotten:
-			_ = encoder.Encode(map[string]any{"type": "ERROR", "object": metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
-			return
+			if next < forgotten {
+				_ = encoder.Encode(map[string]any{"type": "ERROR", "object": metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
+				return
+			}
 		}
 		for ; next < len(all); next++ {
 			if all[next].at != r.URL.Path {
@@ -78,6 +75,9 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 			_ = encoder.Encode(map[string]any{"type": all[next].what, "object": fields})
 		}
 		w.(http.Flusher).Flush()
+		if begun < forgotten {
+			return
+		}
 		select {
 		case <-woken:
 		case <-r.Context().Done():
