@@ -409,7 +409,7 @@ func (l *loader) nodeGroups(s *scenario.Scenario) {
 		return
 	}
 	if s.Autoscaler = grouped; note != "" {
-		s.Notes = append(s.Notes, note)
+		s.Notes = append(slices.Clip(s.Notes), note)
 	}
 }
 

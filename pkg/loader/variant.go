@@ -67,6 +67,12 @@ func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.
 	if v.ended() {
 		return varied
 	}
+	if change.Autoscaler != nil && v.federation != nil {
+		p.Add(field.NewPath("autoscaler"), "is for a single cluster; leave it out")
+	} else if change.Autoscaler != nil {
+		varied.Scenario.Autoscaler = change.Autoscaler
+		l.nodeGroups(varied.Scenario)
+	}
 	l.patchResources(varied, &read, change.Patches)
 	v.maker.Change(v.ctx, p, varied, change, func(patch *scenario.Patch) bool { return read.holds(patch.Target) })
 	return varied

@@ -117,7 +117,7 @@ func ValidateFile(p *Problems, f *File) {
 	validateRange(p, field.NewPath("terminationSeconds"), ptr.Deref(f.TerminationSeconds, 0), 0, 3600)
 	validateRange(p, field.NewPath("maxPods"), ptr.Deref(f.MaxPods, 1), 1, mostMaxPods)
 	if f.Autoscaler != nil {
-		validateAutoscaler(p, f.Autoscaler)
+		validateAutoscaler(p, field.NewPath("autoscaler"), f.Autoscaler)
 		if f.Clusters != nil {
 			p.Add(field.NewPath("autoscaler"), "is for a single cluster; leave it out, or give cluster in place of clusters")
 		}

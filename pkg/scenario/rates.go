@@ -24,7 +24,9 @@ const HoursPerYear = 8760
 //
 //	node: {rate: 5%/year, recovery: 4h}
 //	zone: {rate: 0.1/year, recovery: 1h}
+//	karpenter.sh/capacity-type=spot+node: {rate: 1/week, recovery: 2m}
 //
+// Several labels make one level as in topology.Key: the last is each node with the label karpenter.sh/capacity-type=spot.
 // A level that is not among them does not fail.
 type Rates map[string]Rate
 
@@ -47,8 +49,13 @@ func (r Rates) Validate(path *field.Path) field.ErrorList {
 	for _, name := range slices.Sorted(maps.Keys(r)) {
 		path := path.Key(name)
 		key := topology.Key(name)
-		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-			errs = append(errs, field.Invalid(path, name, "must be node, zone, region or the key of a node label: "+strings.Join(problems, "; ")))
+		var problems []string
+		for _, part := range strings.Split(key, "+") {
+			label, value, _ := strings.Cut(part, "=")
+			problems = append(append(problems, validation.IsQualifiedName(label)...), validation.IsValidLabelValue(value)...)
+		}
+		if len(problems) > 0 {
+			errs = append(errs, field.Invalid(path, name, "must be node, zone, region or the key of a node label, or several such as rack+zone: "+strings.Join(problems, "; ")))
 		} else if _, twice := r[key]; twice && key != name {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf("is the same level as %s; give one of the two", key)))
 		}

@@ -25,6 +25,8 @@ type Variant struct {
 	Cluster []Source `json:"cluster,omitempty"`
 	// Scheduler is another configuration of the scheduler, in place of the scenario's; feature gates cannot vary. Default: the scenario's.
 	Scheduler *Scheduler `json:"scheduler,omitempty"`
+	// Autoscaler is another Cluster Autoscaler, in place of the scenario's. Default: the scenario's.
+	Autoscaler *Autoscaler `json:"autoscaler,omitempty"`
 	// Patches change objects wherever the scenario has them: in the cluster, in the workloads and in every step that applies them. In a
 	// federation they change policies, too, and cluster/NAME as it is when it joins. Default: none.
 	Patches []Patch `json:"patches,omitempty"`
@@ -112,8 +114,11 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	for i := range v.Rules {
 		validateRule(p, path.Child("rules").Index(i), &v.Rules[i])
 	}
-	if len(v.Cluster) == 0 && v.Scheduler == nil && len(v.Patches)+len(v.Replicas)+len(v.Rules)+len(v.Steps) == 0 {
-		p.Add(path, "changes nothing; give one of cluster, scheduler, patches, replicas, rules and steps")
+	if v.Autoscaler != nil {
+		validateAutoscaler(p, path.Child("autoscaler"), v.Autoscaler)
+	}
+	if len(v.Cluster) == 0 && v.Scheduler == nil && v.Autoscaler == nil && len(v.Patches)+len(v.Replicas)+len(v.Rules)+len(v.Steps) == 0 {
+		p.Add(path, "changes nothing; give one of cluster, scheduler, autoscaler, patches, replicas, rules and steps")
 	}
 }
 

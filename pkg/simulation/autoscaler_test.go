@@ -172,10 +172,11 @@ func TestAutoscalerOverZones(t *testing.T) {
 		"{name: s, scale: {target: deployment/web, replicas: 8}}": "a-general-1 b-general-1 a-general-1-new-1 b-general-1-new-1",
 		// The autoscaler first takes new nodes for such as are in zone a.
 		"{name: s, scale: {target: deployment/zoned, replicas: 4}}": "a-general-1 b-general-1 b-general-1-new-1 b-general-1-new-2",
-		// The zone that is down gets none, nor the one that is gone. There, too, the group is as it was.
+		// The zone that is down gets none, nor the one that is gone. Of a group that is
+		// gone new nodes are like the first.
 		"{name: s, fail: {names: [a-general-1]}}":                             "a-general-1 b-general-1 b-general-1-new-1",
 		"{name: s, fail: {names: [a-general-1], mode: deleted}}":              "b-general-1 b-general-1-new-1",
-		"{name: s, fail: {names: [a-general-1, b-general-1], mode: deleted}}": "b-general-1-new-1 b-general-1-new-2",
+		"{name: s, fail: {names: [a-general-1, b-general-1], mode: deleted}}": "a-general-1-new-1 a-general-1-new-2",
 	} {
 		s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(strings.ReplaceAll(zonal, "STEP", step))}}, "s.yaml", loader.Options{})
 		if err != nil {

@@ -34,15 +34,22 @@ var words = map[string]string{
 	"hostname": v1.LabelHostname,
 }
 
-// together joins the label keys of a level whose domains are the nodes that share a value of each. No label key contains it.
-const together = "+"
+// together joins the label keys of a level whose domains are the nodes that share a value of each, and only the nodes that have a value are
+// in one if with joins it to its key. No label key contains them.
+const (
+	together = "+"
+	with     = "="
+)
 
 // Key returns the topology key that a short name stands for: cluster, region, zone, node or hostname. Any other word is already a key. Keys
-// of one level are joined by +, as in zone+rack.
+// of one level are joined by +, as in zone+rack, and one that has a value by =, as in capacity-type=spot+zone.
 func Key(word string) string {
 	parts := strings.Split(word, together)
 	for i, part := range parts {
-		parts[i] = cmp.Or(words[part], part)
+		key, value, chosen := strings.Cut(part, with)
+		if parts[i] = cmp.Or(words[key], key); chosen {
+			parts[i] += with + value
+		}
 	}
 	return strings.Join(parts, together)
 }
@@ -52,6 +59,7 @@ func Key(word string) string {
 func KeyAmong(nodes []*v1.Node, word string) string {
 	parts := strings.Split(Key(word), together)
 	for i, part := range parts {
+		part, value, chosen := strings.Cut(part, with)
 		found := map[string]bool{}
 		for _, node := range nodes {
 			for key := range node.Labels {
@@ -62,7 +70,9 @@ func KeyAmong(nodes []*v1.Node, word string) string {
 		}
 		if len(found) == 1 {
 			for key := range found {
-				parts[i] = key
+				if parts[i] = key; chosen {
+					parts[i] += with + value
+				}
 			}
 		}
 	}
@@ -70,10 +80,12 @@ func KeyAmong(nodes []*v1.Node, word string) string {
 }
 
 // Value returns the value of the key among a node's labels, or the values of the keys of one level, joined by +. It is false if one is
-// missing.
+// missing, or is not the value that the key has.
 func Value(labels map[string]string, key string) (string, bool) {
 	first, rest, several := strings.Cut(key, together)
+	first, wanted, chosen := strings.Cut(first, with)
 	value, labelled := labels[first]
+	labelled = labelled && (!chosen || value == wanted)
 	if !labelled || !several {
 		return value, labelled
 	}

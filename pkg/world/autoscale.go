@@ -74,8 +74,15 @@ type scaler struct {
 // cloud is what the cloud remembers. Its maps are never changed in place.
 type cloud struct {
 	coming []comingNode        // in order
+	tried  *tried              // for whom no zone has helped; nil: for nobody
 	like   map[string]*v1.Node // what a new node of a group is like
 	stuck  map[string]bool     // nodes whose drain did not end; they are left alone
+}
+
+// tried are pods for which nodes of each zone were asked for, and the nodes that there were.
+type tried struct {
+	pods  []*v1.Pod
+	nodes []*v1.Node
 }
 
 // comingNode is a node that was asked for.
@@ -219,6 +226,9 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
 		return decision, "", err
 	}
+	if s.tried != nil && slices.Equal(s.tried.pods, decision.Help) && slices.Equal(s.tried.nodes, state.Nodes) {
+		return decision, "", nil
+	}
 	zones, _ := topology.Domains(state.Nodes, v1.LabelTopologyZone)
 	after := s.decides.Mark()
 	for _, zone := range zones {
@@ -233,6 +243,7 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 		}
 	}
 	s.decides.Return(after)
+	s.tried = &tried{decision.Help, state.Nodes}
 	return decision, "", nil
 }
 
@@ -259,7 +270,8 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 		}
 		of := &s.NodeGroups[slices.IndexFunc(s.NodeGroups, func(g scenario.AutoscaledGroup) bool { return g.Name == node.group })]
 		like := cmp.Or(s.site(there, of, node.zone), s.like[of.Name])
-		objects := s.made(state, of, like, newNames(there, like.Name, 1)[0])
+		base, _, _ := strings.Cut(like.Name, "-new-") // it may have been added itself
+		objects := s.made(state, of, like, newNames(there, base, 1)[0])
 		there = there.With(objects[0]) // so that the next one has another name
 		added = append(added, objects...)
 		to.Autoscaling.Added = append(to.Autoscaling.Added, objects[0].GetName())
@@ -279,7 +291,7 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 	for _, removal := range removals {
 		names = append(names, removal.Node)
 	}
-	next, drained, err := c.Drain(ctx, state, names, node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}, to)
+	next, drained, err := c.Drain(ctx, state, names, DrainOptions{DrainOptions: node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}}, to)
 	if err != nil {
 		return nil, err
 	}

@@ -95,6 +95,7 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
 		},
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
 	in.Namespace.Register(cmd, true)
 	flags.StringSliceVar(&chosen.Only, "only", nil, "run only these `CHECKS` (repeatable, or comma-separated)")

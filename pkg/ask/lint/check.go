@@ -1,6 +1,10 @@
 package lint
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/faultline/faultline/pkg/simulation"
+)
 
 // Check is one way in which a rule may not do what it says.
 type Check struct {
@@ -17,7 +21,8 @@ type Check struct {
 
 	restarts bool                                     // whether it asks what a restart does
 	find     func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
-	karmada  func(*control) []Finding                 // in what Karmada has; see federation.go
+	karmada  func(*control) []Finding                 // in what Karmada has; see federation.go, or
+	groups   func(*simulation.Result) []Finding       // in the node groups of an autoscaler
 }
 
 // Page returns the address of the page of a check, or of README.
@@ -25,7 +30,7 @@ func Page(id string) string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", id)
 }
 
-// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, then annotations.
+// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, node groups and annotations.
 func Checks() []Check {
 	all := []Check{
 		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", find: static(single)},
@@ -72,6 +77,8 @@ func Checks() []Check {
 		{ID: "weight-of-no-cluster", Severity: Warning, Title: "A weight is for no cluster", karmada: weightOfNothing},
 		{ID: "override-matches-nothing", Severity: Warning, Title: "An override changes nothing", karmada: overrideMatchesNothing},
 		{ID: "more-replicas-assigned", Severity: Error, Title: "Karmada gives a cluster more replicas than required anti-affinity allows", find: static(moreReplicasAssigned)},
+		{ID: "node-group-above-max", Severity: Warning, Title: "A node group has more nodes than its maximum", groups: aboveMax},
+		{ID: "node-group-helps-no-pod", Severity: Warning, Title: "No Pending pod fits onto a new node of a group", Simulated: true, groups: helpsNoPod},
 		{ID: ignoreReason, Severity: Warning, Title: "An annotation ignores a finding without giving a reason"},
 		{ID: ignoreUnknown, Severity: Warning, Title: "An annotation ignores a check that does not exist"},
 		{ID: ignoreUnused, Severity: Note, Title: "An annotation ignores a check that finds nothing"},

@@ -133,6 +133,14 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 			c.add(&made[i], &subject{step: karmada.step}, f)
 		}
 	}
+	for i := range made {
+		if made[i].groups == nil || result.Scenario.Autoscaler == nil || len(result.Steps) == 0 {
+			continue
+		}
+		for _, f := range made[i].groups(result) {
+			c.add(&made[i], &subject{step: &result.Steps[0]}, f)
+		}
+	}
 	for _, l := range looks {
 		if l.member == "" && slices.ContainsFunc(made, func(c Check) bool { return c.restarts }) {
 			err := l.restartAll(func(s *subject, restarted, all int) {

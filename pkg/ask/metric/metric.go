@@ -23,7 +23,8 @@ type Metrics struct {
 	Pending int `json:"pending"`
 	// Levels are the failure domains of the nodes' labels, widest first.
 	Levels []LevelMetrics `json:"levels"`
-	// Cost is the price per hour of the nodes with the annotation faultline.dev/price-per-hour; missing if no node has it.
+	// Cost is the price per hour of the nodes with the annotation faultline.dev/price-per-hour, or in a node group with a price; missing if
+	// there is none.
 	Cost *float64 `json:"cost,omitempty"`
 	// Unpriced is the number of nodes without a price if others have one.
 	Unpriced int `json:"unpriced,omitempty"`
@@ -141,7 +142,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 		}
 		m.Pods++
 	}
-	if err := m.price(state.Nodes); err != nil {
+	if err := m.price(state.Nodes, s.Autoscaler); err != nil {
 		return nil, err
 	}
 	levels := topology.Levels(state.Nodes, s.LevelKeys...)

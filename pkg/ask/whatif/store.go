@@ -77,13 +77,14 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Config             []byte
 		LevelKeys          []string
 		Mode               string
+		Autoscaler         *scenario.Autoscaler
 		Cluster, Workloads [][]byte
 		Steps              []scenario.Step
 		Applied            [][][]byte
 		Federation         scenario.Federation
 		Members            []memberDigest
 		Karmada            []karmadaDigest // of the workloads, then of each step
-	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode}
+	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -49,6 +50,8 @@ type Found struct {
 	// Moved is the number of pods that would have to move to get there from the scenario as it is: of each workload the pods on nodes
 	// that hold more of it, as far as both run as many.
 	Moved int `json:"moved"`
+	// NewNodes is how many nodes the Cluster Autoscaler has added until then, without those that it removed; missing without one.
+	NewNodes *int `json:"newNodes,omitempty"`
 	// Cause is what keeps most of the pods off the nodes that are Pending here and not in the scenario as it is: cpu, or kube-scheduler's
 	// message.
 	Cause string `json:"cause,omitempty"`
@@ -143,10 +146,19 @@ func (e *VersionError) Unwrap() error { return e.Err }
 // worker runs versions one after the other.
 type worker struct {
 	opts *Options
-	// worlds has a world for each scheduler configuration, because building one costs more than a small run.
-	worlds map[*sched.Config]world.World
+	// worlds has a world for each scheduler configuration and autoscaler, because building one costs more than a small run.
+	worlds map[acting]world.World
 	// known lists runs that others can continue: the base, and the last run.
 	known []*simulation.Result
+}
+
+// maxWorlds is how many worlds are kept at most: each point of a sweep may have an autoscaler of its own.
+const maxWorlds = 8
+
+// acting is what a world is built of.
+type acting struct {
+	*sched.Config
+	*scenario.Autoscaler
 }
 
 func (w *worker) close() {
@@ -156,17 +168,19 @@ func (w *worker) close() {
 }
 
 func (w *worker) world(s *scenario.Scenario) (world.World, error) {
-	if in := w.worlds[s.Config]; in != nil {
+	by := acting{s.Config, s.Autoscaler}
+	if in := w.worlds[by]; in != nil {
 		return in, nil
 	}
 	in, err := simulation.NewWorld(s)
 	if err != nil {
 		return nil, err
 	}
-	if w.worlds == nil {
-		w.worlds = map[*sched.Config]world.World{}
+	if w.worlds == nil || len(w.worlds) == maxWorlds {
+		w.close()
+		w.worlds = map[acting]world.World{}
 	}
-	w.worlds[s.Config] = in
+	w.worlds[by] = in
 	return in, nil
 }
 
@@ -175,7 +189,7 @@ func (w *worker) base(ctx context.Context, s *scenario.Scenario) (*Base, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Found: Found{Metrics: *metrics, StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
+	return &Base{Found: Found{Metrics: *metrics, NewNodes: newNodes(result, step), StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
 }
 
 func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) (*Found, error) {
@@ -184,7 +198,21 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 		return nil, err
 	}
 	w.known = append(w.known[:1], result)
-	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), Cause: cause(base.state, step), StuckRollouts: StuckOf(s, step)}, nil
+	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(base.state, step), StuckRollouts: StuckOf(s, step)}, nil
+}
+
+// newNodes counts the nodes that the autoscaler has added until the step, without those that it removed; nil without one.
+func newNodes(result *simulation.Result, until *simulation.Step) *int {
+	var sum *int
+	for i := range result.Steps {
+		if did := result.Steps[i].Autoscaling; did != nil {
+			sum = ptr.To(ptr.Deref(sum, 0) + len(did.Added) - len(did.Removed))
+		}
+		if &result.Steps[i] == until {
+			break
+		}
+	}
+	return sum
 }
 
 // cause is that of most pods that are Pending after the step and not in the base.

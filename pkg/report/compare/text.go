@@ -157,6 +157,10 @@ func (r *Report) table() [][]doc.Cell {
 	for _, key := range looked {
 		titles = append(titles, "NOT BACK/"+doc.Heads([]string{key})[0])
 	}
+	scaled := slices.ContainsFunc(r.Variants, func(v Variant) bool { return v.NewNodes != nil })
+	if scaled {
+		titles = append(titles, "NEW NODES")
+	}
 	if cost {
 		titles = append(titles, "COST/H")
 	}
@@ -185,6 +189,9 @@ func (r *Report) table() [][]doc.Cell {
 		}
 		for _, key := range looked {
 			cells = append(cells, figures.NotBackCell(v.Level(key), base.Level(key)))
+		}
+		if scaled {
+			cells = append(cells, figures.NewNodesCell(&v.Found, &base.Found))
 		}
 		if cost {
 			cells = append(cells, doc.Plain.Cell(figures.CostText(&v.Metrics)))

@@ -82,7 +82,10 @@ func (t *writer) byCheck() {
 		if note {
 			continue
 		}
-		name := cluster.Qualify(first.Namespace, object(first))
+		name := object(first)
+		if first.Kind != "NodeGroup" {
+			name = cluster.Qualify(first.Namespace, name)
+		}
 		if more := len(found) - 1; more > 0 {
 			name += fmt.Sprintf(" and %d more", more)
 		}
@@ -157,7 +160,7 @@ func (r *Report) verdict() doc.Cell {
 // header names the object of the finding, its file, and where the object comes from.
 func header(f *lint.Finding) string {
 	header := object(f)
-	if f.Namespace != "default" {
+	if f.Namespace != "default" && f.Kind != "NodeGroup" {
 		header += " of " + f.Namespace
 	}
 	if f.ExpandedFrom != "" {

@@ -132,6 +132,9 @@ func scaled(before, after tally) string {
 	}
 	switch {
 	case len(short) > 0:
+		if before.with != "" {
+			before.with = ", even" + before.with
+		}
 		return "No: " + strings.Join(short, ", and ") + before.others()
 	case more > 0:
 		return "Yes: " + fits(more) + before.others()

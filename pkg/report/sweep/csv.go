@@ -15,6 +15,7 @@ import (
 //	topologyKey, domains, skew, skewOf, radius (between 0 and 1), radiusOf, radiusIn: the level
 //	stranded, unreplaced: the most that a failure of the level leaves so; empty where that was not looked at
 //	lookedAt: for how many of the level's domains it was
+//	newNodes: how many nodes the autoscaler has added; empty without one
 func figuresCSV(r *Report) [][]string {
 	table := [][]string{slices.Concat([]string{"point"}, r.Parameters, []string{"front"}, figures.Columns)}
 	for i := range r.Points {

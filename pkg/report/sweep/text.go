@@ -134,9 +134,9 @@ func (r *Report) shown(most int) ([]*Point, string) {
 // table is a row for each point below the titles, after one for the scenario as it is.
 func (r *Report) table(points []*Point) [][]doc.Cell {
 	var keys []string
-	stranded, cost := false, r.Baseline.Cost != nil
+	stranded, cost, scaled := false, r.Baseline.Cost != nil, false
 	look := func(f *whatif.Found) {
-		cost = cost || f.Cost != nil
+		cost, scaled = cost || f.Cost != nil, scaled || f.NewNodes != nil
 		for i := range f.Levels {
 			stranded = stranded || len(f.Levels[i].Failures) > 0
 			if !slices.Contains(keys, f.Levels[i].TopologyKey) {
@@ -159,6 +159,9 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 			titles = append(titles, "NOT BACK/"+name)
 		}
 	}
+	if scaled {
+		titles = append(titles, "NEW NODES")
+	}
 	if cost {
 		titles = append(titles, "COST/H")
 	}
@@ -173,6 +176,9 @@ func (r *Report) table(points []*Point) [][]doc.Cell {
 			if stranded {
 				row = append(row, figures.MostNotBack(level, doc.Yellow))
 			}
+		}
+		if scaled {
+			row = append(row, figures.NewNodesCell(f, &r.Baseline))
 		}
 		if cost {
 			row = append(row, doc.Plain.Cell(figures.CostText(&f.Metrics)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
@@ -58,6 +59,14 @@ func NotBackCell(level, base *metric.LevelMetrics) doc.Cell {
 		colour = Against(float64(is), float64(was))
 	}
 	return MostNotBack(level, colour)
+}
+
+// NewNodesCell is how many nodes the autoscaler has added, beside the base.
+func NewNodesCell(f, base *whatif.Found) doc.Cell {
+	if f.NewNodes == nil {
+		return doc.Plain.Cell(doc.None)
+	}
+	return doc.Number(*f.NewNodes, Against(float64(*f.NewNodes), float64(ptr.Deref(base.NewNodes, *f.NewNodes))))
 }
 
 // CostText is the cost, marked where it leaves nodes out.
@@ -113,12 +122,15 @@ func WorkloadNames(opts metric.Options) []string {
 
 // Columns are the names of what metricRows returns.
 var Columns = []string{
-	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt",
+	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt", "newNodes",
 }
 
 // Rows are the numbers, a row for each level.
 func Rows(f *whatif.Found) [][]string {
-	cost, unpriced := "", ""
+	cost, unpriced, added := "", "", ""
+	if f.NewNodes != nil {
+		added = strconv.Itoa(*f.NewNodes)
+	}
 	if f.Cost != nil {
 		cost, unpriced = strconv.FormatFloat(*f.Cost, 'g', -1, 64), strconv.Itoa(f.Unpriced)
 	}
@@ -135,7 +147,7 @@ func Rows(f *whatif.Found) [][]string {
 		rows = append(rows, []string{
 			strconv.Itoa(f.Pods), strconv.Itoa(f.Pending), strconv.Itoa(f.Moved), cost, unpriced,
 			level.TopologyKey, strconv.Itoa(level.Domains), strconv.Itoa(level.Skew), level.SkewOf,
-			strconv.FormatFloat(level.Radius, 'g', -1, 64), level.RadiusOf, level.RadiusIn, stranded, unreplaced, strconv.Itoa(len(level.Failures)),
+			strconv.FormatFloat(level.Radius, 'g', -1, 64), level.RadiusOf, level.RadiusIn, stranded, unreplaced, strconv.Itoa(len(level.Failures)), added,
 		})
 	}
 	return rows
