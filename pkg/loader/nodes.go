@@ -47,6 +47,7 @@ func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	if err != nil {
 		l.problems.AddLines(nil, err)
 	}
+	s.MadeUp = true
 	for _, node := range made {
 		s.Cluster = append(s.Cluster, node)
 	}

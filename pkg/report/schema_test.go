@@ -20,11 +20,14 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/report/compare"
+	"github.com/faultline/faultline/pkg/report/consolidate"
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/rebalance"
+	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/report/scale"
 	"github.com/faultline/faultline/pkg/report/size"
@@ -39,21 +42,24 @@ var schemas = map[string]struct {
 	model       any
 	file, title string
 }{
-	run.Kind:      {&run.Report{}, "report", "Faultline report"},
-	blast.Kind:    {&blast.Report{}, "blast-report", "Faultline report on failures"},
-	drain.Kind:    {&drain.Report{}, "drain-report", "Faultline report on a drain"},
-	diff.Kind:     {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
-	explain.Kind:  {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
-	compare.Kind:  {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
-	sweep.Kind:    {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
-	scale.Kind:    {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
-	size.Kind:     {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
-	capacity.Kind: {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
-	outcome.Kind:  {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
-	verify.Kind:   {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
-	upgrade.Kind:  {&upgrade.Report{}, "upgrade-report", "Faultline report on what another release of Kubernetes changes"},
-	lint.Kind:     {&lint.Report{}, "lint-report", "Faultline report on rules that do not do what they say"},
-	advice.Kind:   {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
+	run.Kind:         {&run.Report{}, "report", "Faultline report"},
+	blast.Kind:       {&blast.Report{}, "blast-report", "Faultline report on failures"},
+	drain.Kind:       {&drain.Report{}, "drain-report", "Faultline report on a drain"},
+	roll.Kind:        {&roll.Report{}, "roll-report", "Faultline report on nodes that are replaced in turn"},
+	consolidate.Kind: {&consolidate.Report{}, "consolidate-report", "Faultline report on nodes that can go"},
+	rebalance.Kind:   {&rebalance.Report{}, "rebalance-report", "Faultline report on pods to delete so that others land better"},
+	diff.Kind:        {&diff.Report{}, "diff-report", "Faultline report on what differs between two others"},
+	explain.Kind:     {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
+	compare.Kind:     {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
+	sweep.Kind:       {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
+	size.Kind:        {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
+	capacity.Kind:    {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
+	outcome.Kind:     {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
+	verify.Kind:      {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
+	upgrade.Kind:     {&upgrade.Report{}, "upgrade-report", "Faultline report on what another release of Kubernetes changes"},
+	lint.Kind:        {&lint.Report{}, "lint-report", "Faultline report on rules that do not do what they say"},
+	advice.Kind:      {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
 }
 
 // nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.

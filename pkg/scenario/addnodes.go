@@ -1,16 +1,47 @@
 package scenario
 
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/faultline/faultline/pkg/topology"
+)
+
 // maxAdded is how many nodes a step adds at most.
 const maxAdded = 10000
 
-// AddNodes adds nodes that are ready and have no pods, with the labels, taints, resources and devices of one that is there. A label whose
-// value is that node's name, such as kubernetes.io/hostname, has theirs.
+// AddNodes adds nodes that are ready and have no pods, with the labels, taints, resources and devices of one that is there, or was there. A
+// label whose value is that node's name, such as kubernetes.io/hostname, has theirs.
 type AddNodes struct {
 	// Count is how many nodes, from 0 to 10000.
 	Count int `json:"count" jsonschema:"minimum=0,maximum=10000"`
 	// Like is the name of the node that they are like.
 	Like string `json:"like"`
+	// InPlaceOf is the name of a node that is there, or was there: the new nodes are in its region and zone, and have names after it. Default:
+	// the node of like.
+	InPlaceOf string `json:"inPlaceOf,omitempty"`
+	// Labels are what the new nodes have besides the labels of the node of like, or in their place. Default: none.
+	Labels map[string]string `json:"labels,omitempty"`
+	// CPU of a new node. It goes with memory. Default: that of the node of like.
+	CPU topology.Quantity `json:"cpu,omitempty"`
+	// Memory of a new node. It goes with cpu. Default: that of the node of like.
+	Memory topology.Quantity `json:"memory,omitempty"`
+	// Pods is how many pods a new node with cpu and memory can hold. Default: as many as the node of like.
+	Pods topology.Quantity `json:"pods,omitempty"`
+	// After is how long the new nodes take to be ready, as a duration such as 2m. Default: 0s.
+	After string `json:"after,omitempty"`
 }
+
+// Type returns the given size of the new nodes.
+func (a *AddNodes) Type() *topology.NodeType {
+	return &topology.NodeType{CPU: a.CPU, Memory: a.Memory, Pods: a.Pods}
+}
+
+// Startup returns how long the new nodes take to be ready.
+func (a *AddNodes) Startup() time.Duration { return duration(a.After) }
 
 func (*AddNodes) instead() string { return "give the nodes of a member in clusters" }
 
@@ -21,6 +52,18 @@ func (a *AddNodes) validate(c *checks) {
 	if a.Like == "" {
 		c.Add(c.path.Child("like"), "is missing; give the name of the node that the new ones are like")
 	}
+	for _, key := range slices.Sorted(maps.Keys(a.Labels)) {
+		value := a.Labels[key]
+		for _, wrong := range append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...) {
+			c.Add(c.path.Child("labels").Key(key), "%q is no label: %s", key+"="+value, wrong)
+		}
+	}
+	validateSize(c, a.CPU, a.Memory, a.Pods, "like the node of like")
+	_, invalid := a.Type().Size(c.path)
+	for _, err := range invalid {
+		c.AddAt(err)
+	}
+	validateDuration(c.Problems, c.path.Child("after"), a.After)
 }
 
 func (a *AddNodes) selected() *Nodes { return &Nodes{Names: []string{a.Like}} }

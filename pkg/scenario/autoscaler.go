@@ -93,8 +93,7 @@ const readyAfter = "2m"
 
 // Startup returns how long a new node takes to be ready.
 func (a *Autoscaler) Startup() time.Duration {
-	took, _ := time.ParseDuration(cmp.Or(a.ReadyAfter, readyAfter)) // it has been validated
-	return took
+	return duration(cmp.Or(a.ReadyAfter, readyAfter))
 }
 
 // Options returns the autoscaler's options. The errors are those of the fields, by their places below the autoscaler.
@@ -180,9 +179,7 @@ func validateAutoscaler(p *Problems, path *field.Path, a *Autoscaler) {
 	if down := a.ScaleDown; down != nil && strings.HasPrefix(down.Unneeded, "-") {
 		p.Add(path.Child("scaleDown", "unneeded"), "%q is not a duration from 0s, such as 10m", down.Unneeded)
 	}
-	if took, err := time.ParseDuration(cmp.Or(a.ReadyAfter, readyAfter)); err != nil || took < 0 {
-		p.Add(path.Child("readyAfter"), "%q is not a duration from 0s, such as 90s", a.ReadyAfter)
-	}
+	validateDuration(p, path.Child("readyAfter"), a.ReadyAfter)
 	_, problems := a.Options()
 	for _, place := range slices.Sorted(maps.Keys(problems)) {
 		p.Add(path.Child(place), "%s", problems[place])

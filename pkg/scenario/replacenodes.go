@@ -40,11 +40,16 @@ func (r *ReplaceNodes) validate(c *checks) {
 	if r.Count < 0 || r.Count > maxAdded {
 		c.Add(c.path.Child("count"), "%d is not from 1 to %d", r.Count, maxAdded)
 	}
-	if (r.CPU == "") != (r.Memory == "") || r.CPU == "" && r.Pods != "" {
-		c.Add(c.path, "cpu and memory go together, and pods with both; give cpu and memory, or neither for nodes like one that has the label")
-	}
+	validateSize(c, r.CPU, r.Memory, r.Pods, "like one that has the label")
 	_, invalid := r.Type().Size(c.path)
 	for _, err := range invalid {
 		c.AddAt(err)
+	}
+}
+
+// validateSize finds whether a size of new nodes lacks a part. Without any they are like another node.
+func validateSize(c *checks, cpu, memory, pods topology.Quantity, like string) {
+	if (cpu == "") != (memory == "") || cpu == "" && pods != "" {
+		c.Add(c.path, "cpu and memory go together, and pods with both; give cpu and memory, or neither for nodes %s", like)
 	}
 }

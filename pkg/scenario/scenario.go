@@ -35,6 +35,8 @@ type Scenario struct {
 	Named []string
 	// Dump means that the objects are the dump of a real cluster, whatever they look like, and Strict that nothing of a dump is set aside.
 	Dump, Strict bool
+	// MadeUp means that the nodes are made up, since the files have none.
+	MadeUp bool
 	// PlaceAnew means that changes place all pods of a workload anew, instead of by a rollout. RolledOut are the workloads that a change of
 	// this scenario's rolls out, and PlacedAnew those whose running pods are placed anew.
 	PlaceAnew             bool

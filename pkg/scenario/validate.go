@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,4 +45,17 @@ func validateRange[T cmp.Ordered](p *Problems, path *field.Path, value, least, m
 	if value < least || value > most {
 		p.Add(path, "%v is not between %v and %v", value, least, most)
 	}
+}
+
+// validateDuration checks a duration, or one that is left out.
+func validateDuration(p *Problems, path *field.Path, text string) {
+	if d, err := time.ParseDuration(cmp.Or(text, "0s")); err != nil || d < 0 {
+		p.Add(path, "%q is not a duration from 0s, such as 90s", text)
+	}
+}
+
+// duration returns a duration that has been validated; 0 if it is left out.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(cmp.Or(text, "0s"))
+	return d
 }

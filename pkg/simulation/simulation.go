@@ -27,6 +27,8 @@ type Options struct {
 	// Record, if set, is called before each scheduling attempt and returns how much of the pod's cycle to keep; nil keeps nothing. The
 	// owner is the pod's outermost one.
 	Record func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth
+	// Moved, if set, is called with each state of a cluster in which something has changed; see world.Hooks.
+	Moved func(state *cluster.State)
 	// Prefix, if set, is the result of another scenario. The steps that both begin with are taken from it instead of being run again; see
 	// scenario.CommonSteps. They are neither recorded nor reported to Progress again.
 	Prefix *Result
@@ -257,7 +259,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 
 // hooks are those of the options in the step.
 func (r *run) hooks(step string) world.Hooks {
-	var hooks world.Hooks
+	hooks := world.Hooks{Moved: r.opts.Moved}
 	if r.opts.Progress != nil {
 		hooks.Progress = func(done, total int) { r.opts.Progress(step, done, total) }
 	}

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,29 +9,53 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // addNodes adds nodes like another, which are ready and have no pods.
 func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	action, path := step.AddNodes, field.NewPath("addNodes")
-	if _, err := SelectNodes(state, path, scenario.Nodes{Names: []string{action.Like}}); err != nil {
-		return state, "", &Problem{path.Child("like"), err}
+	like, from, problem := c.known(state, path.Child("like"), action.Like)
+	place, _, misplaced := c.known(state, path.Child("inPlaceOf"), cmp.Or(action.InPlaceOf, action.Like))
+	if problem != nil {
+		return state, "", problem
 	}
-	like := state.Node(action.Like)
+	if misplaced != nil {
+		return state, "", misplaced
+	}
+	made := inPlace(like, place)
+	if action.CPU != "" {
+		size, _ := action.Type().Size(nil) // which the scenario has checked
+		topology.Resize(made, size)
+	}
+	for key, value := range action.Labels {
+		metav1.SetMetaDataLabel(&made.ObjectMeta, key, value)
+	}
 	var added []cluster.Object
-	for _, name := range newNames(state, like.Name, action.Count) {
-		added = append(added, machine(state, like, name)...)
+	for _, name := range newNames(state, place.Name, action.Count) {
+		added = append(added, machineOf(from, like, made.DeepCopy(), name)...)
 	}
-	next, err := c.start(state, path, to, added)
+	next, err := c.start(At(state, state.Now.Add(action.Startup())), path, to, added)
 	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
+}
+
+// known returns a node that is there, or that a step or a failure has taken away, and the state that has what is published of it.
+func (c *Cluster) known(state *cluster.State, path *field.Path, name string) (*v1.Node, *cluster.State, error) {
+	if found := state.Node(name); found != nil {
+		return found, state, nil
+	}
+	if found := c.gone.Node(name); found != nil {
+		return found, &c.gone, nil
+	}
+	_, err := SelectNodes(state, path, scenario.Nodes{Names: []string{name}})
+	return nil, nil, &Problem{path, err}
 }
 
 // start adds nodes with what is published of them, ready and open to pods.
@@ -84,8 +109,8 @@ func machineOf(state *cluster.State, like, made *v1.Node, name string) []cluster
 	made.Spec.ProviderID, made.Spec.PodCIDR, made.Spec.PodCIDRs = "", "", nil
 	made.Status.Addresses, made.Status.Images, made.Status.VolumesAttached, made.Status.VolumesInUse = nil, nil, nil, nil
 	all := []cluster.Object{made}
-	if i := slices.IndexFunc(state.CSINodes, func(of *storagev1.CSINode) bool { return of.Name == like.Name }); i >= 0 {
-		of := state.CSINodes[i].DeepCopy()
+	if of := csiNode(state, like.Name); of != nil {
+		of = of.DeepCopy()
 		of.ObjectMeta = metav1.ObjectMeta{Name: name, Annotations: of.Annotations}
 		all = append(all, of)
 	}

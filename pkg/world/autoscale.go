@@ -291,7 +291,7 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 	for _, removal := range removals {
 		names = append(names, removal.Node)
 	}
-	next, drained, err := c.Drain(ctx, state, names, node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}, to)
+	next, drained, err := c.Drain(ctx, state, names, DrainOptions{DrainOptions: node.DrainOptions{Force: true, IgnoreDaemonSets: true, DeleteEmptyDirData: true}}, to)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -31,10 +30,9 @@ type Cluster struct {
 	ties        sched.Ties
 	engine      *sched.Engine
 	controllers controller.Controllers
-	source      *rand.PCG                   // random source of the controllers; nil without random ties
-	deleted     []*v1.Node                  // nodes whose objects a failure deleted
-	devices     []*resourcev1.ResourceSlice // their own
-	scaler      *scaler                     // nil: nobody adds or removes nodes
+	source      *rand.PCG     // random source of the controllers; nil without random ties
+	gone        cluster.State // nodes that were taken away, with what was published of them
+	scaler      *scaler       // nil: nobody adds or removes nodes
 }
 
 var _ World = (*Cluster)(nil)
@@ -71,7 +69,7 @@ func (c *Cluster) Close() {
 // Reset makes controllers and scheduler forget what they have done, but not what they know of the cluster.
 func (c *Cluster) Reset() {
 	c.engine.Reset()
-	c.deleted, c.devices = nil, nil
+	c.gone = cluster.State{}
 	c.controllers.Rand, c.source = nil, nil
 	if c.scaler != nil {
 		c.scaler.decides.Return(autoscaler.Mark{})
@@ -101,12 +99,11 @@ type Mark struct {
 	// Members are the marks of the members of a federation.
 	Members map[string]Mark
 
-	engine  sched.Mark
-	source  rand.PCG
-	deleted []*v1.Node
-	devices []*resourcev1.ResourceSlice
-	scaler  autoscaler.Mark
-	cloud   cloud
+	engine sched.Mark
+	source rand.PCG
+	gone   cluster.State
+	scaler autoscaler.Mark
+	cloud  cloud
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
@@ -114,7 +111,7 @@ func (m Mark) NextStart() int { return m.engine.NextStart() }
 
 // Mark returns the cluster's position.
 func (c *Cluster) Mark() Mark {
-	m := Mark{engine: c.engine.Mark(), deleted: c.deleted, devices: c.devices}
+	m := Mark{engine: c.engine.Mark(), gone: c.gone}
 	if c.source != nil {
 		m.source = *c.source
 	}
@@ -130,7 +127,7 @@ func (c *Cluster) Resume(m Mark) error {
 	if c.source != nil {
 		*c.source = m.source
 	}
-	c.deleted, c.devices = m.deleted, m.devices
+	c.gone = m.gone
 	if c.scaler != nil {
 		c.scaler.decides.Return(m.scaler)
 		c.scaler.cloud = m.cloud
@@ -188,26 +185,35 @@ const maxLoops = 1000
 // Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
 // is added to the record.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	state, _, err := c.settle(ctx, state, time.Time{}, to)
+	return state, err
+}
+
+// settle is Settle up to a time, if one is given. It reports whether nothing moves any more.
+func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, rests bool, err error) {
 	if c.engine == nil {
-		return state, nil
+		return state, true, nil
 	}
 	var again time.Time // when the autoscaler is asked
 	loops := 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
+		if !until.IsZero() && !state.Now.Time.Before(until) {
+			return state, false, nil
+		}
 		next, err := c.round(ctx, state, to)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if next != state {
-			state = At(next, next.Now.Add(time.Second))
+			state = c.moved(next)
 			continue
 		}
 		if loops++; loops <= maxLoops {
 			if next, again, err = c.autoscale(ctx, state, to); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if next != state {
-				state = At(next, next.Now.Add(time.Second))
+				state = c.moved(next)
 				continue
 			}
 		}
@@ -215,14 +221,25 @@ func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) 
 		if !again.IsZero() && (!waits || again.Before(due.Time)) {
 			due, waits = metav1.NewTime(again), true
 		}
-		if !waits {
-			return state, nil
+		switch {
+		case !waits:
+			return state, true, nil
+		case !until.IsZero() && due.After(until):
+			return At(state, until), false, nil
 		}
 		// Nothing moves until a toleration expires, a pod ends, one has been ready for long enough, or the autoscaler acts.
 		state, rounds, again = At(state, due.Time), 0, time.Time{}
 	}
 	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
-	return state, nil
+	return state, true, nil
+}
+
+// moved shows a state in which something has changed, and returns it a second later.
+func (c *Cluster) moved(state *cluster.State) *cluster.State {
+	if c.Moved != nil {
+		c.Moved(state)
+	}
+	return At(state, state.Now.Add(time.Second))
 }
 
 // round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing

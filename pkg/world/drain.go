@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // DrainedNode is what comes of draining one node.
@@ -37,6 +40,8 @@ type DrainedNode struct {
 	Pending []PendingPod `json:"pending,omitempty"`
 	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
 	NotCreated []cluster.Refusal `json:"notCreated,omitempty"`
+	// Delayed are the pods that were evicted only after the API server had refused it, by a budget.
+	Delayed []DelayedPod `json:"-"`
 }
 
 // Stays are the pods that keep the drain from its end.
@@ -49,6 +54,26 @@ type BlockedPod struct {
 	Reason string `json:"reason"`
 }
 
+// DelayedPod is a pod that had to wait for its eviction.
+type DelayedPod struct {
+	Pod *v1.Pod
+	// For is the time from the first request to the one that was granted.
+	For time.Duration
+}
+
+// DrainOptions say how nodes are drained.
+type DrainOptions struct {
+	node.DrainOptions
+	// Together drains all nodes at once.
+	Together bool
+	// Timeout is how long the drain of a node can take, or of all that are drained together; 0: for as long as anything moves.
+	Timeout time.Duration
+}
+
+// retry is how long kubectl waits before it asks again for an eviction that was refused. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go.
+const retry = 5 * time.Second
+
 // PendingPod is a pod that has no node after the drain.
 type PendingPod struct {
 	placement.StrandedPod
@@ -59,7 +84,7 @@ type PendingPod struct {
 // drainer drains the nodes of a cluster one by one.
 type drainer struct {
 	*Cluster
-	options node.DrainOptions
+	options DrainOptions
 	before  *cluster.State
 	// owner finds the owners of pods before the drain. The replacements belong to the same controllers, save the ReplicaSets that are made on
 	// the way. A drain makes no ReplicaSets.
@@ -68,7 +93,7 @@ type drainer struct {
 	waited map[types.UID]bool
 }
 
-func (c *Cluster) drainer(before *cluster.State, options node.DrainOptions) *drainer {
+func (c *Cluster) drainer(before *cluster.State, options DrainOptions) *drainer {
 	d := &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), waited: map[types.UID]bool{}}
 	for _, pod := range before.Unscheduled() {
 		d.waited[pod.UID] = true
@@ -76,30 +101,33 @@ func (c *Cluster) drainer(before *cluster.State, options node.DrainOptions) *dra
 	return d
 }
 
-// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does. When a budget allows no eviction, controllers and
-// scheduler act until it does, or until nothing moves any more; then it goes on to the next node, as kubectl does with a --timeout. What
-// happens is added to the record.
-func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
+// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does, or together. When a budget allows no eviction,
+// controllers and scheduler act until it does, until nothing moves any more, or until the timeout; then it goes on to the next node, as
+// kubectl does with a --timeout. What happens is added to the record.
+func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
 	drainer := c.drainer(state, options)
 	state, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, nil, err
 	}
+	if options.Together && len(nodes) > 0 {
+		return drainer.drain(ctx, state, nodes, to)
+	}
 	var all []DrainedNode
-	for _, node := range nodes {
-		next, drained, err := drainer.drain(ctx, state, node, to)
+	for i := range nodes {
+		next, drained, err := drainer.drain(ctx, state, nodes[i:i+1], to)
 		if err != nil {
 			return nil, nil, err
 		}
 		state = next
-		all = append(all, *drained)
+		all = append(all, drained...)
 	}
 	return state, all, nil
 }
 
 // DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
 // rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
-func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options node.DrainOptions) ([]DrainedNode, error) {
+func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
 	drainer := c.drainer(state, options)
 	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
@@ -124,78 +152,141 @@ func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []
 
 // firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
 func (d *drainer) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string) (int, *cluster.State, error) {
-	for i, node := range nodes {
+	for i := range nodes {
 		d.Reset()
-		next, drained, err := d.drain(ctx, state, node, &Record{})
+		next, drained, err := d.drain(ctx, state, nodes[i:i+1], &Record{})
 		if err != nil {
 			return -1, nil, err
 		}
-		if drained.Ends {
+		if drained[0].Ends {
 			return i, next, nil
 		}
 	}
 	return -1, nil, nil
 }
 
-// drain evicts the pods of one node until all are gone or no budget allows another eviction.
-func (d *drainer) drain(ctx context.Context, state *cluster.State, name string, to *Record) (*cluster.State, *DrainedNode, error) {
-	pods, blocked, err := node.Drainable(state, name, d.options)
+// drain evicts the pods of nodes until all are gone, no budget allows another eviction, or the time is over. What is placed and what waits
+// meanwhile is said of the last of the nodes.
+func (d *drainer) drain(ctx context.Context, state *cluster.State, names []string, to *Record) (*cluster.State, []DrainedNode, error) {
+	all, last := make([]DrainedNode, len(names)), &Record{Autoscaling: to.Autoscaling}
+	var pods []drainedPod
+	for i, name := range names {
+		evict, blocked, err := node.Drainable(state, name, d.options.DrainOptions)
+		if err != nil {
+			return nil, nil, err
+		}
+		all[i] = DrainedNode{Node: name, Blocked: d.blocked(blocked), Ends: len(blocked) == 0}
+		for _, pod := range evict {
+			if len(blocked) == 0 { // kubectl evicts no pod of a node if one cannot be evicted
+				pods = append(pods, drainedPod{Pod: pod, of: &all[i]})
+			}
+		}
+	}
+	said := &all[len(all)-1]
+	if len(pods) == 0 {
+		d.wait(said, to.Pending, state)
+		return state, all, nil // without an eviction nothing moves
+	}
+	last.Said = append(slices.Clone(to.Pending), to.Said...)
+	state, err := d.evict(ctx, state, pods, last)
 	if err != nil {
 		return nil, nil, err
 	}
-	drained := &DrainedNode{Node: name, Blocked: d.blocked(blocked), Ends: len(blocked) == 0}
-	if len(blocked) > 0 || len(pods) == 0 {
-		d.wait(drained, to.Pending, state)
-		return state, drained, nil // kubectl evicts no pod if one cannot be evicted, and without an eviction nothing moves
+	for i := range all {
+		all[i].Ends = len(all[i].Stays()) == 0
 	}
-	during := Record{Said: append(slices.Clone(to.Pending), to.Said...)}
-	var refused []node.Blocked
+	for _, placed := range StillThere(last.Placed, state) {
+		said.Placed = append(said.Placed, placed.Recovered(d.owner(placed.Pod)))
+	}
+	d.wait(said, last.Pending, state)
+	to.Placed = append(to.Placed, last.Placed...)
+	to.Pending = last.Pending
+	to.Preempted = append(to.Preempted, last.Preempted...)
+	to.Notes = append(to.Notes, last.Notes...)
+	to.Autoscaling = last.Autoscaling
+	return state, all, nil
+}
+
+// drainedPod is a pod of a node that is drained.
+type drainedPod struct {
+	*v1.Pod
+	of      *DrainedNode
+	refused error     // the API server's last answer to its eviction
+	since   time.Time // when it refused that first
+}
+
+// evict evicts the pods, as far as it is allowed, and asks again for those that are refused.
+func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []drainedPod, to *Record) (*cluster.State, error) {
 	losesWork := state.LosesWork()
-	for {
-		refused = nil
-		evicted := false
-		for _, pod := range pods {
-			if current := podOf(state, pod); current == nil || current.DeletionTimestamp != nil {
+	var deadline time.Time
+	if d.options.Timeout > 0 {
+		deadline = state.Now.Add(d.options.Timeout)
+	}
+	var seen []*v1.Pod
+	for rests := false; ; {
+		refused, evicted := false, false
+		for i := range pods {
+			pod := &pods[i]
+			if current := podOf(state, pod.Pod); current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
-			next, err := node.Evict(state, pod)
+			next, err := node.Evict(state, pod.Pod)
 			if err != nil {
-				// the error also names the pod
-				reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
-				refused = append(refused, node.Blocked{Pod: pod, Reason: reason})
+				if refused = true; pod.refused == nil {
+					pod.since = state.Now.Time
+				}
+				pod.refused = err
 				continue
 			}
-			ref := cluster.NewPodRef(pod, d.owner(pod))
-			drained.Evicted = append(drained.Evicted, ref)
-			if losesWork(pod) {
-				drained.LostWork = append(drained.LostWork, ref)
+			ref := cluster.NewPodRef(pod.Pod, d.owner(pod.Pod))
+			pod.of.Evicted = append(pod.of.Evicted, ref)
+			if losesWork(pod.Pod) {
+				pod.of.LostWork = append(pod.of.LostWork, ref)
+			}
+			if pod.refused != nil {
+				pod.of.Delayed = append(pod.of.Delayed, DelayedPod{pod.Pod, state.Now.Sub(pod.since)})
 			}
 			state, evicted = next, true
 		}
-		if state, err = d.Settle(ctx, state, &during); err != nil {
-			return nil, nil, err
-		}
-		if len(refused) == 0 || !evicted {
+		if over := !deadline.IsZero() && !state.Now.Before(&metav1.Time{Time: deadline}); over || refused && rests && !evicted {
 			break
 		}
-	}
-	// Controllers may have deleted a pod whose eviction was refused, and kubectl waits until the pods that it evicted are gone.
-	refused = slices.DeleteFunc(refused, func(b node.Blocked) bool { return podOf(state, b.Pod) == nil })
-	for _, pod := range pods {
-		if current := podOf(state, pod); current != nil && current.DeletionTimestamp != nil {
-			refused = append(refused, node.Blocked{Pod: current, Reason: "it stays Terminating, since the kubelet of its node does not answer"})
+		until := deadline
+		if again := state.Now.Add(retry); refused && !cluster.Same(seen, state.Pods) && (until.IsZero() || again.Before(until)) {
+			until = again // a refusal stays for as long as no pod changes
+		}
+		seen = state.Pods
+		var err error
+		if state, rests, err = d.settle(ctx, state, until, to); err != nil {
+			return nil, err
+		}
+		if !refused {
+			break
+		}
+		if state.Now.Time.Before(until) { // it asks again only then
+			state = At(state, until)
 		}
 	}
-	drained.Refused, drained.Ends = d.blocked(refused), len(refused) == 0
-	for _, placed := range StillThere(during.Placed, state) {
-		drained.Placed = append(drained.Placed, placed.Recovered(d.owner(placed.Pod)))
+	if rest := deadline; !rest.IsZero() && state.Now.Time.Before(rest) && slices.ContainsFunc(pods, func(p drainedPod) bool { return podOf(state, p.Pod) != nil }) {
+		state = At(state, rest) // it asks until the time is over
 	}
-	d.wait(drained, during.Pending, state)
-	to.Placed = append(to.Placed, during.Placed...)
-	to.Pending = during.Pending
-	to.Preempted = append(to.Preempted, during.Preempted...)
-	to.Notes = append(to.Notes, during.Notes...)
-	return state, drained, nil
+	for i := range pods {
+		pod := &pods[i]
+		switch current := podOf(state, pod.Pod); {
+		case current == nil: // controllers may have deleted a pod whose eviction was refused
+		case current.DeletionTimestamp == nil:
+			// the error also names the pod
+			reason := strings.TrimPrefix(pod.refused.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
+			pod.of.Refused = append(pod.of.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
+		default:
+			reason := "it stays Terminating, since the kubelet of its node does not answer"
+			if on := state.Node(pod.Spec.NodeName); on != nil && cluster.Answers(on) {
+				reason = fmt.Sprintf("it is still Terminating after %s", words.Span(d.options.Timeout))
+			}
+			pod.of.Refused = append(pod.of.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
+		}
+	}
+	return state, nil
 }
 
 func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
@@ -243,7 +334,10 @@ func (c *Cluster) drain(ctx context.Context, state *cluster.State, step *scenari
 		cordoned, err := node.Cordon(state, names...)
 		return cordoned, "drain " + List(names), errors.Join(problem, err)
 	}
-	options := node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force}
+	options := DrainOptions{
+		DrainOptions: node.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: drain.DeleteEmptyDirData, Force: drain.Force},
+		Together:     drain.Together, Timeout: drain.Within(),
+	}
 	state, all, err := c.Drain(ctx, state, names, options, to)
 	if err != nil {
 		return nil, "", err

@@ -78,7 +78,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	options := node.DrainOptions{IgnoreDaemonSets: true}
+	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	drain := func(state *cluster.State, nodes ...string) []drainFigures {
 		w.Reset()
 		_, all, err := w.Drain(t.Context(), state, nodes, options, &world.Record{})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,8 +38,7 @@ func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...str
 	next, err := node.Fail(state, mode, names...)
 	if err == nil && mode == node.Deleted {
 		for _, name := range names {
-			c.deleted = append(slices.Clip(c.deleted), state.Node(name)) // an earlier step's list stays unchanged
-			c.devices = append(slices.Clip(c.devices), devicesOf(name, state.ResourceSlices)...)
+			c.gone = *c.gone.With(published(state, name)...)
 		}
 	}
 	return next, err

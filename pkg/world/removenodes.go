@@ -33,7 +33,7 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 		return state, "", &Problem{path.Child("count"), fmt.Errorf("%d is more than the %d nodes that there are to choose from; give fewer", action.Count, len(names))}
 	}
 	if action.Count > 0 {
-		names = emptiest(state, names)[:action.Count]
+		names = Emptiest(state, names)[:action.Count]
 	}
 	if len(names) == len(state.Nodes) {
 		return state, "", &Problem{path, fmt.Errorf("leaves no node; there are %d, remove fewer", len(names))}
@@ -42,8 +42,8 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 	return next, "remove " + List(names), err
 }
 
-// emptiest sorts nodes by how much of them their pods request: by the larger share of cpu and memory, then by name.
-func emptiest(state *cluster.State, names []string) []string {
+// Emptiest sorts nodes by how much of them their pods request: by the larger share of cpu and memory, then by name.
+func Emptiest(state *cluster.State, names []string) []string {
 	requested := map[string]v1.ResourceList{}
 	for _, pod := range state.Pods {
 		if on := pod.Spec.NodeName; on != "" && !cluster.Terminal(pod) {

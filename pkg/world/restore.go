@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -14,25 +15,24 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Nodes returns the nodes of the state, and the nodes that failures have deleted.
+// Nodes returns the nodes of the state, and the nodes that were taken away.
 func (c *Cluster) Nodes(state *cluster.State) []*v1.Node {
-	return slices.Concat(state.Nodes, c.deleted)
+	return slices.Concat(state.Nodes, c.gone.Nodes)
 }
 
 // restore brings nodes back: existing ones, and those whose objects a failure deleted.
 func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
-	nodes, all := step.Restore, *state
+	nodes, all, was := step.Restore, *state, c.gone
 	all.Nodes = c.Nodes(state)
 	names, problem := SelectNodes(&all, field.NewPath("restore"), nodes.Nodes)
-	c.deleted = slices.DeleteFunc(slices.Clone(c.deleted), func(node *v1.Node) bool { return slices.Contains(names, node.Name) })
+	for _, name := range names {
+		c.gone = *c.gone.Without(published(&was, name)...)
+	}
 	next, err := inTurn(ctx, c, state, to, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
 		var gone []cluster.Object
 		for _, name := range names {
-			if state.Node(name) == nil {
-				gone = append(gone, all.Node(name))
-				for _, slice := range devicesOf(name, c.devices) { // drivers publish them again
-					gone = append(gone, slice)
-				}
+			if state.Node(name) == nil { // its kubelet and its drivers publish again what is theirs
+				gone = append(gone, published(&was, name)...)
 			}
 		}
 		next, _, err := admission.Admit(state, gone...)
@@ -44,8 +44,31 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scena
 	if err != nil {
 		return nil, "", err
 	}
-	c.devices = slices.DeleteFunc(slices.Clone(c.devices), func(slice *resourcev1.ResourceSlice) bool { return slices.Contains(names, *slice.Spec.NodeName) })
 	return next, "restore " + List(names), problem
+}
+
+// published returns a node of the state, and what is published of it.
+func published(state *cluster.State, name string) []cluster.Object {
+	var all []cluster.Object
+	if node := state.Node(name); node != nil {
+		all = append(all, node)
+	}
+	if of := csiNode(state, name); of != nil {
+		all = append(all, of)
+	}
+	for _, slice := range devicesOf(name, state.ResourceSlices) {
+		all = append(all, slice)
+	}
+	return all
+}
+
+// csiNode returns the CSINode of a node, nil if it has none.
+func csiNode(state *cluster.State, node string) *storagev1.CSINode {
+	i := slices.IndexFunc(state.CSINodes, func(of *storagev1.CSINode) bool { return of.Name == node })
+	if i < 0 {
+		return nil
+	}
+	return state.CSINodes[i]
 }
 
 // devicesOf returns the slices that publish the node's own devices.

@@ -58,6 +58,8 @@ type Hooks struct {
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 	// Progress, if set, is called after each scheduling attempt with the number of pods of the queue that are done, and their total.
 	Progress func(done, total int)
+	// Moved, if set, is called with each state of a cluster in which something has changed, while it settles.
+	Moved func(state *cluster.State)
 }
 
 // Hook replaces the hooks.

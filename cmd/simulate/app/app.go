@@ -102,12 +102,12 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(
-		newRun(s), newBlast(s), newDrain(s), newScale(s), newExplain(s),
+		newRun(s), newBlast(s), newDrain(s), newRoll(s), newConsolidate(s), newRebalance(s), newScale(s), newExplain(s),
 		newCompare(s), newSweep(s), newMerge(s), newCapacity(s), newSize(s), newAdvise(s),
 		newLint(s),
 		newTest(s), newGate(s), newDiff(s), newBench(s), newVerify(s), newUpgrade(s),
-		newExpand(s),
-		newServe(s), newSite(s),
+		newExpand(s), newSnapshot(s),
+		newServe(s), newSite(s), newWatch(s),
 		newSnapshot(s), newRBAC(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
 	input.GroupFlags(root)

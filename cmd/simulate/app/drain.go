@@ -21,7 +21,7 @@ func newDrain(s streams) *cobra.Command {
 	var in input.Flags
 	var step string
 	var out output.Flags
-	options := node.DrainOptions{IgnoreDaemonSets: true}
+	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
@@ -111,7 +111,7 @@ func knownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error 
 }
 
 // drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
-func drainNodes(c *call, result *simulation.Result, state *cluster.State, nodes []string, options node.DrainOptions) (*drain.Report, error) {
+func drainNodes(c *call, result *simulation.Result, state *cluster.State, nodes []string, options world.DrainOptions) (*drain.Report, error) {
 	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err

@@ -24,51 +24,90 @@ import (
 func newSnapshot(s streams) *cobra.Command {
 	var connection input.Connection
 	var file string
+	var nameless bool
 	cmd := &cobra.Command{
-		Use:   "snapshot",
-		Short: "Write a live cluster to a file that every command reads",
+		Use:   "snapshot [DUMP... --anonymize]",
+		Short: "Write a live cluster to a file that every command reads, with its names or without",
 		Long: `Read the objects of a cluster that take part in scheduling, by list requests alone, and write them as a List, as kubectl get does.
 Secrets and ConfigMaps are not among them. Without --context, the cluster is that of kubeconfig's current context.
 
-What may not be read is left out, and noted on standard error. If anything else goes wrong, nothing is written.`,
+What may not be read is left out, and noted on standard error. If anything else goes wrong, nothing is written.
+
+With --anonymize, which takes dumps as well, the file has other names, label values, images and variables, and no messages, commands and
+addresses, so that it can be given to others. The same word becomes the same new word wherever it stands, and words keep their order, so
+placements, scores and blast radius are the same but for names. Notes on standard error list what the file still shows.`,
 		Example: `  simulate snapshot --context prod -o prod.json.gz
-  simulate blast prod.json.gz`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  simulate blast prod.json.gz
+  simulate snapshot --context prod --anonymize -o for-others.json.gz
+  simulate snapshot prod.json.gz --anonymize -o for-others.json.gz`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := newCall(cmd, s, nil, args)
+			defer c.bar.Done()
 			format, err := snapshotFormat(cmd, file)
+			switch {
+			case err != nil:
+				return err
+			case len(args) > 0 && input.Asked(cmd):
+				return c.usage("a dump and a live cluster are given; give one of them")
+			case len(args) > 0 && !nameless:
+				return c.usage("a dump is written only without its names; give --anonymize")
+			}
+			taken, err := exit.UnlessInterrupted(cmd.Context(), func() (*snapshot, error) {
+				if len(args) > 0 {
+					return c.anonymous(s.in, args...)
+				}
+				dump, err := connection.Read(cmd, c.bar)
+				if err != nil {
+					return nil, err
+				}
+				taken := &snapshot{notes: input.Notes(cmd, dump), counts: dump.Counts, of: fmt.Sprintf("of %s, Kubernetes %s", dump.Name, strings.TrimPrefix(dump.Version, "v"))}
+				taken.write = func(w io.Writer, format dumpFormat) error { return writeDump(w, dump, format) }
+				if !nameless {
+					return taken, nil
+				}
+				without, err := c.anonymous(dump.Open(), manifest.Stdin)
+				if err != nil {
+					return nil, err
+				}
+				without.notes = append(taken.notes, without.notes...)
+				return without, nil
+			})
 			if err != nil {
 				return err
 			}
-			bar := output.NewProgress(s.err)
-			defer bar.Done()
-			dump, err := exit.UnlessInterrupted(cmd.Context(), func() (*live.Dump, error) { return connection.Read(cmd, bar) })
-			if err != nil {
-				return err
-			}
-			bar.Done()
-			for _, note := range input.Notes(cmd, dump) {
+			c.bar.Done()
+			for _, note := range taken.notes {
 				fmt.Fprintf(s.err, "note: %s\n", note)
 			}
 			if file == manifest.Stdin {
-				return writeDump(s.out, dump, format)
+				return taken.write(s.out, format)
 			}
-			if err := output.WriteFile(file, func(w io.Writer) error { return writeDump(w, dump, format) }); err != nil {
+			if err := output.WriteFile(file, func(w io.Writer) error { return taken.write(w, format) }); err != nil {
 				return fmt.Errorf("-o %s: %w", file, err)
 			}
 			others := 0
-			for kind, n := range dump.Counts {
+			for kind, n := range taken.counts {
 				if kind != "Node" && kind != "Pod" {
 					others += n
 				}
 			}
-			_, err = fmt.Fprintf(s.out, "%s has %s, %s and %s of %s, Kubernetes %s.\n", manifest.Clean(file), words.Count(dump.Counts["Node"], "node"), words.Count(dump.Counts["Pod"], "pod"),
-				words.Count(others, "other object"), manifest.Clean(dump.Name), manifest.Clean(strings.TrimPrefix(dump.Version, "v")))
+			_, err = fmt.Fprintf(s.out, "%s has %s, %s and %s %s.\n", manifest.Clean(file), words.Count(taken.counts["Node"], "node"), words.Count(taken.counts["Pod"], "pod"),
+				words.Count(others, "other object"), manifest.Clean(taken.of))
 			return err
 		},
 	}
 	connection.Register(cmd)
 	cmd.Flags().StringVarP(&file, "output", "o", manifest.Stdin, "`FILE` to write, by its ending as JSON (.json, .json.gz) or YAML (.yaml, .yaml.gz);\nwithout one, JSON goes to standard output")
+	cmd.Flags().BoolVar(&nameless, "anonymize", false, "replace names, labels, images and variables, and leave out other texts")
 	return cmd
+}
+
+// snapshot is what is written.
+type snapshot struct {
+	notes  []string
+	counts map[string]int // by kind
+	of     string         // which cluster's, and what is special about it
+	write  func(w io.Writer, format dumpFormat) error
 }
 
 // dumpFormat is how a dump is written.
@@ -87,18 +126,24 @@ func snapshotFormat(cmd *cobra.Command, file string) (dumpFormat, error) {
 }
 
 func writeDump(w io.Writer, dump *live.Dump, format dumpFormat) error {
-	switch {
-	case format.packed && !format.yaml:
+	if format.packed && !format.yaml {
 		_, err := io.Copy(w, dump.Packed())
 		return err
-	case !format.yaml:
-		_, err := io.Copy(w, dump.Open())
-		return err
-	case format.packed:
-		packer := gzip.NewWriter(w)
-		return errors.Join(writeYAML(packer, dump.Open()), packer.Close())
 	}
-	return writeYAML(w, dump.Open())
+	return writeList(w, dump.Open(), format)
+}
+
+// writeList writes a List in JSON.
+func writeList(w io.Writer, list io.Reader, format dumpFormat) error {
+	if format.packed {
+		packer := gzip.NewWriter(w)
+		return errors.Join(writeList(packer, list, dumpFormat{yaml: format.yaml}), packer.Close())
+	}
+	if format.yaml {
+		return writeYAML(w, list)
+	}
+	_, err := io.Copy(w, list)
+	return err
 }
 
 // writeYAML writes a List in JSON as YAML, item by item.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askverify "github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report/verify"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -25,14 +27,19 @@ func newVerify(s streams) *cobra.Command {
 	var within input.Namespace
 	var connection input.Connection
 	var out output.Flags
+	var watch time.Duration
+	var record string
 	cmd := &cobra.Command{
-		Use:   "verify [DUMP...]",
+		Use:   "verify [DUMP... | RECORDING]",
 		Short: "Count how many placements of a real cluster are on one of the scheduler's best nodes",
 		Long: `Replay the dump of a real cluster in the order in which its pods were scheduled, and count how many nodes are among the
 scheduler's best, each judged on the cluster as it was just before. Differences are classified by their possible cause.
 
 A dump does not contain pods that are gone. With the cluster's events, its audit logs or an earlier dump, those pods are put where
-they were, from their scheduling until their deletion.`,
+they were, from their scheduling until their deletion.
+
+With --watch, nothing has to be inferred: each placement is judged on the cluster as it was just before, as it happens, with a line on
+standard error. Ctrl-C ends it, and prints the summary so far. --record keeps what happened in a file, which verify judges again.`,
 		Example: `  ` + kubectlGet + ` > dump.json
   simulate verify dump.json
   simulate verify --context prod
@@ -40,6 +47,8 @@ they were, from their scheduling until their deletion.`,
   simulate verify dump.json --events events.json
   simulate verify dump.json --audit audit.log --earlier yesterday.json
   simulate verify dump.json --scheduler-config scheduler.yaml --min-agreement 95%
+  simulate verify --context prod --watch 10m --record prod.jsonl
+  simulate verify prod.jsonl
   simulate verify - --report markdown=verify.md < dump.json`,
 		RunE: question[verify.Report]{
 			out: &out, formats: verify.Formats,
@@ -47,6 +56,9 @@ they were, from their scheduling until their deletion.`,
 				asks := input.Asked(c.Command) || input.IsPlugin(c.Command) && len(c.args) == 0
 				if len(c.args) == 0 && !asks {
 					return nil, c.usage("no dump given; give --context, or the file that %s wrote, or - for standard input", kubectlGet)
+				}
+				if problem := watchProblem(c, asks, watch, record, sources); problem != nil {
+					return nil, problem
 				}
 				asked, err := minAgreement(c.Command, least)
 				if err != nil {
@@ -60,6 +72,12 @@ they were, from their scheduling until their deletion.`,
 						return nil, err
 					}
 					files = slices.Concat([]string{name}, files)
+				}
+				var recorded []byte
+				if len(files) == 1 && files[0] != manifest.Stdin && !asks {
+					if data, err := manifest.ReadFile(opts.FS, nil, files[0]); err == nil && manifest.IsRecording(data) {
+						recorded = data
+					}
 				}
 				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, files, nil, opts) })
 				if err != nil {
@@ -76,7 +94,16 @@ they were, from their scheduling until their deletion.`,
 				if err != nil {
 					return nil, exit.Input(err)
 				}
-				result, stopped := askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.Counts("pods")})
+				var result *askverify.Result
+				var stopped error
+				switch {
+				case watch > 0:
+					result, stopped = c.watched(&connection, loaded, watch, record)
+				case recorded != nil:
+					result, stopped = c.recorded(loaded, files[0], recorded)
+				default:
+					result, stopped = askverify.Run(c.Context(), loaded, askverify.Options{History: history, Progress: c.bar.Counts("pods")})
+				}
 				if errors.Is(stopped, askverify.ErrNothing) || errors.Is(stopped, askverify.ErrForeign) {
 					return nil, exit.Input(stopped)
 				}
@@ -102,11 +129,28 @@ they were, from their scheduling until their deletion.`,
 	flags.StringArrayVar(&sources.Earlier, "earlier", nil, "`FILE` of an earlier dump of the cluster (repeatable)")
 	flags.StringVar(&opts.SchedulerConfig, "scheduler-config", "", "`FILE` of the cluster's KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)")
 	flags.StringVar(&opts.FeatureGates, "feature-gates", "", "feature `GATES` of kube-scheduler to set, as NAME=true,NAME=false")
+	flags.DurationVar(&watch, "watch", 0, "watch a live cluster for this `TIME`, and judge each placement as it happens")
+	flags.StringVar(&record, "record", "", "`FILE` to which --watch writes what happens, which verify and run read")
 	input.RegisterStrict(cmd, &opts.Strict)
 	input.RegisterScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
 	out.Register(cmd, verify.Formats.Names(), "the summary", "list every pod, however many there are")
 	return cmd
+}
+
+// watchProblem checks what goes with --watch.
+func watchProblem(c *call, live bool, watch time.Duration, record string, sources askverify.Sources) error {
+	switch given := c.Flags().Changed("watch"); {
+	case given && watch <= 0:
+		return c.usage("--watch: %s is not longer than 0; give a time such as 10m", watch)
+	case given && !live:
+		return c.usage("--watch needs a live cluster; give --context, or leave it out to verify a dump or a recording")
+	case record != "" && !given:
+		return c.usage("--record has no effect without --watch; give both")
+	case given && len(sources.Events)+len(sources.Audit)+len(sources.Earlier) > 0:
+		return c.usage("--events, --audit and --earlier have no effect with --watch, which sees everything itself; leave them out")
+	}
+	return nil
 }
 
 // minAgreement parses "95%" or "95". It returns nil if the flag is not given.

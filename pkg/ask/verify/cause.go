@@ -72,6 +72,9 @@ func (c *cause) find() error {
 		{SameSecond, c.sameSecond}, {LaterChange, c.laterChange}, {MissingObject, c.missingObject}, {Sampling, c.sampling},
 		{DeletedPods, c.deletedPods}, {NotUsable, c.notUsable}, {SameSecond, c.otherOrder}, {Configuration, c.configuration},
 	} {
+		if check.class == NotUsable && c.opts.Judge != nil {
+			continue // it is known what the nodes were like
+		}
 		found, err := check.run()
 		if err != nil {
 			return err
@@ -129,14 +132,15 @@ func (c *cause) sameSecond() (string, error) {
 func (c *cause) laterChange() (string, error) {
 	state := c.now()
 	node := state.Node(c.node)
-	if node.Spec.Unschedulable || len(node.Spec.Taints) > 0 {
+	inferred := c.opts.Judge == nil // otherwise only what nodes pull in between is not known
+	if inferred && (node.Spec.Unschedulable || len(node.Spec.Taints) > 0) {
 		open := node.DeepCopy()
 		open.Spec.Unschedulable, open.Spec.Taints = false, nil
 		if best, err := c.best(state.With(open), c.pod); best || err != nil {
 			return "without the taints of " + node.Name + " it is among the best: they could have come later", err
 		}
 	}
-	if refusal := c.placed.Divergence.refusal; refusal != nil && refusal.Plugin == "NodeAffinity" {
+	if refusal := c.placed.Divergence.refusal; inferred && refusal != nil && refusal.Plugin == "NodeAffinity" {
 		anywhere := c.pod.DeepCopy()
 		anywhere.Spec.NodeSelector = nil
 		if a := anywhere.Spec.Affinity; a != nil && a.NodeAffinity != nil {

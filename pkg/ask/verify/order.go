@@ -30,6 +30,9 @@ func (r *replay) choose() {
 	timeless := 0
 	for _, pod := range r.State.Pods {
 		why := r.exempt(pod)
+		if why == "" && r.opts.Judge != nil && !r.opts.Judge[pod.UID] {
+			why = "they had their nodes before"
+		}
 		switch {
 		case why != "":
 			r.skip(why, pod)

@@ -57,7 +57,7 @@ func (c *collection) decode(file string, data []byte) int {
 
 // decodeWhole is decode for a file that is not a List.
 func (c *collection) decodeWhole(file string, data []byte) int {
-	documents, errs := split(file, data)
+	documents, errs := documentsOf(file, data)
 	c.errs = append(c.errs, errs...)
 	var items []item
 	for _, d := range documents {

@@ -15,6 +15,8 @@ import (
 	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/pkg/input/recording"
 )
 
 // maxYAML is the maximum number of bytes of a YAML file, and of a document after its aliases are expanded. JSON is parsed many times
@@ -55,8 +57,33 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
+// documentsOf returns the documents of a file, or the objects that there are at the end of a recording.
+func documentsOf(file string, data []byte) ([]document, []error) {
+	if !IsRecording(data) {
+		return split(file, data)
+	}
+	events, err := recording.Read(Source{File: file}.String(), bytes.NewReader(data))
+	if err != nil {
+		return nil, []error{err}
+	}
+	var documents []document
+	for _, e := range recording.Last(events) {
+		documents = append(documents, document{e.Resource, e.Resource, Source{File: file, Line: e.Line}})
+	}
+	return documents, nil
+}
+
+// IsRecording reports whether a file is a recording of what happened in a cluster.
+func IsRecording(data []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return recording.Is(line)
+}
+
 // Head returns the apiVersion and the kind of the first document, or "" if it does not parse.
 func Head(data []byte) (apiVersion, kind string) {
+	if IsRecording(data) {
+		return "v1", "List"
+	}
 	for _, c := range chunks(withoutMarks(data)) {
 		documents, problems := c.documents()
 		if len(problems) > 0 {

@@ -20,6 +20,9 @@ func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 			}
 		}
 	}
+	if i.Live(cmd, scenarios) {
+		words = append(words, again(cmd)...)
+	}
 	add("--cluster", i.Cluster...)
 	add("-f", i.Files...)
 	words = append(words, i.nodes.again(cmd)...)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // what kubeconfigs name besides plugins that are programs
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -21,6 +22,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/input/live"
+	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -70,6 +72,23 @@ func Asked(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
 }
 
+// again returns the flags that ask for the same live cluster, without secrets.
+func again(cmd *cobra.Command) (words []string) {
+	if !Asked(cmd) {
+		return []string{"--live"} // as the plugin does
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		switch {
+		case !slices.Contains(flag.Annotations[group], connectionGroup) || flag.Name == clientcmd.FlagBearerToken:
+		case flag.NoOptDefVal != "":
+			words = append(words, "--"+flag.Name+"="+flag.Value.String())
+		default:
+			words = append(words, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return words
+}
+
 // IsPlugin reports whether the program is called as a plugin of kubectl, whose cluster is the default.
 func IsPlugin(cmd *cobra.Command) bool {
 	return cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation] != ""
@@ -102,7 +121,7 @@ func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
 	}
 	config.Timeout = timeout
 	if name == "" || c.overrides.ClusterInfo.Server != "" {
-		name = config.Host
+		name = path.Base(config.Host) // without the scheme
 	}
 	return name, config, nil
 }
@@ -176,7 +195,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 // Notes are those of a dump, by the name that the program is called by.
 func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
 	for _, note := range dump.Notes {
-		notes = append(notes, strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac"))
+		notes = append(notes, manifest.Clean(strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac")))
 	}
 	return notes
 }

@@ -36,6 +36,10 @@ type Cluster struct {
 	mu    sync.Mutex
 	lists map[string][]json.RawMessage // by the path of the resource
 	kinds map[string]string
+
+	happened  []happened
+	forgotten int
+	woken     chan struct{} // closed when something happens
 }
 
 // New returns a cluster with the objects of a dump, and with the resources that it has no objects of.
@@ -44,7 +48,7 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 	if err := json.Unmarshal(dump, &list); err != nil {
 		panic(err)
 	}
-	c := &Cluster{lists: map[string][]json.RawMessage{}, kinds: map[string]string{}}
+	c := &Cluster{lists: map[string][]json.RawMessage{}, kinds: map[string]string{}, woken: make(chan struct{})}
 	for _, item := range list.Items {
 		var object metav1.TypeMeta
 		if err := json.Unmarshal(item, &object); err != nil {
@@ -107,6 +111,8 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case at == "/apis":
 		answer(w, http.StatusOK, c.groups())
+	case c.lists[at] != nil && r.URL.Query().Get("watch") != "":
+		c.watch(w, r)
 	case c.lists[at] != nil:
 		c.list(w, r)
 	default:
@@ -156,7 +162,7 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.mu.Lock()
-	items := c.lists[at]
+	items, version := c.lists[at], c.version()
 	c.mu.Unlock()
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // none is 0
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
@@ -164,7 +170,7 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
 	if limit > 0 {
 		to = min(from+limit, to)
 	}
-	header := metav1.ListMeta{ResourceVersion: "70000"}
+	header := metav1.ListMeta{ResourceVersion: version}
 	if left := int64(len(items) - to); left > 0 {
 		header.Continue, header.RemainingItemCount = strconv.Itoa(to), &left
 	}

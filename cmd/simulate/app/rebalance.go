@@ -1,0 +1,108 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askrebalance "github.com/faultline/faultline/pkg/ask/rebalance"
+	"github.com/faultline/faultline/pkg/report/rebalance"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+func newRebalance(s streams) *cobra.Command {
+	var in input.Flags
+	var out output.Flags
+	var opts askrebalance.Options
+	var goal, step, steps string
+	cmd := &cobra.Command{
+		Use:   "rebalance [SCENARIO | MANIFEST...]",
+		Short: "Find pods that land better if you delete them",
+		Long: `Run a scenario to its end, then look for pods whose deletion makes the spread better, without a descheduler: delete one whose workload
+has too many in a domain, if its budget allows that, let controllers and the scheduler place the next one, and keep the move only if it
+lands better. The report lists the pods in order, and says of the other workloads why no deletion helps.
+
+The goal is what is counted, for each workload of two or more pods:
+  skew     the pods that a domain of --level has beyond an even spread
+  radius   the pods that the worst loss of a domain takes beyond what it would take of an even spread
+  soft     the pods for which a rule that the scheduler only prefers is not met`,
+		Example: `  simulate rebalance dump.json
+  simulate rebalance dump.json --goal radius --level zone --moves 5
+  simulate rebalance scenario.yaml --goal soft --steps moves.yaml
+  simulate rebalance dump.json -o name`,
+		RunE: question[rebalance.Report]{
+			in: &in, out: &out, formats: rebalance.Formats,
+			check: func(c *call) error {
+				var problems []error
+				if !slices.Contains(askrebalance.Goals(), goal) {
+					problems = append(problems, fmt.Errorf("--goal: %q is no goal; give one of %s", goal, strings.Join(askrebalance.Goals(), ", ")))
+				}
+				if opts.Moves < 1 {
+					problems = append(problems, fmt.Errorf("--moves: %d is less than 1; give the largest number of pods to delete", opts.Moves))
+				}
+				if goal == string(askrebalance.Soft) && c.Flags().Changed("level") {
+					problems = append(problems, fmt.Errorf("--level has no effect with --goal soft, whose rules name their levels; leave it out"))
+				}
+				return exit.Wrong(c.Command, problems...)
+			},
+			ask: func(c *call) (*rebalance.Report, error) {
+				s, err := c.load(c.args)
+				if err == nil {
+					s, err = until(c, s, step)
+				}
+				if err != nil {
+					return nil, err
+				}
+				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.bar.Counts("pods")})
+				if err != nil {
+					return nil, err
+				}
+				opts := opts
+				opts.Goal = askrebalance.Goal(goal)
+				if opts.Goal == askrebalance.Soft {
+					opts.Level = ""
+				} else {
+					opts.Level = topology.Key(opts.Level)
+					nodes := result.Steps[len(result.Steps)-1].State.Nodes
+					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
+						return nil, c.usage("--level %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
+					}
+				}
+				counts := c.bar.Counts("moves")
+				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
+				w, err := simulation.NewCluster(s)
+				if err != nil {
+					return nil, err
+				}
+				defer w.Close()
+				answer, err := askrebalance.Run(c.Context(), w, result, opts)
+				if err != nil {
+					return nil, err
+				}
+				if steps != "" {
+					if err := c.writeSteps(steps, s, answer.Steps); err != nil {
+						return nil, err
+					}
+				}
+				return rebalance.New(result, answer, version), nil
+			},
+		}.run(s),
+	}
+	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&goal, "goal", askrebalance.Goals()[0], "`WHAT` is to become better: "+strings.Join(askrebalance.Goals(), ", "))
+	output.CompleteWith(cmd, "goal", askrebalance.Goals())
+	flags.StringVar(&opts.Level, "level", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
+	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
+	flags.StringVar(&step, "step", "", "the `STEP` after which pods are deleted (default the last)")
+	flags.StringVar(&steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+	out.Register(cmd, rebalance.Formats.Names(), "the answer, on one line", "list every workload that stays as it is")
+	return cmd
+}

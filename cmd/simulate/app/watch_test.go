@@ -1,0 +1,169 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// lines is a standard error that can be read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(data)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
+
+// until waits until the text has a match.
+func (l *lines) until(t *testing.T, pattern string) []string {
+	t.Helper()
+	for range 1500 {
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(l.String()); found != nil {
+			return found
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("no %s in:\n%s", pattern, l)
+	return nil
+}
+
+const watchedDump = `apiVersion: v1
+kind: Node
+metadata: {name: a, labels: {kubernetes.io/hostname: a, topology.kubernetes.io/zone: east}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: b, labels: {kubernetes.io/hostname: b, topology.kubernetes.io/zone: west}}
+status: {allocatable: {cpu: "1", memory: 8Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: web, resources: {requests: {cpu: 500m}}}]}
+`
+
+// Four replicas of half a CPU are on nodes of 4 CPUs and of 1. West has room for two at most, so of those that zone east loses, some do not
+// come back. The look after the file was broken keeps the figures, and is counted.
+func TestWatch(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(watchedDump)
+	ctx, stop := context.WithCancel(context.Background())
+	var out bytes.Buffer
+	said, ended := &lines{}, make(chan int)
+	go func() {
+		ended <- execute(ctx, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
+	}()
+	address := said.until(t, `metrics are at (http://\S+/metrics)`)[1]
+	said.until(t, `2 nodes and 4 pods, 0 Pending; \d pods? would not come back if topology.kubernetes.io/zone=east failed`)
+	get := func() string {
+		answer, err := http.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		data, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	for _, want := range []string{
+		`faultline_failure_pods_not_back{domain="east",level="zone"} [1-4]`, `faultline_workload_pods_not_back{level="zone",namespace="default",workload="deployment/web"} [1-4]`,
+		`faultline_workload_room_replicas{namespace="default",workload="deployment/web"} 6`, `faultline_lint_findings{check="budget-missing",severity="warning"} 1`,
+	} {
+		if !regexp.MustCompile(want).MatchString(get()) {
+			t.Errorf("no %s in:\n%s", want, get())
+		}
+	}
+	write("kind: [")
+	said.until(t, `the look failed: .*dump.yaml`)
+	if got := get(); !strings.Contains(got, `workload="deployment/web"`) || !regexp.MustCompile(`faultline_failed_looks_total [1-9]`).MatchString(got) {
+		t.Errorf("after a look that failed:\n%s", got)
+	}
+	stop()
+	if code := <-ended; code != 0 || out.Len() > 0 {
+		t.Errorf("exit code %d, standard output %q", code, out.String())
+	}
+}
+
+// What deploy grants is what simulate rbac prints, and what it runs is a command that there is.
+func TestDeploy(t *testing.T) {
+	read := func(name string) []byte {
+		data, err := os.ReadFile(filepath.Join("../../../deploy", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	var out bytes.Buffer
+	if code := execute(context.Background(), []string{"rbac"}, nil, &out, io.Discard); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	granted, _, _ := strings.Cut(string(read("rbac.yaml")), "---\n")
+	if diff := cmp.Diff(out.String(), granted); diff != "" {
+		t.Errorf("rbac.yaml (-simulate rbac +deploy):\n%s", diff)
+	}
+	var kustomization struct{ Resources []string }
+	if err := yaml.Unmarshal(read("kustomization.yaml"), &kustomization); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../../deploy/*.yaml")
+	if err != nil || len(files) != len(kustomization.Resources)+1 {
+		t.Errorf("%d files of %v, %v", len(files), kustomization.Resources, err)
+	}
+	for _, name := range kustomization.Resources {
+		read(name)
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict(read("deployment.yaml"), &deployment); err != nil {
+		t.Fatal(err)
+	}
+	var service v1.Service
+	if err := yaml.UnmarshalStrict(read("service.yaml"), &service); err != nil {
+		t.Fatal(err)
+	}
+	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	cmd, rest, err := root.Find(deployment.Spec.Template.Spec.Containers[0].Args)
+	if err = errors.Join(err, cmd.ParseFlags(rest)); err != nil || cmd.Name() != "watch" {
+		t.Errorf("%s: %v", cmd.Name(), err)
+	}
+	if port := deployment.Spec.Template.Spec.Containers[0].Ports[0]; !strings.HasSuffix(cmd.Flags().Lookup("metrics").Value.String(), ":9464") || port.ContainerPort != service.Spec.Ports[0].Port {
+		t.Errorf("the metrics are at another port than the Service's")
+	}
+}

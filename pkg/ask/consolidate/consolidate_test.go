@@ -1,0 +1,183 @@
+package consolidate_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/consolidate"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Four nodes of 4 cores, two in each zone, and four pods of the deployment, one on each.
+const shop = `apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster:
+- synthetic:
+    zones: [{name: a}, {name: b}]
+    nodeGroups: [{name: worker, count: 2, cpu: 4, memory: 16Gi, pricePerHour: 0.5, labels: {pool: general}}]
+- objects:
+  - {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: zonal}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}
+workloads:
+- objects:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 4
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec:
+          containers: [{name: c, image: i, resources: {requests: {cpu: "CPU", memory: 1Gi}}}]
+  BESIDES
+`
+
+func run(t *testing.T, cpu, besides string) *simulation.Result {
+	t.Helper()
+	text := strings.NewReplacer("CPU", cpu, "BESIDES", besides).Replace(shop)
+	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func answer(t *testing.T, result *simulation.Result, opts consolidate.Options) *consolidate.Answer {
+	t.Helper()
+	w, err := simulation.NewCluster(result.Scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	a, err := consolidate.Run(t.Context(), w, result, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// summary is what the tests derive by hand.
+func summary(a *consolidate.Answer) string {
+	saved := 0.0
+	if a.Saved != nil {
+		saved = *a.Saved
+	}
+	var why []string
+	for _, s := range a.Stays {
+		why = append(why, string(s.Why))
+	}
+	slices.Sort(why)
+	return fmt.Sprintf("%d of %d go, %d evicted, %.1f saved, stay: %s", len(a.Removed), a.Nodes, a.Evicted, saved, strings.Join(why, ", "))
+}
+
+func TestRun(t *testing.T) {
+	budget := func(spec string) string {
+		return fmt.Sprintf(`- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {%s, selector: {matchLabels: {app: web}}}}`, spec)
+	}
+	const bare = `- {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: a-worker-1, containers: [{name: c, image: i}]}}`
+	const volume = `- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 1, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [b]}]}}]}}, containers: [{name: c, image: i}]}},
+      volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]}}`
+	for _, test := range []struct {
+		name, cpu, besides string
+		opts               consolidate.Options
+		want               string
+	}{
+		// One node has room for four pods of a core. The first two go with a pod each, and the third with two, since the scheduler fills the emptier
+		// of two.
+		{"room", "1", "", consolidate.Options{}, "3 of 4 go, 4 evicted, 1.5 saved, stay: "},
+		// Two nodes have room for four pods of two cores.
+		{"no room", "2", "", consolidate.Options{}, "2 of 4 go, 2 evicted, 1.0 saved, stay: room, room"},
+		{"a budget", "1", budget("minAvailable: 4"), consolidate.Options{}, "0 of 4 go, 0 evicted, 0.0 saved, stay: budget, budget, budget, budget"},
+		// A budget that lets one go at a time only takes time.
+		{"a budget that lets go", "1", budget("maxUnavailable: 1"), consolidate.Options{}, "3 of 4 go, 4 evicted, 1.5 saved, stay: "},
+		{"a pod", "1", bare, consolidate.Options{}, "3 of 4 go, 4 evicted, 1.5 saved, stay: pod"},
+		{"a pod by force", "1", bare, consolidate.Options{Drain: scenario.Drain{Force: true}, Among: []string{"a-worker-1"}}, "1 of 4 go, 2 evicted, 0.5 saved, stay: "},
+		{"kept", "1", "", consolidate.Options{Keep: []string{"a-worker-1", "b-worker-1"}}, "2 of 4 go, 2 evicted, 1.0 saved, stay: kept, kept"},
+		// The pod of db prefers zone b, and is bound to it since it has a volume there, so that one node of b stays. It moves once, with the pod of
+		// web on the first node of b.
+		{"a volume", "1", volume, consolidate.Options{}, "3 of 4 go, 5 evicted, 1.5 saved, stay: "},
+		{"a volume of one zone", "1", volume, consolidate.Options{Among: []string{"b-worker-1", "b-worker-2"}}, "1 of 4 go, 2 evicted, 0.5 saved, stay: volume"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			result := run(t, test.cpu, test.besides)
+			a := answer(t, result, test.opts)
+			if diff := cmp.Diff(test.want, summary(a)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			again(t, result, a)
+		})
+	}
+}
+
+// again runs the scenario with the steps of the answer: every pod must be where it is in the answer, and none may wait.
+func again(t *testing.T, result *simulation.Result, a *consolidate.Answer) {
+	t.Helper()
+	if len(a.Steps) == 0 {
+		return
+	}
+	whole, err := simulation.Run(t.Context(), result.Scenario.Ask(a.Steps...), simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := whole.Steps[len(whole.Steps)-1]
+	if diff := cmp.Diff(where(a.End), where(last.State)); diff != "" {
+		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
+	}
+	if len(last.Pending) > 0 {
+		t.Errorf("%d pods are Pending in the end", len(last.Pending))
+	}
+}
+
+// where is the node of each pod.
+func where(state *cluster.State) map[string]string {
+	on := map[string]string{}
+	for _, pod := range state.Pods {
+		on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
+	}
+	return on
+}
+
+// Without a node in one of the zones the loss of the other strands all four pods. With pods of a core one node in each zone is enough; with two
+// cores none can go, since half of the nodes must take all.
+func TestSurvive(t *testing.T) {
+	for cpu, want := range map[string]int{"1": 1, "2": 0} {
+		result := run(t, cpu, "")
+		a := answer(t, result, consolidate.Options{Survive: []string{"topology.kubernetes.io/zone"}, Mode: node.Unreachable})
+		if len(a.Removed) < want || len(a.Removed) > 2*want || a.Stranded[0] != (consolidate.Stranded{Level: "topology.kubernetes.io/zone"}) {
+			t.Errorf("with pods of %s cores %s, and %+v", cpu, summary(a), a.Stranded)
+		}
+		if !slices.ContainsFunc(a.Stays, func(s consolidate.Stay) bool {
+			return s.Why == consolidate.ByFailure && strings.Contains(s.Message, "pods have no node, pod/web-")
+		}) {
+			t.Errorf("with pods of %s cores nothing stays because of a failure: %+v", cpu, a.Stays)
+		}
+		opts := blast.Options{Levels: a.Survive, Simultaneous: 1, Mode: node.Unreachable}
+		analysis, err := blast.Lost(a.End, opts)
+		if err == nil {
+			err = blast.Recover(t.Context(), a.End, result.Scenario, analysis, opts, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, failure := range analysis.Levels[0].Failures {
+			if n := len(failure.Recovery.Stranded); n > 0 {
+				t.Errorf("with pods of %s cores the loss of %s strands %d pods", cpu, failure.Domains[0], n)
+			}
+		}
+		again(t, result, a)
+	}
+}

@@ -1,0 +1,178 @@
+// Package look answers at one look what somebody who watches a cluster wants to know: what waits, what a failure would take for good, how
+// much room is left, which rules do not do what they say. Each figure is that of the question that has a command of its own.
+package look
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/ask/verify"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Options bound what a look takes.
+type Options struct {
+	// Levels are the topology keys of the levels whose domains fail; all that the nodes have by default.
+	Levels []string
+	// Worst is how many failures of a level are recovered from; 0 for all.
+	Worst int
+	// UpTo is how many more replicas of each workload are looked for at most.
+	UpTo int
+}
+
+// Look is what a cluster looks like.
+type Look struct {
+	Nodes int
+	// Running are the pods with a node, and Pending those without one, by the plugin that keeps them from most nodes.
+	Running int
+	Pending map[string]int
+	Levels  []Level
+	// Room is how many more replicas of each workload fit, and at most Options.UpTo.
+	Room map[cluster.Ref]int
+	// Findings are those of lint, by check, with the checks that found nothing.
+	Findings map[Check]int
+	// Choices are the placements that verify judges, and Contradictions those that nothing explains.
+	Choices, Contradictions int
+}
+
+// Level is what the failures of one level would take.
+type Level struct {
+	// Key is the topology key.
+	Key string
+	// Radius is the largest share of a workload of several replicas that a failure takes.
+	Radius float64
+	// Domain is the domain whose failure leaves the most pods that do not come back, and NotBack their number; Domain is empty if all do.
+	Domain  string
+	NotBack int
+	// Workloads have the most pods that do not come back in one failure, by workload.
+	Workloads map[cluster.WorkloadRef]int
+}
+
+// Check is a check of lint.
+type Check struct{ ID, Severity string }
+
+// At looks at the cluster of the scenario.
+func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) {
+	result, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	last := &result.Steps[len(result.Steps)-1]
+	l := &Look{Nodes: len(last.State.Nodes), Pending: map[string]int{}, Room: map[cluster.Ref]int{}, Findings: map[Check]int{}}
+	for _, pod := range last.State.Pods {
+		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
+			l.Running++
+		}
+	}
+	for i := range last.Pending {
+		p := &last.Pending[i]
+		plugin := "none"
+		most := 0
+		for _, reason := range p.Reasons {
+			if reason.Nodes > most {
+				plugin, most = reason.Plugin, reason.Nodes
+			}
+		}
+		l.Pending[plugin]++
+	}
+	for _, ask := range []func(context.Context, *simulation.Result, *simulation.Step, Options) error{l.failures, l.room, l.lint} {
+		if err := ask(ctx, result, last, opts); err != nil {
+			return nil, err
+		}
+	}
+	return l, l.verify(ctx, s)
+}
+
+// failures fails the domains of each level.
+func (l *Look) failures(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+	s := result.Scenario
+	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, Quorum: s.Failures.Quorum}
+	for _, level := range opts.Levels {
+		o.Levels = append(o.Levels, topology.KeyAmong(last.State.Nodes, level))
+	}
+	analysis, err := blast.Lost(last.State, o)
+	if err != nil {
+		return err
+	}
+	if err := blast.Recover(ctx, last.State, s, analysis, o, nil); err != nil {
+		return err
+	}
+	for i := range analysis.Levels {
+		level := &analysis.Levels[i]
+		found := Level{Key: level.TopologyKey, Radius: level.Replicated.Share, Workloads: map[cluster.WorkloadRef]int{}}
+		for j := range level.Failures {
+			failure := &level.Failures[j]
+			recovery := level.Recovery(failure)
+			if recovery == nil {
+				continue
+			}
+			if gone := recovery.Gone(); gone > found.NotBack {
+				found.NotBack, found.Domain = gone, failure.Domains[0]
+			}
+			for workload, n := range recovery.GoneOf() {
+				found.Workloads[workload] = max(found.Workloads[workload], n)
+			}
+		}
+		l.Levels = append(l.Levels, found)
+	}
+	return nil
+}
+
+// room finds how many more replicas fit of each workload.
+func (l *Look) room(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+	var all [][]capacity.Share
+	for _, ref := range capacity.Workloads(last.State) {
+		all = append(all, []capacity.Share{{Ref: ref, Proportion: 1}})
+	}
+	found, err := capacity.Find(ctx, result, all, capacity.Options{UpTo: opts.UpTo, Mode: node.Unreachable})
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		l.Room[found[i].Workloads[0].Ref] = found[i].Fit.More
+	}
+	return nil
+}
+
+func (l *Look) lint(ctx context.Context, result *simulation.Result, _ *simulation.Step, _ Options) error {
+	found, err := lint.Run(ctx, result, lint.Options{})
+	if err != nil {
+		return err
+	}
+	severity := map[string]Check{}
+	for _, check := range found.Checks {
+		severity[check.ID] = Check{check.ID, string(check.Severity)}
+		l.Findings[severity[check.ID]] = 0
+	}
+	for i := range found.Findings {
+		l.Findings[severity[found.Findings[i].Check]]++
+	}
+	return nil
+}
+
+// verify replays the pods of a dump. Of pods that never had a scheduler there is nothing to verify.
+func (l *Look) verify(ctx context.Context, s *scenario.Scenario) error {
+	dump := *s
+	for i := range s.Steps {
+		dump.Cluster = append(slices.Clip(dump.Cluster), s.Steps[i].Objects...)
+	}
+	dump.Steps = nil
+	result, err := verify.Run(ctx, &dump, verify.Options{})
+	if errors.Is(err, verify.ErrNothing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	count := result.Count()
+	l.Choices, l.Contradictions = count.Choices, count.Contradictions
+	return nil
+}

@@ -1,0 +1,186 @@
+package rebalance
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// gap is a workload of which the goal counts pods. The candidates are those to delete, one on each node, where most are to go first.
+type gap struct {
+	workload   cluster.Ref
+	pods       int
+	candidates []*v1.Pod
+}
+
+// spread is the running pods of a workload.
+type spread struct {
+	workload cluster.Ref
+	pods     []*v1.Pod
+}
+
+// measure counts what the goal counts, for each workload that has any, in order of arrival.
+func (r *rebalance) measure(state *cluster.State) []gap {
+	var all []*spread
+	of := map[cluster.Ref]*spread{}
+	owner, nodes := state.Owners(), state.NodesByName()
+	for _, pod := range state.Pods {
+		if nodes[pod.Spec.NodeName] == nil || !cluster.Active(pod) || cluster.RunsOnce(pod) {
+			continue
+		}
+		workload := owner(pod)
+		if workload.Kind == "DaemonSet" || workload.Kind == "Pod" || workload.Kind == "Node" {
+			continue
+		}
+		if of[workload] == nil {
+			of[workload] = &spread{workload: workload}
+			all = append(all, of[workload])
+		}
+		of[workload].pods = append(of[workload].pods, pod)
+	}
+	domains, _ := topology.Domains(state.Nodes, r.Level)
+	var gaps []gap
+	for _, s := range all {
+		var g gap
+		if r.Goal == Soft {
+			g = s.unmet(state, nodes)
+		} else if len(s.pods) > 1 {
+			g = s.uneven(domains, nodes, r.Level, r.Goal)
+		}
+		if g.pods > 0 {
+			g.workload = s.workload
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps
+}
+
+// uneven counts the pods beyond an even spread: in all domains or, for the radius, in the fullest.
+func (s *spread) uneven(domains []topology.Domain, nodes map[string]*v1.Node, key string, goal Goal) gap {
+	on := map[string]int{}
+	for _, pod := range s.pods {
+		on[pod.Spec.NodeName]++
+	}
+	counts, _ := metric.Count(domains, on, s.pods[0])
+	counts = slices.DeleteFunc(counts, func(d metric.InDomain) bool { return d.Pods == 0 && !s.attracted(domains, d.Domain) })
+	if len(counts) == 0 {
+		return gap{}
+	}
+	even := blast.Even(len(s.pods), len(counts), 1)
+	var g gap
+	var over []string
+	for _, d := range counts {
+		beyond := max(0, d.Pods-even)
+		if beyond > 0 {
+			over = append(over, d.Domain)
+		}
+		if goal == Radius {
+			g.pods = max(g.pods, beyond)
+		} else {
+			g.pods += beyond
+		}
+	}
+	g.candidates = oneOnEach(s.pods, func(pod *v1.Pod) bool {
+		value, labelled := topology.Value(nodes[pod.Spec.NodeName].Labels, key)
+		return labelled && slices.Contains(over, value)
+	})
+	return g
+}
+
+// attracted reports whether the pods can be on a node of the domain, by their node affinity.
+func (s *spread) attracted(domains []topology.Domain, value string) bool {
+	for _, d := range domains {
+		if d.Value == value {
+			return slices.ContainsFunc(d.Nodes, func(node *v1.Node) bool { return cluster.Attracts(node, s.pods[0]) && !cluster.Repels(node, s.pods[0]) })
+		}
+	}
+	return false
+}
+
+// oneOnEach returns the first of the wanted pods on each node.
+func oneOnEach(pods []*v1.Pod, wanted func(*v1.Pod) bool) []*v1.Pod {
+	var all []*v1.Pod
+	seen := map[string]bool{}
+	for _, pod := range pods {
+		if on := pod.Spec.NodeName; !seen[on] && wanted(pod) {
+			seen[on] = true
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// unmet counts the pods for which a rule that is only preferred is not met: a spread that is not as even as maxSkew says, an anti-affinity to
+// other pods of the workload, or the first preference for nodes.
+func (s *spread) unmet(state *cluster.State, nodes map[string]*v1.Node) gap {
+	sample, bad := s.pods[0], map[*v1.Pod]bool{}
+	counts := func(key string, selector *metav1.LabelSelector) (map[string]int, bool) {
+		matches, err := metav1.LabelSelectorAsSelector(selector)
+		if err != nil || !matches.Matches(labels.Set(sample.Labels)) {
+			return nil, false
+		}
+		in := map[string]int{}
+		for _, node := range state.Nodes {
+			if value, labelled := topology.Value(node.Labels, key); labelled && cluster.Attracts(node, sample) && !cluster.Repels(node, sample) {
+				in[value] += 0
+			}
+		}
+		for _, pod := range s.pods {
+			if value, labelled := topology.Value(nodes[pod.Spec.NodeName].Labels, key); labelled {
+				in[value]++
+			}
+		}
+		return in, true
+	}
+	mark := func(key string, in map[string]int, most int) {
+		seen := map[string]int{}
+		for _, pod := range s.pods {
+			if value, labelled := topology.Value(nodes[pod.Spec.NodeName].Labels, key); labelled {
+				if seen[value]++; seen[value] > most {
+					bad[pod] = true
+				}
+			}
+		}
+	}
+	for _, c := range sample.Spec.TopologySpreadConstraints {
+		if c.WhenUnsatisfiable != v1.ScheduleAnyway {
+			continue
+		}
+		if in, own := counts(c.TopologyKey, c.LabelSelector); own && len(in) > 0 {
+			least := len(s.pods)
+			for _, n := range in {
+				least = min(least, n)
+			}
+			mark(c.TopologyKey, in, least+int(c.MaxSkew))
+		}
+	}
+	if a := sample.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		for _, term := range a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			if in, own := counts(term.PodAffinityTerm.TopologyKey, term.PodAffinityTerm.LabelSelector); own && len(in) > 0 {
+				mark(term.PodAffinityTerm.TopologyKey, in, (len(s.pods)+len(in)-1)/len(in))
+			}
+		}
+	}
+	if a := sample.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		for _, preference := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			terms, err := nodeaffinity.NewPreferredSchedulingTerms([]v1.PreferredSchedulingTerm{preference})
+			if err != nil {
+				continue
+			}
+			for _, pod := range s.pods {
+				if terms.Score(nodes[pod.Spec.NodeName]) == 0 {
+					bad[pod] = true
+				}
+			}
+		}
+	}
+	return gap{pods: len(bad), candidates: oneOnEach(s.pods, func(pod *v1.Pod) bool { return bad[pod] })}
+}

@@ -1,0 +1,242 @@
+// Package rebalance finds pods that land better if somebody deletes them. It deletes one after another, as budgets allow, lets controllers and the
+// scheduler place the next pod of the workload, and takes back what is not better. A scenario with the steps that stay gives the same.
+package rebalance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Goal is what becomes better.
+type Goal string
+
+const (
+	// Skew counts the pods that a domain has beyond an even spread of its workload.
+	Skew Goal = "skew"
+	// Radius counts, for each workload, how many pods the worst loss of a domain takes beyond what that of an even spread would.
+	Radius Goal = "radius"
+	// Soft counts the pods for which a rule that the scheduler only prefers is not met.
+	Soft Goal = "soft"
+)
+
+// Goals are all goals, the default first.
+func Goals() []string { return []string{string(Skew), string(Radius), string(Soft)} }
+
+// Options say what is to become better, and how many pods may move.
+type Options struct {
+	Goal Goal
+	// Level is the topology key over which pods are spread; of Soft, rules have their own.
+	Level string
+	// Moves is the largest number of pods to delete.
+	Moves int
+	// Progress, if set, is called after each move.
+	Progress func(done, total int)
+}
+
+// Answer is which pods to delete.
+type Answer struct {
+	Goal  Goal   `json:"goal"`
+	Level string `json:"level,omitempty"`
+	// Before and After count the pods that the goal counts; 0 is the best.
+	Before int `json:"before"`
+	After  int `json:"after"`
+	// Moves are the deletions, in order.
+	Moves []Move `json:"moves"`
+	// Fewest means that no fewer deletions get as far: each makes the number smaller by one at most.
+	Fewest bool `json:"fewest"`
+	// More means that there may be further moves, beyond the number that was asked for.
+	More bool `json:"more,omitempty"`
+	// Stuck are the workloads that stay as they are, and why.
+	Stuck []Stuck `json:"stuck,omitempty"`
+	// Tried is the number of deletions that were tried.
+	Tried int `json:"tried"`
+
+	// Steps are the steps of the moves.
+	Steps []scenario.Step `json:"-"`
+	// End is the cluster after them.
+	End *cluster.State `json:"-"`
+}
+
+// Move is a deletion, and what comes of it.
+type Move struct {
+	cluster.PodRef
+	// From is the pod's node. To is the node of Next, the pod that comes in its place.
+	From string `json:"from"`
+	To   string `json:"to"`
+	Next string `json:"next"`
+	// Left is what the goal counts after it.
+	Left int `json:"left"`
+}
+
+// Stuck is a workload for which no deletion helps.
+type Stuck struct {
+	cluster.WorkloadRef
+	// Pods is the number of its pods that the goal counts.
+	Pods int `json:"pods"`
+	// Why is what came of the last try.
+	Why string `json:"why"`
+}
+
+// Run looks for moves after the last step of the result, in a world of its scenario.
+func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
+	course, err := simulation.GoOn(w, result, simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	r := &rebalance{Options: opts, course: course, answer: &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}}, failed: map[cluster.Ref]map[string]string{}, waited: map[types.UID]bool{}}
+	for _, pod := range course.State().Unscheduled() {
+		r.waited[pod.UID] = true
+	}
+	gaps := r.measure(course.State())
+	r.answer.Before = sum(gaps)
+	for len(r.answer.Moves) < opts.Moves && sum(gaps) > 0 {
+		next, err := r.move(ctx, gaps)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			break
+		}
+		gaps = next
+		if opts.Progress != nil {
+			opts.Progress(len(r.answer.Moves), opts.Moves)
+		}
+	}
+	a := r.answer
+	a.After, a.Steps, a.End = sum(gaps), course.Did, course.State()
+	a.Fewest = len(a.Moves) == a.Before-a.After && opts.Goal != Soft
+	for _, gap := range gaps {
+		why, tried := r.why(gap.workload)
+		if !tried {
+			a.More = true
+			continue
+		}
+		a.Stuck = append(a.Stuck, Stuck{gap.workload.Workload(), gap.pods, why})
+	}
+	return a, nil
+}
+
+// rebalance is one under way.
+type rebalance struct {
+	Options
+	course *simulation.Course
+	answer *Answer
+	failed map[cluster.Ref]map[string]string // by workload and node: why no deletion there helped
+	waited map[types.UID]bool
+}
+
+func sum(gaps []gap) int {
+	all := 0
+	for _, g := range gaps {
+		all += g.pods
+	}
+	return all
+}
+
+// move makes the first move that helps, and returns what is left; nil if none helps.
+func (r *rebalance) move(ctx context.Context, gaps []gap) ([]gap, error) {
+	left := sum(gaps)
+	slices.SortStableFunc(gaps, func(a, b gap) int { return cmp.Or(cmp.Compare(b.pods, a.pods), a.workload.Compare(b.workload)) })
+	for _, g := range gaps {
+		for _, pod := range g.candidates {
+			if r.failed[g.workload][pod.Spec.NodeName] != "" {
+				continue
+			}
+			next, why, err := r.try(ctx, g.workload, pod, left)
+			if err != nil {
+				return nil, err
+			}
+			if next != nil {
+				clear(r.failed) // what did not help may help now
+				return next, nil
+			}
+			if r.failed[g.workload] == nil {
+				r.failed[g.workload] = map[string]string{}
+			}
+			r.failed[g.workload][pod.Spec.NodeName] = why
+		}
+	}
+	return nil, nil
+}
+
+// why is why the last try of the workload did not help, and whether there was one.
+func (r *rebalance) why(workload cluster.Ref) (string, bool) {
+	nodes := r.failed[workload]
+	first := ""
+	for name := range nodes {
+		if first == "" || name < first {
+			first = name
+		}
+	}
+	return nodes[first], len(nodes) > 0
+}
+
+// try deletes the pod. It returns what is left, or why that is no better; then all is as before.
+func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, left int) ([]gap, string, error) {
+	before := r.course.State()
+	if _, err := node.Evict(before, pod); err != nil {
+		return nil, err.Error(), nil
+	}
+	r.answer.Tried++
+	did := len(r.course.Did)
+	name := fmt.Sprintf("move %d: delete %s", did+1, cluster.RefTo(pod).Qualified())
+	step, err := r.course.Do(ctx, scenario.Step{Name: name, Delete: &scenario.Delete{Targets: []string{"pod/" + pod.Name}, Namespace: pod.Namespace}})
+	if err != nil {
+		return nil, "", err
+	}
+	why := ""
+	for _, p := range step.Pending {
+		if !r.waited[p.Pod.UID] && why == "" {
+			why = fmt.Sprintf("the next pod would stay Pending: %s", p.Message)
+		}
+	}
+	next := r.measure(step.State)
+	made := r.next(before, step.State, workload)
+	switch {
+	case why != "":
+	case made == nil:
+		why = "no pod comes in its place"
+	case sum(next) >= left && made.Spec.NodeName == pod.Spec.NodeName:
+		why = fmt.Sprintf("the next pod lands on %s again", pod.Spec.NodeName)
+	case sum(next) >= left:
+		why = fmt.Sprintf("the next pod of that on %s lands on %s, which is no better", pod.Spec.NodeName, made.Spec.NodeName)
+	}
+	if why != "" {
+		return nil, why, r.course.Back(did)
+	}
+	r.answer.Moves = append(r.answer.Moves, Move{PodRef: cluster.NewPodRef(pod, workload), From: pod.Spec.NodeName, To: made.Spec.NodeName, Next: made.Name, Left: sum(next)})
+	if next == nil {
+		next = []gap{}
+	}
+	return next, "", nil
+}
+
+// next returns the pod of the workload that the step has made, nil if there is none with a node.
+func (r *rebalance) next(before, after *cluster.State, workload cluster.Ref) *v1.Pod {
+	type id struct {
+		uid     types.UID
+		created int64
+	}
+	known := map[id]bool{}
+	for _, pod := range before.Pods {
+		known[id{pod.UID, pod.CreationTimestamp.Unix()}] = true
+	}
+	owner := after.Owners()
+	for _, pod := range after.Pods {
+		if pod.Spec.NodeName != "" && !known[id{pod.UID, pod.CreationTimestamp.Unix()}] && owner(pod) == workload {
+			return pod
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package roll
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// nodes returns the names of the nodes to replace, in order.
+func (r *roll) nodes() ([]string, error) {
+	names, err := world.SelectNodes(r.start, field.NewPath("pool"), scenario.Nodes{Selector: r.opts.Pool})
+	if err != nil {
+		return nil, err
+	}
+	if r.opts.Order == ByZone {
+		zone := func(name string) (string, string) {
+			node := r.start.Node(name)
+			return node.Labels[v1.LabelTopologyRegion], node.Labels[v1.LabelTopologyZone]
+		}
+		slices.SortStableFunc(names, func(a, b string) int {
+			regionA, zoneA := zone(a)
+			regionB, zoneB := zone(b)
+			return cmp.Or(cmp.Compare(regionA, regionB), cmp.Compare(zoneA, zoneB))
+		})
+	}
+	return names, nil
+}
+
+// all replaces the nodes in turn.
+func (r *roll) all(ctx context.Context, nodes []string) error {
+	r.answer.Nodes = len(nodes)
+	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: r.price(r.start.Nodes)}
+	for len(nodes) > 0 && (r.opts.KeepGoing || r.answer.Done()) {
+		there := r.course.State().NodesByName()
+		left := slices.DeleteFunc(nodes, func(name string) bool { return there[name] == nil }) // the autoscaler may have removed some
+		r.answer.Replaced += len(nodes) - len(left)
+		r.done += len(nodes) - len(left)
+		if nodes = left; len(nodes) == 0 {
+			break
+		}
+		if r.opts.Order == FewestPods {
+			r.fewestFirst(nodes)
+		}
+		n := min(r.opts.Surge+r.opts.MaxUnavailable, len(nodes))
+		if err := r.replace(ctx, nodes[:n]); err != nil {
+			return err
+		}
+		nodes = nodes[n:]
+		if r.opts.Progress != nil {
+			r.opts.Progress(r.done, r.answer.Nodes)
+		}
+	}
+	return nil
+}
+
+// fewestFirst sorts the nodes by the number of their pods, equal ones as they are.
+func (r *roll) fewestFirst(nodes []string) {
+	pods := map[string]int{}
+	for _, pod := range r.course.State().Pods {
+		if cluster.Active(pod) {
+			pods[pod.Spec.NodeName]++
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(pods[a], pods[b]) })
+}
+
+// replace does one turn: new nodes as far as the surge goes, a drain of all, their removal, and the rest of the new nodes.
+func (r *roll) replace(ctx context.Context, old []string) error {
+	r.begin(old)
+	began, turn := r.course.State().Now, Turn{Old: slices.Clone(old)}
+	before := min(max(0, r.opts.Surge-r.spare), len(old))
+	if err := r.add(ctx, old[:before], &turn); err != nil {
+		return err
+	}
+	drain := r.opts.Drain
+	drain.Nodes, drain.Together = scenario.Nodes{Names: turn.Old}, len(old) > 1
+	step, err := r.do(ctx, "drain", scenario.Step{Drain: &drain})
+	if err != nil {
+		return err
+	}
+	var gone, stay []string
+	for i := range step.Drained {
+		drained := &step.Drained[i]
+		turn.Evicted += len(drained.Evicted)
+		for _, delayed := range drained.Delayed {
+			r.delay(delayed)
+		}
+		if drained.Ends {
+			gone = append(gone, drained.Node)
+			continue
+		}
+		stay = append(stay, drained.Node)
+		r.answer.Blocked = append(r.answer.Blocked, *r.blocked(drained, r.done+i+1))
+	}
+	if len(gone) > 0 && (r.opts.KeepGoing || stay == nil) {
+		if _, err = r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}}); err != nil {
+			return err
+		}
+		r.answer.Replaced += len(gone)
+		after := max(0, len(gone)-before-r.spare)
+		if err = r.add(ctx, gone[len(gone)-after:], &turn); err != nil {
+			return err
+		}
+		r.spare += before + after - len(gone)
+	} else if stay != nil && r.opts.KeepGoing {
+		r.spare += before
+	}
+	if len(stay) > 0 && r.opts.KeepGoing {
+		if _, err = r.do(ctx, "uncordon", scenario.Step{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: stay}}}); err != nil {
+			return err
+		}
+	}
+	r.done += len(old)
+	end := r.course.State()
+	turn.Seconds, turn.Sample = end.Now.Sub(began.Time).Seconds(), r.most
+	turn.Total, turn.Price = len(end.Nodes), r.price(end.Nodes)
+	r.answer.Evicted += turn.Evicted
+	r.answer.Turns = append(r.answer.Turns, turn)
+	return nil
+}
+
+// do does a step of the turn.
+func (r *roll) do(ctx context.Context, what string, step scenario.Step) (*simulation.Step, error) {
+	step.Name = fmt.Sprintf("turn %d: %s", r.turn, what)
+	return r.course.Do(ctx, step)
+}
+
+// add adds a node for each of the old ones. They start at the same time.
+func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
+	for i, name := range old {
+		add := r.opts.New
+		add.Count, add.InPlaceOf = 1, name
+		if add.Like = cmp.Or(add.Like, name); add.Like == name {
+			add.InPlaceOf = ""
+		}
+		if i > 0 {
+			add.After = ""
+		}
+		before := r.course.State().NodesByName()
+		step, err := r.do(ctx, "add in place of "+name, scenario.Step{AddNodes: &add})
+		if err != nil {
+			return err
+		}
+		var scaled []string // by the autoscaler, at the same time
+		if step.Autoscaling != nil {
+			scaled = step.Autoscaling.Added
+		}
+		for _, node := range step.State.Nodes {
+			if before[node.Name] == nil && !slices.Contains(scaled, node.Name) {
+				turn.New = append(turn.New, node.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// blocked is why the node's drain does not end.
+func (r *roll) blocked(drained *world.DrainedNode, number int) *Blocked {
+	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
+	state := r.course.State()
+	for _, pod := range state.Pods {
+		if len(drained.Refused) == 0 || pod.Namespace != drained.Refused[0].Namespace || pod.Name != drained.Refused[0].Name {
+			continue
+		}
+		if guards := state.Budgets()(pod); len(guards) == 1 && pod.DeletionTimestamp == nil {
+			pdb := guards[0]
+			stop.Budget = &Budget{pdb.Namespace + "/" + pdb.Name, int(pdb.Status.DesiredHealthy), int(pdb.Status.CurrentHealthy)}
+		}
+	}
+	return stop
+}

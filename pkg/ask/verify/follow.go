@@ -1,0 +1,279 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/recording"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Follower judges placements as they happen. It knows each object as it was before a placement, so that nothing has to be assumed.
+//
+// It collects what happens until nothing has for a while, and then replays that window as Run does: decisions that were made at once are
+// recorded in any order.
+type Follower struct {
+	scenario *scenario.Scenario
+	objects  map[cluster.Ref]*followed
+	order    []*followed
+	// Of this window: when it began, what happened last, what is known of it, and the pods that got a node.
+	since, last time.Time
+	facts       []fact
+	bound       map[types.UID]bool
+	ended       []*v1.Pod // pods that had a node, and are gone
+	begun       bool      // something has happened, besides what there was
+	result      Result
+}
+
+// followed is an object: as it was when the window began, or when it came, and as it is now; nil if it is gone.
+type followed struct {
+	first, now cluster.Object
+}
+
+// Follow returns a follower of a cluster that is empty so far. The scenario says which scheduler its pods have.
+func Follow(s *scenario.Scenario, source string) *Follower {
+	return &Follower{scenario: s, objects: map[cluster.Ref]*followed{}, bound: map[types.UID]bool{}, result: Result{Scenario: s, With: []string{source}}}
+}
+
+// Take takes note of an event. Events of kinds that play no part have no effect.
+func (f *Follower) Take(file string, e recording.Event) error {
+	kind, namespace, name := e.Object()
+	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
+	known := f.objects[ref]
+	var obj cluster.Object // nil if it is gone
+	if e.Event != recording.Delete {
+		set, err := manifest.Decode(file, e.Resource)
+		if err != nil {
+			return fmt.Errorf("%w (line %d)", err, max(e.Line, 1))
+		}
+		if len(set.Objects) != 1 {
+			return nil // of another kind, or this release does not know it
+		}
+		obj = set.Objects[0].Object
+	}
+	if known == nil && obj == nil {
+		return nil
+	}
+	if !e.Time.After(f.last) { // as where times are in whole seconds: the order is that of the lines
+		e.Time = f.last.Add(time.Microsecond)
+	}
+	f.last = e.Time
+	if !f.begun && e.Event != recording.Add { // everything until now was there before
+		f.begun = true
+		f.end()
+	}
+	if f.since.IsZero() {
+		f.since = e.Time
+	}
+	if known == nil {
+		known = &followed{first: obj}
+		f.objects[ref], f.order = known, append(f.order, known)
+	}
+	before, after := known.now, obj
+	known.now = obj
+	switch kind {
+	case "Pod":
+		f.pod(e.Time, as[*v1.Pod](before), as[*v1.Pod](after))
+	case "Node":
+		f.node(e.Time, as[*v1.Node](before), as[*v1.Node](after))
+	}
+	return nil
+}
+
+// as returns the object as its type, and nil if it is gone.
+func as[T cluster.Object](obj cluster.Object) T {
+	typed, _ := obj.(T)
+	return typed
+}
+
+// pod notes what happened to a pod.
+func (f *Follower) pod(at time.Time, before, after *v1.Pod) {
+	pod := after
+	if pod == nil {
+		pod = before
+	}
+	if pod == nil {
+		return
+	}
+	note := func(what what) *fact {
+		f.facts = append(f.facts, fact{what: what, at: at, audit: true, exact: true, pod: cluster.NameOf(pod), uid: pod.UID, object: pod})
+		return &f.facts[len(f.facts)-1]
+	}
+	running := func(pod *v1.Pod) bool { return pod != nil && pod.Spec.NodeName != "" && !cluster.Terminal(pod) }
+	switch {
+	case before == nil:
+		if after.Spec.NodeName == "" {
+			note(wasMade)
+		}
+	case before != nil && before.Spec.NodeName == "" && running(after):
+		note(wasScheduled).node = after.Spec.NodeName
+		f.bound[pod.UID] = true
+	case before != nil && before.Spec.NodeName == "" && after != nil && refused(after) && !refused(before):
+		note(wasRefused)
+	}
+	if running(before) && before.DeletionTimestamp == nil && after != nil && after.DeletionTimestamp != nil {
+		note(wasAsked).preempted = slices.ContainsFunc(after.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonPreemptionByScheduler
+		})
+	}
+	if running(before) && !running(after) {
+		f.ended = append(f.ended, before)
+		note(wasGone)
+	}
+}
+
+func refused(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse
+	})
+}
+
+// node notes what happened to a node.
+func (f *Follower) node(at time.Time, before, after *v1.Node) {
+	is := func(what what, at time.Time, node *v1.Node) {
+		f.facts = append(f.facts, fact{what: what, at: at, audit: true, exact: true, node: node.Name, cordoned: &node.Spec.Unschedulable, taints: node.Spec.Taints})
+	}
+	switch {
+	case before == nil && after == nil:
+	case before == nil:
+		is(nodeAdded, at, after)
+		is(nodeTainted, at, after)
+	case after == nil:
+		is(nodeRemoved, at, before)
+	case before.Spec.Unschedulable != after.Spec.Unschedulable || !apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints):
+		if !slices.ContainsFunc(f.facts, func(f fact) bool { return f.what == nodeTainted && f.node == before.Name }) {
+			is(nodeTainted, f.since.Add(-time.Millisecond), before) // as it was when the window began
+		}
+		is(nodeTainted, at, after)
+	}
+}
+
+const (
+	// quiet is how long nothing is decided or ended before a window ends; a window that is long ends sooner, and in any case.
+	quiet, brief  = time.Second, 100 * time.Millisecond
+	long, longest = 15 * time.Second, time.Minute
+)
+
+// Due reports whether the window ends at that time, before what happens then.
+func (f *Follower) Due(at time.Time) bool {
+	switch {
+	case f.since.IsZero():
+		return false
+	case len(f.bound) == 0:
+		return at.Sub(f.since) >= long
+	}
+	last := f.facts[len(f.facts)-1].at
+	since := at.Sub(last)
+	return since >= quiet || at.Sub(f.since) >= long && since >= brief || at.Sub(f.since) >= longest
+}
+
+// Judge ends the window, and returns its placements. The result of the follower has them, too.
+func (f *Follower) Judge(ctx context.Context) ([]Placement, error) {
+	var found []Placement
+	if len(f.bound) > 0 {
+		s := *f.scenario
+		s.Cluster, s.Workloads, s.Steps = f.dump(), nil, nil
+		facts := slices.Clone(f.facts)
+		for _, pod := range f.ended {
+			if !f.bound[pod.UID] { // it had its node before
+				facts = append(facts, fact{what: wasScheduled, at: f.since.Add(-time.Millisecond), audit: true, exact: true, pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod})
+			}
+		}
+		result, err := Run(ctx, &s, Options{History: &History{facts: facts}, Judge: f.bound})
+		switch {
+		case errors.Is(err, ErrNothing): // they are for other schedulers, or gone
+		case err != nil:
+			return nil, err
+		default:
+			found = result.Placements
+			f.result.State = result.State
+		}
+	}
+	f.result.Placements = append(f.result.Placements, found...)
+	f.end()
+	return found, nil
+}
+
+// end ends the window.
+func (f *Follower) end() {
+	f.since, f.facts, f.bound, f.ended = time.Time{}, nil, map[types.UID]bool{}, nil
+	kept := f.order[:0]
+	for _, o := range f.order {
+		if o.first = o.now; o.now != nil {
+			kept = append(kept, o)
+		}
+	}
+	clear(f.order[len(kept):])
+	f.order = kept
+	for ref, o := range f.objects {
+		if o.now == nil {
+			delete(f.objects, ref)
+		}
+	}
+}
+
+// Result returns everything that was judged.
+func (f *Follower) Result() (*Result, error) {
+	if f.result.State == nil {
+		return nil, errors.New("no pod got a node in that time, so there is nothing to verify; watch or record for longer")
+	}
+	return &f.result, nil
+}
+
+// dump returns the objects of the window as the scheduler saw them: pods as they are now, nodes as they were, with the taints of now, whose
+// history is known, and everything else as it was, such as a claim that was bound for a pod only after its placement.
+func (f *Follower) dump() []cluster.Object {
+	var objects []cluster.Object
+	nodes := map[string]bool{}
+	for _, o := range f.order {
+		node, is := o.now.(*v1.Node)
+		if !is {
+			continue
+		}
+		then := *o.first.(*v1.Node)
+		then.Spec.Taints, then.Spec.Unschedulable = node.Spec.Taints, node.Spec.Unschedulable
+		nodes[then.Name] = true
+		objects = append(objects, &then)
+	}
+	for _, o := range f.order {
+		switch pod := o.now.(type) {
+		case *v1.Node:
+		case *v1.Pod:
+			if pod.Spec.NodeName == "" || nodes[pod.Spec.NodeName] {
+				objects = append(objects, pod)
+			}
+		default:
+			if _, of := o.first.(*v1.Pod); !of && o.first != nil {
+				if _, node := o.first.(*v1.Node); !node {
+					objects = append(objects, o.first)
+				}
+			}
+		}
+	}
+	return objects
+}
+
+// Say puts a placement into a line: what happened, and whether the simulation would have chosen so.
+func (p *Placement) Say() string {
+	what := fmt.Sprintf("%s %s to %s: ", p.At.UTC().Format(time.TimeOnly), cluster.NameOf(p.Pod), p.Pod.Spec.NodeName)
+	switch {
+	case p.Only:
+		return what + "expected, the only node that is feasible"
+	case p.Divergence == nil && p.Ties > 1:
+		return what + fmt.Sprintf("among equals, one of %d best nodes", p.Ties)
+	case p.Divergence == nil:
+		return what + "expected, the best node"
+	case p.Divergence.Contradiction:
+		return what + fmt.Sprintf("contradiction (%s), %s", p.Divergence.Class, p.Divergence.Words)
+	}
+	return what + fmt.Sprintf("open (%s), %s", p.Divergence.Class, p.Divergence.Words)
+}

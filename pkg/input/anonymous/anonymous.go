@@ -1,0 +1,99 @@
+// Package anonymous replaces the names in a dump, so that it can be given to others and still has the same answers.
+//
+//	objects ─ walk ──▶ every name, label, image …    walk.go, with the table of fields in fields.go
+//	        ─ words ─▶ its words, in their order     words.go
+//	        ─ walk ──▶ the same objects in new words
+//
+// A word becomes the same new word wherever it stands, so references and selectors still fit. The new words have the order of the old ones,
+// because names decide where everything else is equal. They depend only on that order: there is no key with which somebody could guess.
+package anonymous
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/parallel"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Dump is a dump without its names.
+type Dump struct {
+	// Objects are the objects as JSON, in the order in which they were given.
+	Objects []json.RawMessage
+	// Notes say what is left out, and what cannot be hidden.
+	Notes []string
+
+	words *vocabulary
+}
+
+// hidden lists what a reader of the dump still learns.
+var hidden = []string{
+	"It still shows how many objects there are and how they belong together, their times, versions, sizes, requests, priorities and conditions.",
+	"It keeps numbers of up to four digits in names, as in web-0, rack-12 and 10-0-3-17; names keep their order and the places of their dashes and dots.",
+	"It keeps public label keys, resources and drivers, as of kubernetes.io, aws.com and nvidia.com; architectures, time zones and schedules of CronJobs; " +
+		"and the attributes of devices with the expressions that select them.",
+}
+
+// Of returns the objects without their names. Policies are left out, because their expressions can contain names.
+func Of(ctx context.Context, objects []cluster.Object) (*Dump, error) {
+	dump := &Dump{words: newVocabulary()}
+	left := map[string]int{}
+	var trees []tree
+	for _, obj := range objects {
+		kind := cluster.KindOf(obj)
+		if _, param := obj.(*cluster.Param); param || strings.HasPrefix(kind, "ValidatingAdmission") || strings.HasPrefix(kind, "MutatingAdmission") {
+			left[kind]++
+			continue
+		}
+		data, err := manifest.Encode(obj)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, tree{reflect.TypeOf(obj).Elem(), data})
+	}
+	// The first walk finds the words, and the second replaces them.
+	for i := range trees {
+		if _, err := trees[i].walk(dump.words); err != nil {
+			return nil, err
+		}
+	}
+	dump.words.close()
+	dump.Objects = make([]json.RawMessage, len(trees))
+	err := parallel.Each(ctx, len(trees), parallel.Options{Block: 64}, func(_ context.Context, _, i int) (err error) {
+		dump.Objects[i], err = trees[i].walk(dump.words)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(left)) {
+		dump.Notes = append(dump.Notes, fmt.Sprintf("Left out, because their expressions can contain names: %s.", words.Count(left[kind], kind)))
+	}
+	dump.Notes = append(dump.Notes, hidden...)
+	return dump, nil
+}
+
+// tree is an object as JSON, with its type.
+type tree struct {
+	of   reflect.Type
+	json []byte
+}
+
+// walk returns the object in other words.
+func (t tree) walk(v *vocabulary) (json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(t.json))
+	decoder.UseNumber()
+	var value map[string]any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal((&walker{v}).object(t.of, value))
+}

@@ -1,0 +1,189 @@
+package anonymous
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// public lists the words that every cluster has, and those of labels by which blast knows that the pods of a workload vote. They stay as
+// they are, also as a part of a name.
+var public = []string{
+	"access", "api", "app", "aws", "cluster", "control", "controller", "critical", "default", "domain", "etcd", "failure", "false", "hdfs", "io",
+	"journalnode", "kafka", "kafscale", "kube", "kubernetes", "latest", "lease", "master", "metadata", "name", "node", "plane", "public", "scheduler",
+	"server", "system", "topology", "true", "vol", "worker", "zone", "zookeeper",
+}
+
+// maxLabel is the length of a label's value, and of most names.
+const maxLabel = 63
+
+// run is what stands between dashes, dots and the like. numbered is one with a number that stays: web2, 12, or 1a as in a zone. Everything
+// else, such as a hash, is a single word.
+var (
+	run      = regexp.MustCompile(`[0-9A-Za-z\x{80}-\x{10FFFF}]+`)
+	numbered = regexp.MustCompile(`^(?:([A-Za-z\x{80}-\x{10FFFF}]*)([0-9]{1,4})|([0-9]{1,2})([A-Za-z]))$`)
+)
+
+// vocabulary has the words of a dump. It is first filled, and then used.
+type vocabulary struct {
+	words, texts, uids map[string]string // the new word, by the old one; "" until the vocabulary is closed
+	// numbers are the keys of labels whose values are compared as numbers, and drivers the public names
+	// of drivers, and those that expressions can contain.
+	numbers, drivers map[string]bool
+	closed           bool
+}
+
+func newVocabulary() *vocabulary {
+	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}}
+}
+
+// name replaces the words of a name, and leaves what separates them. What separates words sorts before all letters, as do digits, so names
+// have the order that their words have.
+func (v *vocabulary) name(name string) string {
+	if name == "" {
+		return ""
+	}
+	if v.drivers[name] {
+		return name
+	}
+	if new, found := v.uids[name]; found && v.closed {
+		return new
+	}
+	if rest, found := strings.CutPrefix(name, tokenVolume); found {
+		return tokenVolume + v.name(rest) // by which cluster.WithoutToken knows the volume
+	}
+	length := 0
+	replaced := run.ReplaceAllStringFunc(name, func(old string) string {
+		new := v.run(old)
+		length += max(len(new), longest+4)
+		return new
+	})
+	switch {
+	case v.closed && len(replaced) > maxLabel && len(name) <= maxLabel:
+		return v.words[name] // the whole is a word
+	case !v.closed && len(name) <= maxLabel && length+len(name) > maxLabel:
+		v.add(v.words, name)
+	}
+	return replaced
+}
+
+// run replaces a word, and leaves the number before or behind it.
+func (v *vocabulary) run(old string) string {
+	if parts := numbered.FindStringSubmatch(old); parts != nil {
+		return v.word(parts[1]) + parts[2] + parts[3] + v.word(parts[4])
+	}
+	if old[0] <= '9' {
+		return old[:1] + v.word(old) // among numbers as before, unless they begin alike
+	}
+	return v.word(old)
+}
+
+func (v *vocabulary) word(old string) string {
+	if old == "" {
+		return ""
+	}
+	return v.add(v.words, old)
+}
+
+const tokenVolume = "kube-api-access-"
+
+// shortest and longest bound the length of the new words.
+const shortest, longest = 5, 9
+
+// text replaces a text that nobody takes apart, such as a command.
+func (v *vocabulary) text(text string) string {
+	if text == "" {
+		return ""
+	}
+	return v.add(v.texts, text)
+}
+
+func (v *vocabulary) uid(uid string) string {
+	if uid == "" {
+		return ""
+	}
+	return v.add(v.uids, uid)
+}
+
+func (v *vocabulary) add(to map[string]string, word string) string {
+	if v.closed {
+		return to[word]
+	}
+	to[word] = ""
+	return word
+}
+
+// close gives each word its new one.
+func (v *vocabulary) close() {
+	for i, text := range slices.Sorted(maps.Keys(v.texts)) {
+		v.texts[text] = fmt.Sprintf("x%d", i+1)
+	}
+	for i, uid := range slices.Sorted(maps.Keys(v.uids)) {
+		v.uids[uid] = fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1)
+	}
+	known := map[string]bool{}
+	for _, word := range public {
+		v.words[word], known[word] = word, true
+	}
+	sorted := slices.Sorted(maps.Keys(v.words)) // 26⁷ words between two public ones are enough for any dump
+	for length := shortest; !v.assign(sorted, known, length); length++ {
+	}
+	v.closed = true
+}
+
+// assign gives the words new ones of that length, between the public words before and after them. It reports whether there are enough.
+func (v *vocabulary) assign(sorted []string, known map[string]bool, length int) bool {
+	for from := 0; from <= len(sorted); {
+		to := from
+		for to < len(sorted) && !known[sorted[to]] {
+			to++
+		}
+		low, high := 0, number(strings.Repeat("z", length), length)+1
+		if from > 0 {
+			if low = number(sorted[from-1], length); len(sorted[from-1]) == length {
+				low++
+			}
+		}
+		if to < len(sorted) {
+			high = number(sorted[to], length)
+		}
+		n := to - from
+		if high-low < n {
+			return false
+		}
+		for i := range n {
+			v.words[sorted[from+i]] = spell(low+(high-low)*(2*i+1)/(2*n), length)
+		}
+		from = to + 1
+	}
+	return true
+}
+
+const letters = 'z' - 'a' + 1
+
+// number returns how many words of the length sort before the word.
+func number(word string, length int) int {
+	n := 0
+	for i := range length {
+		n *= letters
+		if i < len(word) {
+			n += int(word[i] - 'a')
+		}
+	}
+	if len(word) > length {
+		n++ // its own beginning
+	}
+	return n
+}
+
+// spell returns the word of the length before which that many sort.
+func spell(n, length int) string {
+	word := make([]byte, length)
+	for i := length - 1; i >= 0; i-- {
+		word[i] = byte('a' + n%letters)
+		n /= letters
+	}
+	return string(word)
+}

@@ -1,0 +1,69 @@
+package consolidate
+
+import (
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/consolidate"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+)
+
+// answer lets two of four nodes go, one of them without a price, and one stay for each reason.
+func answer() *consolidate.Answer {
+	price := 0.5
+	a := &consolidate.Answer{
+		Nodes: 12, Survive: []string{"topology.kubernetes.io/zone"}, Evicted: 7, Saved: &price, Unpriced: 1,
+		Removed:  []consolidate.Removed{{Node: "a-1", Evicted: 3, Price: &price}, {Node: "b-1", Evicted: 4}},
+		Stranded: []consolidate.Stranded{{Level: "topology.kubernetes.io/zone", Before: 2, After: 1}},
+	}
+	for i, why := range []consolidate.Why{consolidate.Kept, consolidate.ControlPlane, consolidate.ByPod, consolidate.ByBudget, consolidate.ByBudget, consolidate.ByVolume, consolidate.ByRoom,
+		consolidate.ByRules, consolidate.ByQuota, consolidate.ByFailure, consolidate.ByAutoscaler} {
+		s := consolidate.Stay{Node: "c-" + string(rune('a'+i)), Why: why}
+		if i > 1 {
+			s.Message = "0/3 nodes are available: 3 Insufficient cpu."
+			for range i {
+				s.Pods = append(s.Pods, cluster.PodRef{Namespace: "shop", Name: "web-1", Workload: "deployment/web"})
+			}
+		}
+		a.Stays = append(a.Stays, s)
+	}
+	return a
+}
+
+func TestFormats(t *testing.T) {
+	result := reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply")
+	reporttest.Formats(t, Formats, New(result, answer(), "v0.1.0"), "some", "consolidate-report", Kind)
+	none := &consolidate.Answer{Nodes: 4, Removed: []consolidate.Removed{}, Stays: answer().Stays[:4]}
+	reporttest.Formats(t, Formats, New(result, none, "v0.1.0"), "none", "consolidate-report", Kind)
+}
+
+// The first line is the answer. Every reason has words.
+func TestVerdict(t *testing.T) {
+	plain := answer()
+	plain.Survive, plain.Saved = nil, nil
+	for want, a := range map[string]*consolidate.Answer{
+		"2 of 12 nodes can go: 10 are enough, 0.50 an hour less; no budget is broken, no pod stays Pending, also after the loss of any zone as before.": answer(),
+		"2 of 12 nodes can go: 10 are enough; no budget is broken, no pod stays Pending.":                                                               plain,
+		"No node can go: all 4 are needed, or stay for other reasons.":                                                                                  {Nodes: 4},
+	} {
+		r := &Report{Answer: *a}
+		if got := document(r, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	for _, s := range answer().Stays {
+		if because[s.Why] == "" {
+			t.Errorf("%s has no words", s.Why)
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	const h = reporttest.Hostile
+	r := &Report{Head: report.Head{Scenario: h}, Answer: consolidate.Answer{
+		Survive: []string{h}, Removed: []consolidate.Removed{{Node: h}}, Stranded: []consolidate.Stranded{{Level: h}},
+		Stays: []consolidate.Stay{{Node: h, Why: consolidate.ByRoom, Pods: []cluster.PodRef{{Namespace: h, Name: h, Workload: h}}, Message: h}},
+	}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

@@ -1,0 +1,114 @@
+package consolidate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/consolidate"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Formats are the ways to write the report. Quiet is the answer alone, Names are the nodes that can go, and All lists every node.
+var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
+
+func names(r *Report) []string {
+	return report.Each(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
+}
+
+// document is the verdict, then the nodes that can go, and why the others stay.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Line(r.verdict())
+	for _, s := range r.Stranded {
+		d.Linef(doc.Plain, "The loss of a %s leaves at most %s without a node, before: %d.", doc.DomainOf(s.Level), words.Count(s.After, "pod"), s.Before)
+	}
+	if r.Unpriced > 0 && r.Saved != nil {
+		d.Linef(doc.Yellow, "%s no price, and not counted.", words.Count(r.Unpriced, "node")+words.Pick(r.Unpriced, " has", " have"))
+	}
+	groups := report.Group(r.Stays, func(s consolidate.Stay) consolidate.Why { return s.Why })
+	for _, group := range groups {
+		d.Linef(doc.Plain, "%s: %s.", words.Count(len(group), "node")+words.Pick(len(group), " stays", " stay"), because[group[0].Why])
+	}
+	d.Space()
+	rows := [][]doc.Cell{doc.Bold.Row("GOES", "EVICTED", "PRICE")}
+	for _, n := range r.Removed {
+		price := doc.None
+		if n.Price != nil {
+			price = doc.Amount(*n.Price)
+		}
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(n.Node), doc.Number(n.Evicted, doc.Plain), doc.Plain.Cell(price)})
+	}
+	if len(rows) > 1 {
+		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "node", Nouns: "nodes"})
+	}
+	d.Space()
+	rows = [][]doc.Cell{doc.Bold.Row("STAYS", "WHY", "POD", "MESSAGE")}
+	for _, s := range r.Stays {
+		pods := doc.None
+		if len(s.Pods) > 0 {
+			pods = cluster.Qualify(s.Pods[0].Namespace, s.Pods[0].Name)
+		}
+		if more := len(s.Pods) - 1; more > 0 {
+			pods += fmt.Sprintf(" and %d more", more)
+		}
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(s.Node), doc.Plain.Cell(string(s.Why)), doc.Plain.Cell(pods), doc.Plain.Cell(doc.OrNone(s.Message))})
+	}
+	if len(rows) > 1 {
+		d.Add(doc.Table{Rows: rows, Most: mostStays, Noun: "node", Nouns: "nodes"})
+	}
+	d.Header()
+	return &d
+}
+
+// mostStays is how many nodes that stay text lists.
+const mostStays = 20
+
+// because is why nodes stay, in words.
+var because = map[consolidate.Why]string{
+	consolidate.Kept: "you keep it", consolidate.ControlPlane: "control planes are not asked about", consolidate.ByPod: "a pod cannot be evicted",
+	consolidate.ByBudget: "a budget allows no eviction", consolidate.ByVolume: "no other node can have the volume of a pod", consolidate.ByRoom: "no other node has room for a pod",
+	consolidate.ByRules: "the rules of a pod, or taints, leave no other node", consolidate.ByQuota: "no other pod would be created", consolidate.ByFailure: "a failure would strand more pods",
+	consolidate.ByAutoscaler: "the autoscaler would add another one",
+}
+
+// verdict is the first line.
+func (r *Report) verdict() doc.Cell {
+	n := len(r.Removed)
+	if n == 0 {
+		return doc.Yellow.Cellf("No node can go: all %d are needed, or stay for other reasons.", r.Nodes)
+	}
+	saved := ""
+	if r.Saved != nil {
+		saved = fmt.Sprintf(", %.2f an hour less", *r.Saved)
+	}
+	survives := ""
+	for _, level := range r.Survive {
+		survives += fmt.Sprintf(", also after the loss of any %s as before", doc.DomainOf(level))
+	}
+	return doc.Green.Cellf("%d of %s can go: %d are enough%s; no budget is broken, no pod stays Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, saved, survives)
+}
+
+// course is how the number of nodes and the saved price change from node to node.
+func course(r *Report) *doc.Course {
+	c := &doc.Course{Title: "node by node", Moments: []string{"start"}}
+	nodes, evicted := doc.Curve{Name: "nodes", Values: []float64{float64(r.Nodes)}}, doc.Curve{Name: "evicted pods", Style: doc.Yellow, Values: []float64{0}}
+	saved := doc.Curve{Name: "saved in an hour", Style: doc.Green, Values: []float64{0}}
+	pods, sum := 0, 0.0
+	for i, n := range r.Removed {
+		pods += n.Evicted
+		if n.Price != nil {
+			sum += *n.Price
+		}
+		c.Moments = append(c.Moments, n.Node)
+		nodes.Values, evicted.Values, saved.Values = append(nodes.Values, float64(r.Nodes-i-1)), append(evicted.Values, float64(pods)), append(saved.Values, sum)
+	}
+	c.Curves = []doc.Curve{nodes, evicted}
+	if slices.ContainsFunc(r.Removed, func(n consolidate.Removed) bool { return n.Price != nil }) {
+		c.Curves = append(c.Curves, saved)
+	}
+	return c
+}

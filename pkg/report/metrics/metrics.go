@@ -1,0 +1,164 @@
+// Package metrics has the figures of a look at a cluster as metrics for Prometheus.
+package metrics
+
+import (
+	"cmp"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/faultline/faultline/pkg/ask/look"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report/doc"
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("faultline_"+name, help, labels, nil)
+}
+
+var (
+	build       = desc("build_info", "Faultline's version; the value is always 1.", "version")
+	nodes       = desc("nodes", "Nodes of the cluster.")
+	running     = desc("pods_running", "Pods that have a node.")
+	pending     = desc("pods_pending", "Pods that have no node, by the plugin of the scheduler that keeps them from most nodes.", "plugin")
+	radius      = desc("blast_radius_ratio", "The largest share of a workload of several replicas that the failure of one domain of the level takes.", "level")
+	notBack     = desc("failure_pods_not_back", "Pods that would not come back if the level's worst domain failed.", "level", "domain")
+	notBackOf   = desc("workload_pods_not_back", "Pods of the workload that would not come back in the level's worst failure for it; of the workload \"other\", the sum of all that are not listed.", "level", "namespace", "workload")
+	room        = desc("workload_room_replicas", "How many more replicas of the workload fit, as far as was looked; of the workload \"other\", the least of all that are not listed.", "namespace", "workload")
+	findings    = desc("lint_findings", "Findings of simulate lint.", "check", "severity")
+	choices     = desc("verify_choices", "Placements that had more than one feasible node.")
+	contradicts = desc("verify_contradictions", "Placements among them that no possible past explains: a scheduler with another configuration, a pod bound by hand, or an error of Faultline.")
+	lookedAt    = desc("last_look_timestamp_seconds", "When the last look that succeeded was begun, as Unix time.")
+	took        = desc("last_look_duration_seconds", "How long it took.")
+	looks       = desc("looks_total", "Looks at the cluster, those that failed included.")
+	failed      = desc("failed_looks_total", "Looks at the cluster that failed. The figures stay those of the last one that succeeded.")
+)
+
+type workload = cluster.WorkloadRef
+
+// Exporter serves the figures of the last look that succeeded.
+type Exporter struct {
+	version string
+	worst   int // how many workloads have a series of their own
+
+	mu            sync.Mutex
+	last          *look.Look
+	at            time.Time
+	took          time.Duration
+	looks, failed int
+}
+
+// New returns an exporter without figures. worst is how many workloads have a series of their own, the worst ones.
+func New(version string, worst int) *Exporter { return &Exporter{version: version, worst: worst} }
+
+// Set sets the figures to those of a look.
+func (e *Exporter) Set(l *look.Look, at time.Time, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last, e.at, e.took = l, at, took
+	e.looks++
+}
+
+// Failed counts a look that failed.
+func (e *Exporter) Failed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.looks++
+	e.failed++
+}
+
+// Handler serves /metrics, and /healthz, which is well as soon as there are figures.
+func (e *Exporter) Handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.last == nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "no look has succeeded yet\n")
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	return mux
+}
+
+// Describe is that of a prometheus.Collector.
+func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{build, nodes, running, pending, radius, notBack, notBackOf, room, findings, choices, contradicts, lookedAt, took, looks, failed} {
+		to <- d
+	}
+}
+
+// Collect is that of a prometheus.Collector. The figures are made anew each time, so those of what is gone end.
+func (e *Exporter) Collect(to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(build, 1, e.version)
+	to <- prometheus.MustNewConstMetric(looks, prometheus.CounterValue, float64(e.looks))
+	to <- prometheus.MustNewConstMetric(failed, prometheus.CounterValue, float64(e.failed))
+	l := e.last
+	if l == nil {
+		return
+	}
+	gauge(lookedAt, float64(e.at.UnixMilli())/1000)
+	gauge(took, e.took.Seconds())
+	gauge(nodes, float64(l.Nodes))
+	gauge(running, float64(l.Running))
+	for plugin, n := range l.Pending {
+		gauge(pending, float64(n), plugin)
+	}
+	for _, level := range l.Levels {
+		name := doc.LevelName(level.Key)
+		gauge(radius, level.Radius, name)
+		gauge(notBack, float64(level.NotBack), name, level.Domain)
+		listed, rest := e.first(level.Workloads, func(w workload) int { return -level.Workloads[w] })
+		for _, w := range listed {
+			gauge(notBackOf, float64(level.Workloads[w]), name, w.Namespace, w.Workload)
+		}
+		if sum := 0; len(rest) > 0 {
+			for _, w := range rest {
+				sum += level.Workloads[w]
+			}
+			gauge(notBackOf, float64(sum), name, "", other)
+		}
+	}
+	of := map[workload]int{}
+	for ref, n := range l.Room {
+		of[ref.Workload()] = n
+	}
+	listed, rest := e.first(of, func(w workload) int { return of[w] })
+	for _, w := range listed {
+		gauge(room, float64(of[w]), w.Namespace, w.Workload)
+	}
+	if len(rest) > 0 {
+		gauge(room, float64(of[rest[0]]), "", other)
+	}
+	for check, n := range l.Findings {
+		gauge(findings, float64(n), check.ID, check.Severity)
+	}
+	gauge(choices, float64(l.Choices))
+	gauge(contradicts, float64(l.Contradictions))
+}
+
+// other stands for the workloads without a series of their own.
+const other = "other"
+
+// first returns the workloads with the lowest ranks, and the others, each in the order of their ranks.
+func (e *Exporter) first(of map[workload]int, rank func(workload) int) (listed, rest []workload) {
+	all := slices.SortedFunc(maps.Keys(of), func(a, b workload) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Compare(b)) })
+	at := min(e.worst, len(all))
+	return all[:at], all[at:]
+}

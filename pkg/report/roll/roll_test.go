@@ -1,0 +1,108 @@
+package roll
+
+import (
+	"testing"
+
+	"github.com/faultline/faultline/pkg/ask/roll"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/internal/reporttest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+func ref(name string) cluster.PodRef {
+	return cluster.PodRef{Namespace: "shop", Name: name, Workload: "deployment/web"}
+}
+
+func sample(nodes, unavailable, pending int, price float64) roll.Sample {
+	return roll.Sample{Total: nodes, Unavailable: unavailable, Pending: pending, Price: &price}
+}
+
+// done is a roll of two nodes that ends.
+func done() *roll.Answer {
+	return &roll.Answer{
+		Pool: "pool=general", Surge: 1, Order: roll.ByName, Nodes: 2, Replaced: 2, Seconds: 7800, Evicted: 640,
+		Moves: []roll.Moves{{Moves: 1, Pods: 612}, {Moves: 2, Pods: 14}}, MostPending: 3,
+		Waited: []roll.Wait{{PodRef: ref("web-1"), Seconds: 30, Turn: 1}, {PodRef: ref("web-2"), Seconds: 5, Turn: 2}},
+		Worst: &roll.Moment{Turn: 1, Seconds: 121, Unavailable: 4, Pending: 3, Workloads: []roll.Lack{
+			{WorkloadRef: cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/web"}, Ready: 2, Of: 6},
+		}},
+		Delays: []roll.Delay{{Budget: "shop/web", Pods: 3, Seconds: 10}, {Budget: "shop/db", Pods: 1, Seconds: 5}},
+		Levels: []roll.Level{{TopologyKey: "topology.kubernetes.io/zone", Start: roll.Spread{Radius: 0.5, Skew: 1}, Worst: &roll.Spread{Radius: 0.75, Skew: 3}, End: roll.Spread{Radius: 0.6, Skew: 2}}},
+		Start:  sample(2, 0, 0, 1.5),
+		Turns: []roll.Turn{
+			{Old: []string{"a-1"}, New: []string{"a-1-new-1"}, Seconds: 3600, Evicted: 320, Sample: sample(2, 4, 3, 1.5)},
+			{Old: []string{"b-1"}, Seconds: 4200, Evicted: 320, Sample: sample(2, 0, 1, 1.75)},
+		},
+	}
+}
+
+// stopped is a roll that a budget stops at its second node.
+func stopped() *roll.Answer {
+	a := done()
+	a.Replaced, a.Turns = 1, a.Turns[:1]
+	a.Moves = []roll.Moves{{Moves: 1, Pods: 1}}
+	a.Blocked = []roll.Blocked{{Turn: 2, Node: "b-1", Number: 2, Stays: []world.BlockedPod{{PodRef: ref("web-2"), Reason: "Cannot evict pod as it would violate the pod's disruption budget."}}, Budget: &roll.Budget{Name: "shop/web", Needs: 2, Healthy: 2}}}
+	return a
+}
+
+// left ends with a pod that has no node, and one that nothing replaces.
+func left() *roll.Answer {
+	a := done()
+	a.Pending = []placement.StrandedPod{{PodRef: ref("web-3"), Wait: placement.Wait{Message: "0/2 nodes are available: 2 Insufficient cpu."}}}
+	a.NotReplaced = 1
+	return a
+}
+
+func of(t *testing.T, answers ...*roll.Answer) *Report {
+	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), answers, "v0.1.0")
+}
+
+func TestFormats(t *testing.T) {
+	surge := done()
+	surge.Surge, surge.Waited, surge.MostPending = 2, nil, 0
+	for name, answers := range map[string][]*roll.Answer{"done": {done()}, "stopped": {stopped()}, "left": {left()}, "compared": {stopped(), done(), surge}} {
+		reporttest.Formats(t, Formats, of(t, answers...), name, "roll-report", Kind)
+	}
+}
+
+// The first line is the answer.
+func TestVerdict(t *testing.T) {
+	quiet, goesOn, one, bare, never := done(), stopped(), done(), stopped(), done()
+	quiet.Waited, quiet.Moves = nil, nil
+	goesOn.KeepsGoing = true
+	one.Nodes, one.Turns = 1, one.Turns[:1]
+	bare.Blocked[0].Budget = nil
+	never.Surge, never.Waited = 2, nil
+	for want, answers := range map[string][]*roll.Answer{
+		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                         {done()},
+		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); no pod moves; none is ever Pending.":                                                         {quiet},
+		"Yes: the one node of pool=general is replaced in 1 turn (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                          {one},
+		"No: 1 pod stays Pending in the end; all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; at most 3 are Pending at once.": {left()},
+		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                             {stopped()},
+		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                            {bare},
+		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                  {goesOn},
+		"The smallest surge that never leaves a pod Pending is 2, of 2 of 3 ways that replace 2 nodes of pool=general.":                                                      {stopped(), done(), never},
+		"Each of 2 of 2 ways that replace all nodes of pool=general leaves pods Pending on the way.":                                                                         {done(), done()},
+		"None of 2 ways replaces all nodes of pool=general: the roll stops at node 2 of 2 or before.":                                                                        {stopped(), stopped()},
+	} {
+		r := of(t, answers...)
+		if got := document(r, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	const h = reporttest.Hostile
+	pod := cluster.PodRef{Namespace: h, Name: h, Workload: h}
+	a := roll.Answer{Pool: h, Nodes: 1, Waited: []roll.Wait{{PodRef: pod, Seconds: 1}}, Delays: []roll.Delay{{Budget: h, Pods: 1}},
+		Worst:   &roll.Moment{Workloads: []roll.Lack{{WorkloadRef: cluster.WorkloadRef{Namespace: h, Workload: h}}}},
+		Pending: []placement.StrandedPod{{PodRef: pod, Wait: placement.Wait{Message: h}}}, Levels: []roll.Level{{TopologyKey: h}},
+		Blocked: []roll.Blocked{{Node: h, Stays: []world.BlockedPod{{PodRef: pod, Reason: h}}, Budget: &roll.Budget{Name: h}}}, Turns: []roll.Turn{{Old: []string{h}, New: []string{h}}}}
+	r := &Report{Head: report.Head{Scenario: h}, Rolls: []roll.Answer{a}}
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+	r.Rolls = append(r.Rolls, a)
+	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
+}

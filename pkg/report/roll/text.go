@@ -1,0 +1,324 @@
+package roll
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/faultline/faultline/pkg/ask/roll"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Formats are the ways to write the report. Quiet is the answer alone, and All lists every turn.
+var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
+
+// document is whether the roll ends, what stops it and what waits, then the turns; or the ways side by side.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	if len(r.Rolls) == 1 {
+		t := &writer{Doc: &d, a: &r.Rolls[0]}
+		t.everything()
+	} else {
+		d.Line(r.compared())
+		d.Space()
+		d.Table("", r.sideBySide()...)
+	}
+	d.Header()
+	return &d
+}
+
+// writer writes one answer.
+type writer struct {
+	*doc.Doc
+	a *roll.Answer
+}
+
+func (t *writer) everything() {
+	a := t.a
+	t.Line(verdict(a))
+	t.blocked()
+	pending := report.Group(a.Pending, placement.StrandedPod.Why)
+	t.UpTo(len(pending), "reason", "reasons", func(i int) {
+		t.Linef(doc.Yellow, "Pending at the end: %s", t.Some(report.Each(pending[i], func(p placement.StrandedPod) string { return pod(p.Namespace, p.Name) })))
+		for _, line := range doc.Waits(pending[i][0].Message, pending[i][0].Reason, pending[i][0].Untried) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
+	})
+	if a.NotReplaced > 0 {
+		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
+	}
+	t.worst()
+	t.UpTo(len(a.Delays), "budget", "budgets", func(i int) {
+		d := a.Delays[i]
+		longest := words.Pick(d.Pods, " waits for its eviction, for ", " wait for their eviction, the longest for ")
+		t.Linef(doc.Plain, "Budget %s: %s%s.", d.Budget, words.Count(d.Pods, "pod")+longest, span(d.Seconds))
+	})
+	t.UpTo(len(a.Waited), "Pending pod", "Pending pods", func(i int) {
+		w := a.Waited[i]
+		t.Linef(doc.Plain, "Pending for %s: %s, from turn %d", span(w.Seconds), pod(w.Namespace, w.Name), w.Turn)
+	})
+	t.Space()
+	t.levels()
+	t.Space()
+	t.turns()
+}
+
+// verdict is the first line.
+func verdict(a *roll.Answer) doc.Cell {
+	if n := len(a.Blocked); n > 0 && a.KeepsGoing {
+		return doc.Red.Cellf("No: %d of %s of %s %s replaced, and the drains of %d do not end: %s.", a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, why(&a.Blocked[0]))
+	} else if n > 0 {
+		return doc.Red.Cellf("No: the roll of %s stops at node %d of %d: %s.", a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
+	}
+	style, begin := doc.Green, "Yes: "
+	if n := len(a.Pending); n > 0 {
+		style, begin = doc.Red, fmt.Sprintf("No: %s Pending in the end; ", words.Count(n, "pod")+words.Pick(n, " stays", " stay"))
+	}
+	all := fmt.Sprintf("all %s of %s are", words.Count(a.Nodes, "node"), a.Pool)
+	if a.Nodes == 1 {
+		all = "the one node of " + a.Pool + " is"
+	}
+	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
+}
+
+// why is what keeps a drain from its end, in short.
+func why(b *roll.Blocked) string {
+	if b.Budget != nil {
+		return fmt.Sprintf("budget %s allows no eviction (%d of %d needed)", b.Budget.Name, b.Budget.Healthy, b.Budget.Needs)
+	}
+	return fmt.Sprintf("%s stays on node/%s", pod(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
+}
+
+// blocked says which pods keep which drains from their ends, once for each reason, and what happens then.
+func (t *writer) blocked() {
+	var stays []stay
+	for i := range t.a.Blocked {
+		b := &t.a.Blocked[i]
+		for _, p := range b.Stays {
+			stays = append(stays, stay{b.Node, p})
+		}
+	}
+	if stays == nil {
+		return
+	}
+	groups := report.Group(stays, func(s stay) string { return s.Reason })
+	t.UpTo(len(groups), "reason", "reasons", func(i int) {
+		t.Linef(doc.Red, "Stays: %s: %s", t.Some(report.Each(groups[i], func(s stay) string { return pod(s.Namespace, s.Name) + " on node/" + s.node })), groups[i][0].Reason)
+	})
+	if t.a.KeepsGoing {
+		t.Linef(doc.Plain, "These nodes are open to pods again, and the turns of the others come.")
+		return
+	}
+	t.Linef(doc.Plain, "What follows is the state at that time: %s replaced, and node/%s is cordoned. --keep-going shows what blocks the other nodes.", words.Is(t.a.Replaced, "node"), t.a.Blocked[0].Node)
+}
+
+// stay is a pod that stays on its node.
+type stay struct {
+	node string
+	world.BlockedPod
+}
+
+// moves is "612 pods move once, 14 twice".
+func moves(a *roll.Answer) string {
+	var parts []string
+	for i, m := range a.Moves {
+		often := fmt.Sprintf("%d times", m.Moves)
+		if m.Moves <= 2 {
+			often = []string{"once", "twice"}[m.Moves-1]
+		}
+		who := fmt.Sprint(m.Pods)
+		if i == 0 {
+			who = words.Count(m.Pods, "pod") + words.Pick(m.Pods, " moves", " move")
+		}
+		parts = append(parts, who+" "+often)
+	}
+	if parts == nil {
+		return "no pod moves"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// waits says how long pods are Pending.
+func waits(a *roll.Answer) string {
+	if len(a.Waited) == 0 {
+		return "none is ever Pending"
+	}
+	if len(a.Pending) > 0 {
+		return fmt.Sprintf("at most %d are Pending at once", a.MostPending)
+	}
+	return "none is Pending for longer than " + words.Span(a.Longest())
+}
+
+func (t *writer) worst() {
+	w := t.a.Worst
+	if w == nil {
+		return
+	}
+	var lacks []string
+	for _, l := range w.Workloads {
+		lacks = append(lacks, fmt.Sprintf("%s has %d of %d", l.Qualified(), l.Ready, l.Of))
+	}
+	pending := ""
+	if w.Pending > 0 {
+		pending = fmt.Sprintf(", %d of them Pending", w.Pending)
+	}
+	t.Linef(doc.Plain, "Worst moment: in turn %d, after %s, %s fewer %s ready than at the start%s: %s", w.Turn, span(w.Seconds),
+		words.Count(w.Unavailable, "pod"), words.Pick(w.Unavailable, "is", "are"), pending, t.Some(lacks))
+}
+
+// levels is how the pods are spread over domains at the start, at worst and at the end.
+func (t *writer) levels() {
+	rows := [][]doc.Cell{doc.Bold.Row("LEVEL", "RADIUS AT START", "AT WORST", "AT THE END", "SKEW AT START", "AT THE END")}
+	for _, l := range t.a.Levels {
+		worst := doc.None
+		if l.Worst != nil {
+			worst = doc.Percent(l.Worst.Radius)
+		}
+		end := doc.Plain.Cell(doc.Percent(l.End.Radius))
+		if l.End.Radius > l.Start.Radius {
+			end.Style = doc.Yellow
+		}
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.Noun(l.TopologyKey)), doc.Plain.Cell(doc.Percent(l.Start.Radius)), doc.Plain.Cell(worst), end,
+			doc.Number(l.Start.Skew, doc.Plain), doc.Number(l.End.Skew, doc.Plain)})
+	}
+	if len(rows) > 1 {
+		t.Table("", rows...)
+	}
+}
+
+// mostTurns is how many turns text lists.
+const mostTurns = 15
+
+func (t *writer) turns() {
+	rows := [][]doc.Cell{doc.Bold.Row("TURN", "OLD", "NEW", "TIME", "EVICTED", "NOT READY", "PENDING", "NODES")}
+	for i := range t.a.Turns {
+		turn := &t.a.Turns[i]
+		rows = append(rows, []doc.Cell{
+			doc.Number(i+1, doc.Plain), doc.Plain.Cell(strings.Join(turn.Old, ", ")), doc.Plain.Cell(doc.OrNone(strings.Join(turn.New, ", "))), doc.Plain.Cell(span(turn.Seconds)),
+			doc.Number(turn.Evicted, doc.Plain), doc.Number(turn.Unavailable, doc.Plain), doc.Number(turn.Pending, doc.Yellow), doc.Number(turn.Total, doc.Plain),
+		})
+	}
+	rows[0] = doc.Dropped(rows[0], "NODES", "NEW")
+	t.Add(doc.Table{Rows: rows, Most: mostTurns, Noun: "turn", Nouns: "turns"})
+}
+
+// compared is the first line of a comparison.
+func (r *Report) compared() doc.Cell {
+	done := 0
+	for i := range r.Rolls {
+		if r.Rolls[i].Done() {
+			done++
+		}
+	}
+	pool := r.Rolls[0].Pool
+	switch {
+	case r.NeverPending != nil:
+		return doc.Green.Cellf("The smallest surge that never leaves a pod Pending is %d, of %s that replace %s of %s.", *r.NeverPending, ways(done, len(r.Rolls)), words.Count(r.Rolls[0].Nodes, "node"), pool)
+	case done == 0:
+		return doc.Red.Cellf("None of %s replaces all nodes of %s: the roll stops at node %d of %d or before.", words.Count(len(r.Rolls), "way"), pool, furthest(r.Rolls), r.Rolls[0].Nodes)
+	}
+	return doc.Yellow.Cellf("Each of %s that replace all nodes of %s leaves pods Pending on the way.", ways(done, len(r.Rolls)), pool)
+}
+
+func ways(n, of int) string { return fmt.Sprintf("%d of %s", n, words.Count(of, "way")) }
+
+func furthest(all []roll.Answer) int {
+	most := 0
+	for i := range all {
+		most = max(most, all[i].Blocked[0].Number)
+	}
+	return most
+}
+
+// sideBySide is a row for each way.
+func (r *Report) sideBySide() [][]doc.Cell {
+	rows := [][]doc.Cell{doc.Bold.Row("SURGE", "MAX UNAVAILABLE", "ORDER", "REPLACED", "TURNS", "TIME", "EVICTED", "MOVED TWICE", "NOT READY", "PENDING", "FOR AT MOST", "AT THE END")}
+	for i := range r.Rolls {
+		a := &r.Rolls[i]
+		replaced := doc.Green.Cell("all")
+		if !a.Done() {
+			replaced = doc.Red.Cellf("%d of %d", a.Replaced, a.Nodes)
+		}
+		rows = append(rows, []doc.Cell{
+			doc.Number(a.Surge, doc.Plain), doc.Number(a.MaxUnavailable, doc.Plain), doc.Plain.Cell(string(a.Order)), replaced, doc.Number(len(a.Turns), doc.Plain),
+			doc.Plain.Cell(span(a.Seconds)), doc.Number(a.Evicted, doc.Plain), doc.Number(movedAgain(a), doc.Plain), doc.Number(unavailable(a), doc.Plain),
+			doc.Number(a.MostPending, doc.Yellow), doc.Plain.Cell(words.Span(a.Longest())), doc.Number(len(a.Pending), doc.Red),
+		})
+	}
+	rows[0] = doc.Dropped(rows[0], "EVICTED", "AT THE END", "NOT READY", "MAX UNAVAILABLE")
+	return rows
+}
+
+// course is how nodes, pods that are not ready, Pending pods and the price change from turn to turn, or how the ways differ.
+func course(r *Report) *doc.Course {
+	if len(r.Rolls) != 1 {
+		return r.courseOfWays()
+	}
+	a := &r.Rolls[0]
+	c := &doc.Course{Title: "turn by turn", Moments: []string{"start"}}
+	samples := []roll.Sample{a.Start}
+	priced := a.Start.Price != nil
+	for i := range a.Turns {
+		c.Moments = append(c.Moments, fmt.Sprint(i+1))
+		samples = append(samples, a.Turns[i].Sample)
+		priced = priced && a.Turns[i].Price != nil
+	}
+	nodes, lacking, pending, price := doc.Curve{Name: "nodes"}, doc.Curve{Name: "pods that are not ready, at most", Style: doc.Yellow}, doc.Curve{Name: "Pending pods, at most", Style: doc.Red}, doc.Curve{Name: "price in an hour", Style: doc.Bold}
+	for _, s := range samples {
+		nodes.Values, lacking.Values, pending.Values = append(nodes.Values, float64(s.Total)), append(lacking.Values, float64(s.Unavailable)), append(pending.Values, float64(s.Pending))
+		if priced {
+			price.Values = append(price.Values, *s.Price)
+		}
+	}
+	if c.Curves = []doc.Curve{nodes, lacking, pending}; priced {
+		c.Curves = append(c.Curves, price)
+	}
+	return c
+}
+
+// courseOfWays sets the ways side by side.
+func (r *Report) courseOfWays() *doc.Course {
+	c := &doc.Course{Title: "way by way"}
+	pending, lacking, twice := doc.Curve{Name: "Pending pods, at most", Style: doc.Red}, doc.Curve{Name: "pods that are not ready, at most", Style: doc.Yellow}, doc.Curve{Name: "pods that move more than once"}
+	for i := range r.Rolls {
+		a := &r.Rolls[i]
+		c.Moments = append(c.Moments, fmt.Sprintf("surge %d, max unavailable %d, by %s", a.Surge, a.MaxUnavailable, a.Order))
+		pending.Values, lacking.Values = append(pending.Values, float64(a.MostPending)), append(lacking.Values, float64(unavailable(a)))
+		twice.Values = append(twice.Values, float64(movedAgain(a)))
+	}
+	c.Curves = []doc.Curve{pending, lacking, twice}
+	return c
+}
+
+// movedAgain counts the pods that move more than once.
+func movedAgain(a *roll.Answer) int {
+	pods := 0
+	for _, m := range a.Moves {
+		if m.Moves > 1 {
+			pods += m.Pods
+		}
+	}
+	return pods
+}
+
+// unavailable is how many pods are not ready at the worst moment.
+func unavailable(a *roll.Answer) int {
+	if a.Worst == nil {
+		return 0
+	}
+	return a.Worst.Unavailable
+}
+
+func span(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
+
+func pod(namespace, name string) string {
+	if namespace == "default" {
+		return "pod/" + name
+	}
+	return "pod/" + name + " of " + namespace
+}

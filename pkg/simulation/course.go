@@ -1,0 +1,57 @@
+package simulation
+
+import (
+	"context"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Course is a run that goes on after the last step of its scenario: what its next step is depends on what came of those before. A run of the
+// scenario with these steps has the same result.
+type Course struct {
+	Result
+	// Did are the further steps.
+	Did []scenario.Step
+
+	run   *run
+	known int // steps before them
+}
+
+// GoOn continues a run in a world that was built for its scenario. The known result is unchanged. Of the options Progress, Record and Moved
+// count.
+func GoOn(w world.World, known *Result, opts Options) (*Course, error) {
+	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts}, known: len(known.Steps)}
+	return c, c.Back(0)
+}
+
+// State is the cluster after the last step.
+func (c *Course) State() *cluster.State {
+	if n := len(c.Steps); n > 0 {
+		return c.Steps[n-1].State
+	}
+	return c.Initial
+}
+
+// Do carries out a step. The course is as before if it cannot.
+func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
+	loaded := scenario.LoadedStep{Step: step}
+	if _, err := c.run.step(ctx, c.State(), &loaded, &c.Result); err != nil {
+		return nil, err
+	}
+	c.Did = append(c.Did, step)
+	return &c.Steps[len(c.Steps)-1], nil
+}
+
+// Back takes the course back to where it was after so many of its further steps.
+func (c *Course) Back(did int) error {
+	n := c.known + did
+	c.Did, c.Steps = c.Did[:did:did], c.Steps[:n:n]
+	after := c.initial
+	if n > 0 {
+		after = c.Steps[n-1].after
+	}
+	c.run.Reset()
+	return c.run.Resume(after)
+}
