@@ -95,6 +95,8 @@ func (c *call) watched(connection *input.Connection, loaded *scenario.Scenario, 
 	if err != nil {
 		return nil, err
 	}
+	c.bar.Clear()
+	fmt.Fprintf(c.err, "watching %s for %s; interrupt to end it sooner\n", manifest.Clean(dump.Name), length)
 	f, lines := follower{c, askverify.Follow(loaded, "watched events")}, recording.NewWriter(to)
 	end, tick := time.After(length), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()

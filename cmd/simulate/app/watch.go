@@ -39,6 +39,9 @@ that is success, exit code 0.`,
   simulate watch --context prod --every 10m --metrics 127.0.0.1:9464 --level zone
   simulate watch dump.json --every 1m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args)+len(in.Cluster)+len(in.Files) == 0 && !input.Asked(cmd) && !input.IsPlugin(cmd) {
+				return exit.Usage(cmd, "no cluster given; give --context, or a dump, which is read anew each time")
+			}
 			var problems []error
 			if every < leastEvery {
 				problems = append(problems, fmt.Errorf("--every: %s is shorter than %s; give a time such as 5m", every, leastEvery))

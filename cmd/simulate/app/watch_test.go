@@ -15,32 +15,31 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	appsv1 "k8s.io/api/apps/v1"
 )
 
-// lines is a standard error that can be read while it is written.
-type lines struct {
+// spoken is a standard error that can be read while it is written.
+type spoken struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-func (l *lines) Write(data []byte) (int, error) {
+func (l *spoken) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.Write(data)
 }
 
-func (l *lines) String() string {
+func (l *spoken) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.String()
 }
 
 // until waits until the text has a match.
-func (l *lines) until(t *testing.T, pattern string) []string {
+func (l *spoken) until(t *testing.T, pattern string) []string {
 	t.Helper()
 	for range 1500 {
 		if found := regexp.MustCompile(pattern).FindStringSubmatch(l.String()); found != nil {
@@ -85,9 +84,9 @@ func TestWatch(t *testing.T) {
 	write(watchedDump)
 	ctx, stop := context.WithCancel(context.Background())
 	var out bytes.Buffer
-	said, ended := &lines{}, make(chan int)
+	said, ended := &spoken{}, make(chan int)
 	go func() {
-		ended <- execute(ctx, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
+		ended <- execute(ctx, ownName, []string{"watch", file, "--every", "1s", "--metrics", "127.0.0.1:0", "--level", "zone"}, nil, &out, said)
 	}()
 	address := said.until(t, `metrics are at (http://\S+/metrics)`)[1]
 	said.until(t, `2 nodes and 4 pods, 0 Pending; \d pods? would not come back if topology.kubernetes.io/zone=east failed`)
@@ -132,7 +131,7 @@ func TestDeploy(t *testing.T) {
 		return data
 	}
 	var out bytes.Buffer
-	if code := execute(context.Background(), []string{"rbac"}, nil, &out, io.Discard); code != 0 {
+	if code := execute(context.Background(), ownName, []string{"rbac"}, nil, &out, io.Discard); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	granted, _, _ := strings.Cut(string(read("rbac.yaml")), "---\n")

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -79,6 +80,9 @@ func (f *Follower) Take(file string, e recording.Event) error {
 		f.objects[ref], f.order = known, append(f.order, known)
 	}
 	before, after := known.now, obj
+	if before == nil {
+		known.first = obj // it came, or came again
+	}
 	known.now = obj
 	switch kind {
 	case "Pod":
@@ -249,7 +253,7 @@ func (f *Follower) dump() []cluster.Object {
 		case *v1.Node:
 		case *v1.Pod:
 			if pod.Spec.NodeName == "" || nodes[pod.Spec.NodeName] {
-				objects = append(objects, pod)
+				objects = append(objects, f.earlier(pod))
 			}
 		default:
 			if _, of := o.first.(*v1.Pod); !of && o.first != nil {
@@ -260,6 +264,19 @@ func (f *Follower) dump() []cluster.Object {
 		}
 	}
 	return objects
+}
+
+// earlier returns a pod that had its node before the window began, with a time that says so: the clocks of the cluster and of this machine
+// differ.
+func (f *Follower) earlier(pod *v1.Pod) *v1.Pod {
+	if pod.Spec.NodeName == "" || f.bound[pod.UID] || scheduledAt(pod).Before(f.since) {
+		return pod
+	}
+	then := *pod
+	before := metav1.NewTime(f.since.Add(-time.Second))
+	then.CreationTimestamp, then.Status.StartTime = before, &before
+	then.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	return &then
 }
 
 // Say puts a placement into a line: what happened, and whether the simulation would have chosen so.

@@ -64,8 +64,8 @@ func followedBy(t *testing.T, lines ...string) []string {
 	return said
 }
 
-// Nodes a and b are empty and equal, so the first pod goes to one of two. The second then belongs on the emptier b. The third goes to a,
-// although b has as much room as a and is not better: two equal nodes again, after a fourth pod on a was gone.
+// Nodes a and b are empty and equal, so the first pod goes to one of two. The second then belongs on the emptier b. When the first is gone, a
+// is the emptier one, to which the third belongs.
 func TestFollow(t *testing.T) {
 	got := followedBy(t,
 		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")),
@@ -95,8 +95,8 @@ func TestFollowContradiction(t *testing.T) {
 	}
 }
 
-// Two decisions are recorded in the other order: old is on a, so the first of equal pods goes to b, and the next, of 2 CPUs, to a or b … only
-// in the order in which "late" was decided first does each node be the best. And b is tainted when the last pod comes, so only a is left.
+// A pod of 1 CPU is on a, so whichever pod was decided first belongs on b. It was "late", of 2 CPUs, although "early", of half a CPU, was
+// recorded first: it then belongs on a. And b is tainted when the last pod comes, so only a is left.
 func TestFollowOrderAndTaints(t *testing.T) {
 	got := followedBy(t,
 		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")), happens(0, "Add", recordedPod("old", "a", "1")),

@@ -79,7 +79,7 @@ var errExpired = errors.New("expired")
 
 func (w *watch) run(ctx context.Context) {
 	for failed := 0; ctx.Err() == nil; {
-		before := w.since
+		before, begun := w.since, time.Now()
 		err := w.follow(ctx)
 		if errors.Is(err, errExpired) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 			err = w.relist(ctx)
@@ -97,7 +97,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Duration(failed) * time.Second):
+		case <-time.After(time.Until(begun.Add(time.Duration(failed+1) * time.Second))): // a server that always ends it is asked gently
 		}
 	}
 }

@@ -30,10 +30,11 @@ func (c *Cluster) Happen(what, object string) {
 	c.woken = make(chan struct{})
 }
 
-// Expire has the cluster forget what happened so far, as after a compaction: watches that begin before get 410 Gone.
+// Expire ends the watches, and has the cluster forget what happened so far, as after a compaction: watches that begin before get 410 Gone.
 func (c *Cluster) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.happened = append(c.happened, happened{}) // something elsewhere, so that every watch has to begin before
 	c.forgotten = len(c.happened)
 	close(c.woken)
 	c.woken = make(chan struct{})
@@ -52,13 +53,17 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
+	begun := -1
 	for next := since - firstVersion; ; {
 		c.mu.Lock()
 		all, forgotten, woken := c.happened, c.forgotten, c.woken
 		c.mu.Unlock()
-		if next < forgotten {
-			_ = encoder.Encode(map[string]any{"type": "ERROR", "object": metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
-			return
+		if begun < 0 {
+			begun = forgotten
+			if next < forgotten {
+				_ = encoder.Encode(map[string]any{"type": "ERROR", "object": metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}})
+				return
+			}
 		}
 		for ; next < len(all); next++ {
 			if all[next].at != r.URL.Path {
@@ -70,6 +75,9 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 			_ = encoder.Encode(map[string]any{"type": all[next].what, "object": fields})
 		}
 		w.(http.Flusher).Flush()
+		if begun < forgotten {
+			return
+		}
 		select {
 		case <-woken:
 		case <-r.Context().Done():
