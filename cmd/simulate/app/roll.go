@@ -277,7 +277,7 @@ func (c *call) writeSteps(file string, s *scenario.Scenario, steps []scenario.St
 	if len(cluster) == 0 {
 		cluster, workloads = workloads, nil
 	}
-	if s.File == scenario.CommandLine && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
+	if s.File == scenario.CommandLine && len(cluster) > 0 && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
 		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
 		content.Cluster = []scenario.Source{{Files: besides(file, cluster)}}
 		if len(workloads) > 0 {

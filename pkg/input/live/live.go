@@ -67,8 +67,7 @@ type Dump struct {
 	parts [][]byte // the text of each kind's objects with commas between them, compressed
 }
 
-// Read reads the cluster. If progress is set, it is called with what is read and how many objects of how many are; the total is -1 while
-// nobody knows it.
+// Read reads the cluster. If progress is set, it is called with what is read, and how many kinds of how many are.
 func (c *Client) Read(ctx context.Context, progress func(what string, done, total int)) (*Dump, error) {
 	version, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -82,11 +81,13 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 		Client: c, progress: progress, parts: make([][]byte, len(kinds)),
 		dump: &Dump{Name: c.name, Version: version.GitVersion, Notes: notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
 	}
+	r.kinds = len(served)
 	for _, i := range reading() {
 		if gv, found := served[kinds[i].GroupResource]; found {
 			if r.parts[i], err = r.read(ctx, kinds[i], gv); err != nil {
 				return nil, err
 			}
+			r.done++
 		}
 	}
 	return r.finish()

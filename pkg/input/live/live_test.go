@@ -74,9 +74,15 @@ func objects(t *testing.T, list io.Reader) map[string]any {
 func TestRead(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1})
 	c := livetest.New(dump)
-	read, err := readFrom(t, c)
+	var told []string
+	read, err := client(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), func(what string, done, total int) {
+		told = append(told, fmt.Sprintf("%s (%d/%d)", what, done, total))
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := []string{"reading pods (0/17)", "reading pods, 500 of 1403 (0/17)", "reading pods, 1000 of 1403 (0/17)", "reading replicasets (1/17)"}; !slices.Equal(told[:4], want) {
+		t.Errorf("told %q, want %q", told[:4], want)
 	}
 	want := objects(t, bytes.NewReader(dump))
 	for _, obj := range want {

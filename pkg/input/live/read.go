@@ -30,7 +30,8 @@ type reader struct {
 	progress func(what string, done, total int)
 	dump     *Dump
 	parts    [][]byte // by kind
-	found    int      // objects
+
+	done, kinds int // kinds that are read, and all
 
 	owned map[string]map[types.UID][]types.UID // by kind of the controller and by controller: its pods
 	names map[types.UID]string                 // of these pods
@@ -45,7 +46,6 @@ func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]by
 		l := &list{reader: r, kind: k, version: gv.String()}
 		switch err := l.all(ctx, gv); {
 		case err == nil:
-			r.found += l.count
 			r.dump.Counts[k.name] = l.count
 			r.dump.ResourceVersions[k.name] = l.header.ResourceVersion
 			return l.text(), nil
@@ -151,11 +151,11 @@ func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 	}
 	for {
 		if l.progress != nil {
-			total := -1
-			if l.header.RemainingItemCount != nil {
-				total = l.found + l.count + int(*l.header.RemainingItemCount)
+			what := "reading " + l.Resource
+			if left := l.header.RemainingItemCount; left != nil {
+				what += fmt.Sprintf(", %d of %d", l.count, l.count+int(*left))
 			}
-			l.progress("reading "+l.Resource, l.found+l.count, total)
+			l.progress(what, l.done, l.kinds)
 		}
 		request := l.rest.Get().AbsPath(path, l.Resource).Param("limit", strconv.Itoa(chunk))
 		if l.header.Continue != "" {

@@ -259,8 +259,11 @@ func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, e
 
 // unread returns the error for a file that could not be read.
 func unread(file string, err error) error {
-	if errors.Is(err, errTooLarge) {
+	switch {
+	case errors.Is(err, errTooLarge):
 		return tooLarge(file)
+	case damaged(err):
+		return Source{File: file}.errorf("is compressed by gzip, and damaged: %v; write or copy it anew", err)
 	}
 	return Source{File: file}.errorf("%v", reason(err))
 }

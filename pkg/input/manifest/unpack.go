@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
+	"errors"
 	"io"
 )
 
@@ -10,7 +12,10 @@ import (
 // It reports whether the file is compressed.
 func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error) {
 	start := bufio.NewReader(file)
-	if magic, _ := start.Peek(2); string(magic) != "\x1f\x8b" {
+	switch magic, err := start.Peek(2); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, false, err
+	case string(magic) != "\x1f\x8b":
 		return input{start, file}, false, nil
 	}
 	unpacked, err := gzip.NewReader(start)
@@ -18,6 +23,11 @@ func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error)
 		return nil, true, err
 	}
 	return input{io.LimitReader(unpacked, maxJSON+1), file}, true, nil
+}
+
+// damaged reports whether an error is of text that gzip has compressed, and that was changed or cut off since.
+func damaged(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, new(flate.CorruptInputError))
 }
 
 // input reads from one thing and closes another.

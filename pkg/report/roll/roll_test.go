@@ -83,7 +83,7 @@ func TestVerdict(t *testing.T) {
 		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                             {stopped()},
 		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                            {bare},
 		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                  {goesOn},
-		"The smallest surge that never leaves a pod Pending is 2, of 2 of 3 ways that replace 2 nodes of pool=general.":                                                      {stopped(), done(), never},
+		"The smallest surge that never leaves a pod Pending is 2; 2 of 3 ways replace all nodes of pool=general.":                                                            {stopped(), done(), never},
 		"Each of 2 of 2 ways that replace all nodes of pool=general leaves pods Pending on the way.":                                                                         {done(), done()},
 		"None of 2 ways replaces all nodes of pool=general: the roll stops at node 2 of 2 or before.":                                                                        {stopped(), stopped()},
 	} {

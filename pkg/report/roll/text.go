@@ -218,7 +218,7 @@ func (r *Report) compared() doc.Cell {
 	pool := r.Rolls[0].Pool
 	switch {
 	case r.NeverPending != nil:
-		return doc.Green.Cellf("The smallest surge that never leaves a pod Pending is %d, of %s that replace %s of %s.", *r.NeverPending, ways(done, len(r.Rolls)), words.Count(r.Rolls[0].Nodes, "node"), pool)
+		return doc.Green.Cellf("The smallest surge that never leaves a pod Pending is %d; %s replace all nodes of %s.", *r.NeverPending, ways(done, len(r.Rolls)), pool)
 	case done == 0:
 		return doc.Red.Cellf("None of %s replaces all nodes of %s: the roll stops at node %d of %d or before.", words.Count(len(r.Rolls), "way"), pool, furthest(r.Rolls), r.Rolls[0].Nodes)
 	}

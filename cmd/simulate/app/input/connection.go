@@ -163,7 +163,7 @@ func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump,
 	if err != nil {
 		return nil, err
 	}
-	c.dump, err = client.Read(cmd.Context(), bar.Counts("objects"))
+	c.dump, err = client.Read(cmd.Context(), bar.Counts("kinds"))
 	return c.dump, err
 }
 

@@ -128,7 +128,7 @@ func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenari
 }
 
 func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]askedStep, error) {
-	if cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
+	if asks := cmd.Flags().Lookup("add-nodes") != nil; asks && cmd.Flags().Changed("add-nodes") != cmd.Flags().Changed("like") {
 		return nil, exit.Usage(cmd, "--add-nodes and --like: one has no effect without the other; give both, for example --add-nodes 5 --like worker-1")
 	}
 	var steps []askedStep

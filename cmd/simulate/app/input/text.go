@@ -60,7 +60,7 @@ func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string
 	}
 	bar := output.NewProgress(cmd.ErrOrStderr())
 	defer bar.Done()
-	dump, err := client.Read(ctx, bar.Counts("objects"))
+	dump, err := client.Read(ctx, bar.Counts("kinds"))
 	if err != nil {
 		return playground.Input{}, err
 	}

@@ -1,0 +1,63 @@
+package manifest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// compressed is the text as gzip compresses it.
+func compressed(t *testing.T, text string) []byte {
+	t.Helper()
+	var data bytes.Buffer
+	w := gzip.NewWriter(&data)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+// Files that gzip has compressed are read as others, in one piece or several, and from standard input. Damaged ones are refused.
+func TestUnpack(t *testing.T) {
+	list := `{"apiVersion": "v1", "kind": "List", "items": [` + namespaceJSON + `]}`
+	whole := compressed(t, list)
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-5] ^= 1 // of the checksum
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"list", whole, ""},
+		{"pieces", append(compressed(t, list[:20]), compressed(t, list[20:])...), ""},
+		{"yaml", compressed(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"), ""},
+		{"cut off", whole[:len(whole)-10], ": is compressed by gzip, and damaged: unexpected EOF; write or copy it anew"},
+		{"changed", flipped, ": is compressed by gzip, and damaged: gzip: invalid checksum; write or copy it anew"},
+		{"no header", whole[:4], ": is compressed by gzip, and damaged: unexpected EOF; write or copy it anew"},
+		{"large", compressed(t, strings.Repeat("#", maxYAML+1)), ": too large; of one file at most 64 MiB of YAML or 1 GiB of JSON are read, so split it into several"},
+	} {
+		file := filepath.Join(t.TempDir(), "dump.gz")
+		if err := os.WriteFile(file, tt.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for name, read := range map[string]func() (*Set, error){
+			file:             func() (*Set, error) { return Read(nil, file) },
+			"standard input": func() (*Set, error) { return Read(bytes.NewReader(tt.data), Stdin) },
+		} {
+			set, err := read()
+			switch {
+			case tt.want != "" && (err == nil || err.Error() != name+tt.want):
+				t.Errorf("%s: %v\nwant %s%s", tt.name, err, name, tt.want)
+			case tt.want == "" && (err != nil || fmt.Sprint(len(set.Objects)) != "1"):
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	}
+}
