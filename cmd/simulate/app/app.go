@@ -106,7 +106,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		newCompare(s), newSweep(s), newMerge(s), newCapacity(s), newSize(s), newAdvise(s),
 		newLint(s),
 		newTest(s), newGate(s), newDiff(s), newBench(s), newVerify(s), newUpgrade(s),
-		newExpand(s), newSnapshot(s),
+		newExpand(s),
 		newServe(s), newSite(s), newWatch(s),
 		newSnapshot(s), newRBAC(s),
 		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))

@@ -37,7 +37,7 @@ func TestVerifyWatch(t *testing.T) {
 	go func() {
 		ended <- execute(ctx, ownName, []string{"verify", "--server", server.URL, "--watch", "10m", "--record", file, "-q"}, nil, &out, said)
 	}()
-	said.until(t, `watching http\S+ for 10m0s; interrupt to end it sooner`)
+	said.until(t, `watching \S+ for 10m0s; interrupt to end it sooner`)
 	cluster.Happen("MODIFIED", servedPod("one", "a"))
 	said.until(t, `shop/one to a: among equals, one of 2 best nodes`)
 	cluster.Happen("ADDED", servedPod("two", ""))

@@ -29,11 +29,11 @@ has too many in a domain, if its budget allows that, let controllers and the sch
 lands better. The report lists the pods in order, and says of the other workloads why no deletion helps.
 
 The goal is what is counted, for each workload of two or more pods:
-  skew     the pods that a domain of --level has beyond an even spread
+  skew     the pods that a domain of --over has beyond an even spread
   radius   the pods that the worst loss of a domain takes beyond what it would take of an even spread
   soft     the pods for which a rule that the scheduler only prefers is not met`,
 		Example: `  simulate rebalance dump.json
-  simulate rebalance dump.json --goal radius --level zone --moves 5
+  simulate rebalance dump.json --goal radius --over zone --moves 5
   simulate rebalance scenario.yaml --goal soft --steps moves.yaml
   simulate rebalance dump.json -o name`,
 		RunE: question[rebalance.Report]{
@@ -46,8 +46,8 @@ The goal is what is counted, for each workload of two or more pods:
 				if opts.Moves < 1 {
 					problems = append(problems, fmt.Errorf("--moves: %d is less than 1; give the largest number of pods to delete", opts.Moves))
 				}
-				if goal == string(askrebalance.Soft) && c.Flags().Changed("level") {
-					problems = append(problems, fmt.Errorf("--level has no effect with --goal soft, whose rules name their levels; leave it out"))
+				if goal == string(askrebalance.Soft) && c.Flags().Changed("over") {
+					problems = append(problems, fmt.Errorf("--over has no effect with --goal soft, whose rules name their levels; leave it out"))
 				}
 				return exit.Wrong(c.Command, problems...)
 			},
@@ -71,7 +71,7 @@ The goal is what is counted, for each workload of two or more pods:
 					opts.Level = topology.Key(opts.Level)
 					nodes := result.Steps[len(result.Steps)-1].State.Nodes
 					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
-						return nil, c.usage("--level %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
+						return nil, c.usage("--over %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
 					}
 				}
 				counts := c.bar.Counts("moves")
@@ -99,7 +99,7 @@ The goal is what is counted, for each workload of two or more pods:
 	flags := cmd.Flags()
 	flags.StringVar(&goal, "goal", askrebalance.Goals()[0], "`WHAT` is to become better: "+strings.Join(askrebalance.Goals(), ", "))
 	output.CompleteWith(cmd, "goal", askrebalance.Goals())
-	flags.StringVar(&opts.Level, "level", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
+	flags.StringVar(&opts.Level, "over", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
 	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
 	flags.StringVar(&step, "step", "", "the `STEP` after which pods are deleted (default the last)")
 	flags.StringVar(&steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
