@@ -20,13 +20,14 @@ func (c *Cluster) apply(_ context.Context, state *cluster.State, step *scenario.
 	}
 	before := len(to.Notes)
 	next, err := c.admit(state, field.NewPath("apply"), to, step.Objects...)
-	if err == nil {
+	if err == nil && (c.applied == nil || len(step.Objects) >= len(c.applied.objects)) {
 		c.applied = &applied{state, step.Objects, next, slices.Clone(to.Notes[before:])}
 	}
 	return next, Applied(step), err
 }
 
-// applied is what came of objects that were applied to a state. Questions run one dump many times, and all that it holds is admitted first.
+// applied is what came of the most objects that were applied to a state. Questions run one dump many times, and all that it holds is admitted
+// first.
 type applied struct {
 	to      *cluster.State
 	objects []cluster.Object
