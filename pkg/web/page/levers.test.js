@@ -47,6 +47,8 @@ for (const {name, input} of shipped()) {
           if (/^(key|weight)/.test(lever.id))
             assert.deepEqual(changedLines(input.files[changed[0]], after.files[changed[0]]), [1, 1], where);
           if (lever.id.startsWith("rule") || (lever.kind === "number" && value > lever.value * 2)) continue;
+          // The nodes here lack the keys that only this scenario's have, so that there is no way back to one.
+          if (lever.id.startsWith("key") && !Object.keys(NODES[0].topology).includes(lever.value)) continue;
           const back = write(after, step, lever.id, lever.value, NODES);
           assert.equal(read(back, step, NODES).levers.find((one) => one.id === lever.id)?.value, lever.value, where);
         }
