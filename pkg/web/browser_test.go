@@ -294,7 +294,7 @@ func predicts(r *reader) {
 	r.Shows("#lesson", "8 of 8", "Which node gets the third?")
 	r.Until(`document.activeElement.matches("#asked input")`)
 	r.Click(`#map [data-domain="affinity-worker2"]`)
-	r.Until(`document.querySelector("#map .guessed .name").textContent === "affinity-worker2"`)
+	r.Until(`document.querySelector("#map .guessed .name")?.textContent === "affinity-worker2"`)
 	r.Click("#asked [type=submit]")
 	r.Shows("#lesson", "✓ Both regions have a pod. Which node gets the third? affinity-worker2.", "3 of 8 steps done")
 
