@@ -64,7 +64,7 @@ func (c *cause) find() error {
 	if c.look, err = c.closely(c.now(), c.pod); err != nil {
 		return err
 	}
-	*c.placed.Divergence = *c.look.divergence(c.placed, c.ownerOf(c.pod))
+	c.placed.Divergence = c.look.divergence(c.placed, c.ownerOf(c.pod))
 	for _, check := range []struct {
 		class Class
 		run   func() (string, error)
@@ -189,9 +189,7 @@ func (c *cause) missingOwner() cluster.Object {
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	switch ref.Kind {
 	case "ReplicaSet":
-		if !slices.ContainsFunc(c.State.ReplicaSets, func(s *appsv1.ReplicaSet) bool {
-			return s.UID == ref.UID || s.Namespace == meta.Namespace && s.Name == ref.Name
-		}) {
+		if !slices.ContainsFunc(c.State.ReplicaSets, func(s *appsv1.ReplicaSet) bool { return s.Namespace == meta.Namespace && s.Name == ref.Name }) {
 			return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}}
 		}
 	case "StatefulSet":

@@ -228,7 +228,7 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 			step.placement = &placed
 			if !seen.has(step.life.node) {
 				c := &cause{replay: s.replay, life: step.life, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed, exhausted: s.spare == 0}
-				if err := s.explain(c); err != nil {
+				if err := c.find(); err != nil {
 					return nil, err
 				}
 			}

@@ -366,7 +366,6 @@ type replay struct {
 	orderOf []*v1.Node
 	// enough is the number of feasible nodes with which a search ends; see sampling.
 	enough map[sampled]int
-	finder *finder
 	done   int
 	total  int
 }
@@ -392,13 +391,8 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// replay schedules the pods, group by group, and looks for the causes of divergences meanwhile.
+// replay schedules the pods, group by group.
 func (r *replay) replay() error {
-	r.finder = r.startFinder()
-	return r.endFinder(r.inTurn())
-}
-
-func (r *replay) inTurn() error {
 	r.timeline.bound = boundPods{}
 	var bound []*life
 	ends := 0
