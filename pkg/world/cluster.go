@@ -33,7 +33,6 @@ type Cluster struct {
 	source      *rand.PCG     // random source of the controllers; nil without random ties
 	gone        cluster.State // nodes that were taken away, with what was published of them
 	scaler      *scaler       // nil: nobody adds or removes nodes
-	applied     *applied      // by the largest step of this kind
 }
 
 var _ World = (*Cluster)(nil)
