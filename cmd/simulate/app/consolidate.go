@@ -24,7 +24,8 @@ func newConsolidate(s streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
 	var survive survival
-	var step, pool, steps string
+	var op operation
+	var pool string
 	var keep []string
 	drain := scenario.Drain{}
 	cmd := &cobra.Command{
@@ -45,10 +46,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 			in: &in, out: &out, formats: consolidate.Formats,
 			check: survive.check,
 			ask: func(c *call) (*consolidate.Report, error) {
-				s, err := c.load(c.args)
-				if err == nil {
-					s, err = until(c, s, step)
-				}
+				s, err := op.load(c)
 				if err != nil {
 					return nil, err
 				}
@@ -68,19 +66,14 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				opts.Survive, opts.Mode = failing.Survive, failing.Mode
 				counts := c.bar.Counts("nodes")
 				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
-				w, err := simulation.NewCluster(s)
-				if err != nil {
-					return nil, err
-				}
-				defer w.Close()
-				answer, err := askconsolidate.Run(c.Context(), w, result, opts)
-				if err != nil {
-					return nil, err
-				}
-				if steps != "" {
-					if err := c.writeSteps(steps, s, answer.Steps); err != nil {
+				var answer *askconsolidate.Answer
+				if err := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+					if answer, err = askconsolidate.Run(c.Context(), w, result, opts); err != nil {
 						return nil, err
 					}
+					return answer.Steps, nil
+				}); err != nil {
+					return nil, err
 				}
 				return consolidate.New(result, answer, version), nil
 			},
@@ -94,8 +87,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	survive.register(cmd, &in)
 	flags.BoolVar(&drain.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	flags.BoolVar(&drain.DeleteEmptyDirData, "delete-emptydir-data", true, "also evict pods with emptyDir volumes, whose data is lost")
-	flags.StringVar(&step, "step", "", "the `STEP` after which nodes are removed (default the last)")
-	flags.StringVar(&steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+	op.register(cmd, "nodes are removed")
 	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
 	return cmd
 }

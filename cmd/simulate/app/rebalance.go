@@ -12,15 +12,18 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askrebalance "github.com/faultline/faultline/pkg/ask/rebalance"
 	"github.com/faultline/faultline/pkg/report/rebalance"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func newRebalance(s streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
 	var opts askrebalance.Options
-	var goal, step, steps string
+	var op operation
+	var goal string
 	cmd := &cobra.Command{
 		Use:   "rebalance [SCENARIO | MANIFEST...]",
 		Short: "Find pods that land better if you delete them",
@@ -52,10 +55,7 @@ The goal is what is counted, for each workload of two or more pods:
 				return exit.Wrong(c.Command, problems...)
 			},
 			ask: func(c *call) (*rebalance.Report, error) {
-				s, err := c.load(c.args)
-				if err == nil {
-					s, err = until(c, s, step)
-				}
+				s, err := op.load(c)
 				if err != nil {
 					return nil, err
 				}
@@ -76,19 +76,14 @@ The goal is what is counted, for each workload of two or more pods:
 				}
 				counts := c.bar.Counts("moves")
 				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
-				w, err := simulation.NewCluster(s)
-				if err != nil {
-					return nil, err
-				}
-				defer w.Close()
-				answer, err := askrebalance.Run(c.Context(), w, result, opts)
-				if err != nil {
-					return nil, err
-				}
-				if steps != "" {
-					if err := c.writeSteps(steps, s, answer.Steps); err != nil {
+				var answer *askrebalance.Answer
+				if err := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+					if answer, err = askrebalance.Run(c.Context(), w, result, opts); err != nil {
 						return nil, err
 					}
+					return answer.Steps, nil
+				}); err != nil {
+					return nil, err
 				}
 				return rebalance.New(result, answer, version), nil
 			},
@@ -101,8 +96,7 @@ The goal is what is counted, for each workload of two or more pods:
 	output.CompleteWith(cmd, "goal", askrebalance.Goals())
 	flags.StringVar(&opts.Level, "over", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
 	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
-	flags.StringVar(&step, "step", "", "the `STEP` after which pods are deleted (default the last)")
-	flags.StringVar(&steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+	op.register(cmd, "pods are deleted")
 	out.Register(cmd, rebalance.Formats.Names(), "the answer, on one line", "list every workload that stays as it is")
 	return cmd
 }

@@ -3,37 +3,33 @@ package app
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askroll "github.com/faultline/faultline/pkg/ask/roll"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // rolling are the flags of a roll.
 type rolling struct {
 	askroll.Options
-	step         string
-	order, steps string
-	labels       []string
-	size         string
-	terminate    int64
-	compare      []string
+	operation
+	order     string
+	labels    []string
+	size      string
+	terminate int64
+	compare   []string
 }
 
 func newRoll(s streams) *cobra.Command {
@@ -82,8 +78,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on with the next node after a drain that does not end, to see what blocks each")
 	flags.Int64Var(&f.terminate, "termination-seconds", 0, "`SECONDS` that a pod takes to end, if its grace period is not shorter\n(default as the scenario says, or 1)")
 	flags.StringArrayVar(&f.compare, "compare", nil, "try several `VALUES`: surge=0,1,2, max-unavailable=0,1 or order=name,zone (repeatable)")
-	flags.StringVar(&f.step, "step", "", "the `STEP` after which nodes are replaced (default the last)")
-	flags.StringVar(&f.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+	f.register(cmd, "nodes are replaced")
 	out.Register(cmd, roll.Formats.Names(), "the answer, on one line", "list every turn")
 	return cmd
 }
@@ -182,11 +177,8 @@ func (f *rolling) ways() ([]askroll.Options, error) {
 const maxWays = 48
 
 func (f *rolling) ask(c *call) (*roll.Report, error) {
-	s, err := c.load(c.args)
+	s, err := f.load(c)
 	if err != nil {
-		return nil, err
-	}
-	if s, err = until(c, s, f.step); err != nil {
 		return nil, err
 	}
 	if c.Flags().Changed("termination-seconds") {
@@ -213,21 +205,16 @@ func (f *rolling) ask(c *call) (*roll.Report, error) {
 		}
 		return roll.New(result, answers, version), nil
 	}
-	w, err := simulation.NewCluster(s)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
 	counts := c.bar.Counts("nodes")
 	ways[0].Progress = func(done, total int) { counts("roll", done, total) }
-	answer, err := askroll.Run(c.Context(), w, result, ways[0])
-	if err != nil {
-		return nil, err
-	}
-	if f.steps != "" {
-		if err := c.writeSteps(f.steps, s, answer.Steps); err != nil {
+	var answer *askroll.Answer
+	if err := f.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+		if answer, err = askroll.Run(c.Context(), w, result, ways[0]); err != nil {
 			return nil, err
 		}
+		return answer.Steps, nil
+	}); err != nil {
+		return nil, err
 	}
 	return roll.New(result, []*askroll.Answer{answer}, version), nil
 }
@@ -260,64 +247,4 @@ func (f *rolling) fits(c *call, s *scenario.Scenario, state *cluster.State) erro
 	}
 	scenario.ValidateAsked(p, turn)
 	return exit.Input(p.Err())
-}
-
-// writeSteps writes steps to a file: with the files of the command line as a scenario, or to be added to the scenario that was given.
-func (c *call) writeSteps(file string, s *scenario.Scenario, steps []scenario.Step) error {
-	content := struct {
-		APIVersion         string            `json:"apiVersion,omitempty"`
-		Kind               string            `json:"kind,omitempty"`
-		TerminationSeconds *int64            `json:"terminationSeconds,omitempty"`
-		Cluster            []scenario.Source `json:"cluster,omitempty"`
-		Workloads          []scenario.Source `json:"workloads,omitempty"`
-		Steps              []scenario.Step   `json:"steps"`
-	}{Steps: steps}
-	note := "# Add these steps to the scenario.\n"
-	cluster, workloads := c.in.Cluster, slices.Concat(c.in.Files, c.args)
-	if len(cluster) == 0 {
-		cluster, workloads = workloads, nil
-	}
-	if s.File == scenario.CommandLine && len(cluster) > 0 && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
-		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
-		content.Cluster = []scenario.Source{{Files: besides(file, cluster)}}
-		if len(workloads) > 0 {
-			content.Workloads = []scenario.Source{{Files: besides(file, workloads)}}
-		}
-	}
-	data, err := yaml.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append([]byte(note), data...), 0o644)
-}
-
-// besides returns paths as a scenario in the file names them.
-func besides(file string, paths []string) []string {
-	var all []string
-	for _, path := range paths {
-		if from, err := filepath.Abs(filepath.Dir(file)); err == nil {
-			if to, err := filepath.Abs(path); err == nil {
-				if relative, err := filepath.Rel(from, to); err == nil {
-					path = filepath.ToSlash(relative)
-				}
-			}
-		}
-		all = append(all, path)
-	}
-	return all
-}
-
-// until returns the scenario up to a step, if one is named.
-func until(c *call, s *scenario.Scenario, step string) (*scenario.Scenario, error) {
-	if step == "" {
-		return s, nil
-	}
-	var names []string
-	for _, known := range simulation.StepsOf(s) {
-		names = append(names, known.Name)
-	}
-	if !slices.Contains(names, step) {
-		return nil, c.usage("--step: there is no step %q; %s", step, scenario.Choices(step, names))
-	}
-	return s.Until(step), nil
 }
