@@ -9,7 +9,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -149,27 +148,18 @@ func writeList(w io.Writer, list io.Reader, format dumpFormat) error {
 // writeYAML writes a List in JSON as YAML, item by item.
 func writeYAML(w io.Writer, list io.Reader) error {
 	to := bufio.NewWriter(w)
-	decoder := jsontext.NewDecoder(list)
 	fmt.Fprintln(to, "apiVersion: v1\nkind: List\nitems:")
-	for decoder.PeekKind() != jsontext.KindBeginArray { // the items
-		if _, err := decoder.ReadToken(); err != nil {
-			return err
-		}
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return err
-	}
-	for decoder.PeekKind() != jsontext.KindEndArray {
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return err
-		}
-		text, err := yaml.JSONToYAML(value)
+	err := live.Items(list, func(object []byte) error {
+		text, err := yaml.JSONToYAML(object)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(to, "- %s", bytes.ReplaceAll(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"), []byte("\n  ")))
 		fmt.Fprintln(to)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return to.Flush()
 }

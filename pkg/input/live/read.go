@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,20 +101,8 @@ func (r *reader) gone() map[types.UID]bool {
 
 // without writes a part anew without some objects.
 func (r *reader) without(part int, gone map[types.UID]bool) error {
-	text, err := gzip.NewReader(bytes.NewReader(r.parts[part]))
-	if err != nil {
-		return err
-	}
 	kept := &list{reader: &reader{}, kind: kinds[part]}
-	decoder := jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")))
-	if _, err := decoder.ReadToken(); err != nil {
-		return err
-	}
-	for decoder.PeekKind() != jsontext.KindEndArray {
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return err
-		}
+	err := itemsOf(r.parts[part], func(value []byte) error {
 		var object struct {
 			Metadata struct{ UID types.UID }
 		}
@@ -126,6 +112,10 @@ func (r *reader) without(part int, gone map[types.UID]bool) error {
 		if !gone[object.Metadata.UID] {
 			kept.write(value)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	r.parts[part], r.dump.Counts[kinds[part].name] = kept.text(), kept.count
 	return nil
@@ -191,19 +181,7 @@ func (l *list) take(data []byte) error {
 		switch field := name.String(); {
 		case field == "items" && decoder.PeekKind() == jsontext.KindBeginArray:
 			items = true
-			if _, err := decoder.ReadToken(); err != nil {
-				return err
-			}
-			for decoder.PeekKind() != jsontext.KindEndArray {
-				value, err := decoder.ReadValue()
-				if err != nil {
-					return err
-				}
-				if err := l.add(value); err != nil {
-					return err
-				}
-			}
-			if _, err := decoder.ReadToken(); err != nil {
+			if err := elements(decoder, l.add); err != nil {
 				return err
 			}
 		default:

@@ -1,20 +1,16 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +42,7 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 		}
 	}
 	go func() {
-		err := items(d.Open(), func(object []byte) error {
+		err := Items(d.Open(), func(object []byte) error {
 			meta, err := metadata(object)
 			if w := watched[meta.Kind]; err == nil && w != nil {
 				err = w.send(ctx, recording.Add, object, meta)
@@ -170,14 +166,8 @@ func (w *watch) relist(ctx context.Context) error {
 		}
 		return nil
 	}
-	if len(packed) > 0 {
-		text, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return err
-		}
-		if err := items(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")), take); err != nil {
-			return err
-		}
+	if err := itemsOf(packed, take); err != nil {
+		return err
 	}
 	for name := range w.known {
 		if there[name] {
@@ -230,28 +220,4 @@ func metadata(value []byte) (object, error) {
 	var o object
 	err := json.Unmarshal(value, &o)
 	return o, err
-}
-
-// items calls a function for each item of a List.
-func items(list io.Reader, each func(object []byte) error) error {
-	decoder := jsontext.NewDecoder(list)
-	for {
-		token, err := decoder.ReadToken()
-		if err != nil {
-			return err
-		}
-		if token.Kind() == jsontext.KindBeginArray {
-			break
-		}
-	}
-	for decoder.PeekKind() != jsontext.KindEndArray {
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := each(value.Clone()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

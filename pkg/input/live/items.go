@@ -1,0 +1,51 @@
+package live
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Items calls a function for each item of a List in JSON.
+func Items(list io.Reader, each func(object []byte) error) error {
+	decoder := jsontext.NewDecoder(list)
+	for decoder.PeekKind() != jsontext.KindBeginArray {
+		if _, err := decoder.ReadToken(); err != nil {
+			return err
+		}
+	}
+	return elements(decoder, func(value jsontext.Value) error { return each(value.Clone()) })
+}
+
+// itemsOf is Items for the objects of a part of a Dump, which has no list around them.
+func itemsOf(part []byte, each func(object []byte) error) error {
+	if len(part) == 0 {
+		return nil
+	}
+	text, err := gzip.NewReader(bytes.NewReader(part))
+	if err != nil {
+		return err
+	}
+	return Items(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")), each)
+}
+
+// elements reads an array, and calls a function for each of its values, which are valid only during the call.
+func elements(decoder *jsontext.Decoder, each func(jsontext.Value) error) error {
+	if _, err := decoder.ReadToken(); err != nil {
+		return err
+	}
+	for decoder.PeekKind() != jsontext.KindEndArray {
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := each(value); err != nil {
+			return err
+		}
+	}
+	_, err := decoder.ReadToken()
+	return err
+}
