@@ -5,15 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/consolidate"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/internal/runtest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -45,15 +43,7 @@ workloads:
 func run(t *testing.T, cpu, besides string) *simulation.Result {
 	t.Helper()
 	text := strings.NewReplacer("CPU", cpu, "BESIDES", besides).Replace(shop)
-	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return runtest.Run(t, text)
 }
 
 func answer(t *testing.T, result *simulation.Result, opts consolidate.Options) *consolidate.Answer {
@@ -129,26 +119,9 @@ func again(t *testing.T, result *simulation.Result, a *consolidate.Answer) {
 	if len(a.Steps) == 0 {
 		return
 	}
-	whole, err := simulation.Run(t.Context(), result.Scenario.Ask(a.Steps...), simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := whole.Steps[len(whole.Steps)-1]
-	if diff := cmp.Diff(where(a.End), where(last.State)); diff != "" {
-		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
-	}
-	if len(last.Pending) > 0 {
+	if last := runtest.Again(t, result, a.Steps, a.End); len(last.Pending) > 0 {
 		t.Errorf("%d pods are Pending in the end", len(last.Pending))
 	}
-}
-
-// where is the node of each pod.
-func where(state *cluster.State) map[string]string {
-	on := map[string]string{}
-	for _, pod := range state.Pods {
-		on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
-	}
-	return on
 }
 
 // Without a node in one of the zones the loss of the other strands all four pods. With pods of a core one node in each zone is enough; with two

@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/rebalance"
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/internal/runtest"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -47,15 +45,7 @@ steps:
 func run(t *testing.T, kind, fields, rules, budget string) *simulation.Result {
 	t.Helper()
 	text := strings.NewReplacer("KIND", kind, "FIELDS", fields, "RULES", rules, "BUDGET", budget).Replace(shop)
-	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return runtest.Run(t, text)
 }
 
 // summary is what the tests derive by hand.
@@ -123,29 +113,9 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			again(t, result, a)
+			if len(a.Steps) > 0 {
+				runtest.Again(t, result, a.Steps, a.End)
+			}
 		})
-	}
-}
-
-// again runs the scenario with the steps of the answer: every pod must be where it is in the answer.
-func again(t *testing.T, result *simulation.Result, a *rebalance.Answer) {
-	t.Helper()
-	if len(a.Steps) == 0 {
-		return
-	}
-	whole, err := simulation.Run(t.Context(), result.Scenario.Ask(a.Steps...), simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	where := func(state *cluster.State) map[string]string {
-		on := map[string]string{}
-		for _, pod := range state.Pods {
-			on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
-		}
-		return on
-	}
-	if diff := cmp.Diff(where(a.End), where(whole.Steps[len(whole.Steps)-1].State)); diff != "" {
-		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
 	}
 }

@@ -6,13 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/ask/roll"
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/internal/runtest"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -56,15 +54,7 @@ func budget(spec string) string {
 func run(t *testing.T, fields, claims, budget string) *simulation.Result {
 	t.Helper()
 	text := strings.NewReplacer("FIELDS", fields, "CLAIMS", claims, "BUDGET", budget).Replace(database)
-	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return runtest.Run(t, text)
 }
 
 func answer(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
@@ -132,30 +122,9 @@ func TestRun(t *testing.T) {
 			if diff := cmp.Diff(test.want, summary(a)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			again(t, result, a)
+			runtest.Again(t, result, a.Steps, a.End)
 		})
 	}
-}
-
-// again runs the scenario with the steps of the answer: every pod must be where it is at the end of the roll.
-func again(t *testing.T, result *simulation.Result, a *roll.Answer) {
-	t.Helper()
-	whole, err := simulation.Run(t.Context(), result.Scenario.Ask(a.Steps...), simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(where(a.End), where(whole.Steps[len(whole.Steps)-1].State)); diff != "" {
-		t.Errorf("the steps end elsewhere (-roll +steps):\n%s", diff)
-	}
-}
-
-// where is the node of each pod.
-func where(state *cluster.State) map[string]string {
-	on := map[string]string{}
-	for _, pod := range state.Pods {
-		on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
-	}
-	return on
 }
 
 // A node that cannot go is left, and its new node stands in for that of the next turn. By hand: db-0 may not go at any time.
@@ -175,7 +144,7 @@ func TestKeepGoing(t *testing.T) {
 	if first, last := a.Turns[0], a.Turns[2]; first.Total != 4 || *first.Price != 2 || last.Total != 3 || *last.Price != 1.5 {
 		t.Errorf("%d nodes at %v an hour after the first turn, and %d at %v after the last; want 4 at 2, and 3 at 1.5", first.Total, *first.Price, last.Total, *last.Price)
 	}
-	again(t, result, a)
+	runtest.Again(t, result, a.Steps, a.End)
 }
 
 // The new nodes have another size and a label. By hand: zone, name and price stay those of the old ones.
@@ -225,14 +194,7 @@ func TestCompare(t *testing.T) {
 func TestOrder(t *testing.T) {
 	text := strings.NewReplacer("FIELDS", "", "CLAIMS", "", "BUDGET", "").Replace(database)
 	text = strings.Replace(text, "zones: [{name: a}, {name: b}, {name: c}]\n    nodeGroups: [{name: worker, count: 1,", "zones: [{name: b}, {name: a}]\n    nodeGroups: [{name: worker, count: 2,", 1)
-	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := simulation.Run(t.Context(), s, simulation.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := runtest.Run(t, text)
 	state := result.Steps[0].State
 	var empty string // three pods on four nodes
 	for _, node := range state.Nodes {

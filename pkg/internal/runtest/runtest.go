@@ -1,0 +1,53 @@
+// Package runtest runs scenarios that tests write out.
+package runtest
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Run runs the scenario.
+func Run(t *testing.T, text string) *simulation.Result {
+	t.Helper()
+	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t, s)
+}
+
+func run(t *testing.T, s *scenario.Scenario) *simulation.Result {
+	t.Helper()
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// Again runs the scenario of the result with further steps: every pod must be where it is in the state. It returns the last step.
+func Again(t *testing.T, result *simulation.Result, steps []scenario.Step, state *cluster.State) *simulation.Step {
+	t.Helper()
+	whole := run(t, result.Scenario.Ask(steps...))
+	last := &whole.Steps[len(whole.Steps)-1]
+	if diff := cmp.Diff(where(state), where(last.State)); diff != "" {
+		t.Errorf("the steps end elsewhere (-answer +steps):\n%s", diff)
+	}
+	return last
+}
+
+// where is the node of each pod.
+func where(state *cluster.State) map[string]string {
+	on := map[string]string{}
+	for _, pod := range state.Pods {
+		on[pod.Namespace+"/"+pod.Name] = pod.Spec.NodeName
+	}
+	return on
+}
