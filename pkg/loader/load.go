@@ -230,7 +230,7 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 		read.cluster = append(read.cluster, nodes)
 		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
 	}
-	if l.isOfAnotherRelease() {
+	if l.release = l.otherRelease(); l.release != "" {
 		return nil, nil // it is read again
 	}
 	l.assemble(s, &read)
@@ -265,13 +265,13 @@ type loader struct {
 	incomplete   bool   // some objects could not be read
 	ignored      []manifest.Ignored
 	flaws        []manifest.Flaw
-	single       []string // pod groups whose pods are placed one by one
-	grouped      []string // of them the groups that objects of a dump name
-	gateGiven    bool     // somebody says whether there are pod groups
-	releaseGiven bool     // somebody says as which release to answer
-	machines     []*v1.Node
-	release      string   // of the cluster, if it is to be read again as that
-	notes        []string // of what operators make
+	single       []string   // pod groups whose pods are placed one by one
+	grouped      []string   // of them the groups that objects of a dump name
+	gateGiven    bool       // somebody says whether there are pod groups
+	releaseGiven bool       // somebody says as which release to answer
+	machines     []*v1.Node // that were read
+	release      string     // of the cluster, if it is to be read again as that
+	notes        []string   // of what operators make
 	levelKeys    []string
 	classes      []*resourcev1.DeviceClass // of synthetic devices
 	storage      string                    // of the file, or of a flag
@@ -290,8 +290,8 @@ func newLoader(file string, opts Options) *loader {
 		ctx: ctx, stop: stop, notes: slices.Clone(opts.Notes), nodes: new(int), devices: new(int), problems: &scenario.Problems{File: file, Flags: map[string]string{}}, fsys: opts.FS, opts: opts, given: &contents{},
 		named: map[string]bool{}, members: map[string]string{}, ofKind: map[string]bool{}, madeUp: map[string]bool{},
 	}
-	if l.isOfAnotherRelease() { // the server says so, before anything is read
-		l.opts.found, l.release = l.release, ""
+	if server := l.otherRelease(); server != "" { // known before anything is read
+		l.opts.found = server
 	}
 	return l
 }
@@ -332,7 +332,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
 	read := &contents{cluster: l.clusters(s, file)}
-	if l.isOfAnotherRelease() {
+	if l.release = l.otherRelease(); l.release != "" {
 		return nil, nil // it is read again
 	}
 	l.step = scenario.WorkloadsStep

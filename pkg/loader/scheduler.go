@@ -65,14 +65,14 @@ func (l *loader) clusterRelease() (who, release string) {
 	return "nodes run", cluster.Kubelets(l.machines)
 }
 
-// isOfAnotherRelease finds out whether the cluster that has been read is of another release than it was read as, and nobody says which one
-// shall answer. Then everything is to be read again, since a release decides what objects may say.
-func (l *loader) isOfAnotherRelease() bool {
+// otherRelease returns the release of the cluster, as far as it is known by now, if it is not the one that is being read and nobody says which
+// one shall answer; otherwise "". Then everything is to be read as that, since a release decides what objects may say.
+func (l *loader) otherRelease() string {
 	_, release := l.clusterRelease()
-	if !l.releaseGiven && l.opts.found == "" && release != (sched.Release{}).Minor() && slices.Contains(sched.Releases(), release) {
-		l.release = release
+	if l.releaseGiven || l.opts.found != "" || release == (sched.Release{}).Minor() || !slices.Contains(sched.Releases(), release) {
+		return ""
 	}
-	return l.release != ""
+	return release
 }
 
 // noteRelease notes that the cluster's release answers, or that it cannot, unless somebody says which one shall.
