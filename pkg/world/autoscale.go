@@ -232,11 +232,10 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 	zones, _ := topology.Domains(state.Nodes, v1.LabelTopologyZone)
 	after := s.decides.Mark()
 	for _, zone := range zones {
-		inZone := func(node *v1.Node) int {
-			return map[bool]int{true: 0, false: 1}[node.Labels[v1.LabelTopologyZone] == zone.Value]
-		}
+		elsewhere := func(node *v1.Node) bool { return node.Labels[v1.LabelTopologyZone] != zone.Value }
+		inZone := func(node *v1.Node) bool { return !elsewhere(node) }
 		turned := *state
-		turned.Nodes = slices.SortedStableFunc(slices.Values(state.Nodes), func(a, b *v1.Node) int { return cmp.Compare(inZone(a), inZone(b)) })
+		turned.Nodes = slices.Concat(slices.DeleteFunc(slices.Clone(state.Nodes), elsewhere), slices.DeleteFunc(slices.Clone(state.Nodes), inZone))
 		other, err := s.decides.Loop(&turned, groups, pods)
 		if err != nil || other.ScaleUp == autoscaler.ScaleUpSuccessful {
 			return other, zone.Value, err
