@@ -74,9 +74,9 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 					files = slices.Concat([]string{name}, files)
 				}
 				var recorded []byte
-				if len(files) == 1 && files[0] != manifest.Stdin && !asks {
-					if data, err := manifest.ReadFile(opts.FS, nil, files[0]); err == nil && manifest.IsRecording(data) {
-						recorded = data
+				if len(files) == 1 && !asks && manifest.IsRecording(opts.FS, files[0]) {
+					if recorded, err = manifest.ReadFile(opts.FS, nil, files[0]); err != nil {
+						return nil, exit.Input(err)
 					}
 				}
 				loaded, err := exit.UnlessInterrupted(c.Context(), func() (*scenario.Scenario, error) { return loader.FromFiles(s.in, files, nil, opts) })

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/input/recording"
 )
 
 // Stdin is the path that stands for the standard input.
@@ -134,6 +136,21 @@ func (t tree) openAgain(file string) io.ReadCloser {
 		return nil
 	}
 	return text
+}
+
+// IsRecording reports whether a file is a recording of what happened in a cluster. It reads the first line alone.
+func IsRecording(fsys fs.FS, file string) bool {
+	f := tree{fsys}.openAgain(file)
+	if f == nil {
+		return false
+	}
+	defer f.Close()
+	for text := bufio.NewReader(io.LimitReader(f, recording.MaxLine)); ; {
+		line, err := text.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 || err != nil {
+			return isRecording(line)
+		}
+	}
 }
 
 // Files returns the files that Read would read for a file, a folder or a pattern, in order, regardless of their content.

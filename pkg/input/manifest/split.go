@@ -59,7 +59,7 @@ func split(file string, data []byte) ([]document, []error) {
 
 // documentsOf returns the documents of a file, or the objects that there are at the end of a recording.
 func documentsOf(file string, data []byte) ([]document, []error) {
-	if !IsRecording(data) {
+	if !isRecording(data) {
 		return split(file, data)
 	}
 	events, err := recording.Read(Source{File: file}.String(), bytes.NewReader(data))
@@ -73,15 +73,15 @@ func documentsOf(file string, data []byte) ([]document, []error) {
 	return documents, nil
 }
 
-// IsRecording reports whether a file is a recording of what happened in a cluster.
-func IsRecording(data []byte) bool {
+// isRecording reports whether a file is a recording of what happened in a cluster.
+func isRecording(data []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
 	return recording.Is(line)
 }
 
 // Head returns the apiVersion and the kind of the first document, or "" if it does not parse.
 func Head(data []byte) (apiVersion, kind string) {
-	if IsRecording(data) {
+	if isRecording(data) {
 		return "v1", "List"
 	}
 	for _, c := range chunks(withoutMarks(data)) {

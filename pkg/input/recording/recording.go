@@ -35,8 +35,8 @@ type Event struct {
 // key is which object it is, in whatever version.
 type key struct{ group, kind, namespace, name string }
 
-// maxLine is the largest line: etcd stores objects of up to 1.5 MiB, and JSON is larger.
-const maxLine = 16 << 20
+// MaxLine is the largest line: etcd stores objects of up to 1.5 MiB, and JSON is larger.
+const MaxLine = 16 << 20
 
 // Is reports whether a JSON object is a line of a recording.
 func Is(line []byte) bool {
@@ -51,7 +51,7 @@ func Is(line []byte) bool {
 func Read(file string, in io.Reader) ([]Event, error) {
 	var events []Event
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, MaxLine)
 	n := 0
 	for lines.Scan() {
 		n++
@@ -68,7 +68,7 @@ func Read(file string, in io.Reader) ([]Event, error) {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("%s: line %d: longer than %d MiB", file, n+1, maxLine>>20)
+		return nil, fmt.Errorf("%s: line %d: longer than %d MiB", file, n+1, MaxLine>>20)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", file, err)
 	case len(events) == 0:
