@@ -1,4 +1,4 @@
-// Package app is the command line: one file per command.
+// Package app is the command line. Its commands are in folders, as help groups them: a file per command.
 package app
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
+	"github.com/faultline/faultline/cmd/simulate/app/basic"
+	"github.com/faultline/faultline/cmd/simulate/app/ci"
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/files"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
-	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/cmd/simulate/app/live"
+	"github.com/faultline/faultline/cmd/simulate/app/operation"
+	"github.com/faultline/faultline/cmd/simulate/app/page"
+	"github.com/faultline/faultline/cmd/simulate/app/planning"
 )
 
 // version is Faultline's own; the build sets it.
 var version = "dev"
-
-// streams are what a command reads from and writes to, and the plugins that it has. stdout holds the report alone.
-type streams struct {
-	in       io.Reader
-	out, err io.Writer
-	plugins  sched.Registry // that kube-scheduler does not have
-}
 
 // Main runs the command line and returns the exit code. The options are for programs with plugins of their own.
 func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
@@ -43,7 +43,7 @@ func execute(ctx context.Context, name string, args []string, in io.Reader, out,
 	if err != nil {
 		return exit.Code(name, err, args, errOut)
 	}
-	root := newRoot(streams{in: in, out: out, err: errOut, plugins: own})
+	root := newRoot(command.Streams{In: in, Out: out, Err: errOut, Plugins: own, ToolVersion: version})
 	rename := renamed(root, name)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -69,7 +69,7 @@ func (c *checked) Write(data []byte) (int, error) {
 	return n, err
 }
 
-func newRoot(s streams) *cobra.Command {
+func newRoot(s command.Streams) *cobra.Command {
 	var printVersion bool
 	root := &cobra.Command{
 		Use:   "simulate",
@@ -91,7 +91,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if printVersion {
-				_, err := io.WriteString(s.out, versions())
+				_, err := io.WriteString(s.Out, versions())
 				return err
 			}
 			return cmd.Help()
@@ -101,15 +101,25 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 	root.Flags().BoolVarP(&printVersion, "version", "v", false, "version for simulate")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(
-		newRun(s), newBlast(s), newDrain(s), newRoll(s), newConsolidate(s), newRebalance(s), newScale(s), newExplain(s),
-		newCompare(s), newSweep(s), newMerge(s), newCapacity(s), newSize(s), newAdvise(s),
-		newLint(s),
-		newTest(s), newGate(s), newDiff(s), newBench(s), newVerify(s), newUpgrade(s),
-		newExpand(s),
-		newServe(s), newSite(s), newWatch(s),
-		newSnapshot(s), newRBAC(s),
-		newValidate(s), newExport(s), newSchema(s), newVersion(s), newCompletion(s))
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Basic Commands:", basic.Commands(s)},
+		{"Planning Commands:", planning.Commands(s)},
+		{"Operations Commands:", operation.Commands(s)},
+		{"CI Commands:", ci.Commands(s)},
+		{"Live Cluster Commands:", live.Commands(s)},
+		{"File Commands:", files.Commands(s)},
+		{"Playground Commands:", page.Commands(s)},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, cmd := range group.commands {
+			cmd.GroupID = group.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion(s), newCompletion(s))
 	input.GroupFlags(root)
 	for _, cmd := range root.Commands() {
 		input.CompleteFlags(cmd)
@@ -133,12 +143,4 @@ func flagError(cmd *cobra.Command, err error) error {
 		return exit.Usage(cmd, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
 	}
 	return exit.Usage(cmd, "%s", err)
-}
-
-// noArguments rejects arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return exit.Usage(cmd, "%s takes no arguments, got %q", cmd.Name(), args[0])
-	}
-	return nil
 }

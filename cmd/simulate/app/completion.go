@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
@@ -21,7 +22,7 @@ var shells = []struct {
 	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
 }
 
-func newCompletion(s streams) *cobra.Command {
+func newCompletion(s command.Streams) *cobra.Command {
 	var names []string
 	for _, shell := range shells {
 		names = append(names, shell.name)
@@ -40,7 +41,7 @@ func newCompletion(s streams) *cobra.Command {
 			}
 			for _, shell := range shells {
 				if shell.name == args[0] {
-					return shell.write(cmd.Root(), s.out)
+					return shell.write(cmd.Root(), s.Out)
 				}
 			}
 			return exit.Usage(cmd, "unknown shell %q: use one of %s", args[0], strings.Join(names, ", "))

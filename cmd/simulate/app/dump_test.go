@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/pkg/input/live"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -34,12 +35,12 @@ func TestOneCommandDumps(t *testing.T) {
 			}
 		}
 	}
-	full := strings.Replace(kubectlGet, " -A", "$more -A", 1)
-	if diff := cmp.Diff([]string{"commands.md: " + full, "commands.md: " + kubectlGet, "README.md: " + kubectlGet}, commands); diff != "" {
+	full := strings.Replace(input.KubectlGet, " -A", "$more -A", 1)
+	if diff := cmp.Diff([]string{"commands.md: " + full, "commands.md: " + input.KubectlGet, "README.md: " + input.KubectlGet}, commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 	got := map[string]bool{}
-	for _, word := range strings.Split(strings.Fields(kubectlGet)[2]+moreKinds(t), ",") {
+	for _, word := range strings.Split(strings.Fields(input.KubectlGet)[2]+moreKinds(t), ",") {
 		kind, _, err := scenario.ParseTarget(word + "/x")
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
 // A flag means the same in every command that has it: its short name, its type and the name of its value are the same, and what is said of
@@ -19,7 +21,7 @@ func TestFlagsAreShared(t *testing.T) {
 	}
 	type flag struct{ Short, Type, Value string }
 	first := map[string]flag{}
-	root := newRoot(streams{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}})
+	root := newRoot(command.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	reads := func(cmd *cobra.Command) bool {
 		return cmd.Flags().Lookup("cluster") != nil || cmd.Flags().Lookup("filename") != nil || cmd.Flags().Lookup("no-extenders") != nil
 	}

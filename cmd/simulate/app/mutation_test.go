@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
@@ -167,8 +168,8 @@ func (m *mutator) words() []string {
 }
 
 // flag returns a flag of the command, with a value that it may not accept.
-func (m *mutator) flag(command string) string {
-	cmd, _, err := newRoot(streams{}).Find([]string{command})
+func (m *mutator) flag(name string) string {
+	cmd, _, err := newRoot(command.Streams{}).Find([]string{name})
 	if err != nil {
 		cmd = &cobra.Command{}
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/loader"
 )
 
 // Option adds to the plugins of the scheduler. It has the form of kube-scheduler's own in k8s.io/kubernetes/cmd/kube-scheduler/app, which
@@ -23,9 +22,4 @@ func register(opts []Option) (sched.Registry, error) {
 		}
 	}
 	return plugins, sched.CheckPlugins(plugins)
-}
-
-// loading returns the options with which everything is loaded.
-func (s streams) loading() loader.Options {
-	return loader.Options{ConfigOptions: sched.ConfigOptions{Plugins: s.plugins}}
 }

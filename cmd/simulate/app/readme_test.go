@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
 // transcript is a command and its documented output.
@@ -150,7 +152,7 @@ func TestCommandsListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range newRoot(streams{}).Commands() {
+	for _, command := range newRoot(command.Streams{}).Commands() {
 		if !strings.Contains(string(page), "`simulate "+command.Name()) {
 			t.Errorf("docs/commands.md does not list simulate %s", command.Name())
 		}

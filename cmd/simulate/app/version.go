@@ -7,17 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-func newVersion(s streams) *cobra.Command {
+func newVersion(s command.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of simulate and of the kube-scheduler in it",
-		Args:  noArguments,
+		Args:  command.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(s.out, versions())
+			_, err := io.WriteString(s.Out, versions())
 			return err
 		},
 	}

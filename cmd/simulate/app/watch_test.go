@@ -18,6 +18,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
 // spoken is a standard error that can be read while it is written.
@@ -157,7 +159,7 @@ func TestDeploy(t *testing.T) {
 	if err := yaml.UnmarshalStrict(read("service.yaml"), &service); err != nil {
 		t.Fatal(err)
 	}
-	root := newRoot(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
+	root := newRoot(command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	cmd, rest, err := root.Find(deployment.Spec.Template.Spec.Containers[0].Args)
 	if err = errors.Join(err, cmd.ParseFlags(rest)); err != nil || cmd.Name() != "watch" {
 		t.Errorf("%s: %v", cmd.Name(), err)

@@ -96,3 +96,33 @@ func Targets(args []string) (targets, files []string) {
 func IsManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
 }
+
+// ResourceAmong separates what can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the files: the first
+// that no file is called.
+func ResourceAmong(args []string) (target string, files []string) {
+	for i, arg := range args {
+		rest := args[i+1:]
+		if !strings.Contains(arg, "/") && len(rest) > 0 && noFile(rest[0]) {
+			arg, rest = arg+"/"+rest[0], rest[1:]
+		}
+		if _, err := scenario.ParseWorkload(arg); err == nil && noFile(arg) {
+			return arg, slices.Concat(args[:i], rest)
+		}
+	}
+	return "", args
+}
+
+// NameAmong separates what can be the name of a workload alone from the files.
+func NameAmong(args []string) (name string, files []string) {
+	i := slices.IndexFunc(args, func(arg string) bool { return noFile(arg) && !strings.Contains(arg, "/") })
+	if i < 0 {
+		return "", args
+	}
+	return args[i], slices.Concat(args[:i], args[i+1:])
+}
+
+// noFile reports whether a word names an object: no file is called so.
+func noFile(word string) bool {
+	_, err := os.Stat(word)
+	return err != nil && !IsManifest(word) && word != manifest.Stdin
+}

@@ -236,3 +236,7 @@ func (f *dumpFile) Mode() fs.FileMode          { return 0o444 }
 func (f *dumpFile) ModTime() time.Time         { return time.Time{} }
 func (f *dumpFile) IsDir() bool                { return false }
 func (f *dumpFile) Sys() any                   { return nil }
+
+// KubectlGet dumps a cluster for the commands: every kind that takes part in scheduling, and the revisions of templates, which are made up
+// if missing.
+const KubectlGet = "kubectl get nodes,pods,deploy,rs,sts,ds,rc,controllerrevisions,jobs,cj,hpa,svc,pdb,pv,pvc,sc,pc,csinodes,csidrivers,csistoragecapacities,ns,runtimeclasses,limitranges,quota -A -o json"

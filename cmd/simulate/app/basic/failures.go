@@ -1,0 +1,70 @@
+package basic
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// What the page of a run shows of failures, the least work first.
+const (
+	failuresNone    = "none"    // what the placements show: which pods a failure takes
+	failuresLost    = "lost"    // also budgets, quorums and the worst of each level
+	failuresRecover = "recover" // also what comes back
+)
+
+var failuresShown = []string{failuresNone, failuresLost, failuresRecover}
+
+// pageFailures is the flag that says what the page of a run shows of failures.
+type pageFailures struct{ shown string }
+
+func (f *pageFailures) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.shown, "failures", "", "what html shows of failures: `WHAT` is none, lost (what they take) or recover (also what comes back)\n(default recover, or lost for a large cluster, or what the scenario says)")
+	output.CompleteWith(cmd, "failures", failuresShown)
+}
+
+func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {
+	switch {
+	case !cmd.Flags().Changed("failures"):
+		return nil
+	case !slices.Contains(failuresShown, f.shown):
+		return exit.Usage(cmd, "--failures: unknown value %q: use one of %s", f.shown, strings.Join(failuresShown, ", "))
+	case !out.Has("html"):
+		return exit.Usage(cmd, "--failures has no effect without an html report; give -o html or --report html=FILE, or use simulate blast")
+	}
+	return nil
+}
+
+// of fails the domains after each step.
+func (f *pageFailures) of(c *command.Call, result *simulation.Result) (*blast.Report, error) {
+	if f.shown == failuresNone {
+		return nil, nil
+	}
+	return new(Failures).Analyze(c, result, f.recovers(result))
+}
+
+// maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.
+const maxRecovered = 2_000_000
+
+// recovers reports whether the page shows what comes back. What the flag leaves open is the scenario's to say, and else a matter of size:
+// a recovery places each lost pod anew, on all nodes that are left, for up to a dozen failures of each level.
+func (f *pageFailures) recovers(result *simulation.Result) bool {
+	if f.shown != "" {
+		return f.shown == failuresRecover
+	}
+	if asked := result.Scenario.Failures.Recover; asked != nil {
+		return *asked
+	}
+	size := 0
+	for _, step := range result.Steps {
+		size += len(step.State.Nodes) * len(step.State.Pods)
+	}
+	return size <= maxRecovered
+}

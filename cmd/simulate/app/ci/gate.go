@@ -1,0 +1,411 @@
+package ci
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/basic"
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	asklint "github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/blast"
+	"github.com/faultline/faultline/pkg/report/diff"
+	"github.com/faultline/faultline/pkg/report/format/findings"
+	"github.com/faultline/faultline/pkg/report/format/markdown"
+	"github.com/faultline/faultline/pkg/report/lint"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// gating is a run of simulate gate.
+type gating struct {
+	tests
+	command.Unwanted
+	base, lint, folder string
+	renders, cluster   []string
+	plugins            command.Streams
+
+	found findings.Findings
+	// A reason to fail comes with its exit code; the first one counts. Warnings do not fail.
+	status            int
+	reasons, warnings []string
+	compared          strings.Builder // what differs, as Markdown
+}
+
+func newGate(s command.Streams) *cobra.Command {
+	g := &gating{tests: tests{opts: s.LoaderOptions()}, plugins: s}
+	cmd := &cobra.Command{
+		Use:   "gate [DIR|FILE...]",
+		Short: "Test scenarios and manifests, compare them with a commit, and write a comment on the change",
+		Long: `Run every scenario below the folders as "simulate test" does. With --base, also run what the commit has, and compare: what failures
+take, what workloads declare, and what lint finds. The report is Markdown, for a comment on the change: it begins with the verdict.
+
+With --render, a shell command runs in the folder of this and of the other commit, such as helm template or kubectl kustomize. The
+manifests that it prints are placed on the nodes of --cluster, and compared alike. A command that prints nothing has written files that
+scenarios name.
+
+It fails, with exit code 3, if an expectation is not met, if something that --fail-on names got worse, or if lint finds something new
+of the severity --lint. What else got worse is a warning. Without --base there is nothing to compare, and lint does not fail.`,
+		Example: `  simulate gate scenarios --base main
+  simulate gate --base HEAD
+  simulate gate scenarios --base origin/main --reports out
+  simulate gate --base main --cluster nodes.yaml --render 'helm template shop ./chart -f prod.yaml'
+  simulate gate --base main --render 'kubectl kustomize overlays/eu' --render 'kubectl kustomize overlays/us'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(g.Unwanted.Check(cmd, blast.Kind), checkSeverity(cmd, "--lint", g.lint)); err != nil {
+				return err
+			}
+			if g.base == "" && cmd.Flags().Changed("fail-on") {
+				return exit.Usage(cmd, "--fail-on has no effect without --base; give both")
+			}
+			return g.run(command.NewCall(cmd, s, &input.Flags{Federated: true}, args))
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&g.base, "base", "", "compare with this `COMMIT`, such as main or HEAD")
+	flags.StringArrayVar(&g.renders, "render", nil, "also compare the manifests that this shell `COMMAND` prints (repeatable)")
+	flags.StringArrayVar(&g.cluster, "cluster", nil, "read nodes, and what else is there at the start of --render, from this `FILE`, folder or glob (repeatable)\n(default nine nodes in three zones)")
+	g.Unwanted.Register(cmd, diff.FailOns(blast.Kind))
+	g.FailOn = []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded}
+	flags.Lookup("fail-on").DefValue = strings.Join(g.FailOn, ",")
+	flags.StringVar(&g.lint, "lint", string(asklint.Error), "fail on new findings of lint of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
+	output.CompleteWith(cmd, "lint", severities())
+	flags.StringVar(&g.folder, "reports", "", "also write report.md, junit.xml, findings.sarif, annotations.txt (GitHub's workflow commands) and\ngl-code-quality-report.json (GitLab's) to this `FOLDER`")
+	input.RegisterStrict(cmd, &g.opts.Strict)
+	input.RegisterScheduler(cmd, &g.opts)
+	return cmd
+}
+
+// subject is what a change can make worse: a scenario, or what a command renders.
+type subject struct {
+	name string
+	// head and base load it from either side; nil if the side does not have it.
+	head, base func() (*scenario.Scenario, error)
+	outcome    *tested // of a scenario
+	text       []byte  // what a command renders
+}
+
+// looked is what a side of a subject comes to.
+type looked struct {
+	blast *blast.Report
+	lint  *lint.Report
+	run   *run.Report
+}
+
+func (g *gating) run(c *command.Call) error {
+	defer c.Bar.Done()
+	var base checkout
+	if g.base != "" {
+		var err error
+		if base, err = checkOut(c, g.base); err != nil {
+			return err
+		}
+		defer base.remove()
+	}
+	subjects, err := g.rendered(c, base)
+	if err != nil {
+		return err
+	}
+	all, err := g.scenarios(c, len(subjects) > 0)
+	if err != nil {
+		return err
+	}
+	subjects = append(scenariosOn(all, base, c.Args, g.opts), subjects...)
+	for _, one := range subjects {
+		if err := g.subject(c, one); err != nil {
+			return err
+		}
+	}
+	c.Bar.Done()
+	report := g.report(all)
+	if err := g.write(report, all); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c.Streams.Out, report); err != nil {
+		return err
+	}
+	switch g.status {
+	case 0:
+		return nil
+	case exit.Unmet:
+		return exit.ErrUnmet
+	case exit.Invalid:
+		return exit.Input(errors.New(g.reasons[0]))
+	}
+	return errors.New(g.reasons[0])
+}
+
+// fail notes a reason to fail.
+func (g *gating) fail(status int, reason string, args ...any) {
+	g.status = cmp.Or(g.status, status)
+	g.reasons = append(g.reasons, fmt.Sprintf(reason, args...))
+}
+
+// scenarios tests those below the folders. There may be none if there is something else to compare.
+func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
+	all, err := exit.UnlessInterrupted(c.Context(), func() ([]*tested, error) { return g.load(c.Args, regexp.MustCompile("")) })
+	if err != nil && others && len(c.Args) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, exit.Input(err)
+	}
+	if err := g.test(c.Command, c.Streams, all); err != nil {
+		return nil, err
+	}
+	switch err := conclude(all); {
+	case err == nil:
+	case errors.Is(err, exit.ErrUnmet):
+		g.fail(exit.Unmet, "an expectation is not met")
+	default:
+		g.fail(exit.Invalid, "a scenario could not be tested")
+	}
+	return all, nil
+}
+
+// scenariosOn are the scenarios of both sides, in the order of their paths.
+func scenariosOn(all []*tested, base checkout, args []string, opts loader.Options) []*subject {
+	subjects := map[string]*subject{}
+	for _, one := range all {
+		subjects[one.path] = &subject{name: one.path, outcome: one, head: func() (*scenario.Scenario, error) { return one.Scenario, one.Err }}
+	}
+	for _, file := range base.scenarios(args) {
+		path := file
+		if filepath.Base(file) == loader.FileName {
+			path = filepath.Dir(file)
+		}
+		if subjects[path] == nil {
+			subjects[path] = &subject{name: path}
+		}
+		subjects[path].base = func() (*scenario.Scenario, error) { return loader.LoadFS(base.files(), filepath.ToSlash(file), opts) }
+	}
+	var sorted []*subject
+	for _, one := range subjects {
+		sorted = append(sorted, one)
+	}
+	slices.SortFunc(sorted, func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
+	return sorted
+}
+
+// rendered runs the commands on both sides. All of them run before anything is read, since they may write files.
+func (g *gating) rendered(c *command.Call, base checkout) ([]*subject, error) {
+	var subjects []*subject
+	for _, command := range g.renders {
+		one := &subject{name: command}
+		head, err := render(c, ".", command)
+		if err != nil {
+			return nil, exit.Input(fmt.Errorf("--render %s: %w", command, err))
+		}
+		load := func(manifests []byte) (*scenario.Scenario, error) {
+			in := input.Flags{Federated: true, Cluster: g.cluster, Files: []string{"-"}, Options: g.opts}
+			in.AssumeNodes()
+			return in.Load(c.Command, bytes.NewReader(manifests), g.plugins.Plugins, c.Bar, nil)
+		}
+		if one.text = head; len(bytes.TrimSpace(head)) > 0 {
+			one.head = func() (*scenario.Scenario, error) { return load(head) }
+		}
+		if base.root != "" {
+			manifests, err := render(c, base.folder(), command)
+			if err != nil || len(bytes.TrimSpace(manifests)) > 0 {
+				one.base = func() (*scenario.Scenario, error) {
+					if err != nil {
+						return nil, err
+					}
+					return load(manifests)
+				}
+			}
+		}
+		if one.head != nil {
+			subjects = append(subjects, one)
+		}
+	}
+	return subjects, nil
+}
+
+// render runs a shell command in a folder and returns what it prints.
+func render(c *command.Call, folder, command string) ([]byte, error) {
+	run := exec.CommandContext(c.Context(), "sh", "-c", command)
+	var problems bytes.Buffer
+	run.Dir, run.Stderr = folder, &problems
+	out, err := run.Output()
+	if err != nil {
+		last := strings.TrimSpace(problems.String())
+		if last = last[strings.LastIndex(last, "\n")+1:]; last != "" {
+			return nil, fmt.Errorf("%w: %s", err, last)
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// subject looks at both sides, and adds what differs.
+func (g *gating) subject(c *command.Call, one *subject) error {
+	section := func(format string, args ...any) { fmt.Fprintf(&g.compared, format+"\n", args...) }
+	if g.base != "" {
+		section("\n### %s\n", markdown.Code(one.name))
+	}
+	if one.head == nil {
+		section("Removed: the base has this scenario.")
+		return nil
+	}
+	head, err := g.look(c, one.head, one.outcome)
+	switch {
+	case exit.Interrupted(err):
+		return err
+	case err != nil:
+		if one.outcome == nil || one.outcome.Err == nil { // otherwise the test has said it
+			g.fail(exit.Invalid, "%s cannot be run", markdown.Code(one.name))
+		}
+		if g.base != "" {
+			section("It cannot be run:\n\n%s", markdown.Fenced(strings.Split(err.Error(), "\n")))
+		}
+		return nil
+	}
+	if head.run != nil {
+		g.found.Add(findings.Of(head.run.Head, head.run.Findings()))
+	}
+	add := func(found findings.Findings) {
+		locateTemplates(&found, one.text)
+		g.found.Add(found)
+	}
+	defer func() { add(head.lint.Found()) }()
+	if g.base == "" {
+		return nil
+	}
+	if one.base == nil {
+		section("New: the base does not have it, so it is compared with nothing.")
+		g.linted(one.name, head.lint)
+		return nil
+	}
+	base, err := g.look(c, one.base, nil)
+	if exit.Interrupted(err) {
+		return err
+	}
+	if err != nil {
+		section("No baseline: it cannot be run as it is in the base, so it is compared with nothing.")
+		return nil
+	}
+	compared := diff.NewBlast(base.blast, head.blast, c.ToolVersion)
+	compared.FailOn = g.FailOn
+	add(compared.Found())
+	switch {
+	case len(compared.Failed()) > 0:
+		g.fail(exit.Unmet, "%s is worse than in the base", markdown.Code(one.name))
+	case compared.Worse:
+		g.warnings = append(g.warnings, markdown.Code(one.name)+" got worse in something that does not fail the check")
+	}
+	head.lint.Since(base.lint)
+	if err := diff.Formats.Write(&g.compared, compared, "markdown", report.Options{}); err != nil {
+		return err
+	}
+	g.linted(one.name, head.lint)
+	return nil
+}
+
+// linted adds what lint has found.
+func (g *gating) linted(name string, found *lint.Report) {
+	if len(found.Findings) == 0 {
+		return
+	}
+	if found.Fails(g.lint) {
+		g.fail(exit.Unmet, "lint finds something new in %s", markdown.Code(name))
+	} else if found.Summary.Errors+found.Summary.Warnings > 0 {
+		g.warnings = append(g.warnings, "lint finds something new in "+markdown.Code(name))
+	}
+	g.compared.WriteString("\n")
+	_ = lint.Formats.Write(&g.compared, found, "markdown", report.Options{}) // to memory
+}
+
+// look runs a side of a subject, unless the test has run it.
+func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), ran *tested) (*looked, error) {
+	s, err := load()
+	if err != nil {
+		return nil, err
+	}
+	if err := sched.SetRelease(s.Config.Release()); err != nil {
+		return nil, err
+	}
+	side := &looked{}
+	var result *simulation.Result
+	if ran != nil {
+		result, side.run = ran.Result, ran.report
+	} else if result, err = simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")}); err != nil {
+		return nil, err
+	}
+	if side.blast, err = (&basic.Failures{}).Analyze(c, result, true); err != nil {
+		return nil, err
+	}
+	linted, err := asklint.Run(c.Context(), result, asklint.Options{Progress: c.Bar.Counts("workloads")})
+	if err != nil {
+		return nil, err
+	}
+	side.lint = lint.New(linted, c.ToolVersion)
+	side.lint.Locate(os.ReadFile)
+	return side, nil
+}
+
+// report is the verdict, what the tests say if they fail, and what differs.
+func (g *gating) report(all []*tested) string {
+	var out strings.Builder
+	switch {
+	case g.status != 0:
+		fmt.Fprintf(&out, "❌ **Fails**: %s.\n", strings.Join(g.reasons, "; "))
+	case len(g.warnings) > 0:
+		fmt.Fprintf(&out, "⚠️ **Passes**, but %s.\n", strings.Join(g.warnings, "; "))
+	case g.base == "":
+		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met.\n")
+	default:
+		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met, and nothing is worse than in the base.\n")
+	}
+	if conclude(all) != nil {
+		fmt.Fprintf(&out, "\n%s\n", markdown.Fenced(strings.Split(strings.TrimSuffix(g.text(all), "\n"), "\n")))
+	}
+	out.WriteString(g.compared.String())
+	return out.String()
+}
+
+// write writes the files of --reports.
+func (g *gating) write(text string, all []*tested) error {
+	if g.folder == "" {
+		return nil
+	}
+	if err := os.MkdirAll(g.folder, 0o755); err != nil {
+		return fmt.Errorf("--reports: %w", err)
+	}
+	if err := writeJUnit(filepath.Join(g.folder, "junit.xml"), all); err != nil {
+		return err
+	}
+	g.found.Version = g.plugins.ToolVersion
+	files := map[string]func() ([]byte, error){
+		"report.md": func() ([]byte, error) { return []byte(text), nil }, "findings.sarif": g.found.SARIF, "annotations.txt": g.found.GitHub,
+		"gl-code-quality-report.json": g.found.GitLab,
+	}
+	for name, data := range files {
+		written, err := data()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(g.folder, name), written, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("--reports: %w", err)
+		}
+	}
+	return nil
+}

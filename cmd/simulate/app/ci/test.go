@@ -1,0 +1,353 @@
+package ci
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/words"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/gate"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// tests are the flags of simulate test.
+type tests struct {
+	run     string
+	verbose bool
+	junit   string
+	update  bool
+	opts    loader.Options
+	partial string // how far it came that was interrupted
+}
+
+func newTest(s command.Streams) *cobra.Command {
+	t := tests{opts: s.LoaderOptions()}
+	cmd := &cobra.Command{
+		Use:   "test [DIR|FILE...]",
+		Short: "Run scenarios and check their expectations",
+		Long: `Run every scenario.yaml below the folders, and the named scenario files, and report which expectations are not met, and why.
+The default is the working directory. Folders whose names begin with a dot are skipped.
+
+If there is a placements.golden.yaml beside a scenario.yaml, the placements after each step are compared with it; --update writes
+it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invalid or none is found, 1 one could not be run.`,
+		Example: `  simulate test
+  simulate test scenarios --junit test.xml
+  simulate test scenarios --run 'zone|rack' -v
+  simulate test scenarios/kind-walkthrough --update`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			pattern, err := regexp.Compile(t.run)
+			if err != nil {
+				return exit.Usage(cmd, "--run: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			}
+			all, err := exit.UnlessInterrupted(cmd.Context(), func() ([]*tested, error) { return t.load(args, pattern) })
+			if err != nil {
+				return exit.Input(err)
+			}
+			if err := t.test(cmd, s, all); err != nil {
+				return err
+			}
+			stopped := context.Cause(cmd.Context())
+			if ready := len(all); stopped != nil {
+				all = slices.DeleteFunc(all, func(one *tested) bool { return exit.Interrupted(one.Err) })
+				if len(all) == 0 {
+					return stopped
+				}
+				t.partial = fmt.Sprintf("interrupted after %d of %s", len(all), words.Count(ready, "scenario"))
+			}
+			if t.junit != "" {
+				if err := writeJUnit(t.junit, all); err != nil {
+					return err
+				}
+			}
+			if _, err := io.WriteString(s.Out, t.text(all)); err != nil {
+				return err
+			}
+			if stopped != nil {
+				return stopped
+			}
+			return conclude(all)
+		},
+	}
+	cmd.Flags().StringVar(&t.run, "run", "", "run only scenarios whose path or name matches this `REGEXP`")
+	cmd.Flags().BoolVarP(&t.verbose, "verbose", "v", false, "list every step and expectation")
+	cmd.Flags().StringVar(&t.junit, "junit", "", "also write a JUnit report to this `FILE`, one suite per scenario")
+	cmd.Flags().BoolVar(&t.update, "update", false, "write placements.golden.yaml beside each scenario instead of comparing with it")
+	input.RegisterStrict(cmd, &t.opts.Strict)
+	input.RegisterScheduler(cmd, &t.opts)
+	return cmd
+}
+
+// tested is a scenario and its result.
+type tested struct {
+	file, path string // path is the folder if the file is its scenario.yaml
+	gate.Case
+	gate.Outcome
+	report *run.Report
+	status int // exit code of this scenario alone
+}
+
+// scenarioFiles returns the named files and the scenario files below the folders, each once, in order.
+func scenarioFiles(args []string) ([]string, error) {
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var files []string
+	var problems []error
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("%s: no such file or folder; give scenario files, or folders that contain a %s", arg, loader.FileName))
+			continue
+		case !info.IsDir():
+			files = append(files, filepath.Clean(arg))
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
+				return fs.SkipDir
+			case !entry.IsDir() && entry.Name() == loader.FileName:
+				files = append(files, filepath.Clean(path))
+				return readable(path)
+			}
+			return nil
+		})
+		if err != nil {
+			problems = append(problems, err)
+		} else if len(files) == before {
+			problems = append(problems, fmt.Errorf("%s: no %s found; give scenario files, or folders that contain one", arg, loader.FileName))
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), errors.Join(problems...)
+}
+
+// readable rejects files in a folder that might never end, such as pipes.
+func readable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return manifest.Regular(path, info)
+}
+
+// load reads the scenarios of the arguments that match the pattern. An invalid one is kept with its error; its name is unknown, so only its
+// path can match.
+func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
+	files, err := scenarioFiles(args)
+	if err != nil {
+		return nil, err
+	}
+	var all []*tested
+	for _, file := range files {
+		one := &tested{file: file, path: file}
+		if filepath.Base(file) == loader.FileName {
+			one.path = filepath.Dir(file)
+		}
+		one.GoldenFile = expect.GoldenFile(file)
+		one.Scenario, one.Err = loader.Load(file, t.opts)
+		if !pattern.MatchString(one.path) && (one.Scenario == nil || !pattern.MatchString(one.Scenario.Name)) {
+			continue
+		}
+		if one.Err != nil {
+			one.status = exit.Invalid
+		}
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
+	}
+	// Sort by the path shown, not by the file's.
+	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
+	return all, nil
+}
+
+// test runs the scenarios that could be loaded.
+func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error {
+	var ready []*tested
+	var cases []gate.Case
+	for _, one := range all {
+		if one.Err == nil && !t.update {
+			if one.Golden, one.Err = expect.ReadGolden(one.GoldenFile); one.Err != nil {
+				one.status = exit.Invalid
+			}
+		}
+		if one.Err == nil {
+			ready, cases = append(ready, one), append(cases, one.Case)
+		}
+	}
+	bar := output.NewProgress(s.Err)
+	defer bar.Done()
+	outcomes := gate.Test(cmd.Context(), cases, time.Now, func(last, done int) { bar.Counts("scenarios")(ready[last].path, done, len(cases)) })
+	for i, one := range ready {
+		if one.Outcome = outcomes[i]; one.Err != nil {
+			one.status = exit.Failed
+			if errors.As(one.Err, new(*simulation.StepError)) || errors.As(one.Err, new(*world.InputError)) {
+				one.status = exit.Invalid
+			}
+			one.Err = fmt.Errorf("%s: %w", one.file, one.Err)
+			continue
+		}
+		if t.update {
+			if err := expect.NewGolden(one.Result).Write(one.GoldenFile); err != nil {
+				return fmt.Errorf("--update: %w", err)
+			}
+		}
+		one.report = run.New(one.Result, one.Judged, s.ToolVersion)
+		if !one.report.Met() {
+			one.status = exit.Unmet
+		}
+	}
+	return nil
+}
+
+func writeJUnit(file string, all []*tested) error {
+	var scenarios []run.Tested
+	for _, one := range all {
+		scenarios = append(scenarios, run.Tested{Path: one.path, Report: one.report, Err: one.Err, Took: one.Took})
+	}
+	var out bytes.Buffer
+	if err := run.WriteJUnit(&out, scenarios); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--junit: %w", err)
+	}
+	return nil
+}
+
+// text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
+func (t *tests) text(all []*tested) string {
+	var out lines
+	width := 0
+	for _, one := range all {
+		width = max(width, len(manifest.Clean(one.path)))
+	}
+	if t.partial != "" {
+		out.line("Partial: %s", t.partial)
+		out.line("")
+	}
+	var failed []string
+	for _, one := range all {
+		path := manifest.Clean(one.path)
+		verdict, summary := "ok", ""
+		switch {
+		case one.Err != nil:
+			verdict, summary = "FAIL", "cannot be run"
+		default:
+			total, unmet := one.Counts()
+			expectations := words.Count(total, "expectation")
+			switch {
+			case total == 0:
+				verdict, expectations = "?", "no expectations"
+			case unmet > 0:
+				verdict, expectations = "FAIL", fmt.Sprintf("%d of %s not met", unmet, expectations)
+			}
+			summary = words.Count(len(one.report.Steps), "step") + ", " + expectations
+		}
+		if verdict == "FAIL" {
+			failed = append(failed, path)
+		}
+		if t.update && one.Err == nil {
+			summary += "; wrote " + filepath.Base(one.GoldenFile)
+		}
+		out.line("%-4s  %-*s   %s", verdict, width, path, summary)
+		if one.Err != nil {
+			for line := range strings.Lines(one.Err.Error()) {
+				out.line("      %s", strings.TrimSpace(line))
+			}
+			continue
+		}
+		for i := range one.report.Steps {
+			t.step(&out, &one.report.Steps[i])
+		}
+	}
+	if len(failed) > 0 {
+		out.line("FAIL: %d of %s: %s", len(failed), words.Count(len(all), "scenario"), strings.Join(failed, ", "))
+	} else {
+		out.line("ok: %s", words.Count(len(all), "scenario"))
+	}
+	return out.String()
+}
+
+// step writes the unmet expectations of a step; with -v, all of them.
+func (t *tests) step(out *lines, step *run.Step) {
+	shown := step.Expectations
+	if !t.verbose {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(e expect.Judged) bool { return e.Met })
+	}
+	if len(shown) == 0 && !t.verbose {
+		return
+	}
+	out.line("      %s", step.Name)
+	for _, e := range shown {
+		where := ""
+		if e.Source != nil {
+			where = fmt.Sprintf(" (%s:%d)", e.Source.File, e.Source.Line)
+		}
+		if e.Met {
+			out.line("        ok    %s%s", e.Want, where)
+			continue
+		}
+		out.line("        FAIL  want %s%s", e.Want, where)
+		out.line("              got  %s", e.Got)
+		if e.Why != "" {
+			out.line("              why  %s", e.Why)
+		}
+	}
+}
+
+// lines is text of whole lines: what names and messages hold starts none of its own.
+type lines struct{ strings.Builder }
+
+func (p *lines) line(format string, args ...any) {
+	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
+}
+
+// conclude returns the worst result: one that could not be run, then an invalid one, then an unmet one. The report has shown the details.
+func conclude(all []*tested) error {
+	has := func(status int) int {
+		n := 0
+		for _, one := range all {
+			if one.status == status {
+				n++
+			}
+		}
+		return n
+	}
+	switch {
+	case has(exit.Failed) > 0:
+		return fmt.Errorf("%d of %s could not be run", has(exit.Failed), words.Count(len(all), "scenario"))
+	case has(exit.Invalid) > 0:
+		return exit.Input(fmt.Errorf("%d of %s failed validation", has(exit.Invalid), words.Count(len(all), "scenario")))
+	case has(exit.Unmet) > 0:
+		return exit.ErrUnmet
+	}
+	return nil
+}

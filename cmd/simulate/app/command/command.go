@@ -1,0 +1,111 @@
+// Package command is what every command is made of: a call, the question that it asks, and the comparison with a stored report.
+package command
+
+import (
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report/format/page"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Streams are what a command reads from and writes to, the plugins that it has, and Faultline's version. stdout holds the report alone.
+type Streams struct {
+	In          io.Reader
+	Out, Err    io.Writer
+	Plugins     sched.Registry // that kube-scheduler does not have
+	ToolVersion string
+}
+
+// LoaderOptions returns the options with which everything is loaded.
+func (s Streams) LoaderOptions() loader.Options {
+	return loader.Options{ConfigOptions: sched.ConfigOptions{Plugins: s.Plugins}}
+}
+
+// Call is one call of a command.
+type Call struct {
+	*cobra.Command
+	Streams
+	Input *input.Flags
+	Args  []string
+	Bar   *output.Progress
+	Page  *page.Page // in place of the html of the formats, if it is set
+}
+
+// NewCall returns the call with these arguments.
+func NewCall(cmd *cobra.Command, s Streams, in *input.Flags, args []string) *Call {
+	return &Call{Command: cmd, Streams: s, Input: in, Args: args, Bar: output.NewProgress(s.Err)}
+}
+
+// Usage is an error of how the command is used.
+func (c *Call) Usage(format string, args ...any) error { return exit.Usage(c.Command, format, args...) }
+
+// Load reads the scenario that the flags and these arguments name.
+func (c *Call) Load(args []string) (*scenario.Scenario, error) {
+	return c.Input.Load(c.Command, c.Streams.In, c.Plugins, c.Bar, args)
+}
+
+// Run runs the scenario that the flags and these arguments name. Of an interrupted run the result has the first steps, if any.
+func (c *Call) Run(args []string) (*simulation.Result, error) {
+	s, err := c.Load(args)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Bar.Clear()
+	opts := simulation.Options{Progress: c.Bar.Counts("pods")}
+	if record := c.Input.Record(); record != nil {
+		opts.Record = func(_ string, owner cluster.Ref, pod *v1.Pod) *placement.Depth { return record(owner, pod) }
+	}
+	return simulation.Run(c.Context(), s, opts)
+}
+
+// NothingNamed is that a command names no object that it could be about. It says which there are in what else is named.
+func (c *Call) NothingNamed(files []string, problem, remedy string, kinds []string) error {
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {
+			return c.Usage("%s: %q is neither a file nor the name of an object; %s", problem, file, remedy)
+		}
+	}
+	if len(files)+len(c.Input.Cluster)+len(c.Input.Files) == 0 && !c.Input.Live(c.Command, files) {
+		return c.Usage("%s; %s", problem, remedy)
+	}
+	loaded, err := c.Load(files)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, obj := range loaded.Objects() {
+		if ref := cluster.RefTo(obj); slices.Contains(kinds, ref.Kind) && metav1.GetControllerOfNoCopy(obj) == nil && !slices.Contains(names, ref.Qualified()) {
+			names = append(names, ref.Qualified())
+		}
+	}
+	return c.Usage("%s; %s; %s", problem, remedy, scenario.Choices("", names))
+}
+
+// ReadReport reads a stored report.
+func (c *Call) ReadReport(file string) ([]byte, error) {
+	data, err := exit.UnlessInterrupted(c.Context(), func() ([]byte, error) { return manifest.ReadFile(nil, c.Streams.In, file) })
+	return data, exit.Input(err)
+}
+
+// NoArguments rejects arguments.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usage(cmd, "%s takes no arguments, got %q", cmd.Name(), args[0])
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Question is what a command asks. The frame checks the flags, shows the progress, and writes the report in each format that is asked for.
+type Question[R any] struct {
+	Input   *input.Flags // nil for a command that takes no scenario
+	Output  *output.Flags
+	Formats report.Formats[R]
+	// Check checks the command's own flags. Its problems are reported together with the problems of the output's flags. Default: no check.
+	Check func(c *Call) error
+	// Ask answers. An error that comes with a report says that the report is a part of the answer, or that an expectation is not met.
+	Ask func(c *Call) (*R, error)
+	// Write writes the report in one format. Default: as the formats do.
+	Write func(w io.Writer, r *R, format string, opts report.Options) error
+}
+
+// Run is what a command runs that asks the question.
+func (q Question[R]) Run(s Streams) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error { return q.answer(NewCall(cmd, s, q.Input, args)) }
+}
+
+func (q Question[R]) answer(c *Call) error {
+	defer c.Bar.Done()
+	problems := q.Output.Check(c.Command, q.Formats.Names())
+	if q.Check != nil {
+		problems = errors.Join(problems, q.Check(c))
+	}
+	if problems != nil {
+		return problems
+	}
+	found, stopped := q.Ask(c)
+	c.Bar.Done()
+	if found == nil {
+		return stopped
+	}
+	return cmp.Or(q.Output.Write(c.Streams.Out, func(w io.Writer, format string, opts report.Options) error {
+		switch {
+		case c.Page != nil && format == "html":
+			return c.Page.WriteHTML(w)
+		case q.Write != nil:
+			return q.Write(w, found, format, opts)
+		}
+		return q.Formats.Write(w, found, format, opts)
+	}), stopped)
+}
+
+// Loaded asks of the scenario that the command line names.
+func Loaded[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Call) (*R, error) {
+	return func(c *Call) (*R, error) {
+		s, err := c.Load(c.Args)
+		if err != nil {
+			return nil, err
+		}
+		return ask(c, s)
+	}
+}
+
+// Ran asks of a run of the scenario that the command line names.
+func Ran[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*Call) (*R, error) {
+	return func(c *Call) (*R, error) {
+		result, err := c.Run(c.Args)
+		if err != nil {
+			return nil, err
+		}
+		return ask(c, result)
+	}
+}
+
+// Unless is the error of an answer: exit.ErrUnmet if it is whole and not what the user expects of it.
+func Unless(met bool, stopped error) error {
+	if stopped == nil && !met {
+		return exit.ErrUnmet
+	}
+	return stopped
+}

@@ -1,0 +1,60 @@
+package input
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// StepNamed returns the step of that name, or the last one if no name is given.
+func StepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
+	if name == "" {
+		return &result.Steps[len(result.Steps)-1], nil
+	}
+	var names []string
+	for i := range result.Steps {
+		if result.Steps[i].Name == name {
+			return &result.Steps[i], nil
+		}
+		names = append(names, result.Steps[i].Name)
+	}
+	return nil, exit.Usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
+}
+
+// NamespacesIn are the namespaces in which there is a pod after some step.
+func NamespacesIn(result *simulation.Result) []string {
+	found := map[string]bool{}
+	for i := range result.Steps {
+		for _, pod := range result.Steps[i].State.Pods {
+			found[pod.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// MaxNames is how many names an error lists.
+const MaxNames = 20
+
+// KnownNodes rejects names of nodes that are not in the state.
+func KnownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error {
+	for _, name := range nodes {
+		if state.Node(name) != nil {
+			continue
+		}
+		var names []string
+		for _, node := range state.Nodes[:min(MaxNames, len(state.Nodes))] {
+			names = append(names, node.Name)
+		}
+		if len(state.Nodes) > MaxNames {
+			names = append(names, "…")
+		}
+		return exit.Usage(cmd, "there is no node %q; %s", name, scenario.Choices(name, names))
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	askverify "github.com/faultline/faultline/pkg/ask/verify"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/recording"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// follower judges placements as they happen, and says so on standard error.
+type follower struct {
+	*command.Call
+	*askverify.Follower
+}
+
+func (f follower) judge(ctx context.Context) error {
+	placements, err := f.Judge(ctx)
+	f.Bar.Clear()
+	for i := range placements {
+		fmt.Fprintln(f.Err, manifest.Clean(placements[i].Say()))
+	}
+	return err
+}
+
+// verifyRecording verifies the placements of a recording.
+func verifyRecording(c *command.Call, loaded *scenario.Scenario, file string, data []byte) (*askverify.Result, error) {
+	events, err := recording.Read(file, bytes.NewReader(data))
+	if err != nil {
+		return nil, exit.Input(err)
+	}
+	f := follower{c, askverify.Follow(loaded, "recording")}
+	count := c.Bar.Counts("events")
+	for i, e := range events {
+		count(file, i, len(events))
+		if f.Due(e.Time) {
+			if err := f.judge(c.Context()); err != nil {
+				return f.partial(err, fmt.Sprintf("interrupted after %d of %d events", i, len(events)))
+			}
+		}
+		if err := f.Take(file, e); err != nil {
+			return nil, exit.Input(err)
+		}
+	}
+	if err := f.judge(c.Context()); err != nil {
+		return f.partial(err, "interrupted in its last events")
+	}
+	return f.Result()
+}
+
+// partial returns what was judged, if an interruption is the error.
+func (f follower) partial(err error, how string) (*askverify.Result, error) {
+	if !exit.Interrupted(err) {
+		return nil, err
+	}
+	result, none := f.Result()
+	if none != nil {
+		return nil, err
+	}
+	result.Partial = how
+	return result, err
+}
+
+// verifyLive verifies the placements of a live cluster from now on for some time, and records it.
+func verifyLive(c *command.Call, connection *input.Connection, loaded *scenario.Scenario, length time.Duration, record string) (result *askverify.Result, err error) {
+	dump, err := connection.Read(c.Command, c.Bar)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connection.Client(c.Command)
+	if err != nil {
+		return nil, err
+	}
+	to := io.Discard
+	if record != "" {
+		file, err := os.Create(record)
+		if err != nil {
+			return nil, fmt.Errorf("--record: %w", err)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		to = file
+	}
+	ctx, stop := context.WithCancel(c.Context())
+	defer stop()
+	changes, err := client.Watch(ctx, dump)
+	if err != nil {
+		return nil, err
+	}
+	c.Bar.Clear()
+	fmt.Fprintf(c.Err, "watching %s for %s; interrupt to end it sooner\n", manifest.Clean(dump.Name), length)
+	f, lines := follower{c, askverify.Follow(loaded, "watched events")}, recording.NewWriter(to)
+	end, tick := time.After(length), time.NewTicker(100*time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case change := <-changes:
+			if err := change.Err; err != nil {
+				return nil, err
+			}
+			if err := errors.Join(lines.Write(change.Event), f.Take(dump.Name, change.Event)); err != nil {
+				return nil, err
+			}
+		case now := <-tick.C:
+			if f.Due(now) && len(changes) == 0 {
+				if err := f.judge(ctx); err != nil && ctx.Err() == nil {
+					return nil, err
+				}
+			}
+		case <-end:
+			if err := f.judge(ctx); err != nil {
+				return nil, err
+			}
+			return f.Result()
+		case <-c.Context().Done():
+			stopped := context.Cause(c.Context())
+			if err := f.judge(context.WithoutCancel(ctx)); err != nil {
+				return nil, errors.Join(stopped, err)
+			}
+			return f.partial(c.Context().Err(), "interrupted before the time was over")
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package operation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askconsolidate "github.com/faultline/faultline/pkg/ask/consolidate"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report/consolidate"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+func newConsolidate(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var out output.Flags
+	var survive input.Survival
+	var op operation
+	var pool string
+	var keep []string
+	drain := scenario.Drain{}
+	cmd := &cobra.Command{
+		Use:   "consolidate [SCENARIO | MANIFEST...]",
+		Short: "Find nodes that can go, with every pod placed again and every budget kept",
+		Long: `Run a scenario to its end, then try to remove one node after another, the least used first: cordon it, evict its pods as budgets
+allow, let controllers and the scheduler place them again, remove it. A node goes only if its drain ends and no pod is left without a
+node; otherwise everything is as before the try, and the report says why the node stays: because of a pod that cannot be evicted, of a
+budget, of a volume, of room, or of rules.
+
+With --survive, no loss of a domain may strand more pods than it would now; the last nodes that went stay where it would. --steps writes
+the drains and removals, in order, as the steps of a scenario, which gives the same. Control planes stay.`,
+		Example: `  simulate consolidate dump.json
+  simulate consolidate dump.json --survive zone --pool pool=general
+  simulate consolidate dump.json --keep worker-1,worker-2 --keep role=ingress --steps fewer.yaml
+  simulate consolidate scenario.yaml -o name`,
+		RunE: command.Question[consolidate.Report]{
+			Input: &in, Output: &out, Formats: consolidate.Formats,
+			Check: func(c *command.Call) error { return survive.Check(c.Command) },
+			Ask: func(c *command.Call) (*consolidate.Report, error) {
+				s, err := op.load(c)
+				if err != nil {
+					return nil, err
+				}
+				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
+				if err != nil {
+					return nil, err
+				}
+				state := result.Steps[len(result.Steps)-1].State
+				opts := askconsolidate.Options{Drain: drain}
+				if opts.Among, opts.Keep, err = chosen(c, state, pool, keep); err != nil {
+					return nil, err
+				}
+				failing, err := survive.Options(state.Nodes, s)
+				if err != nil {
+					return nil, c.Usage("%s", err)
+				}
+				opts.Survive, opts.Mode = failing.Survive, failing.Mode
+				counts := c.Bar.Counts("nodes")
+				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
+				var answer *askconsolidate.Answer
+				if err := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+					if answer, err = askconsolidate.Run(c.Context(), w, result, opts); err != nil {
+						return nil, err
+					}
+					return answer.Steps, nil
+				}); err != nil {
+					return nil, err
+				}
+				return consolidate.New(result, answer, c.ToolVersion), nil
+			},
+		}.Run(s),
+	}
+	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&pool, "pool", "", "try only the nodes with this label, as `KEY=VALUE`; instance-type and zone are short keys")
+	flags.StringArrayVar(&keep, "keep", nil, "keep these `NODES`: NAME,… or LABEL=VALUE (repeatable)")
+	survive.Register(cmd, &in)
+	flags.BoolVar(&drain.Force, "force", false, "also evict pods without a controller, which nothing replaces")
+	flags.BoolVar(&drain.DeleteEmptyDirData, "delete-emptydir-data", true, "also evict pods with emptyDir volumes, whose data is lost")
+	op.register(cmd, "nodes are removed")
+	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
+	return cmd
+}
+
+// chosen returns the nodes that the flags let go, none for all, and those that they keep.
+func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
+	var problems []error
+	selected := func(flag, given string) []string {
+		nodes := scenario.Nodes{Names: strings.Split(given, ",")}
+		if key, value, found := strings.Cut(given, "="); found {
+			nodes = scenario.Nodes{Selector: topology.KeyAmong(state.Nodes, key) + "=" + value}
+		}
+		names, err := world.SelectNodes(state, field.NewPath("nodes"), nodes)
+		for _, problem := range world.Problems(err) {
+			problems = append(problems, fmt.Errorf("--%s: %w", flag, problem))
+		}
+		return names
+	}
+	if pool != "" {
+		if _, value, found := strings.Cut(pool, "="); !found || value == "" {
+			problems = append(problems, fmt.Errorf("--pool: %q is not KEY=VALUE; give a label of the nodes, such as pool=general", pool))
+		} else {
+			among = selected("pool", pool)
+		}
+	}
+	for _, given := range keep {
+		kept = append(kept, selected("keep", given)...)
+	}
+	slices.Sort(kept)
+	return among, slices.Compact(kept), exit.Wrong(c.Command, problems...)
+}

@@ -1,0 +1,116 @@
+package operation
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/report/drain"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+func newDrain(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var step string
+	var out output.Flags
+	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
+	cmd := &cobra.Command{
+		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
+		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
+		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
+node by node in the order given. If the drain does not finish, look for an order that does. What keeps it from its end is shown also
+where -n names another namespace.`,
+		Example: `  simulate drain scenario.yaml node/worker2
+  simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
+  simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
+		ValidArgsFunction: input.CompleteTargets([]string{"Node"}),
+		RunE: command.Question[drain.Report]{
+			Input: &in, Output: &out, Formats: drain.Formats,
+			Ask: func(c *command.Call) (*drain.Report, error) {
+				scenarios, nodes, err := drainArguments(c)
+				if err != nil {
+					return nil, err
+				}
+				result, err := c.Run(scenarios)
+				if err != nil {
+					return nil, err
+				}
+				last, err := input.StepNamed(c.Command, result, step)
+				if err != nil {
+					return nil, err
+				}
+				if err := errors.Join(input.KnownNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", input.NamespacesIn(result))); err != nil {
+					return nil, err
+				}
+				found, err := drainNodes(c, result, last.State, nodes, options)
+				if err != nil {
+					return nil, err
+				}
+				if only := in.Namespace.Listed(); only != "" {
+					found = found.In(only)
+				}
+				return found, nil
+			},
+		}.Run(s),
+	}
+	in.Register(cmd)
+	in.RegisterExplain(cmd)
+	in.Namespace.Register(cmd, true)
+	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
+	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
+	out.Register(cmd, drain.Formats.Names(), "the answer, on one line", "list every pod, however many there are")
+	return cmd
+}
+
+// drainArguments separates the nodes from the scenario.
+func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
+	targets, scenarios := input.Targets(c.Args)
+	for _, target := range targets {
+		switch kind, name, _ := scenario.ParseTarget(target); {
+		case kind != "Node":
+			return nil, nil, c.Usage("%q is not a node; give nodes as node/NAME", target)
+		case slices.Contains(nodes, name):
+			return nil, nil, c.Usage("%s is given twice", target)
+		default:
+			nodes = append(nodes, name)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, nil, c.NothingNamed(scenarios, "no node given", "give at least one as node/NAME", []string{"Node"})
+	}
+	return scenarios, nodes, nil
+}
+
+// drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
+func drainNodes(c *command.Call, result *simulation.Result, state *cluster.State, nodes []string, options world.DrainOptions) (*drain.Report, error) {
+	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	w.Hook(world.Hooks{Record: c.Input.Record()})
+	_, drained, err := w.Drain(c.Context(), state, nodes, options, &world.Record{})
+	if err != nil {
+		return nil, err
+	}
+	// A blocked pod is blocked in every order, and a single node has no other order.
+	blocked := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Blocked) > 0 })
+	refused := slices.ContainsFunc(drained, func(d world.DrainedNode) bool { return len(d.Refused) > 0 })
+	search := refused && !blocked && len(nodes) > 1
+	var order []world.DrainedNode
+	if search {
+		if order, err = w.DrainOrder(c.Context(), state, nodes, options); err != nil {
+			return nil, err
+		}
+	}
+	return drain.New(result, drained, order, search, c.ToolVersion), nil
+}

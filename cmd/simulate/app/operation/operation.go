@@ -1,0 +1,101 @@
+package operation
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// operation are the flags of a command that does steps of its own: after which step of the scenario, and to which file they are written.
+type operation struct{ step, steps string }
+
+// register adds the flags. What is what the steps do: nodes are removed.
+func (o *operation) register(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVar(&o.step, "step", "", "the `STEP` after which "+what+" (default the last)")
+	cmd.Flags().StringVar(&o.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+}
+
+// load returns the scenario, up to the step if one is named.
+func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
+	s, err := c.Load(c.Args)
+	if err != nil || o.step == "" {
+		return s, err
+	}
+	var names []string
+	for _, known := range simulation.StepsOf(s) {
+		names = append(names, known.Name)
+	}
+	if !slices.Contains(names, o.step) {
+		return nil, c.Usage("--step: there is no step %q; %s", o.step, scenario.Choices(o.step, names))
+	}
+	return s.Until(o.step), nil
+}
+
+// do does the steps in a world of the scenario, and writes them if they are wanted.
+func (o *operation) do(c *command.Call, s *scenario.Scenario, do func(*world.Cluster) ([]scenario.Step, error)) error {
+	w, err := simulation.NewCluster(s)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	steps, err := do(w)
+	if err != nil || o.steps == "" {
+		return err
+	}
+	return o.write(c, s, steps)
+}
+
+// write writes the steps to the file: with the files of the command line as a scenario, or to be added to the scenario that was given.
+func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenario.Step) error {
+	content := struct {
+		APIVersion         string            `json:"apiVersion,omitempty"`
+		Kind               string            `json:"kind,omitempty"`
+		TerminationSeconds *int64            `json:"terminationSeconds,omitempty"`
+		Cluster            []scenario.Source `json:"cluster,omitempty"`
+		Workloads          []scenario.Source `json:"workloads,omitempty"`
+		Steps              []scenario.Step   `json:"steps"`
+	}{Steps: steps}
+	note := "# Add these steps to the scenario.\n"
+	cluster, workloads := c.Input.Cluster, slices.Concat(c.Input.Files, c.Args)
+	if len(cluster) == 0 {
+		cluster, workloads = workloads, nil
+	}
+	if s.File == scenario.CommandLine && len(cluster) > 0 && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
+		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
+		content.Cluster = []scenario.Source{{Files: besides(o.steps, cluster)}}
+		if len(workloads) > 0 {
+			content.Workloads = []scenario.Source{{Files: besides(o.steps, workloads)}}
+		}
+	}
+	data, err := yaml.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.steps, append([]byte(note), data...), 0o644)
+}
+
+// besides returns paths as a scenario in the file names them.
+func besides(file string, paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		if from, err := filepath.Abs(filepath.Dir(file)); err == nil {
+			if to, err := filepath.Abs(path); err == nil {
+				if relative, err := filepath.Rel(from, to); err == nil {
+					path = filepath.ToSlash(relative)
+				}
+			}
+		}
+		all = append(all, path)
+	}
+	return all
+}

@@ -1,0 +1,194 @@
+package operation
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askupgrade "github.com/faultline/faultline/pkg/ask/upgrade"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/report/upgrade"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+func newUpgrade(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var out output.Flags
+	var from, to string
+	var failOn []string
+	cmd := &cobra.Command{
+		Use:   "upgrade [SCENARIO | MANIFEST...] --to RELEASE",
+		Short: "Show what another release of Kubernetes changes for these objects",
+		Long: `Run a scenario as one release of Kubernetes. Then place each of its pods anew, alone, as this release and as another one, and list
+the pods that the two do not place alike. Running pods do not move by themselves: an upgrade matters when a pod is created again.
+Also list the objects that only one release accepts, or that they store in different ways, the feature gates that change and have
+to do with an object, and what changes but is not simulated.
+
+The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets.
+
+The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes of these kinds:
+  moved     a pod would go to another node
+  pending   a pod would stay Pending
+  refused   an object would be refused, or its API version is not served
+  stored    an object would be stored in another way
+  gates     a feature gate changes that has to do with an object
+  any       any of these, or an object that only the later release accepts`,
+		Example: `  simulate upgrade dump.json --to 1.37
+  simulate upgrade dump.json --from 1.35 --to 1.36 -o markdown
+  simulate upgrade scenario.yaml --from 1.34 --fail-on pending,refused`,
+		RunE: command.Question[upgrade.Report]{
+			Input: &in, Output: &out, Formats: upgrade.Formats,
+			Check: func(c *command.Call) error { return checkUpgrade(c, from, to, failOn) },
+			Ask: func(c *command.Call) (*upgrade.Report, error) {
+				if err := keepInput(c); err != nil {
+					return nil, err
+				}
+				s, err := before(c, from)
+				if err != nil {
+					return nil, err
+				}
+				if release := s.Config.Release().Minor(); !earlier(release, to) {
+					return nil, c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to, release)
+				}
+				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
+				if err != nil {
+					return nil, err
+				}
+				state := result.Initial
+				if n := len(result.Steps); n > 0 {
+					state = result.Steps[n-1].State
+				}
+				answer, err := compareReleases(c, s, state, to)
+				if err != nil {
+					return nil, err
+				}
+				found := upgrade.New(result, answer, failOn, c.ToolVersion)
+				return found, command.Unless(found.Met(), nil)
+			},
+		}.Run(s),
+	}
+	in.Register(cmd)
+	_ = cmd.Flags().MarkHidden("kubernetes") // there are two
+	flags := cmd.Flags()
+	flags.StringVar(&from, "from", "", "the earlier `RELEASE`: "+words.Or(sched.Releases()[:3])+"\n(default what the scenario says, or the nodes' kubelets)")
+	flags.StringVar(&to, "to", sched.Releases()[3], "the later `RELEASE`: "+words.Or(sched.Releases()[1:]))
+	flags.StringSliceVar(&failOn, "fail-on", nil, "exit with 3 if there are `CHANGES` of these kinds: "+strings.Join(upgrade.FailOns(), ", ")+"\n(repeatable, or comma-separated)")
+	output.CompleteWith(cmd, "from", sched.Releases()[:3])
+	output.CompleteWith(cmd, "to", sched.Releases()[1:])
+	output.CompleteWith(cmd, "fail-on", upgrade.FailOns())
+	out.Register(cmd, upgrade.Formats.Names(), "the summary", "list every pod and object, however many there are")
+	return cmd
+}
+
+func checkUpgrade(c *command.Call, from, to string, failOn []string) error {
+	if c.Flags().Changed("kubernetes") {
+		return c.Usage("--kubernetes: give --from and --to")
+	}
+	for _, given := range []struct{ flag, release string }{{"from", from}, {"to", to}} {
+		if given.release != "" && !slices.Contains(sched.Releases(), given.release) {
+			return c.Usage("--%s: Kubernetes %s cannot be simulated; give %s", given.flag, given.release, words.Or(sched.Releases()))
+		}
+	}
+	if from != "" && !earlier(from, to) {
+		return c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to, from)
+	}
+	for _, kind := range failOn {
+		if !slices.Contains(upgrade.FailOns(), kind) {
+			return c.Usage("--fail-on: %q is not a kind of change: use one of %s", kind, strings.Join(upgrade.FailOns(), ", "))
+		}
+	}
+	return nil
+}
+
+// earlier reports whether one release that can be simulated comes before another.
+func earlier(a, b string) bool {
+	return slices.Index(sched.Releases(), a) < slices.Index(sched.Releases(), b)
+}
+
+// keepInput reads standard input, if it is asked for, so that it can be read for each release.
+func keepInput(c *command.Call) error {
+	if !slices.Contains(slices.Concat(c.Input.Cluster, c.Input.Files, c.Args), manifest.Stdin) {
+		return nil
+	}
+	data, err := io.ReadAll(c.Streams.In)
+	c.Streams.In = &again{data: data}
+	return err
+}
+
+// again is an input that begins anew after its end.
+type again struct {
+	data []byte
+	read *bytes.Reader
+}
+
+func (a *again) Read(to []byte) (int, error) {
+	if a.read == nil {
+		a.read = bytes.NewReader(a.data)
+	}
+	n, err := a.read.Read(to)
+	if err == io.EOF {
+		a.read = nil
+	}
+	return n, err
+}
+
+// before reads the scenario as the earlier release: the one given, or its own, or that of the nodes' kubelets.
+func before(c *command.Call, from string) (*scenario.Scenario, error) {
+	c.Input.Options.Kubernetes = from
+	s, err := c.Load(c.Args)
+	if err != nil || s.Config.Release().Kubernetes != "" {
+		return s, err
+	}
+	var nodes []*v1.Node
+	for _, obj := range s.Cluster {
+		if node, is := obj.(*v1.Node); is {
+			nodes = append(nodes, node)
+		}
+	}
+	switch kubelets := cluster.Kubelets(nodes); {
+	case kubelets == "":
+		return nil, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
+	case !slices.Contains(sched.Releases(), kubelets):
+		return nil, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
+	}
+	return s, nil
+}
+
+// compareReleases places the pods of the state as the release of the scenario, and as the later one, one after the other: a release is one
+// for the whole process.
+func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State, to string) (*askupgrade.Answer, error) {
+	place := func(s *scenario.Scenario) (*askupgrade.Side, error) {
+		side, progress := &askupgrade.Side{Scenario: s}, c.Bar.Counts("pods")
+		return side, side.Place(c.Context(), state, func(done, total int) { progress("as Kubernetes "+s.Config.Release().Minor(), done, total) })
+	}
+	older, err := place(s)
+	if err != nil {
+		return nil, err
+	}
+	c.Input.Options.Kubernetes = to
+	later, err := c.Load(c.Args)
+	switch {
+	case exit.Interrupted(err):
+		return nil, err
+	case err != nil:
+		return askupgrade.Refusal(s.Config.Release().Minor(), to, err), nil
+	}
+	newer, err := place(later)
+	if err != nil {
+		return nil, err
+	}
+	return askupgrade.Compare(older, newer, state)
+}

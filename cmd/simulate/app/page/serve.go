@@ -1,0 +1,133 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/pkg/input/live"
+	"github.com/faultline/faultline/pkg/playground"
+	"github.com/faultline/faultline/pkg/web"
+)
+
+// playgroundLimits are what one request of the page may take: enough for a class, and not for filling up the machine.
+var playgroundLimits = playground.Limits{
+	Bytes: 64 << 20, YAML: 4 << 20, Nodes: 5_000, Devices: 100_000, Pods: 20_000, Versions: 1_000, Time: time.Minute,
+}
+
+func newServe(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var address string
+	cmd := &cobra.Command{
+		Use:   "serve [SCENARIO | MANIFEST...]",
+		Short: "Open the playground: write a scenario in the browser, and see at once where its pods go",
+		Long: `Serve a page on which a scenario can be written, and answered while it is: where its pods go and why, what a failure takes,
+what would move a pod. It begins with the scenario, or with the manifests, that the arguments and flags name, and without any
+with the kind walkthrough. The page has lessons on kube-scheduler, too.
+
+The page is served to this machine alone, unless --address says otherwise; with 0.0.0.0:8080 the command also prints
+an address for others. It reads no files but those named here, writes
+none, and asks nothing of the network but the live cluster that --context names. The page reads that again on demand. Interrupt the command to end it: that is success, exit code 0.`,
+		Example: `  simulate serve
+  simulate serve scenarios/soft-or-hard
+  simulate serve -f app.yaml --nodes 9 --zones 3
+  simulate serve --cluster dump.json --address 127.0.0.1:9000
+  simulate serve --context prod`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			host, service, err := net.SplitHostPort(address)
+			if err == nil {
+				if _, wrong := net.LookupPort("tcp", service); wrong != nil {
+					err = errors.New("invalid port")
+				}
+			}
+			if err != nil {
+				return exit.Usage(cmd, "--address %s: %s; give HOST:PORT, such as 127.0.0.1:8080", address, strings.TrimPrefix(err.Error(), "address "+address+": "))
+			}
+			engine := playground.New(s.ToolVersion)
+			engine.Limits, engine.Strict = playgroundLimits, in.Options.Strict
+			start, err := exit.UnlessInterrupted(cmd.Context(), func() (*playground.Input, error) { return in.Text(cmd.Context(), cmd, s.In, args) })
+			switch {
+			case errors.As(err, new(*live.Error)):
+				return err
+			case err != nil:
+				return exit.Input(err)
+			case start != nil:
+				engine.Start = *start
+			}
+			if in.Live(cmd, args) {
+				if engine.Live.Name, _, err = in.Connection.Config(cmd); err != nil {
+					return err
+				}
+				engine.Live.Read = func(ctx context.Context) (playground.Input, error) {
+					read, err := in.Text(ctx, cmd, nil, args)
+					if err != nil {
+						return playground.Input{}, err
+					}
+					return *read, nil
+				}
+			}
+			listener, err := net.Listen("tcp", address)
+			if err != nil {
+				return fmt.Errorf("--address %s: %w; give another address, or port 0 for any that is free", address, err)
+			}
+			port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+			at := "http://" + net.JoinHostPort(shown(host), port)
+			if others := reachable(host); len(others) > 0 {
+				at += ", and for others at http://" + net.JoinHostPort(others[0], port)
+			}
+			fmt.Fprintf(s.Err, "the playground is at %s; interrupt to end it\n", at)
+			go engine.Begin(cmd.Context())
+			return web.New(engine, names(host)...).Serve(cmd.Context(), listener)
+		},
+	}
+	in.RegisterFiles(cmd)
+	input.RegisterStrict(cmd, &in.Options.Strict)
+	cmd.Flags().StringVar(&address, "address", "127.0.0.1:8080", "`ADDRESS` to listen at; anybody who can reach it can use the page")
+	return cmd
+}
+
+// shown is the host at which this machine finds what listens at the host.
+func shown(host string) string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// reachable returns the addresses at which others find what listens at the host, if it listens everywhere: IPv4 first, as a reader types it.
+func reachable(host string) []string {
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return nil
+	}
+	addresses, _ := net.InterfaceAddrs() // without them nobody else finds this machine
+	var v4, v6 []string
+	for _, address := range addresses {
+		switch of, is := address.(*net.IPNet); {
+		case !is || !of.IP.IsGlobalUnicast():
+		case of.IP.To4() != nil:
+			v4 = append(v4, of.IP.String())
+		default:
+			v6 = append(v6, of.IP.String())
+		}
+	}
+	return append(v4, v6...)
+}
+
+// names are those by which the page at the address may be asked for, besides addresses.
+func names(host string) []string {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		own, _ := os.Hostname() // without it the machine is known by its addresses
+		return []string{"localhost", strings.ToLower(own)}
+	}
+	return []string{"localhost", strings.ToLower(host)}
+}

@@ -1,0 +1,132 @@
+package planning
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askadvice "github.com/faultline/faultline/pkg/ask/advice"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/report/advice"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+const (
+	adviceTrials    = 20
+	maxAdviceTrials = 10_000 // metrics are kept until all runs are done
+	adviceTop       = 5
+)
+
+func newAdvise(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var out output.Flags
+	trials, top := adviceTrials, adviceTop
+	cmd := &cobra.Command{
+		Use:   "advise TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
+		Short: "Recommend a rule that keeps the pods of a workload apart",
+		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
+constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
+what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
+The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
+the runs; --all shows the others.`,
+		Example: `  simulate advise deploy/web scenario.yaml
+  simulate advise web --cluster dump.json --all
+  simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
+		ValidArgsFunction: input.CompleteTargets(askadvice.Kinds),
+		RunE: command.Question[advice.Report]{
+			Input: &in, Output: &out, Formats: advice.Formats,
+			Check: func(c *command.Call) error {
+				var problems []error
+				if trials < 0 || trials > maxAdviceTrials {
+					problems = append(problems, c.Usage("--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
+				}
+				if top < 1 {
+					problems = append(problems, c.Usage("--top: %d is less than 1; give the number of candidates to show", top))
+				}
+				return errors.Join(problems...)
+			},
+			Ask: func(c *command.Call) (*advice.Report, error) {
+				target, scenarios, err := adviseArguments(c)
+				if err != nil {
+					return nil, err
+				}
+				loaded, err := c.Load(scenarios)
+				if err != nil {
+					return nil, err
+				}
+				owner, err := adviseTarget(c.Command, loaded, target, &in.Namespace)
+				if err != nil {
+					return nil, err
+				}
+				found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
+					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.Bar.Counts("runs"),
+				})
+				if found == nil {
+					return nil, stopped
+				}
+				if out.Options.All {
+					top = len(found.Candidates)
+				}
+				return advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion), stopped
+			},
+		}.Run(s),
+	}
+	in.Register(cmd)
+	in.RegisterFresh(cmd)
+	flags := cmd.Flags()
+	in.Namespace.Register(cmd, false)
+	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
+	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
+	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate")
+	return cmd
+}
+
+// adviseArguments separates the target from the scenario, in either order.
+func adviseArguments(c *command.Call) (target string, scenarios []string, err error) {
+	targets, scenarios := input.Targets(c.Args)
+	if len(targets) == 0 { // a controller whose pods alone are in the input may have any kind, and a name can do without one
+		if target, files := input.ResourceAmong(scenarios); target != "" && len(scenarios) > 1 {
+			return target, files, nil
+		}
+		if name, files := input.NameAmong(scenarios); name != "" {
+			return name, files, nil
+		}
+	}
+	switch len(targets) {
+	case 0:
+		return "", nil, c.NothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
+	case 1:
+		return targets[0], scenarios, nil
+	}
+	return "", nil, c.Usage("got both %s and %s; give one workload", targets[0], targets[1])
+}
+
+func adviseTarget(cmd *cobra.Command, s *scenario.Scenario, target string, namespace *input.Namespace) (cluster.Ref, error) {
+	if !strings.Contains(target, "/") {
+		ref, err := namespace.Called(s, target)
+		if err != nil {
+			return ref, exit.Usage(cmd, "%s: %s", target, err)
+		}
+		target = ref.Namespace + "/" + ref.String()
+	}
+	ref, err := namespace.Target(cmd, target)
+	if err != nil {
+		return ref, err
+	}
+	kind := ref.Kind
+	if _, _, err := scenario.ParseTarget(ref.String()); err == nil && !slices.Contains(askadvice.Kinds, kind) {
+		why := map[string]string{
+			"DaemonSet": ": a DaemonSet runs one pod on every eligible node, so there is nothing to keep apart",
+			"Job":       ": the template of a Job cannot change",
+		}[kind]
+		return cluster.Ref{}, exit.Usage(cmd, "%s is a %s%s; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", target, kind, why)
+	}
+	owner, err := s.Workload(namespace.Of(target)[0], askadvice.Kinds...)
+	return owner, exit.Wrong(cmd, err)
+}

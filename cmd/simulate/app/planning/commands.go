@@ -1,0 +1,13 @@
+// Package planning has the commands that compare clusters, rules and loads before they are there.
+package planning
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+)
+
+// Commands returns the commands, as help lists them.
+func Commands(s command.Streams) []*cobra.Command {
+	return []*cobra.Command{newCapacity(s), newSize(s), newAdvise(s), newCompare(s), newSweep(s), newMerge(s)}
+}
