@@ -28,6 +28,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -225,7 +226,7 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 			_, is := obj.(*v1.Node)
 			return is
 		}
-		nodes := content{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		nodes := content{objects: list.Where(given.objects, isNode)}
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
 		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
@@ -383,7 +384,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
@@ -413,19 +414,6 @@ func (l *loader) nodeGroups(s *scenario.Scenario) {
 	}
 }
 
-// unique returns the texts without repetitions: several steps can apply one resource.
-func unique(texts []string) []string {
-	var once []string
-	seen := map[string]bool{}
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			once = append(once, text)
-		}
-	}
-	return once
-}
-
 // placedSingly notes pod groups without effect: an API server drops their names from pods.
 func placedSingly(groups []string) []string {
 	if len(groups) == 0 {
@@ -442,7 +430,7 @@ func (l *loader) withPodGroups() (Options, bool) {
 	if len(l.grouped) == 0 || l.gateGiven {
 		return opts, false
 	}
-	opts.grouped = unique(l.grouped)
+	opts.grouped = list.Once(l.grouped)
 	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
 	return opts, true
 }
@@ -469,7 +457,7 @@ func placedTogether(s *scenario.Scenario, groups []string) []string {
 			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
 		}
 	}
-	if missing := slices.DeleteFunc(slices.Clone(groups), func(group string) bool { return held[group] }); len(missing) > 0 {
+	if missing := list.Without(groups, func(group string) bool { return held[group] }); len(missing) > 0 {
 		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
 	}
 	return notes

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
@@ -74,9 +75,5 @@ func (n *Nodes) build() ([]*v1.Node, error) {
 }
 
 func namesOf(nodes []*v1.Node) []string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
-	return names
+	return list.Each(nodes, func(node *v1.Node) string { return node.Name })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -254,10 +255,7 @@ func (w *walker) step(step int, from start) ([]start, error) {
 	}
 	w.exact.States += len(ties)
 	p := probabilities(root.to, from.p)
-	var found []start
-	for _, end := range order {
-		found = append(found, start{result: end.result, p: p[end]})
-	}
+	found := list.Each(order, func(end *moment) start { return start{result: end.result, p: p[end]} })
 	return found, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -48,7 +48,7 @@ func (t *writer) levels() [][]doc.Cell {
 
 // levels are the short names of the step's levels.
 func (s *Step) levels() []string {
-	return doc.Shorts(report.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
+	return doc.Shorts(list.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
 // nouns are what the domains of the step's levels are called: region, zone, node, rack.

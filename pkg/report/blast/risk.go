@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // risk says how likely it is that workloads have pods down.
 func (t *writer) risk(r *risk.Analysis) {
 	t.Linef(doc.Bold, "How likely it is, at a random moment")
-	keys := report.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
+	keys := list.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
 	levels := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
 	for i, short := range doc.Shorts(keys) {
 		level := r.Levels[i]
@@ -38,7 +38,7 @@ func (t *writer) risk(r *risk.Analysis) {
 		}
 		cells := doc.Plain.Row(t.qualified(w.Namespace, w.Ref.String()), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
 		if budgets {
-			below := report.Each(w.Budgets, func(b risk.Budget) string { return b.Name + ": " + chance(b.Below) })
+			below := list.Each(w.Budgets, func(b risk.Budget) string { return b.Name + ": " + chance(b.Below) })
 			cells = append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(below, "; "))))
 		}
 		if quorums {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -57,9 +57,9 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 			cells = append(cells, t.budgets(f.BrokenBudgets))
 		}
 		if quorums {
-			cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !lost(l) })))
+			cells = append(cells, t.named(list.Where(f.Workloads, lost)))
 		}
-		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !l.Gone })))
+		cells = append(cells, t.named(list.Where(f.Workloads, func(l blast.Loss) bool { return l.Gone })))
 		if recoveries {
 			cells = append(cells, t.recovery(level.Recovery(f), work)...)
 		}
@@ -115,7 +115,7 @@ func (t *writer) hit(losses []blast.Loss) string {
 
 // named names workloads.
 func (t *writer) named(losses []blast.Loss) doc.Cell {
-	return t.few(report.Each(losses, t.name), doc.Red)
+	return t.few(list.Each(losses, t.name), doc.Red)
 }
 
 func (t *writer) budgets(names []string) doc.Cell {

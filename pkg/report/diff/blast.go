@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
@@ -20,7 +21,7 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
 	d.unlike("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
-	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
+	for _, at := range d.pairSteps(list.Each(old.Steps, name), list.Each(new.Steps, name)) {
 		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
 		of := func(s *blast.Step) []report.Declared { return s.Declared }
 		otherwise := d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
@@ -62,7 +63,7 @@ func evensText(r *blast.Report) string {
 func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
 	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
 	key := func(l askblast.Level) string { return l.TopologyKey }
-	pairs, added, removed := pairByKey(report.Each(old.Levels, key), report.Each(new.Levels, key))
+	pairs, added, removed := pairByKey(list.Each(old.Levels, key), list.Each(new.Levels, key))
 	for _, i := range added {
 		d.Added = append(d.Added, new.Levels[i].TopologyKey)
 	}
@@ -96,7 +97,7 @@ func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
 	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
 	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
 	d.BrokenBudgets = nameDiff(brokenBudgets(old), brokenBudgets(new))
-	pairs, added, removed := pairByKey(report.Each(old.Failures, domainsKey), report.Each(new.Failures, domainsKey))
+	pairs, added, removed := pairByKey(list.Each(old.Failures, domainsKey), list.Each(new.Failures, domainsKey))
 	none := &askblast.Failure{}
 	for _, at := range pairs {
 		d.failure(old, new, &old.Failures[at.old], &new.Failures[at.new])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -80,7 +81,7 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 		}
 	}
 	ref := func(w report.Declared) cluster.Ref { return w.Ref }
-	pairs, more, gone := pairByKey(report.Each(old, ref), report.Each(new, ref))
+	pairs, more, gone := pairByKey(list.Each(old, ref), list.Each(new, ref))
 	for _, at := range pairs {
 		add(&new[at.new], declaredDiffs(&old[at.old], &new[at.new]))
 	}
@@ -95,10 +96,7 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 
 // summary is "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
 func summary(d *report.Declared) string {
-	var all []string
-	for _, one := range declaredDiffs(&report.Declared{}, d) {
-		all = append(all, one.New)
-	}
+	all := list.Each(declaredDiffs(&report.Declared{}, d), func(one DeclaredDiff) string { return one.New })
 	return strings.Join(all, "; ")
 }
 
@@ -165,12 +163,12 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) [][2]*T {
 	var all [][2]*T
 	for _, key := range keys {
-		pairs, more, gone := pairByKey(report.Each(old, key), report.Each(new, key))
+		pairs, more, gone := pairByKey(list.Each(old, key), list.Each(new, key))
 		for _, at := range pairs {
 			all = append(all, [2]*T{&old[at.old], &new[at.new]})
 		}
-		left := func(list []T, of []int) []T {
-			return report.Each(of, func(i int) T { return list[i] })
+		left := func(of []T, at []int) []T {
+			return list.Each(at, func(i int) T { return of[i] })
 		}
 		old, new = left(old, gone), left(new, more)
 	}

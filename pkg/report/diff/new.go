@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -22,7 +23,7 @@ func New(old, new *run.Report, version string) *Report {
 	d := newDiff(run.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	before, after := placesOf(old.Steps), placesOf(new.Steps)
-	pairs := d.pairSteps(report.Each(old.Steps, func(s run.Step) string { return s.Name }), report.Each(new.Steps, func(s run.Step) string { return s.Name }))
+	pairs := d.pairSteps(list.Each(old.Steps, func(s run.Step) string { return s.Name }), list.Each(new.Steps, func(s run.Step) string { return s.Name }))
 	var earlier []StepDiff
 	for _, at := range pairs {
 		step := stepDiff{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
@@ -163,11 +164,8 @@ func (d *stepDiff) empty() bool {
 // pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
 func (d *stepDiff) pods(before, after []map[types.NamespacedName]*run.Pod) {
 	of := run.Pod.Owner
-	old := map[cluster.Ref][]run.Pod{}
-	for _, group := range report.Group(d.old.Pods, of) {
-		old[of(group[0])] = group
-	}
-	for _, group := range report.Group(d.new.Pods, of) {
+	old := list.By(list.Group(d.old.Pods, of), func(group []run.Pod) cluster.Ref { return of(group[0]) })
+	for _, group := range list.Group(d.new.Pods, of) {
 		d.workloadPods(old[of(group[0])], group, before, after)
 		delete(old, of(group[0]))
 	}
@@ -217,7 +215,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 
 // pairPods finds which pod of a workload is which, as MovedPod says.
 func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
-	key := func(pods []run.Pod) []types.NamespacedName { return report.Each(pods, run.Pod.Key) }
+	key := func(pods []run.Pod) []types.NamespacedName { return list.Each(pods, run.Pod.Key) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -226,7 +224,7 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	case "", "statefulset":
 		return pairByKey(key(old), key(new))
 	case "daemonset":
-		node := func(pods []run.Pod) []string { return report.Each(pods, func(p run.Pod) string { return p.Node }) }
+		node := func(pods []run.Pod) []string { return list.Each(pods, func(p run.Pod) string { return p.Node }) }
 		pairs, added, removed = pairByKey(node(old), node(new))
 		return pairs, added, removed
 	}
@@ -317,7 +315,7 @@ func (d *stepDiff) since(earlier []StepDiff) {
 
 func (d *stepDiff) workloads() {
 	id := func(w run.Workload) string { return w.Namespace + "/" + w.Title() }
-	pairs, added, removed := pairByKey(report.Each(d.old.Workloads, id), report.Each(d.new.Workloads, id))
+	pairs, added, removed := pairByKey(list.Each(d.old.Workloads, id), list.Each(d.new.Workloads, id))
 	for _, at := range pairs {
 		d.workload(&d.old.Workloads[at.old], &d.new.Workloads[at.new])
 	}
@@ -339,7 +337,7 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
 	}
 	key := func(d run.Distribution) string { return d.TopologyKey }
-	keys := report.Each(new.Domains, key)
+	keys := list.Each(new.Domains, key)
 	for _, d := range old.Domains {
 		if !slices.Contains(keys, d.TopologyKey) {
 			keys = append(keys, d.TopologyKey)
@@ -364,7 +362,7 @@ func equal(d, other *run.Distribution) bool {
 // bindings compares what Karmada decided, not what became of it.
 func (d *stepDiff) bindings() {
 	id := func(b run.Binding) string { return b.Namespace + "/" + b.Kind + "/" + b.Name }
-	pairs, added, removed := pairByKey(report.Each(d.old.Bindings, id), report.Each(d.new.Bindings, id))
+	pairs, added, removed := pairByKey(list.Each(d.old.Bindings, id), list.Each(d.new.Bindings, id))
 	add := func(of run.Binding, old, new *run.Binding) {
 		d.Bindings = append(d.Bindings, BindingDiff{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, Old: old, New: new})
 	}
@@ -383,7 +381,7 @@ func (d *stepDiff) bindings() {
 
 func (d *stepDiff) rollouts() {
 	id := func(r controller.Rollout) cluster.Ref { return r.Ref }
-	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
+	_, added, removed := pairByKey(list.Each(d.old.Rollouts, id), list.Each(d.new.Rollouts, id))
 	for _, i := range added {
 		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])
 	}
@@ -396,7 +394,7 @@ func (d *stepDiff) rollouts() {
 func (d *stepDiff) expectations() {
 	old, new := expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations)
 	want := func(e expect.Judged) string { return e.Want }
-	_, added, removed := pairByKey(report.Each(old, want), report.Each(new, want))
+	_, added, removed := pairByKey(list.Each(old, want), list.Each(new, want))
 	for _, i := range added {
 		d.NewlyUnmet = append(d.NewlyUnmet, new[i])
 	}

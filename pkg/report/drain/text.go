@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -117,33 +118,33 @@ func (t *writer) attention() {
 	if len(work) > 0 {
 		t.Linef(doc.Yellow, "Lost work: %s: %s once, for a controller that is not part of the input", t.who(work), words.Pick(len(work), "it runs", "they run"))
 	}
-	reasons := report.Group(refused, cluster.Refusal.Reason)
+	reasons := list.Group(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
+		t.Linef(doc.Yellow, "Not created: %s", t.Some(list.Each(reasons[i], t.lacking)))
 		message := reasons[i][0].Message
 		if len(reasons[i]) > 1 {
 			message = reasons[i][0].Reason()
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, placement.StrandedPod.Why)
+	groups := list.Group(pending, placement.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
+		t.Linef(doc.Yellow, "Pending: %s", t.who(list.Each(groups[i], named)))
 		first := groups[i][0]
 		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
 	if len(before) > 0 {
-		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
+		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(list.Each(before, named)))
 	}
 }
 
 // blocked says which pods stay on the node, once for each reason.
 func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
-	groups := report.Group(pods, func(p world.BlockedPod) string { return p.Reason })
+	groups := list.Group(pods, func(p world.BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		pods := report.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
+		pods := list.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
 		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
 	})
 }
@@ -153,10 +154,10 @@ func named(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
 // who names a few pods, and counts more of them by workload.
 func (t *writer) who(pods []cluster.PodRef) string {
 	if len(pods) <= maxNamed || t.All {
-		return strings.Join(report.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
+		return strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
 	}
-	groups := report.Group(pods, cluster.PodRef.Owner)
-	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(report.Each(groups, func(group []cluster.PodRef) string {
+	groups := list.Group(pods, cluster.PodRef.Owner)
+	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(list.Each(groups, func(group []cluster.PodRef) string {
 		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0].Owner()))
 	})))
 }
@@ -261,10 +262,7 @@ func (t *writer) otherOrder() doc.Cell {
 }
 
 func orderOf(nodes []world.DrainedNode) string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, "node/"+node.Node)
-	}
+	names := list.Each(nodes, func(node world.DrainedNode) string { return "node/" + node.Node })
 	return strings.Join(names, ", ")
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // waitingCronJobs are the CronJobs of which nothing runs after the step.
 func (s *Step) waitingCronJobs() []controller.CronJob {
-	return slices.DeleteFunc(slices.Clone(s.CronJobs), func(c controller.CronJob) bool {
+	return list.Without(s.CronJobs, func(c controller.CronJob) bool {
 		return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Kind == "CronJob" && w.Namespace == c.Namespace && w.Name == c.Name })
 	})
 }
@@ -25,7 +25,7 @@ func (t *writer) newCronJobs(i int) []controller.CronJob {
 
 // cronJobs says when CronJobs run, and how one runs now.
 func (t *writer) cronJobs(i int) {
-	t.Sentences("CronJobs:", report.Each(t.newCronJobs(i), func(c controller.CronJob) string {
+	t.Sentences("CronJobs:", list.Each(t.newCronJobs(i), func(c controller.CronJob) string {
 		target := cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}
 		return fmt.Sprintf("%s; --trigger %s runs it now.", c.Runs(), target.Qualified())
 	}))

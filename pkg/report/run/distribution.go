@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -48,10 +49,7 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 		t.Linef(doc.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	}
 	if len(daemons) > 0 {
-		names := make([]string, len(daemons))
-		for i, w := range daemons {
-			names[i] = fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running)
-		}
+		names := list.Each(daemons, func(w Workload) string { return fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running) })
 		t.Linef(doc.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
 	}
 }

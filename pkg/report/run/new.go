@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -292,10 +293,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 		}
 		return w
 	}
-	byName := make(map[types.NamespacedName]*v1.Pod, len(v.step.State.Pods))
-	for _, pod := range v.step.State.Pods {
-		byName[cluster.NameOf(pod)] = pod
-	}
+	byName := list.By(v.step.State.Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 	for i := range pods {
 		pod := byName[pods[i].Key()]
 		o := v.owner(pod)

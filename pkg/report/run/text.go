@@ -7,7 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -72,7 +72,7 @@ func (t *writer) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
-		t.Cycles(report.Each(s.Pods, func(pod Pod) doc.Explained {
+		t.Cycles(list.Each(s.Pods, func(pod Pod) doc.Explained {
 			return doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
 		}))
 	case len(t.report.Steps) > 1:
@@ -103,7 +103,7 @@ const maxWhy, maxWhyOfFederation = 4, 1
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
 	if !listed {
-		sentences = slices.DeleteFunc(slices.Clone(sentences), s.waits)
+		sentences = list.Without(sentences, s.waits)
 	}
 	most := maxWhy
 	if len(s.Bindings) > 0 {
@@ -207,11 +207,11 @@ func (t *writer) quiet() {
 		for _, pods := range s.unattached() {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))
 		}
-		for _, b := range report.Group(s.notScheduled(), Binding.why) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
+		for _, b := range list.Group(s.notScheduled(), Binding.why) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(b, s.binding)), b[0].why())
 		}
-		for _, r := range report.Group(s.Refused, cluster.Refusal.Reason) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
+		for _, r := range list.Group(s.Refused, cluster.Refusal.Reason) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, pods := range s.staying() {
 			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)

@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -167,7 +167,7 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 
 // names are the points' values, of many the first.
 func (p *place) names(parameters []string) string {
-	names := report.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
+	names := list.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
 	line := strings.Join(names, "; ")
 	if more := len(p.points) - len(names); more > 0 {
 		line += fmt.Sprintf("; and %s", words.Count(more, "more point"))
