@@ -80,16 +80,15 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 			}
 		}
 	}
-	ref := func(w report.Declared) cluster.Ref { return w.Ref }
-	pairs, more, gone := pairByKey(list.Each(old, ref), list.Each(new, ref))
-	for _, at := range pairs {
-		add(&new[at.new], declaredDiffs(&old[at.old], &new[at.new]))
-	}
-	for _, i := range more {
-		add(&new[i], []DeclaredDiff{{What: "workload", Change: added, New: summary(&new[i])}})
-	}
-	for _, i := range gone {
-		add(&report.Declared{Ref: old[i].Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(&old[i])}})
+	for _, w := range pairs(old, new, func(w report.Declared) cluster.Ref { return w.Ref }) {
+		switch {
+		case w.old == nil:
+			add(w.new, []DeclaredDiff{{What: "workload", Change: added, New: summary(w.new)}})
+		case w.new == nil:
+			add(&report.Declared{Ref: w.old.Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(w.old)}})
+		default:
+			add(w.new, declaredDiffs(w.old, w.new))
+		}
 	}
 	return len(d.Declared) > before
 }
@@ -105,8 +104,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 	add := func(what, change, old, new string) {
 		all = append(all, DeclaredDiff{What: what, Change: change, Old: old, New: new})
 	}
-	for _, pair := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
-		switch before, after := pair[0], pair[1]; {
+	for _, p := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
+		switch before, after := p.old, p.new; {
 		case before == nil:
 			add("rule", added, "", after.String())
 		case after == nil:
@@ -120,8 +119,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 		}
 	}
 	name := func(b report.Budget) string { return b.Name }
-	for _, pair := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
-		switch before, after := pair[0], pair[1]; {
+	for _, p := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
+		switch before, after := p.old, p.new; {
 		case before == nil:
 			add("budget", added, "", budgetText(after))
 		case after == nil:
@@ -160,23 +159,17 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 }
 
 // pairInTurn pairs elements with an equal first key, then those left with an equal second key, and so on. Nil stands beside those left at last.
-func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) [][2]*T {
-	var all [][2]*T
+func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] {
+	var all []pair[T]
 	for _, key := range keys {
-		pairs, more, gone := pairByKey(list.Each(old, key), list.Each(new, key))
-		for _, at := range pairs {
-			all = append(all, [2]*T{&old[at.old], &new[at.new]})
-		}
-		left := func(of []T, at []int) []T {
-			return list.Each(at, func(i int) T { return of[i] })
-		}
-		old, new = left(old, gone), left(new, more)
+		all = append(all, list.Where(pairs(old, new, key), func(p pair[T]) bool { return p.old != nil && p.new != nil })...)
+		new, old = apart(old, new, key)
 	}
 	for i := range old {
-		all = append(all, [2]*T{&old[i], nil})
+		all = append(all, pair[T]{&old[i], nil})
 	}
 	for i := range new {
-		all = append(all, [2]*T{nil, &new[i]})
+		all = append(all, pair[T]{nil, &new[i]})
 	}
 	return all
 }
