@@ -99,31 +99,28 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
 func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
-	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, doc.Heads(keys)...)
+	var c doc.TableOf[Workload]
 	if s.namespaced {
-		titles = append([]string{"NAMESPACE"}, titles...)
+		c.Text("NAMESPACE", func(w Workload) string { return doc.OrNone(w.Namespace) })
 	}
-	table := [][]doc.Cell{doc.Bold.Row(titles...)}
-	for _, w := range workloads {
-		var cells []doc.Cell
-		if s.namespaced {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(w.Namespace)))
-		}
-		cells = append(cells, doc.Plain.Cell(w.Title()), doc.Number(w.Desired, doc.Plain), doc.Number(w.Running, doc.Plain), doc.Number(w.Pending, doc.Yellow))
-		for _, key := range keys {
-			pods := doc.None
-			if d := w.Distribution(key); d != nil && d.used() {
-				counts := *d
-				if !listed && len(d.Counts) > 0 {
-					counts.Empty = 0 // the skew says so
-				}
-				pods = fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
+	c.Text("NAME", Workload.Title)
+	c.Number("DESIRED", doc.Plain, func(w Workload) int { return w.Desired })
+	c.Number("RUNNING", doc.Plain, func(w Workload) int { return w.Running })
+	c.Number("PENDING", doc.Yellow, func(w Workload) int { return w.Pending })
+	for i, title := range doc.Heads(keys) {
+		c.Text(title, func(w Workload) string {
+			d := w.Distribution(keys[i])
+			if d == nil || !d.used() {
+				return doc.None
 			}
-			cells = append(cells, doc.Plain.Cell(pods))
-		}
-		table = append(table, cells)
+			counts := *d
+			if !listed && len(d.Counts) > 0 {
+				counts.Empty = 0 // the skew says so
+			}
+			return fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
+		})
 	}
-	t.Table("", table...)
+	t.Table("", c.Rows(workloads)...)
 }
 
 // distributions writes a line for each level of one workload.

@@ -224,34 +224,25 @@ func (t *writer) quiet() {
 
 // steps is a row for each step below the titles.
 func (t *writer) steps() [][]doc.Cell {
-	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
-	refused := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 })
-	heads := []string{"NAME", "RUNNING", "PENDING"}
-	if refused {
-		heads = append(heads, "REFUSED")
+	var c doc.TableOf[Step]
+	c.Text("NAME", func(s Step) string { return doc.OrNone(s.Name) })
+	c.Number("RUNNING", doc.Plain, func(s Step) int { return s.Summary.Running })
+	c.Number("PENDING", doc.Yellow, func(s Step) int { return s.Summary.Pending })
+	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 }) {
+		c.Number("REFUSED", doc.Yellow, func(s Step) int { return s.Summary.NotCreated })
 	}
-	if notReady {
-		heads = append(heads, "NOT READY")
+	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 }) {
+		c.Number("NOT READY", doc.Red, func(s Step) int { return s.Summary.NotReady })
 	}
-	table := [][]doc.Cell{doc.Bold.Row(append(heads, "EXPECTATIONS")...)}
-	for _, s := range t.report.Steps {
-		cells := []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Number(s.Summary.Running, doc.Plain), doc.Number(s.Summary.Pending, doc.Yellow)}
-		if refused {
-			cells = append(cells, doc.Number(s.Summary.NotCreated, doc.Yellow))
-		}
-		if notReady {
-			cells = append(cells, doc.Number(s.Summary.NotReady, doc.Red))
-		}
-		failed := len(expect.Unmet(s.Expectations))
-		switch {
+	c.Add("EXPECTATIONS", func(s Step) doc.Cell {
+		switch failed := len(expect.Unmet(s.Expectations)); {
 		case len(s.Expectations) == 0:
-			cells = append(cells, doc.Plain.Cell(doc.None))
+			return doc.Plain.Cell(doc.None)
 		case failed == 0:
-			cells = append(cells, doc.Green.Cell("ok"))
+			return doc.Green.Cell("ok")
 		default:
-			cells = append(cells, doc.Red.Cellf("%d of %d failed", failed, len(s.Expectations)))
+			return doc.Red.Cellf("%d of %d failed", failed, len(s.Expectations))
 		}
-		table = append(table, cells)
-	}
-	return table
+	})
+	return c.Rows(t.report.Steps)
 }
