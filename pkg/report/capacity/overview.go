@@ -93,10 +93,10 @@ func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 		of, looked := "of each of ", words.Count(rest+len(none), "workload")
 		if len(none) > 0 {
 			of = "of each of the other "
-			lines = append(lines, doc.Yellow.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
+			lines = append(lines, doc.Yellow.Cell(words.UpperFirst(whileAny(level)+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
 		}
 		if rest > 0 {
-			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
+			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level)+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
 		}
 	}
 	return append(lines, r.listed(sorted)...)

@@ -108,20 +108,20 @@ func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	for _, l := range append([]capacity.Limit{m.Fit}, m.Survive...) {
 		for _, u := range l.Uneven {
 			lines = append(lines, doc.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
-				whileAny(l.Level, ""), u.Fits, u.DoesNot))
+				whileAny(l.Level), u.Fits, u.DoesNot))
 		}
 		if l.Unreplaced > 0 {
-			lines = append(lines, doc.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+			lines = append(lines, doc.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level),
 				words.Is(l.Unreplaced, "pod"), r.Mode, words.Pick(l.Unreplaced, "it", "them")))
 		}
 	}
 	return lines
 }
 
-// whileAny is "while any zone may fail, ", or the other text where none does.
-func whileAny(level, otherwise string) string {
+// whileAny is "while any zone may fail, "; "" where none does.
+func whileAny(level string) string {
 	if level == "" {
-		return otherwise
+		return ""
 	}
 	return "while any " + doc.DomainOf(level) + " may fail, "
 }
