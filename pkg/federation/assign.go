@@ -28,10 +28,7 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	var err error
 	switch r := b.Placement.ReplicaScheduling; {
 	case !b.Template.Workload:
-		for _, c := range selected {
-			targets = append(targets, Target{Cluster: c.Name})
-		}
-		return targets, nil
+		return list.Each(selected, func(c candidate) Target { return Target{Cluster: c.Name} }), nil
 	case b.Placement.schedulingType() == Duplicated:
 		for _, c := range selected {
 			targets = append(targets, Target{c.Name, replicas})

@@ -224,9 +224,7 @@ func (w *walker) step(step int, from start) ([]start, error) {
 				return 0, errKnown
 			}
 			m := &moment{script: script}
-			for _, set := range sets {
-				m.choices = append(m.choices, choice{node: set[0], stands: len(set), of: len(tie.Nodes)})
-			}
+			m.choices = list.Each(sets, func(set []int) choice { return choice{node: set[0], stands: len(set), of: len(tie.Nodes)} })
 			ties[key], at.to = m, m
 			for i := len(m.choices) - 1; i > 0; i-- {
 				open = append(open, &branch{at: &m.choices[i], script: append(slices.Clone(script), m.choices[i].node)})

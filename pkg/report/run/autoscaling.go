@@ -14,14 +14,6 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// newAutoscaling is what the autoscaler did and said, and how large the cluster was; nil if there is none.
-func newAutoscaling(did *world.Autoscaling) *world.Autoscaling {
-	if did == nil {
-		return nil
-	}
-	return did.OfChanges()
-}
-
 // Stage is when nothing moved in a step, or whatever else has a name.
 type Stage struct {
 	Name    string

@@ -20,8 +20,8 @@ const maxSizes = 4
 // is a table of what Karmada decided, too.
 const maxWorkloads, maxWorkloadsOfFederation, maxComplete = 12, 6, 5
 
-// workloads is a table of workloads with a column for each level. Where they are too many for all to be listed, those that lack pods come
-// first, and DaemonSets that do not are a line below.
+// workloads is a table of workloads with a column for each level. If there are too many to list, workloads that lack
+// pods come first, and a line below names the DaemonSets that lack none.
 func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	var daemons []Workload
 	if !listed {
@@ -216,9 +216,7 @@ func merge(pods []Workload) Workload {
 			}
 		}
 	}
-	for _, key := range keys {
-		sum.Domains = append(sum.Domains, mergeDomains(pods, key))
-	}
+	sum.Domains = list.Each(keys, func(key string) Distribution { return mergeDomains(pods, key) })
 	return sum
 }
 

@@ -43,9 +43,7 @@ func newBindings(decisions []world.Decision) []Binding {
 			Replicas: int(d.Binding.Template.Replicas), AffinityGroup: d.Binding.AffinityGroup, AntiAffinityGroup: d.Binding.AntiAffinityGroup,
 			Reason: d.Binding.Reason, Message: d.Binding.Message, Clusters: d.Shares,
 		}
-		for _, e := range d.Binding.Evictions {
-			b.Leaving = append(b.Leaving, e.From)
-		}
+		b.Leaving = list.Each(d.Binding.Evictions, func(e federation.Eviction) string { return e.From })
 		all = append(all, b)
 	}
 	return all
