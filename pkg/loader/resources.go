@@ -185,7 +185,7 @@ func (e *expander) expand(given []content) []cluster.Object {
 	return all
 }
 
-// bring returns what the contents bring: in a federation the custom resources are templates, of which the members' operators make objects.
+// bring returns the objects of the contents. In a federation, custom resources are templates, from which the members' operators make objects.
 func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 	var karmada scenario.Karmada
 	if e.federation == nil {

@@ -93,7 +93,7 @@ type builder struct {
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
 type name struct{ key, value string }
 
-// place is a failure domain being built; the whole cluster is the outermost one.
+// place is a failure domain in the making. The whole cluster is the outermost one.
 type place struct {
 	path   *field.Path // path of the entry that declares it
 	names  []string    // placeholders and their values, alternating, outermost first: {region}, eu, {zone}, eu-1

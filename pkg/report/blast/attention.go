@@ -100,7 +100,7 @@ func (t *writer) excess(step *Step) {
 	}
 }
 
-// stranded says why replacements stay Pending, once for all failures of which the same is to be said.
+// stranded says why replacements stay Pending. Failures with the same reason share a line.
 func (t *writer) stranded(shown []failed) {
 	type reason struct {
 		name  string // of the failure
@@ -154,7 +154,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	return lines
 }
 
-// notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
+// notReplaced lists the lost pods that no controller replaces, and why. It leaves out pods that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
 	type left struct{ pod, why string }
 	var all []left

@@ -74,7 +74,7 @@ func (t *writer) levels() [][]doc.Cell {
 
 func shareCell(share float64) doc.Cell { return doc.ShareStyle(share).Cell(doc.Percent(share)) }
 
-// recovery adds a column of what is said of a recovery; of one that was not looked at, nothing is.
+// recovery adds a column about recoveries. A failure whose recovery was not simulated has <none> there.
 func recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
 	c.Add(title, func(r row) doc.Cell {
 		if found := r.level.Recovery(r.failure); found != nil {

@@ -55,7 +55,7 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 	t.Table("", table...)
 }
 
-// hit is "web 2/3, db 1/3": what is lost of each workload, of many of the first alone.
+// hit is "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
 func (t *writer) hit(losses []blast.Loss) string {
 	var parts []string
 	for i, loss := range losses {

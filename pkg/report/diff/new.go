@@ -80,8 +80,8 @@ func (d *Report) pairSteps(old, new []string) []both {
 	return pairs
 }
 
-// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order; added and removed are the indices of
-// those that are left.
+// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order. added and removed are the indices of the
+// others.
 func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) {
 	places := map[K][]int{}
 	for i, key := range old {

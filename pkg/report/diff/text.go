@@ -143,7 +143,7 @@ const (
 	stepsRemoved = "Steps removed"
 )
 
-// others shows the steps that are not compared, and of those in which nothing differs.
+// others lists the steps that are not compared, and the steps without a difference.
 func (t *writer) others() {
 	r := t.report
 	for _, steps := range []struct {
@@ -291,7 +291,7 @@ func (t *writer) otherMessages(pods []OtherMessage) {
 	})
 }
 
-// moved lists the pods that moved in this step, and counts those that did in an earlier one.
+// moved lists the pods that moved in this step, and counts the pods that moved in an earlier one.
 func (t *writer) moved(s *StepDiff) {
 	if len(s.Moved) == 0 {
 		return

@@ -33,7 +33,7 @@ type Report struct {
 	Searched bool `json:"searched,omitempty"`
 }
 
-// pendingOf are the pods that have no node because of the drain, and those that had none before.
+// pendingOf returns the pods that have no node because of the drain, and the pods that had none before.
 func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	for _, pod := range n.Pending {
 		if pod.Before {

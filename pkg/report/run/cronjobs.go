@@ -9,14 +9,14 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// waitingCronJobs are the CronJobs of which nothing runs after the step.
+// waitingCronJobs returns the CronJobs that have no run after the step.
 func (s *Step) waitingCronJobs() []controller.CronJob {
 	return list.Without(s.CronJobs, func(c controller.CronJob) bool {
 		return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Kind == "CronJob" && w.Namespace == c.Namespace && w.Name == c.Name })
 	})
 }
 
-// newCronJobs are those that the step before does not have.
+// newCronJobs returns the waiting CronJobs that the step before does not have.
 func (t *writer) newCronJobs(i int) []controller.CronJob {
 	return slices.DeleteFunc(t.report.Steps[i].waitingCronJobs(), func(c controller.CronJob) bool {
 		return i > 0 && slices.Contains(t.report.Steps[i-1].CronJobs, c)

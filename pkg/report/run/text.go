@@ -150,7 +150,7 @@ func (s Summary) text() string {
 	return line + " in this step"
 }
 
-// expectations counts those that were met, and shows the others.
+// expectations counts the met expectations, and shows the others.
 func (t *writer) expectations(s *stepText) {
 	if len(s.Expectations) == 0 {
 		return

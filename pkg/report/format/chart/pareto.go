@@ -138,8 +138,8 @@ type place struct {
 	front  bool
 }
 
-// places are those of the points that know both goals, from the left, those of the same x from below. On the front are those
-// than which none is less in one and not more in the other.
+// places returns where the points are that know both goals, from left to right, and from below where x is the same. A place is on the front
+// if no other place is less in one goal and not more in the other.
 func (s *sweepPicture) places(x, y *goal) []*place {
 	var all []*place
 	known := map[plotter.XY]*place{}

@@ -117,7 +117,7 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 	return s
 }
 
-// beaten reports whether any point is: where none is, nothing marks those that are not.
+// beaten reports whether a point is beaten. If none is, points that are not beaten have no mark.
 func (s *sweepPicture) beaten() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
 }
@@ -176,7 +176,7 @@ func (s *sweepPicture) isGrid() bool {
 	return a.numeric == b.numeric || !fewTexts(a) && !fewTexts(b)
 }
 
-// bars are for points that no axis puts in order: all if they are few, or those that are not beaten.
+// bars are for points that no axis puts in order: all of a few points, or the points that are not beaten.
 func (s *sweepPicture) bars() {
 	rows := []Version{{Name: "as it is", Found: s.Baseline, Baseline: true}}
 	all := len(s.Points) < maxBarRows
