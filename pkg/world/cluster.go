@@ -206,7 +206,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 			return nil, false, err
 		}
 		if next != state {
-			state = c.moved(next)
+			state = c.showChange(next)
 			continue
 		}
 		if loops++; loops <= maxLoops {
@@ -214,7 +214,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 				return nil, false, err
 			}
 			if next != state {
-				state = c.moved(next)
+				state = c.showChange(next)
 				continue
 			}
 		}
@@ -235,8 +235,8 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 	return state, true, nil
 }
 
-// moved shows a state in which something has changed, and returns it a second later.
-func (c *Cluster) moved(state *cluster.State) *cluster.State {
+// showChange shows a state in which something has changed, and returns it a second later.
+func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 	if c.Moved != nil {
 		c.Moved(state)
 	}

@@ -322,8 +322,8 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	return l.runs[key], nil
 }
 
-// lost returns what each zone takes with it after the step.
-func (l *look) lost(step *simulation.Step) (*blast.Analysis, error) {
+// zoneLosses returns what each zone takes with it after the step.
+func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	if l.losses[step] == nil {
 		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1})
 		if err != nil {

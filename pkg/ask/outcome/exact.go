@@ -368,7 +368,7 @@ func (w *walker) report(ends []start) error {
 			continue
 		}
 		for _, from := range w.shape(c.Placement.on).arrangements(room) {
-			c.Placements = append(c.Placements, c.Placement.moved(from))
+			c.Placements = append(c.Placements, c.Placement.permuted(from))
 		}
 		slices.SortFunc(c.Placements, func(a, b Distribution) int { return cmp.Compare(a.key(), b.key()) })
 		c.Placement = c.Placements[0]

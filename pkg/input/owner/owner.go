@@ -168,7 +168,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 			named := u.template(pod, pod.Labels)
 			named.Name = pod.Name
 			o.Spec.Named = append(o.Spec.Named, named)
-			u.claimless += u.lost(pod)
+			u.claimless += u.missingClaim(pod)
 		}
 		return o
 	}
@@ -178,7 +178,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	replicas, labels := int32(len(active)), common(active)
 	template := u.template(newest(active), labels)
 	for _, pod := range active {
-		u.claimless += u.lost(pod)
+		u.claimless += u.missingClaim(pod)
 	}
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
 	case len(labels) == 0: // what matches everything is no selector of theirs
@@ -247,7 +247,7 @@ func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 func (u *Unknown) template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
 	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
-	if u.lost(pod) > 0 {
+	if u.missingClaim(pod) > 0 {
 		t.Spec.Volumes = list.Without(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) })
 	}
 	return t
@@ -258,8 +258,8 @@ func (u *Unknown) lacks(pod *v1.Pod, volume *v1.Volume) bool {
 	return claim != nil && !u.claims[cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: claim.ClaimName}]
 }
 
-// lost is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
-func (u *Unknown) lost(pod *v1.Pod) int {
+// missingClaim is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
+func (u *Unknown) missingClaim(pod *v1.Pod) int {
 	if slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) }) {
 		return 1
 	}
