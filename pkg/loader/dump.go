@@ -33,6 +33,17 @@ const (
 
 var position = regexp.MustCompile(`\[\d+\]`)
 
+// dump sets aside what a dump holds and a simulation cannot take.
+func (l *loader) dump(s *scenario.Scenario) {
+	if l.opts.Strict || l.incomplete {
+		return
+	}
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
+	if s.Config != nil {
+		s.Notes = append(s.Notes, leftToOthers(s)...)
+	}
+}
+
 // notesOf says of each kind of flaw which objects have it.
 func notesOf(flaws []manifest.Flaw) []string {
 	var notes []string

@@ -17,10 +17,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/check"
@@ -399,42 +397,6 @@ func (l *loader) finish(s *scenario.Scenario) {
 	}
 }
 
-// nodeGroups finds the groups of the autoscaler that labels name.
-func (l *loader) nodeGroups(s *scenario.Scenario) {
-	if s.Autoscaler == nil || l.incomplete || s.Federated() {
-		return
-	}
-	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
-	if err != nil {
-		l.problems.AddLines(field.NewPath("autoscaler"), err)
-		return
-	}
-	if s.Autoscaler = grouped; note != "" {
-		s.Notes = append(slices.Clip(s.Notes), note)
-	}
-}
-
-// placedSingly notes pod groups without effect: an API server drops their names from pods.
-func placedSingly(groups []string) []string {
-	if len(groups) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
-		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
-}
-
-// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
-// server without it drops the names of groups. Who sets the gate has the last word.
-func (l *loader) withPodGroups() (Options, bool) {
-	opts := l.opts
-	if len(l.grouped) == 0 || l.gateGiven {
-		return opts, false
-	}
-	opts.grouped = list.Once(l.grouped)
-	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
-	return opts, true
-}
-
 // again returns the options to read everything once more with, if the objects prove that their cluster is not as they were read.
 func (l *loader) again() (Options, bool) {
 	if opts := l.opts; l.release != "" {
@@ -442,36 +404,6 @@ func (l *loader) again() (Options, bool) {
 		return opts, true
 	}
 	return l.withPodGroups()
-}
-
-// placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
-func placedTogether(s *scenario.Scenario, groups []string) []string {
-	if len(groups) == 0 {
-		return nil
-	}
-	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
-		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
-	held := map[string]bool{}
-	for _, obj := range s.Objects() {
-		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
-			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
-		}
-	}
-	if missing := list.Without(groups, func(group string) bool { return held[group] }); len(missing) > 0 {
-		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
-	}
-	return notes
-}
-
-// dump sets aside what a dump holds and a simulation cannot take.
-func (l *loader) dump(s *scenario.Scenario) {
-	if l.opts.Strict || l.incomplete {
-		return
-	}
-	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
-	if s.Config != nil {
-		s.Notes = append(s.Notes, leftToOthers(s)...)
-	}
 }
 
 // places are the lines of an expectation.

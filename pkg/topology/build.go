@@ -28,7 +28,7 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return b.nodes, nil
 }
 
-// Planned returns how many nodes and devices Build and BuildDevices would create, if the spec is valid. It stops counting soon after it
+// Planned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after it
 // exceeds most nodes.
 func (s *Spec) Planned(most int) (nodes, devices int) {
 	b := newBuilder(MaxNodes)
