@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Same reports whether the two lists are the same slice. States share the lists that did not change.
@@ -94,7 +96,7 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	g.pods = pods
 	for key, pods := range came {
 		others = append(others, key)
-		kept := slices.DeleteFunc(slices.Clone(g.groups[key].Pods()), func(pod *v1.Pod) bool { return gone[pod] })
+		kept := list.Without(g.groups[key].Pods(), func(pod *v1.Pod) bool { return gone[pod] })
 		merged := make([]*v1.Pod, 0, len(kept)+len(pods))
 		for _, pod := range pods {
 			i, _ := slices.BinarySearchFunc(kept, pod, g.Compare)

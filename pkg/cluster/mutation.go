@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Mutations are the changes that a cluster makes to new pods besides those of the API server's own plugins: webhooks inject containers,
@@ -177,13 +179,7 @@ func sameContainer(a, b v1.Container) bool {
 func equal[T any](a, b T) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
 func sharedBy[T any](a, b []T, same func(T, T) bool) []T {
-	var both []T
-	for _, item := range a {
-		if slices.ContainsFunc(b, func(other T) bool { return same(item, other) }) {
-			both = append(both, item)
-		}
-	}
-	return both
+	return list.Where(a, func(item T) bool { return slices.ContainsFunc(b, func(other T) bool { return same(item, other) }) })
 }
 
 func sharedItems(a, b map[string]string) map[string]string {
@@ -207,13 +203,7 @@ func without(items map[string]string, drop func(key, value string) bool) map[str
 
 // beyond returns the items that the first list lacks.
 func beyond[T any](was, is []T) []T {
-	var added []T
-	for _, item := range is {
-		if !slices.ContainsFunc(was, func(old T) bool { return equal(old, item) }) {
-			added = append(added, item)
-		}
-	}
-	return added
+	return list.Without(is, func(item T) bool { return slices.ContainsFunc(was, func(old T) bool { return equal(old, item) }) })
 }
 
 // Apply changes a new pod in place. Its containers are its own; what else it shares with others is copied first. What the pod has already is
@@ -261,13 +251,9 @@ func (m *Mutation) Apply(pod *v1.Pod) {
 
 // named returns the items that no other one is named like.
 func named[T any](items, others []T, name func(T) string) []T {
-	var fresh []T
-	for _, item := range items {
-		if !slices.ContainsFunc(others, func(other T) bool { return name(other) == name(item) }) {
-			fresh = append(fresh, item)
-		}
-	}
-	return fresh
+	return list.Without(items, func(item T) bool {
+		return slices.ContainsFunc(others, func(other T) bool { return name(other) == name(item) })
+	})
 }
 
 func withItems(to, items map[string]string) map[string]string {

@@ -8,6 +8,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Selectors finds which of many selectors, such as those of budgets or workloads, match a pod. Matching every pod with every selector takes
@@ -71,12 +73,7 @@ func (s *Selectors) Matching(pod *v1.Pod) []int {
 // selectors.
 func Selecting[T Object](objs []T, selector func(T) *metav1.LabelSelector) func(*v1.Pod) []T {
 	var selectors Selectors
-	var valid []T
-	for _, obj := range objs {
-		if selectors.Add(obj.GetNamespace(), selector(obj)) == nil {
-			valid = append(valid, obj)
-		}
-	}
+	valid := list.Where(objs, func(obj T) bool { return selectors.Add(obj.GetNamespace(), selector(obj)) == nil })
 	return func(pod *v1.Pod) (matching []T) {
 		for _, i := range selectors.Matching(pod) {
 			matching = append(matching, valid[i])

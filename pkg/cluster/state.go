@@ -21,6 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Epoch is the logical time at which a simulation starts if the cluster's objects have no timestamps. No result depends on the wall clock.
@@ -275,22 +277,12 @@ func (s *State) Objects() []Object {
 }
 
 func (s *State) NodesByName() map[string]*v1.Node {
-	nodes := make(map[string]*v1.Node, len(s.Nodes))
-	for _, node := range s.Nodes {
-		nodes[node.Name] = node
-	}
-	return nodes
+	return list.By(s.Nodes, func(node *v1.Node) string { return node.Name })
 }
 
 // Unscheduled returns the pods that wait for a node, in order of arrival.
 func (s *State) Unscheduled() []*v1.Pod {
-	var pods []*v1.Pod
-	for _, pod := range s.Pods {
-		if Waits(pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
+	return list.Where(s.Pods, Waits)
 }
 
 // Scaled returns the objects of the kinds that have replicas, in the state's order.
@@ -315,10 +307,7 @@ func each[T Object](objs []T, yield func(Object) bool) bool {
 // are the ones that have replicas.
 func (s *State) Scalable() []Object {
 	var all []Object
-	deployments := map[types.UID]bool{}
-	for _, d := range s.Deployments {
-		deployments[d.UID] = true
-	}
+	deployments := list.Set(s.Deployments, func(d *appsv1.Deployment) types.UID { return d.UID })
 	for obj := range s.Scaled() {
 		replicas, _ := Replicas(obj)
 		by := metav1.GetControllerOfNoCopy(obj)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // WithoutToken returns the spec of a pod without the volume that the API server adds for the service account's token. The volume's name
@@ -15,11 +17,11 @@ func WithoutToken(spec v1.PodSpec) v1.PodSpec {
 	if !slices.ContainsFunc(spec.Volumes, token) {
 		return spec
 	}
-	spec.Volumes = slices.DeleteFunc(slices.Clone(spec.Volumes), token)
+	spec.Volumes = list.Without(spec.Volumes, token)
 	mounting := func(containers []v1.Container) []v1.Container {
 		containers = slices.Clone(containers)
 		for i := range containers {
-			containers[i].VolumeMounts = slices.DeleteFunc(slices.Clone(containers[i].VolumeMounts), func(mount v1.VolumeMount) bool {
+			containers[i].VolumeMounts = list.Without(containers[i].VolumeMounts, func(mount v1.VolumeMount) bool {
 				return strings.HasPrefix(mount.Name, prefix)
 			})
 		}

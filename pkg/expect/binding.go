@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -29,10 +30,7 @@ func judgeBinding(expect *scenario.ExpectedBinding, step *simulation.Step, add f
 		for _, target := range b.Targets {
 			is[target.Cluster] = int(target.Replicas)
 		}
-		var wanted []string
-		for _, name := range slices.Sorted(maps.Keys(expect.Clusters)) {
-			wanted = append(wanted, share(name, expect.Clusters[name]))
-		}
+		wanted := list.Each(slices.Sorted(maps.Keys(expect.Clusters)), func(name string) string { return share(name, expect.Clusters[name]) })
 		add("clusters", Judged{Want: of + " in " + strings.Join(wanted, ", "), Got: got, Met: maps.Equal(is, expect.Clusters), Why: why})
 	}
 	if wanted := expect.NotScheduled; wanted != nil {
@@ -68,10 +66,7 @@ func targets(b *federation.Binding) string {
 	if len(b.Targets) == 0 {
 		return "in no cluster"
 	}
-	var names []string
-	for _, target := range b.Targets {
-		names = append(names, share(target.Cluster, int(target.Replicas)))
-	}
+	names := list.Each(b.Targets, func(target federation.Target) string { return share(target.Cluster, int(target.Replicas)) })
 	slices.Sort(names)
 	return "in " + strings.Join(names, ", ")
 }

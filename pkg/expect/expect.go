@@ -13,10 +13,10 @@ package expect
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -40,7 +40,7 @@ func (e Judged) String() string { return fmt.Sprintf("want %s, got %s", e.Want, 
 
 // Unmet returns the expectations that are not met.
 func Unmet(all []Judged) []Judged {
-	return slices.DeleteFunc(slices.Clone(all), func(e Judged) bool { return e.Met })
+	return list.Without(all, func(e Judged) bool { return e.Met })
 }
 
 // Judge returns the judged expectations of each step: the step's own before those that the scenario has of every step, and what is
@@ -92,10 +92,7 @@ func (j *judge) add(e Judged, field ...any) {
 }
 
 func judgeFindings(most int, facts *Facts) Judged {
-	var lines []string
-	for _, f := range facts.Findings() {
-		lines = append(lines, f.ID+": "+strings.TrimSuffix(f.Message, "."))
-	}
+	lines := list.Each(facts.Findings(), func(f Finding) string { return f.ID + ": " + strings.TrimSuffix(f.Message, ".") })
 	return Judged{Want: atMost(most, "finding"), Got: fmt.Sprint(len(lines)), Met: len(lines) <= most, Why: some(lines, "; ")}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -85,7 +86,7 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 	state, found := f.step.State, f.known[set]
 	if found == nil {
 		// A workload with a quorum may not exist yet, or no longer.
-		quorum := slices.DeleteFunc(slices.Clone(f.scenario.Failures.Quorum), func(name string) bool {
+		quorum := list.Without(f.scenario.Failures.Quorum, func(name string) bool {
 			_, err := blast.Quorums(state, []string{name})
 			return err != nil
 		})
@@ -237,12 +238,7 @@ func (b *bounded) stranded(f *blast.Failure) (int, string) {
 		return 0, ""
 	}
 	owner := f.Recovery.State.Owners()
-	var stranded []placement.Pending
-	for _, p := range f.Recovery.Pending {
-		if b.Covers(owner(p.Pod)) {
-			stranded = append(stranded, p)
-		}
-	}
+	stranded := list.Where(f.Recovery.Pending, func(p placement.Pending) bool { return b.Covers(owner(p.Pod)) })
 	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), waiting(stranded))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -19,11 +20,7 @@ func Fields(q *scenario.Question, step *simulation.Step) []string {
 	case q.Number == nil || q.Number.TopologyKey == "":
 		return nil
 	}
-	var names []string
-	for _, domain := range occupy(step.State, q.Number.TopologyKey, q.Number.Selector) {
-		names = append(names, domain.name)
-	}
-	return names
+	return list.Each(occupy(step.State, q.Number.TopologyKey, q.Number.Selector), func(domain occupied) string { return domain.name })
 }
 
 // Answers returns every right answer to a question after the step: the numbers, in the order of the fields; the nodes, by name; yes or
@@ -68,11 +65,7 @@ func numbers(of *scenario.CountedPods, step *simulation.Step) []string {
 	case of.TopologyKey == "":
 		return []string{strconv.Itoa(len(running(step.State, of.Selector)))}
 	}
-	var all []string
-	for _, domain := range occupy(step.State, of.TopologyKey, of.Selector) {
-		all = append(all, strconv.Itoa(len(domain.pods)))
-	}
-	return all
+	return list.Each(occupy(step.State, of.TopologyKey, of.Selector), func(domain occupied) string { return strconv.Itoa(len(domain.pods)) })
 }
 
 func nodes(of *scenario.PlacedPods, step *simulation.Step) []string {

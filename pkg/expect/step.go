@@ -13,6 +13,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -63,10 +64,7 @@ func (j *judge) judgeStep(step *simulation.Step) {
 
 // waiting names the Pending pods, with kube-scheduler's messages: "web-1 and web-2: 0/3 nodes are available: …".
 func waiting(pending []placement.Pending) string {
-	var all []said
-	for _, p := range pending {
-		all = append(all, said{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()})
-	}
+	all := list.Each(pending, func(p placement.Pending) said { return said{cluster.Qualify(p.Pod.Namespace, p.Pod.Name), p.Why()} })
 	return together(all)
 }
 
@@ -259,10 +257,7 @@ func occupy(state *cluster.State, key, selector string) []occupied {
 }
 
 func judgeNodes(selector string, nodes scenario.Nodes, on bool, state *cluster.State) Judged {
-	among := map[string]bool{}
-	for _, node := range nodes.Select(state.Nodes) {
-		among[node.Name] = true
-	}
+	among := list.Set(nodes.Select(state.Nodes), func(node *v1.Node) string { return node.Name })
 	var places []string
 	if len(nodes.Names) > 0 {
 		places = append(places, strings.Join(nodes.Names, " or "))
@@ -302,18 +297,14 @@ func about(selector, what string) string {
 // running returns the pods that have a node, are active and match the selector.
 func running(state *cluster.State, selector string) []*v1.Pod {
 	matches := parse(selector)
-	var pods []*v1.Pod
-	for _, pod := range state.Pods {
-		if pod.Spec.NodeName != "" && cluster.Active(pod) && matches.Matches(labels.Set(pod.Labels)) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
+	return list.Where(state.Pods, func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && cluster.Active(pod) && matches.Matches(labels.Set(pod.Labels))
+	})
 }
 
 func matching(pending []placement.Pending, selector string) []placement.Pending {
 	matches := parse(selector)
-	return slices.DeleteFunc(slices.Clone(pending), func(p placement.Pending) bool { return !matches.Matches(labels.Set(p.Pod.Labels)) })
+	return list.Where(pending, func(p placement.Pending) bool { return matches.Matches(labels.Set(p.Pod.Labels)) })
 }
 
 // parse reads a selector of a scenario. Loading has checked that it parses.

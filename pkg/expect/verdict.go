@@ -88,7 +88,7 @@ type ExcessChange struct {
 	By                                float64
 }
 
-// Names are names that the new result alone has, and those that the old one alone has, failure by failure.
+// Names are the names that only the new result has, and the names that only the old one has, failure by failure.
 type Names struct{ Newly, NoLonger []string }
 
 // Verdict judges what differs.
@@ -223,7 +223,7 @@ func (l *largest) add(step string, by float64) {
 	}
 }
 
-// counted names the step that has the most more pods, or else that which has the most fewer.
+// counted names the step with the largest increase, or else the step with the largest decrease.
 func (v *verdict) counted(kind, words string, changes []Change) {
 	more, fewer := largest{}, largest{}
 	for _, c := range changes {

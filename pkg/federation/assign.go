@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // roomError means that the clusters have too little room.
@@ -26,10 +28,7 @@ func assign(b *Binding, selected []candidate) ([]Target, error) {
 	var err error
 	switch r := b.Placement.ReplicaScheduling; {
 	case !b.Template.Workload:
-		for _, c := range selected {
-			targets = append(targets, Target{Cluster: c.Name})
-		}
-		return targets, nil
+		return list.Each(selected, func(c candidate) Target { return Target{Cluster: c.Name} }), nil
 	case b.Placement.schedulingType() == Duplicated:
 		for _, c := range selected {
 			targets = append(targets, Target{c.Name, replicas})
@@ -76,18 +75,15 @@ func weights(preference *WeightPreference, selected []candidate) []share {
 // room, and a smaller total in proportion to the present replicas of each cluster.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/core/division_algorithm.go
 func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, error) {
-	had := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool {
-		return !slices.ContainsFunc(selected, func(c candidate) bool { return c.Name == t.Cluster })
+	had := list.Where(b.Targets, func(t Target) bool {
+		return slices.ContainsFunc(selected, func(c candidate) bool { return c.Name == t.Cluster })
 	})
 	switch n := sumOf(had); {
 	case n > b.Template.Replicas:
 		targets, err := divide(b.Template.Replicas, byReplicas(had), nil, aggregated, b.Template.UID)
 		return targets, wrap("failed to scale down", err)
 	case n < b.Template.Replicas:
-		room := make([]Target, len(selected))
-		for i, c := range selected {
-			room[i] = Target{c.Name, c.room}
-		}
+		room := list.Each(selected, func(c candidate) Target { return Target{c.Name, c.room} })
 		targets, err := divide(b.Template.Replicas-n, byReplicas(room), had, aggregated, b.Template.UID)
 		return targets, wrap("failed to scale up", err)
 	}
@@ -164,11 +160,7 @@ type share struct {
 
 // shares weighs clusters by their room.
 func shares(room []Target) []share {
-	weighed := make([]share, len(room))
-	for i, target := range room {
-		weighed[i] = share{target.Cluster, int64(target.Replicas)}
-	}
-	return weighed
+	return list.Each(room, func(target Target) share { return share{target.Cluster, int64(target.Replicas)} })
 }
 
 // webster divides n replicas by Webster's method: each replica goes to the cluster with the largest weight/(2·replicas+1). In a tie, the

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Template is a resource template in Karmada's control plane: a workload or another object that Karmada propagates.
@@ -136,7 +138,7 @@ func (b *Binding) Without(cluster string) *Binding {
 		return b
 	}
 	next := *b
-	next.Targets = slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return t.Cluster == cluster })
+	next.Targets = list.Without(b.Targets, func(t Target) bool { return t.Cluster == cluster })
 	return &next
 }
 

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Eviction is the task to move a binding away from a cluster.
@@ -93,7 +95,7 @@ func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 		return b
 	}
 	next := *b
-	next.Targets = slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return t.Cluster == cluster })
+	next.Targets = list.Without(b.Targets, func(t Target) bool { return t.Cluster == cluster })
 	if !b.evicting(cluster) {
 		next.Evictions = append(slices.Clip(b.Evictions), Eviction{From: cluster, Replicas: replicas, Purge: purge, Since: now})
 	}
@@ -111,7 +113,7 @@ func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
 		return b
 	}
 	next := *b
-	next.Evictions = slices.DeleteFunc(slices.Clone(b.Evictions), done)
+	next.Evictions = list.Without(b.Evictions, done)
 	return &next
 }
 

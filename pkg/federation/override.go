@@ -11,18 +11,15 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Overridden applies the overrides for the cluster to the template's JSON: first the ClusterOverridePolicies, then the OverridePolicies of
 // its namespace. Within each kind it starts with the least precise; equally precise ones follow in order of their names.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/overridemanager.go
 func Overridden(t *Template, object []byte, c *Cluster, overrides []*Override) ([]byte, error) {
-	var matching []*Override
-	for _, o := range overrides {
-		if o.Selects(t) {
-			matching = append(matching, o)
-		}
-	}
+	matching := list.Where(overrides, func(o *Override) bool { return o.Selects(t) })
 	slices.SortStableFunc(matching, func(a, b *Override) int {
 		if (a.Namespace == "") != (b.Namespace == "") {
 			return cmp.Compare(a.Namespace, b.Namespace)

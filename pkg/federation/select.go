@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // selectClusters returns the candidates that the placement's spread constraints select.
@@ -15,10 +17,7 @@ func selectClusters(b *Binding, all []candidate) ([]candidate, error) {
 	if len(constraints) == 0 || b.Placement.IgnoresSpread() {
 		return all, nil
 	}
-	by := map[string]SpreadConstraint{}
-	for _, c := range constraints {
-		by[c.SpreadByField] = c
-	}
+	by := list.By(constraints, func(c SpreadConstraint) string { return c.SpreadByField })
 	if region, found := by[SpreadByRegion]; found {
 		return selectByRegion(b, all, region, by[SpreadByCluster])
 	}

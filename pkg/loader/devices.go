@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -16,10 +17,7 @@ import (
 // noteDevices notes devices that no pod can get, since their node is not there or the scheduler does not use their pool, and devices that
 // take each other's place.
 func noteDevices(s *scenario.Scenario) (notes []string) {
-	nodes := map[string]bool{}
-	for _, node := range s.Nodes() {
-		nodes[node.Name] = true
-	}
+	nodes := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
 	pools, homeless := poolsOf(s.Objects(), nodes)
 	var incomplete, outdated []string
 	for _, pool := range pools {
@@ -104,12 +102,9 @@ type usage struct {
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go,
 // which upstream does not export.
 func (p *devicePool) look(nodes []*v1.Node) usage {
-	local := map[string]bool{}
-	for _, slice := range p.slices {
-		local[ptr.Deref(slice.Spec.NodeName, "")] = true
-	}
+	local := list.Set(p.slices, func(slice *resourcev1.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") })
 	if !local[""] { // only these nodes have any
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *v1.Node) bool { return !local[node.Name] })
+		nodes = list.Where(nodes, func(node *v1.Node) bool { return local[node.Name] })
 	}
 	used := usage{slices: map[*resourcev1.ResourceSlice]bool{}}
 	for _, node := range nodes {
@@ -131,12 +126,7 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 			if generation < p.newest() {
 				continue
 			}
-			all := 0
-			for _, slice := range p.slices {
-				if slice.Spec.Pool.Generation == generation {
-					all++
-				}
-			}
+			all := list.Count(p.slices, func(slice *resourcev1.ResourceSlice) bool { return slice.Spec.Pool.Generation == generation })
 			if int64(all) != wanted {
 				used.incomplete = fmt.Sprintf("%s on node %s (%d of %d)", p, node.Name, all, wanted)
 				continue
@@ -156,7 +146,7 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 
 // twice notes a device that slices of different nodes publish.
 func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
-	one, other, device := sameDevice(slices.DeleteFunc(slices.Clone(p.slices), func(slice *resourcev1.ResourceSlice) bool { return !used[slice] }))
+	one, other, device := sameDevice(list.Where(p.slices, func(slice *resourcev1.ResourceSlice) bool { return used[slice] }))
 	if device == "" {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/owner"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -32,27 +33,36 @@ const (
 
 var position = regexp.MustCompile(`\[\d+\]`)
 
+// dump sets aside what a dump holds and a simulation cannot take.
+func (l *loader) dump(s *scenario.Scenario) {
+	if l.opts.Strict || l.incomplete {
+		return
+	}
+	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
+	if s.Config != nil {
+		s.Notes = append(s.Notes, leftToOthers(s)...)
+	}
+}
+
 // notesOf says of each kind of flaw which objects have it.
 func notesOf(flaws []manifest.Flaw) []string {
 	var notes []string
-	groups := group(flaws, func(f manifest.Flaw) string {
+	note := func(f manifest.Flaw) string {
 		words := "read as far as it is known"
 		if f.Aside {
 			words = "set aside"
 		}
 		// In a list of containers the same is wrong at several positions.
 		return fmt.Sprintf("%s: %s (%%s): %s.", words, f.Kind, strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
-	})
+	}
+	groups := list.Group(flaws, note)
 	for i, g := range groups {
 		if i == maxFlaws {
 			notes = append(notes, fmt.Sprintf("%s for which objects are set aside, or read as far as they are known; --strict lists all.", words.Count(len(groups)-maxFlaws, "more reason")))
 			break
 		}
-		var names []string
-		for _, flaw := range g.of {
-			names = append(names, namespacedName(flaw.Namespace, flaw.Name))
-		}
-		notes = append(notes, fmt.Sprintf(g.key, some(slices.Compact(names), maxFlawed)))
+		names := list.Each(g, func(flaw manifest.Flaw) string { return namespacedName(flaw.Namespace, flaw.Name) })
+		notes = append(notes, fmt.Sprintf(note(g[0]), some(slices.Compact(names), maxFlawed)))
 	}
 	return notes
 }
@@ -60,10 +70,7 @@ func notesOf(flaws []manifest.Flaw) []string {
 // setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
 // The garbage collector deletes such pods, and their controllers make others. Those that a Job has yet to count stay until it has, as failed.
 func setAside(s *scenario.Scenario) (notes []string) {
-	there := map[string]bool{}
-	for _, node := range s.Nodes() {
-		there[node.Name] = true
-	}
+	there := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
 	if len(there) == 0 {
 		return nil // which is the problem
 	}
@@ -96,14 +103,15 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	for i := range s.Steps {
 		s.Steps[i].Objects = without(s.Steps[i].Objects)
 	}
-	for _, g := range group(aside, func(pod *v1.Pod) string {
+	note := func(pod *v1.Pod) string {
 		done := "set aside"
 		if failed[cluster.NameOf(pod)] != nil {
 			done = "counted as failed"
 		}
 		return done + ": Pod (%s): node " + pod.Spec.NodeName + " is not there."
-	}) {
-		notes = append(notes, fmt.Sprintf(g.key, somePods(g.of)))
+	}
+	for _, pods := range list.Group(aside, note) {
+		notes = append(notes, fmt.Sprintf(note(pods[0]), somePods(pods)))
 	}
 	return notes
 }
@@ -123,11 +131,7 @@ func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedNam
 		ending, known = append(ending, &asked), append(known, &asked)
 	}
 	state := (&cluster.State{Now: cluster.Latest(objects)}).With(known...)
-	failed := map[types.NamespacedName]*v1.Pod{}
-	for _, pod := range admission.Terminate(state, "", ending...).Pods {
-		failed[cluster.NameOf(pod)] = pod
-	}
-	return failed
+	return list.By(admission.Terminate(state, "", ending...).Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 }
 
 // leftToOthers notes the pods that wait for a scheduler which is not simulated, or run where one has placed them, and the workloads of manifests
@@ -153,24 +157,19 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 			placed = append(placed, pod)
 		}
 	}
-	for _, g := range group(foreign, func(pod *v1.Pod) string { return pod.Spec.SchedulerName }) {
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", g.key, somePods(g.of)))
+	for _, pods := range list.Group(foreign, schedulerOf) {
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: Pod (%s).", schedulerOf(pods[0]), somePods(pods)))
 	}
-	for _, g := range group(templates, func(obj cluster.Object) string { spec, _ := cluster.PodSpec(obj); return spec.SchedulerName }) {
-		var names []string
-		for _, obj := range g.of {
-			names = append(names, cluster.RefTo(obj).Describe())
-		}
-		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", g.key, some(names, maxNamed)))
+	templateScheduler := func(obj cluster.Object) string { spec, _ := cluster.PodSpec(obj); return spec.SchedulerName }
+	for _, objs := range list.Group(templates, templateScheduler) {
+		names := list.Each(objs, func(obj cluster.Object) string { return cluster.RefTo(obj).Describe() })
+		notes = append(notes, fmt.Sprintf("left to the scheduler %q, which is not simulated: pods of %s.", templateScheduler(objs[0]), some(names, maxNamed)))
 	}
 	if len(placed) > 0 {
-		groups := group(placed, func(pod *v1.Pod) string { return pod.Spec.SchedulerName })
-		names := []string{strconv.Quote(groups[0].key)}
+		groups := list.Group(placed, schedulerOf)
+		names := []string{strconv.Quote(schedulerOf(placed[0]))}
 		if len(groups) > 1 {
-			names = nil
-			for _, g := range groups {
-				names = append(names, fmt.Sprintf("%d of %q", len(g.of), g.key))
-			}
+			names = list.Each(groups, func(pods []*v1.Pod) string { return fmt.Sprintf("%d of %q", len(pods), schedulerOf(pods[0])) })
 		}
 		notes = append(notes, fmt.Sprintf("%s %s not simulated (%s); %s would wait.", words.Count(len(placed), "pod"), words.Pick(len(placed), "keeps its node: its", "keep their nodes: their")+
 			words.Pick(len(groups), " scheduler is", " schedulers are"), words.Few(names), words.Pick(len(placed), "another", "others")))
@@ -184,33 +183,10 @@ func isOfNode(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "Node"
 }
 
-// grouped are the items of one key.
-type grouped[T any] struct {
-	key string
-	of  []T
-}
-
-// group returns the items by key, in the order in which the keys come up.
-func group[T any](items []T, key func(T) string) []grouped[T] {
-	var groups []grouped[T]
-	at := map[string]int{}
-	for _, item := range items {
-		k := key(item)
-		if _, found := at[k]; !found {
-			at[k] = len(groups)
-			groups = append(groups, grouped[T]{key: k})
-		}
-		groups[at[k]].of = append(groups[at[k]].of, item)
-	}
-	return groups
-}
+func schedulerOf(pod *v1.Pod) string { return pod.Spec.SchedulerName }
 
 func somePods(pods []*v1.Pod) string {
-	var names []string
-	for _, pod := range pods {
-		names = append(names, namespacedName(pod.Namespace, pod.Name))
-	}
-	return some(names, maxNamed)
+	return some(list.Each(pods, func(pod *v1.Pod) string { return namespacedName(pod.Namespace, pod.Name) }), maxNamed)
 }
 
 func namespacedName(namespace, name string) string {

@@ -12,8 +12,8 @@ import (
 )
 
 // Files returns all files that a scenario, its variants and the points of its sweep are read from, each once, in the order of their
-// names: those that they name by a path relative to the folder of the scenario's file as paths relative to that folder, and those that
-// they name by an absolute path as absolute paths. What the options name is not among them. The error lists what is no longer there.
+// names. Names that are relative to the folder of the scenario's file give paths relative to that folder, and absolute names give absolute
+// paths. Files that the options name are not among them. The error lists what is no longer there.
 // The file system is the one that the scenario was loaded from; nil is the machine's own.
 func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	dir := filepath.Dir(s.File)

@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 	"github.com/faultline/faultline/pkg/input/operator/flink"
 	"github.com/faultline/faultline/pkg/input/operator/generic"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -198,10 +199,7 @@ func (e *expander) cluster(path *field.Path, target string) int {
 	if at < 0 && e.loader.members[name] != "" {
 		e.problems.Add(path, "cluster %q does not exist at this step; it joins later, or was deleted before", name)
 	} else if at < 0 {
-		var names []string
-		for _, c := range e.members {
-			names = append(names, c.Name)
-		}
+		names := list.Each(e.members, func(c *federation.Cluster) string { return c.Name })
 		e.problems.Add(path, "there is no cluster %q; %s", name, scenario.Choices(name, names))
 	}
 	return at

@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -50,29 +51,27 @@ func (l *loader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
 // noteLacking notes the resources that pods request and none of the nodes has, and the claims that they name and nothing gives.
 func (l *loader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
 	objects := s.Objects()
-	for _, name := range lackingResources(objects, nodes) {
-		amount := "8"
-		if v1helper.IsHugePageResourceName(v1.ResourceName(name.key)) {
+	name := func(l lack) string { return l.name }
+	for _, lacking := range list.Group(lackingResources(objects, nodes), name) {
+		resource, amount := lacking[0].name, "8"
+		if v1helper.IsHugePageResourceName(v1.ResourceName(resource)) {
 			amount = "1Gi"
 		}
 		l.notes = append(l.notes, fmt.Sprintf("no node has %s, which %s; to give each node some: --resource %s=%s.",
-			name.key, asked(name.of, "requests", "request"), name.key, amount))
+			resource, asked(lacking, "requests", "request"), resource, amount))
 	}
-	for _, claim := range lackingClaims(objects) {
-		remedy := "give its manifest, too"
-		if file := l.fileWith(claim.of, claim.key); file != "" {
+	for _, lacking := range list.Group(lackingClaims(objects), name) {
+		claim, remedy := lacking[0].name, "give its manifest, too"
+		if file := l.fileWith(lacking, claim); file != "" {
 			remedy = file + " has it: give this file, too"
 		}
-		l.notes = append(l.notes, fmt.Sprintf("there is no PersistentVolumeClaim %s, which %s; %s.", claim.key, asked(claim.of, "needs", "need"), remedy))
+		l.notes = append(l.notes, fmt.Sprintf("there is no PersistentVolumeClaim %s, which %s; %s.", claim, asked(lacking, "needs", "need"), remedy))
 	}
 }
 
 // asked says who asks for something.
-func asked(who []cluster.Object, one, several string) string {
-	var names []string
-	for _, obj := range who {
-		names = append(names, cluster.RefTo(obj).Qualified())
-	}
+func asked(who []lack, one, several string) string {
+	names := list.Each(who, func(l lack) string { return cluster.RefTo(l.of).Qualified() })
 	if len(names) > 1 {
 		one = several
 	}
@@ -80,7 +79,7 @@ func asked(who []cluster.Object, one, several string) string {
 }
 
 // lackingResources returns the resources that the objects' pods request and no node has, such as devices of a device plugin.
-func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[cluster.Object] {
+func lackingResources(objects []cluster.Object, nodes []*v1.Node) (lacking []lack) {
 	has := map[v1.ResourceName]bool{}
 	for _, node := range nodes {
 		for name := range node.Status.Allocatable {
@@ -92,7 +91,6 @@ func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[clus
 			has[v1.ResourceName(*class.Spec.ExtendedResourceName)] = true
 		}
 	}
-	var lacking []lack
 	for _, obj := range objects {
 		spec, _ := cluster.PodSpec(obj)
 		if spec == nil {
@@ -114,11 +112,11 @@ func lackingResources(objects []cluster.Object, nodes []*v1.Node) []grouped[clus
 			lacking = append(lacking, lack{name, obj})
 		}
 	}
-	return byName(lacking)
+	return lacking
 }
 
 // lackingClaims are the claims that the objects' pods name and no object is or makes.
-func lackingClaims(objects []cluster.Object) []grouped[cluster.Object] {
+func lackingClaims(objects []cluster.Object) (lacking []lack) {
 	given := map[types.NamespacedName]bool{}
 	var made []types.NamespacedName // of a StatefulSet, without the ordinal
 	for _, obj := range objects {
@@ -132,7 +130,6 @@ func lackingClaims(objects []cluster.Object) []grouped[cluster.Object] {
 			}
 		}
 	}
-	var lacking []lack
 	for _, obj := range objects {
 		spec, _ := cluster.PodSpec(obj)
 		if spec == nil {
@@ -151,7 +148,7 @@ func lackingClaims(objects []cluster.Object) []grouped[cluster.Object] {
 			lacking = append(lacking, lack{cluster.Qualify(name.Namespace, name.Name), obj})
 		}
 	}
-	return byName(lacking)
+	return lacking
 }
 
 // lack is something that an object's pods need and do not find.
@@ -160,27 +157,15 @@ type lack struct {
 	of   cluster.Object
 }
 
-func byName(all []lack) []grouped[cluster.Object] {
-	var groups []grouped[cluster.Object]
-	for _, g := range group(all, func(l lack) string { return l.name }) {
-		found := grouped[cluster.Object]{key: g.key}
-		for _, l := range g.of {
-			found.of = append(found.of, l.of)
-		}
-		groups = append(groups, found)
-	}
-	return groups
-}
-
 // maxBeside is how many files beside the input are read to find a claim, and maxBesideBytes how large each may be.
 const maxBeside, maxBesideBytes = 100, 1 << 20
 
-// fileWith returns the file with the claim that is in a folder of the objects' own files; "" if none has it.
-func (l *loader) fileWith(objects []cluster.Object, claim string) string {
+// fileWith returns the file with the claim that is in a folder of the files with the objects that lack it; "" if none has it.
+func (l *loader) fileWith(lacking []lack, claim string) string {
 	var folders []string
-	for _, obj := range objects {
+	for _, lack := range lacking {
 		for _, sources := range l.sources {
-			if source, found := sources[cluster.RefTo(obj)]; found && source.File != manifest.Stdin {
+			if source, found := sources[cluster.RefTo(lack.of)]; found && source.File != manifest.Stdin {
 				folders = append(folders, filepath.Dir(source.File))
 			}
 		}

@@ -17,10 +17,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/check"
@@ -28,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -225,7 +224,7 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 			_, is := obj.(*v1.Node)
 			return is
 		}
-		nodes := content{objects: slices.DeleteFunc(slices.Clone(given.objects), func(obj cluster.Object) bool { return !isNode(obj) })}
+		nodes := content{objects: list.Where(given.objects, isNode)}
 		given.objects = slices.Concat(l.install(), slices.DeleteFunc(given.objects, isNode))
 		read.cluster = append(read.cluster, nodes)
 		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
@@ -383,7 +382,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *loader) finish(s *scenario.Scenario) {
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
-	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(unique(l.notes), placedSingly(unique(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
+	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
@@ -398,55 +397,6 @@ func (l *loader) finish(s *scenario.Scenario) {
 	}
 }
 
-// nodeGroups finds the groups of the autoscaler that labels name.
-func (l *loader) nodeGroups(s *scenario.Scenario) {
-	if s.Autoscaler == nil || l.incomplete || s.Federated() {
-		return
-	}
-	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
-	if err != nil {
-		l.problems.AddLines(field.NewPath("autoscaler"), err)
-		return
-	}
-	if s.Autoscaler = grouped; note != "" {
-		s.Notes = append(slices.Clip(s.Notes), note)
-	}
-}
-
-// unique returns the texts without repetitions: several steps can apply one resource.
-func unique(texts []string) []string {
-	var once []string
-	seen := map[string]bool{}
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			once = append(once, text)
-		}
-	}
-	return once
-}
-
-// placedSingly notes pod groups without effect: an API server drops their names from pods.
-func placedSingly(groups []string) []string {
-	if len(groups) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
-		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
-}
-
-// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
-// server without it drops the names of groups. Who sets the gate has the last word.
-func (l *loader) withPodGroups() (Options, bool) {
-	opts := l.opts
-	if len(l.grouped) == 0 || l.gateGiven {
-		return opts, false
-	}
-	opts.grouped = unique(l.grouped)
-	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
-	return opts, true
-}
-
 // again returns the options to read everything once more with, if the objects prove that their cluster is not as they were read.
 func (l *loader) again() (Options, bool) {
 	if opts := l.opts; l.release != "" {
@@ -454,36 +404,6 @@ func (l *loader) again() (Options, bool) {
 		return opts, true
 	}
 	return l.withPodGroups()
-}
-
-// placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
-func placedTogether(s *scenario.Scenario, groups []string) []string {
-	if len(groups) == 0 {
-		return nil
-	}
-	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
-		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
-	held := map[string]bool{}
-	for _, obj := range s.Objects() {
-		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
-			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
-		}
-	}
-	if missing := slices.DeleteFunc(slices.Clone(groups), func(group string) bool { return held[group] }); len(missing) > 0 {
-		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
-	}
-	return notes
-}
-
-// dump sets aside what a dump holds and a simulation cannot take.
-func (l *loader) dump(s *scenario.Scenario) {
-	if l.opts.Strict || l.incomplete {
-		return
-	}
-	s.Notes = slices.Concat(s.Notes, notesOf(l.flaws), setAside(s), noteDevices(s))
-	if s.Config != nil {
-		s.Notes = append(s.Notes, leftToOthers(s)...)
-	}
 }
 
 // places are the lines of an expectation.

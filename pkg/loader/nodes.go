@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
@@ -74,9 +76,20 @@ func (n *Nodes) build() ([]*v1.Node, error) {
 }
 
 func namesOf(nodes []*v1.Node) []string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, node.Name)
+	return list.Each(nodes, func(node *v1.Node) string { return node.Name })
+}
+
+// nodeGroups finds the groups of the autoscaler that labels name.
+func (l *loader) nodeGroups(s *scenario.Scenario) {
+	if s.Autoscaler == nil || l.incomplete || s.Federated() {
+		return
 	}
-	return names
+	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
+	if err != nil {
+		l.problems.AddLines(field.NewPath("autoscaler"), err)
+		return
+	}
+	if s.Autoscaler = grouped; note != "" {
+		s.Notes = append(slices.Clip(s.Notes), note)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -172,10 +173,7 @@ func (e *expander) learn(given []content) {
 func (e *expander) expand(given []content) []cluster.Object {
 	var all []cluster.Object
 	for _, read := range given {
-		there := map[cluster.Ref]bool{}
-		for _, obj := range read.objects {
-			there[cluster.RefTo(obj)] = true
-		}
+		there := list.Set(read.objects, cluster.RefTo)
 		all = append(all, read.objects...)
 		for _, obj := range e.loader.made(operator.Expand(e.operators, read.resources, e.known...)) {
 			e.made[cluster.RefTo(obj)] = obj
@@ -187,7 +185,7 @@ func (e *expander) expand(given []content) []cluster.Object {
 	return all
 }
 
-// bring returns what the contents bring: in a federation the custom resources are templates, of which the members' operators make objects.
+// bring returns the objects of the contents. In a federation, custom resources are templates, from which the members' operators make objects.
 func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 	var karmada scenario.Karmada
 	if e.federation == nil {
@@ -212,7 +210,7 @@ func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 
 // again adds to the step what operators now make otherwise of the resources that are there.
 func (e *expander) again(step *scenario.LoadedStep) {
-	known := slices.DeleteFunc(slices.Clone(e.known), func(resource manifest.Ignored) bool { return !e.knows(resource) })
+	known := list.Where(e.known, e.knows)
 	if e.federation != nil {
 		for _, resource := range known {
 			before := e.templates[operator.Name(resource)]

@@ -40,9 +40,9 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 		}
 		config, err = l.loadConfig(file, data)
 	case given.Inline != nil:
-		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
+		config, err = sched.LoadConfig(l.opts.ConfigOptions, fmt.Sprintf("%s: %s", l.problems.File, path.Child("inline")), given.Inline.Raw)
 	case l.config != nil:
-		config, err = sched.LoadConfigWith(l.opts.ConfigOptions, l.config.Source.String(), l.config.Data)
+		config, err = sched.LoadConfig(l.opts.ConfigOptions, l.config.Source.String(), l.config.Data)
 	default:
 		config, err = sched.DefaultConfig()
 	}
@@ -65,8 +65,8 @@ func (l *loader) clusterRelease() (who, release string) {
 	return "nodes run", cluster.Kubelets(l.machines)
 }
 
-// otherRelease returns the release of the cluster, as far as it is known by now, if it is not the one that is being read and nobody says which
-// one shall answer; otherwise "". Then everything is to be read as that, since a release decides what objects may say.
+// otherRelease returns the release of the cluster, as far as it is known by now, if everything has to be read again as that release: it
+// differs from the present one, and nobody has chosen a release. Otherwise it returns "". A release decides which fields objects may have.
 func (l *loader) otherRelease() string {
 	_, release := l.clusterRelease()
 	if l.releaseGiven || l.opts.found != "" || release == (sched.Release{}).Minor() || !slices.Contains(sched.Releases(), release) {
@@ -94,7 +94,7 @@ func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sched.LoadConfigWith(l.opts.ConfigOptions, manifest.Clean(file), document)
+	return sched.LoadConfig(l.opts.ConfigOptions, manifest.Clean(file), document)
 }
 
 // switchRelease switches the process to the scenario's release and gates, and then to the gates of the options, while the scenario is read:

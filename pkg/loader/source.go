@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -52,12 +53,7 @@ func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (al
 
 // source returns what a source holds. Nodes may be described by regions and zones only where there is a cluster to build.
 func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) content {
-	given := 0
-	for _, is := range []bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil} {
-		if is {
-			given++
-		}
-	}
+	given := list.Count([]bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil}, func(is bool) bool { return is })
 	problems := l.problems.Len()
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
 	switch {
@@ -229,10 +225,7 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 		return nil
 	}
 	l.levelKeys = append(l.levelKeys, spec.LevelKeys()...)
-	objects := make([]cluster.Object, len(made.Nodes))
-	for i, node := range made.Nodes {
-		objects[i] = node
-	}
+	objects := list.Each(made.Nodes, func(node *v1.Node) cluster.Object { return node })
 	for _, slice := range made.Slices {
 		objects = append(objects, slice)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -26,7 +27,7 @@ func unevaluated(s *scenario.Scenario) []string {
 	for i := range s.Steps {
 		objects = append(objects, s.Steps[i].Objects...)
 	}
-	workloads := slices.DeleteFunc(slices.Clone(objects), func(obj cluster.Object) bool {
+	workloads := list.Without(objects, func(obj cluster.Object) bool {
 		spec, _ := cluster.PodSpec(obj)
 		return spec == nil || metav1.GetControllerOfNoCopy(obj) != nil
 	})
@@ -203,5 +204,5 @@ func serviceAccounts(ignored []manifest.Ignored, workloads []cluster.Object) (no
 			notes = append(notes, fmt.Sprintf("The input lists service accounts of namespace %s, but not %s, which %s names; an API server would refuse its pods.", in, name, cluster.RefTo(obj).Qualified()))
 		}
 	}
-	return unique(notes)
+	return list.Once(notes)
 }

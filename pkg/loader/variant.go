@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/variant"
 )
@@ -153,10 +154,7 @@ func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, 
 		return
 	}
 	s := varied.Scenario
-	before := map[cluster.Ref]cluster.Object{}
-	for _, obj := range s.Objects() {
-		before[cluster.RefTo(obj)] = obj
-	}
+	before := list.By(s.Objects(), cluster.RefTo)
 	s.Steps = slices.Clone(s.Steps)
 	l.assemble(s, read)
 	l.dump(s)

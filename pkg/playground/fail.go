@@ -3,12 +3,12 @@ package playground
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 	reportblast "github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -74,7 +74,7 @@ func checkDomains(nodes []*v1.Node, request FailRequest) error {
 	for _, domain := range domains {
 		known[domain.Value] = true
 	}
-	missing := slices.DeleteFunc(slices.Clone(request.Domains), func(name string) bool { return known[name] })
+	missing := list.Without(request.Domains, func(name string) bool { return known[name] })
 	if len(known) == 0 || len(missing) == 0 { // a later error explains a level that no node has
 		return nil
 	}

@@ -101,7 +101,7 @@ func (s *QuizStep) chance(ctx context.Context, asked []scenario.Question, w *wor
 	return nil
 }
 
-// answer adds the answers after the step: to those of the run if there are none, otherwise to those that are equal.
+// answer adds the answers after the step: to the answers of the run if there are none yet, otherwise to equal answers.
 func (s *QuizStep) answer(ctx context.Context, asked []scenario.Question, of *scenario.Scenario, step *simulation.Step) error {
 	for i := range asked {
 		found := &s.Questions[i]
@@ -123,7 +123,7 @@ func (s *QuizStep) answer(ctx context.Context, asked []scenario.Question, of *sc
 	return nil
 }
 
-// questionsOf returns the questions of a step. A step without questions gets those that any step can answer.
+// questionsOf returns the questions of a step. A step without questions gets the questions that any step can answer.
 func questionsOf(own []scenario.Question, step *simulation.Step) []scenario.Question {
 	if len(own) > 0 || len(step.State.Pods) == 0 {
 		return own

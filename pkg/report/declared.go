@@ -39,8 +39,8 @@ type Budget struct {
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 }
 
-// NewDeclared returns what the workloads declare after a step, in the order of the state. It leaves out those that are not among only, unless
-// that is nil.
+// NewDeclared returns what the workloads declare after a step, in the order of the state. If only is not nil, it
+// leaves out all other workloads.
 func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluster.Ref]bool) []Declared {
 	all := []Declared{}
 	budgets := step.State.Budgets()

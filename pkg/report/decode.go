@@ -108,8 +108,7 @@ func (p *Problems) look(path string, v reflect.Value) {
 	}
 }
 
-// Steps finds what would pass for a report in which nothing happened, one without steps or with a step without a name, and two steps of one
-// name, by which steps are told apart.
+// Steps finds reports without steps, steps without a name, and two steps with one name. Steps are identified by their names.
 func Steps[S any](p *Problems, steps []S, name func(*S) string) {
 	if steps == nil {
 		p.Add("steps", "is missing")

@@ -7,17 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
-
-func TestGrouped(t *testing.T) {
-	got := report.Group([]int{1, 12, 3, 15, 11}, func(n int) int { return n / 10 })
-	if diff := cmp.Diff([][]int{{1, 3}, {12, 15, 11}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
 
 func TestTextHeads(t *testing.T) {
 	tests := []struct{ keys, want []string }{

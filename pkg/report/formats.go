@@ -23,7 +23,7 @@ type Options struct {
 	Color bool
 	// Quiet is one line a step.
 	Quiet bool
-	// Story tells the way of pods through the scheduling cycle in sentences.
+	// Story describes in sentences how pods went through the scheduling cycle.
 	Story bool
 	// Wide adds columns.
 	Wide bool
@@ -53,8 +53,8 @@ func (f Formats[R]) Names() []string {
 	return names
 }
 
-// Write writes the report in the format of that name; what people read begins with how far the command came if it was interrupted. An unknown format is an error that lists the known ones; any other error is
-// the renderer's or the writer's.
+// Write writes the report in the format of that name. Text for people begins with how far an interrupted command came. The error of an
+// unknown format lists the known ones; any other error is the renderer's or the writer's.
 func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	for i := range f {
 		if f[i].Name != name {

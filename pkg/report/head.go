@@ -1,6 +1,6 @@
-// Package report is what all reports share: the head that each begins with, what is said of a pod and of its scheduling cycle, the table of formats,
-// and reading a report back. Each report has a folder below with its model, its making from an answer and its formats; each kind of
-// format has one in format. The model is versioned: a consumer can rely on the fields of an apiVersion, and docs has its JSON Schemas.
+// Package report has what all reports share: the head, the nodes, the declarations of workloads, the table of formats, and the reading of a
+// report. Each report has a folder below this one, with its model, the conversion from an answer, and its formats. Each kind of format has a
+// folder in format. The model is versioned: a consumer can rely on the fields of an apiVersion, and docs has its JSON Schemas.
 package report
 
 import (

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -68,9 +69,7 @@ func NewNodes(nodes []*v1.Node, levels []string) []Node {
 				n.Topology[key] = value
 			}
 		}
-		for _, taint := range node.Spec.Taints {
-			n.Taints = append(n.Taints, taint.ToString())
-		}
+		n.Taints = list.Each(node.Spec.Taints, func(taint v1.Taint) string { return taint.ToString() })
 		n.NotReady = slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
 			return c.Type == v1.NodeReady && c.Status != v1.ConditionTrue
 		})

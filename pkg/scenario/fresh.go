@@ -5,14 +5,12 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Fresh returns the state without everything that makes pods, and without all pods, except what the cluster itself came with.
 func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
-	given := map[cluster.Ref]bool{}
-	for _, obj := range s.Cluster {
-		given[cluster.RefTo(obj)] = true
-	}
+	given := list.Set(s.Cluster, cluster.RefTo)
 	var gone []cluster.Object
 	for _, obj := range state.Objects() {
 		if _, unknown := obj.(*cluster.UnknownOwner); unknown && !given[cluster.RefTo(obj)] {

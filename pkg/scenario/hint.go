@@ -10,15 +10,13 @@ import (
 	"github.com/agext/levenshtein"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // NodeLabels are the labels of each node.
 func NodeLabels(nodes []*v1.Node) []labels.Set {
-	sets := make([]labels.Set, len(nodes))
-	for i, node := range nodes {
-		sets[i] = node.Labels
-	}
-	return sets
+	return list.Each(nodes, func(node *v1.Node) labels.Set { return node.Labels })
 }
 
 // Choices lists the names that exist.

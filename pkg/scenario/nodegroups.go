@@ -21,7 +21,7 @@ var groupLabels = []string{
 // UnknownMax is the maximum of a group whose own is not known: as many nodes as AKS and GKE let a node pool have.
 const UnknownMax = 1000
 
-// byLabels reports whether the groups are those that the nodes' labels name.
+// byLabels reports whether labels of the nodes name the groups.
 func (a *Autoscaler) byLabels() bool {
 	return a.GroupsBy != "" || !slices.ContainsFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.From+g.Template != "" })
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Problems are what is wrong with a scenario: all of it is found before any of it is reported.
@@ -78,10 +79,7 @@ func (p *Problems) AddErrors(errs ...error) { p.all = append(p.all, errs...) }
 
 // AddAll also reports the problems of a scenario that was derived from this file, unless the file itself has them.
 func (p *Problems) AddAll(derived *Problems) {
-	own := map[string]bool{}
-	for _, err := range p.all {
-		own[strings.TrimPrefix(err.Error(), p.File)] = true
-	}
+	own := list.Set(p.all, func(err error) string { return strings.TrimPrefix(err.Error(), p.File) })
 	for _, err := range derived.all {
 		if !own[strings.TrimPrefix(err.Error(), derived.File)] {
 			p.AddErrors(err)

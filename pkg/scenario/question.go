@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Question is what the playground asks about a step before it shows the step. The run has the answer. Give exactly one of number,
@@ -44,12 +46,7 @@ func validateQuestion(p *Problems, path *field.Path, q *Question) {
 	if strings.TrimSpace(q.Ask) == "" {
 		p.Add(path.Child("ask"), "is missing; give the question in a sentence")
 	}
-	kinds := 0
-	for _, given := range []bool{q.Number != nil, q.Nodes != nil, q.Holds != nil, len(q.Message) > 0} {
-		if given {
-			kinds++
-		}
-	}
+	kinds := list.Count([]bool{q.Number != nil, q.Nodes != nil, q.Holds != nil, len(q.Message) > 0}, func(given bool) bool { return given })
 	if kinds != 1 {
 		p.Add(path, "has %d kinds of answer; give one of number, nodes, holds and message", kinds)
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Sweep is a change to the scenario for many values. Give either parameters or points.
@@ -185,10 +187,7 @@ func (s *Sweep) Grid() (names []string, points [][]Scalar) {
 	if len(s.Points) > 0 {
 		names = slices.Sorted(maps.Keys(s.Points[0]))
 		for _, point := range s.Points {
-			var values []Scalar
-			for _, name := range names {
-				values = append(values, point[name])
-			}
+			values := list.Each(names, func(name string) Scalar { return point[name] })
 			points = append(points, values)
 		}
 		return names, points

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -192,10 +193,7 @@ func manyOf(owners []cluster.Ref) string {
 	if len(owners) > 3 {
 		return words.Count(len(owners), "workload")
 	}
-	var names []string
-	for _, owner := range owners {
-		names = append(names, owner.Qualified())
-	}
+	names := list.Each(owners, cluster.Ref.Qualified)
 	return words.And(names)
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Workload finds the workload of one of these kinds, or of a kind whose controller is not in the input, that is named as kind/name or
-// namespace/kind/name. The error lists those that exist.
+// namespace/kind/name. The error lists the workloads that exist.
 func (s *Scenario) Workload(target string, kinds ...string) (cluster.Ref, error) {
 	p := &Problems{File: target}
 	var found cluster.Ref

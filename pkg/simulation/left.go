@@ -68,28 +68,28 @@ func whyLeft(groups []Left) string {
 		pods += l.Pods
 	}
 	first, last := groups[0], groups[len(groups)-1]
-	text := fmt.Sprintf("%s had %s", leading(first.Pods, pods), first.found(Left{}))
+	text := fmt.Sprintf("%s had %s", leading(first.Pods, pods), first.describe(Left{}))
 	switch between := groups[1:max(1, len(groups)-1)]; {
 	case len(groups) == 1:
 		return text
 	case len(groups) <= maxLeft:
 		before := first
 		for _, l := range between {
-			text += fmt.Sprintf(", the next %s%s", many(l.Pods), l.found(before))
+			text += fmt.Sprintf(", the next %s%s", many(l.Pods), l.describe(before))
 			before = l
 		}
-		return text + fmt.Sprintf(", the last %s%s", many(last.Pods), last.found(before))
+		return text + fmt.Sprintf(", the last %s%s", many(last.Pods), last.describe(before))
 	default:
 		fewest, most := between[0].Nodes, between[0].Nodes
 		for _, l := range between {
 			fewest, most = min(fewest, l.Nodes), max(most, l.Nodes)
 		}
-		return text + fmt.Sprintf(", the %d between had %s, the last %s%s", pods-first.Pods-last.Pods, to(fewest, most), many(last.Pods), last.found(first))
+		return text + fmt.Sprintf(", the %d between had %s, the last %s%s", pods-first.Pods-last.Pods, to(fewest, most), many(last.Pods), last.describe(first))
 	}
 }
 
-// found says how many nodes were left, and who refused how many. It omits the number of all nodes if the group before has the same.
-func (l Left) found(before Left) string {
+// describe says how many nodes were left, and who refused how many. It omits the number of all nodes if the group before has the same.
+func (l Left) describe(before Left) string {
 	text := fmt.Sprint(l.Nodes)
 	switch {
 	case l.Looked < l.all && l.Looked != before.Looked:

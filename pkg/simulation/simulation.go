@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
@@ -250,7 +251,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	}
 	r.Conclude(state, spec, &step.Record)
 	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), unclaimed(state.Refused))
-	step.State, step.Refused = state, slices.DeleteFunc(slices.Clone(state.Refused), cluster.Refusal.OfVolume)
+	step.State, step.Refused = state, list.Without(state.Refused, cluster.Refusal.OfVolume)
 	step.Placed = world.StillThere(step.Placed, state)
 	step.after = r.Mark()
 	result.Steps = append(result.Steps, step)

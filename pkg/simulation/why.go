@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -246,7 +247,7 @@ func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 				taken[other.Spec.NodeName] = true
 			}
 		}
-		open := slices.DeleteFunc(slices.Clone(state.Nodes), func(node *v1.Node) bool { return cluster.Repels(node, pod) })
+		open := list.Without(state.Nodes, func(node *v1.Node) bool { return cluster.Repels(node, pod) })
 		domains, _ := topology.Domains(open, term.TopologyKey)
 		var values []string
 		for _, domain := range domains {

@@ -28,7 +28,7 @@ func Build(spec Spec) ([]*v1.Node, error) {
 	return b.nodes, nil
 }
 
-// Planned returns how many nodes and devices Build and BuildDevices would create, if the spec is valid. It stops counting soon after it
+// Planned returns how many nodes and devices Make would create, if the spec is valid. It stops counting soon after it
 // exceeds most nodes.
 func (s *Spec) Planned(most int) (nodes, devices int) {
 	b := newBuilder(MaxNodes)
@@ -93,7 +93,7 @@ type builder struct {
 // name is the value of a label, or the name of a node under the key kubernetes.io/hostname.
 type name struct{ key, value string }
 
-// place is a failure domain being built; the whole cluster is the outermost one.
+// place is a failure domain in the making. The whole cluster is the outermost one.
 type place struct {
 	path   *field.Path // path of the entry that declares it
 	names  []string    // placeholders and their values, alternating, outermost first: {region}, eu, {zone}, eu-1

@@ -33,18 +33,9 @@ type Attribute any
 // maxDevices bounds the number of devices on a node. No known driver has that many.
 const maxDevices = 1024
 
-// BuildDevices builds a class for each driver, and the slices that the drivers publish: a pool for each node and driver, named after the
-// node, in as many slices as necessary. The name of a device is the first part of its driver's name and a number from 0. The error lists
-// every problem of the spec, as Validate does.
-func BuildDevices(spec Spec) ([]*resourcev1.DeviceClass, []*resourcev1.ResourceSlice, error) {
-	made, errs := Make(&spec, nil)
-	if len(errs) > 0 {
-		return nil, nil, errs.ToAggregate()
-	}
-	return made.Classes, made.Slices, nil
-}
-
-// Made is a synthetic cluster: its nodes, and the results of BuildDevices.
+// Made is a synthetic cluster: its nodes, a class of devices for each driver, and the slices that the drivers publish: a pool for each node
+// and driver, named after the node, in as many slices as necessary. The name of a device is the first part of its driver's name and a number
+// from 0.
 type Made struct {
 	Nodes   []*v1.Node
 	Classes []*resourcev1.DeviceClass

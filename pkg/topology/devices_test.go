@@ -11,7 +11,7 @@ import (
 )
 
 // The devices of a node are a pool for each driver, in slices of at most 128, numbered over all entries of the driver.
-func TestBuildDevices(t *testing.T) {
+func TestMakeDevices(t *testing.T) {
 	var spec Spec
 	if err := yaml.Unmarshal([]byte(`
 nodeGroups:
@@ -20,15 +20,15 @@ nodeGroups:
 `), &spec); err != nil {
 		t.Fatal(err)
 	}
-	classes, slices, err := BuildDevices(spec)
-	if err != nil {
-		t.Fatal(err)
+	made, errs := Make(&spec, nil)
+	if len(errs) > 0 {
+		t.Fatal(errs)
 	}
 	var got []string
-	for _, class := range classes {
+	for _, class := range made.Classes {
 		got = append(got, class.Name+": "+class.Spec.Selectors[0].CEL.Expression)
 	}
-	for _, slice := range slices {
+	for _, slice := range made.Slices {
 		first, last := slice.Spec.Devices[0], slice.Spec.Devices[len(slice.Spec.Devices)-1]
 		got = append(got, fmt.Sprintf("%s: %s on %s, %d of %d slices of pool %s: %s to %s", slice.Name, slice.Spec.Driver, *slice.Spec.NodeName,
 			slice.Spec.Pool.Generation, slice.Spec.Pool.ResourceSliceCount, slice.Spec.Pool.Name, first.Name, last.Name))
@@ -43,7 +43,7 @@ nodeGroups:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	one, err := yaml.Marshal(slices[0].Spec.Devices[0])
+	one, err := yaml.Marshal(made.Slices[0].Spec.Devices[0])
 	if err != nil {
 		t.Fatal(err)
 	}

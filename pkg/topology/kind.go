@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster/constants"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Resources of a node of a kind cluster. In reality each node reports the resources of the whole machine; fixed values make results the
@@ -173,7 +175,7 @@ func kindNode(r registration, role v1alpha4.NodeRole, single bool) *v1.Node {
 		// kind lets pods and load balancers use a single control-plane node; see
 		// https://github.com/kubernetes-sigs/kind/blob/v0.33.0/pkg/cluster/internal/create/actions/kubeadminit/init.go.
 		if single {
-			taints = slices.DeleteFunc(slices.Clone(taints), func(taint v1.Taint) bool { return taint.Key == controlPlane })
+			taints = list.Without(taints, func(taint v1.Taint) bool { return taint.Key == controlPlane })
 		} else {
 			labels[v1.LabelNodeExcludeBalancers] = ""
 		}

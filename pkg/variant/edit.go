@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -75,11 +76,7 @@ func changeAll(s *scenario.Scenario, f change, patched func(cluster.Object) (clu
 
 // each returns the objects, each changed.
 func (f change) each(objects []cluster.Object) []cluster.Object {
-	var all []cluster.Object
-	for _, obj := range objects {
-		all = append(all, f(obj))
-	}
-	return all
+	return list.Each(objects, func(obj cluster.Object) cluster.Object { return f(obj) })
 }
 
 // eachMade returns the custom resources of a federation, with each object changed that is made of them.
@@ -156,7 +153,7 @@ func with(owners []cluster.Ref, owner cluster.Ref) []cluster.Ref {
 func Unplace(s *scenario.Scenario, owner cluster.Ref) *scenario.Scenario {
 	owned := ownedBy(s, owner)
 	without := func(objects []cluster.Object) []cluster.Object {
-		return slices.DeleteFunc(slices.Clone(objects), func(obj cluster.Object) bool { return owned(obj) && cluster.RefTo(obj) != owner })
+		return list.Without(objects, func(obj cluster.Object) bool { return owned(obj) && cluster.RefTo(obj) != owner })
 	}
 	next := *s
 	next.Cluster, next.Members = without(s.Cluster), changeMembers(s.Members, without)

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -160,7 +161,7 @@ func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(st
 // Renewed returns the state of one cluster without the refused requests of users.
 func Renewed(state *cluster.State) *cluster.State {
 	next := *state
-	next.Refused = slices.DeleteFunc(slices.Clone(state.Refused), func(r cluster.Refusal) bool { return !r.Retried })
+	next.Refused = list.Where(state.Refused, func(r cluster.Refusal) bool { return r.Retried })
 	if len(next.Refused) == len(state.Refused) {
 		return state
 	}
@@ -205,7 +206,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 			return nil, false, err
 		}
 		if next != state {
-			state = c.moved(next)
+			state = c.showChange(next)
 			continue
 		}
 		if loops++; loops <= maxLoops {
@@ -213,7 +214,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 				return nil, false, err
 			}
 			if next != state {
-				state = c.moved(next)
+				state = c.showChange(next)
 				continue
 			}
 		}
@@ -234,8 +235,8 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 	return state, true, nil
 }
 
-// moved shows a state in which something has changed, and returns it a second later.
-func (c *Cluster) moved(state *cluster.State) *cluster.State {
+// showChange shows a state in which something has changed, and returns it a second later.
+func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 	if c.Moved != nil {
 		c.Moved(state)
 	}
@@ -277,10 +278,7 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 		}
 	}
 	to.Preempted = append(to.Preempted, placed.Preempted...)
-	var pods []*v1.Pod
-	for _, p := range placed.Placed {
-		pods = append(pods, p.Pod)
-	}
+	pods := list.Each(placed.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
 	return c.controllers.Bound(after(next, placed), pods), nil
 }
 
@@ -314,10 +312,7 @@ func (c *Cluster) arrived(queue []*v1.Pod) []*v1.Pod {
 
 // after returns the state after the scheduler's decisions.
 func after(state *cluster.State, placed *placement.Result) *cluster.State {
-	var victims []*v1.Pod
-	for _, preemption := range placed.Preempted {
-		victims = append(victims, preemption.Victim)
-	}
+	victims := list.Each(placed.Preempted, func(preemption placement.Preemption) *v1.Pod { return preemption.Victim })
 	// A pod can be placed and, in the same pass, make room for a later one.
 	return admission.Terminate(state.With(placed.Changed()...).Without(placed.Deleted()...), v1.PodReasonPreemptionByScheduler, victims...)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -64,10 +65,7 @@ func SelectNodes(state *cluster.State, path *field.Path, nodes scenario.Nodes) (
 
 // NoCluster says that no member has the name by then.
 func NoCluster(fed *cluster.Federation, name string) error {
-	var among []string
-	for _, m := range fed.Members {
-		among = append(among, m.Name)
-	}
+	among := list.Each(fed.Members, func(m cluster.Member) string { return m.Name })
 	return &Missing{Ref: cluster.Ref{Kind: federation.KindCluster, Name: name}, Among: among}
 }
 

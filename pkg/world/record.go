@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Record is what happened in a world.
@@ -91,13 +92,7 @@ func StillThere(placed []placement.Placement, state *cluster.State) []placement.
 	for _, pod := range state.Pods {
 		onNode[pod.UID] = pod.Spec.NodeName != ""
 	}
-	var kept []placement.Placement
-	for _, p := range placed {
-		if onNode[p.Pod.UID] {
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	return list.Where(placed, func(p placement.Placement) bool { return onNode[p.Pod.UID] })
 }
 
 // InputError is an error in what the scenario gives that shows only while the world acts.

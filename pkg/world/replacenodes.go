@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -26,10 +27,7 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 	if err != nil {
 		return state, "", err
 	}
-	var old []*v1.Node
-	for _, name := range names {
-		old = append(old, state.Node(name))
-	}
+	old := list.Each(names, state.Node)
 	slices.SortStableFunc(old, func(a, b *v1.Node) int {
 		return cmp.Or(cmp.Compare(a.Labels[v1.LabelTopologyRegion], b.Labels[v1.LabelTopologyRegion]), cmp.Compare(a.Labels[v1.LabelTopologyZone], b.Labels[v1.LabelTopologyZone]))
 	})

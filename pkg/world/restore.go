@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -73,11 +74,7 @@ func csiNode(state *cluster.State, node string) *storagev1.CSINode {
 
 // devicesOf returns the slices that publish the node's own devices.
 func devicesOf(node string, slices []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
-	var own []*resourcev1.ResourceSlice
-	for _, slice := range slices {
-		if slice.Spec.NodeName != nil && *slice.Spec.NodeName == node {
-			own = append(own, slice)
-		}
-	}
-	return own
+	return list.Where(slices, func(slice *resourcev1.ResourceSlice) bool {
+		return slice.Spec.NodeName != nil && *slice.Spec.NodeName == node
+	})
 }

@@ -212,7 +212,7 @@ hostPath: {path: /disk}, claimRef: {namespace: default, name: data}, nodeAffinit
 			if world.change != nil {
 				state = state.With(world.change(state)...)
 			}
-			config, err := sched.LoadConfig("test.yaml", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+world.config))
+			config, err := sched.LoadConfig(sched.ConfigOptions{}, "test.yaml", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+world.config))
 			if err != nil {
 				t.Fatal(err)
 			}

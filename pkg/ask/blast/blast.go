@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -194,7 +195,7 @@ func (f *Failure) Replicated() float64 {
 
 // OfSeveral returns the losses of workloads of two or more replicas.
 func (f *Failure) OfSeveral() []Loss {
-	return slices.DeleteFunc(slices.Clone(f.Workloads), func(l Loss) bool { return l.Replicas < 2 })
+	return list.Without(f.Workloads, func(l Loss) bool { return l.Replicas < 2 })
 }
 
 // Recovery is what became of the lost pods once nothing moved any more.

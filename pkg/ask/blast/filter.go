@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -122,10 +123,7 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 			}
 		}
 		if !found {
-			var names []string
-			for _, o := range workloads {
-				names = append(names, o.Qualified())
-			}
+			names := list.Each(workloads, cluster.Ref.Qualified)
 			problems = append(problems, fmt.Errorf("workload %q: no workload of this name has a running pod; %s", target, scenario.Choices(target, names)))
 		}
 	}
@@ -133,10 +131,7 @@ func (f Filter) named(workloads []cluster.Ref) (map[cluster.Ref]bool, []error) {
 }
 
 func namespaces(workloads []cluster.Ref) []string {
-	found := map[string]bool{}
-	for _, o := range workloads {
-		found[o.Namespace] = true
-	}
+	found := list.Set(workloads, func(o cluster.Ref) string { return o.Namespace })
 	return slices.Sorted(maps.Keys(found))
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -60,9 +61,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		domains, unlabelled := topology.Domains(state.Nodes, key)
 		most = max(most, len(domains))
 		level := Level{TopologyKey: key, Domains: len(domains)}
-		for _, node := range unlabelled {
-			level.Unlabelled = append(level.Unlabelled, node.Name)
-		}
+		level.Unlabelled = list.Each(unlabelled, func(node *v1.Node) string { return node.Name })
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
 			problems = append(problems, fmt.Errorf("level %s: no node has this label; give a label of the nodes%s", key, suchAs(found)))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -158,12 +159,7 @@ func find(voters []voter, target string) (voter, error) {
 	if err != nil {
 		return voter{}, err
 	}
-	var found []voter
-	for _, v := range voters {
-		if scenario.IsWorkload(v.owner, wanted) {
-			found = append(found, v)
-		}
-	}
+	found := list.Where(voters, func(v voter) bool { return scenario.IsWorkload(v.owner, wanted) })
 	switch len(found) {
 	case 1:
 		return found[0], nil
@@ -181,10 +177,7 @@ func find(voters []voter, target string) (voter, error) {
 const maxCandidates = 20
 
 func candidates(voters []voter) string {
-	var names []string
-	for _, v := range voters {
-		names = append(names, fullName(v.owner))
-	}
+	names := list.Each(voters, func(v voter) string { return fullName(v.owner) })
 	slices.Sort(names)
 	if more := len(names) - maxCandidates; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxCandidates], ", "), more)

@@ -21,6 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -361,9 +362,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		r.OfNodes += rank(left.Why == ofStatic)
 		r.NotReplaced = append(r.NotReplaced, left)
 	}
-	for _, pod := range lostWork {
-		r.LostWork = append(r.LostWork, cluster.NewPodRef(pod, owner(pod)))
-	}
+	r.LostWork = list.Each(lostWork, func(pod *v1.Pod) cluster.PodRef { return cluster.NewPodRef(pod, owner(pod)) })
 	return r, nil
 }
 

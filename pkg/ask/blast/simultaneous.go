@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // All sets of domains that can fail at once are examined if there are at most maxSets and together they contain at most maxHeld pods and
@@ -77,10 +79,7 @@ func (c *contents) worstSets(domains []domain, k int) [][]int {
 			pods[0] = append(pods[0], weight{i, d.pods})
 		}
 	}
-	var sets [][]int
-	for _, weights := range slices.Concat(workloads, budgets, pods) {
-		sets = append(sets, heaviest(weights, len(domains), k))
-	}
+	sets := list.Each(slices.Concat(workloads, budgets, pods), func(weights []weight) []int { return heaviest(weights, len(domains), k) })
 	slices.SortFunc(sets, slices.Compare)
 	return slices.CompactFunc(sets, slices.Equal)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -167,13 +168,7 @@ func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 		}
 		return pod.UID
 	}
-	var all []*v1.Pod
-	for _, other := range pods {
-		if controller(other) == controller(pod) {
-			all = append(all, other)
-		}
-	}
-	return all
+	return list.Where(pods, func(other *v1.Pod) bool { return controller(other) == controller(pod) })
 }
 
 // once returns the attempt that runs a scenario.

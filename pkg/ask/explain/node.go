@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 func (p *pendingPod) uncordon() []attempt {
-	cordoned := slices.DeleteFunc(slices.Clone(p.nodes), func(node *v1.Node) bool { return !node.Spec.Unschedulable })
+	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.domains(cordoned) {
 		var nodes []attempt
@@ -37,7 +38,7 @@ func (p *pendingPod) uncordon() []attempt {
 }
 
 func (p *pendingPod) moreNodes() []attempt {
-	open := slices.DeleteFunc(slices.Clone(p.nodes), func(node *v1.Node) bool { return cluster.Repels(node, p.pod) })
+	open := list.Without(p.nodes, func(node *v1.Node) bool { return cluster.Repels(node, p.pod) })
 	if len(open) == 0 {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (p *pendingPod) moreNodes() []attempt {
 	}
 	for _, key := range p.hardKeys() {
 		var nodes []attempt
-		for _, node := range different(slices.DeleteFunc(slices.Clone(open), func(node *v1.Node) bool { return node.Labels[key] == "" })) {
+		for _, node := range different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
 			apart := p.like(node)
 			apart.Labels[key] = apart.Name
 			if _, zoned := apart.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
@@ -105,10 +106,7 @@ func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	}
 	var all []domain
 	for _, node := range nodes {
-		var values []string
-		for _, key := range keys {
-			values = append(values, node.Labels[key])
-		}
+		values := list.Each(keys, func(key string) string { return node.Labels[key] })
 		i := slices.IndexFunc(all, func(d domain) bool { return slices.Equal(d.values, values) })
 		if i < 0 {
 			i = len(all)

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 	"github.com/faultline/faultline/pkg/world/fleet"
@@ -36,12 +37,9 @@ func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.P
 		}
 	}
 	asked := of.asked(step)
-	var pods []*v1.Pod
-	for _, pod := range step.State.Pods {
-		if pod.Spec.NodeName != "" && !placed[pod.UID] && !cluster.Terminal(pod) && asked(pod) {
-			pods = append(pods, pod)
-		}
-	}
+	pods := list.Where(step.State.Pods, func(pod *v1.Pod) bool {
+		return pod.Spec.NodeName != "" && !placed[pod.UID] && !cluster.Terminal(pod) && asked(pod)
+	})
 	return step, pods
 }
 

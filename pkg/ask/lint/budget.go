@@ -55,7 +55,7 @@ func budgetBroken(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, v1.LabelTopologyZone) < 2 {
 		return nil, nil
 	}
-	analysis, err := l.lost(s.step)
+	analysis, err := l.zoneLosses(s.step)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -190,10 +191,7 @@ func groupLabelMissing(k *control) []Finding {
 }
 
 func bindingNames(bindings []*federation.Binding) string {
-	var names []string
-	for _, b := range bindings {
-		names = append(names, b.Template.String())
-	}
+	names := list.Each(bindings, func(b *federation.Binding) string { return b.Template.String() })
 	return words.Few(names)
 }
 
@@ -239,12 +237,7 @@ func antiAffinityUnlimited(k *control) []Finding {
 			continue
 		}
 		for _, b := range k.claimed(p) {
-			admitted := 0
-			for _, c := range k.clusters {
-				if b.Admits(c) {
-					admitted++
-				}
-			}
+			admitted := list.Count(k.clusters, b.Admits)
 			if most := mostClusters(&p.Spec.Placement); b.AntiAffinityGroup != "" && admitted > 1 && most >= admitted {
 				found = append(found, Finding{Object: policyObject(p), Field: "spec.placement.workloadAffinity.antiAffinity",
 					Message: fmt.Sprintf("nothing limits how many clusters a workload gets, so that the first of a group, such as %s, can take all %d, and the next gets none",
@@ -291,10 +284,7 @@ func weightOfNothing(k *control) []Finding {
 }
 
 func (k *control) clusterNames() string {
-	var names []string
-	for _, c := range k.clusters {
-		names = append(names, c.Name)
-	}
+	names := list.Each(k.clusters, func(c *federation.Cluster) string { return c.Name })
 	return words.Few(names)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // IgnoreAnnotation on an object says which of its findings are intended, and why: "id: reason; id2: reason".
@@ -122,9 +123,5 @@ func annotated(looks []*look) []*subject {
 }
 
 func ids() []string {
-	var all []string
-	for _, check := range Checks() {
-		all = append(all, check.ID)
-	}
-	return all
+	return list.Each(Checks(), func(check Check) string { return check.ID })
 }

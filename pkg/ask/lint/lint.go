@@ -18,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -180,7 +181,7 @@ func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result,
 }
 
 func chosen(opts Options) []Check {
-	return slices.DeleteFunc(slices.Clone(Checks()), func(c Check) bool {
+	return list.Without(Checks(), func(c Check) bool {
 		return len(opts.Only) > 0 && !slices.Contains(opts.Only, c.ID) || slices.Contains(opts.Disable, c.ID)
 	})
 }

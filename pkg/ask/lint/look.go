@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -219,12 +220,12 @@ func (s *subject) scaled() bool {
 
 // others returns the subjects that create other pods in the same step.
 func (l *look) others(s *subject) []*subject {
-	return slices.DeleteFunc(slices.Clone(l.subjects), func(o *subject) bool { return o.step != s.step || o.owner == s.owner })
+	return list.Without(l.subjects, func(o *subject) bool { return o.step != s.step || o.owner == s.owner })
 }
 
 // takes returns the nodes that a pod of the subject may run on, as far as taints, node selector and node affinity go.
 func (l *look) takes(s *subject) []*v1.Node {
-	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool { return repels(node, s.pod) || !cluster.Attracts(node, s.pod) })
+	return list.Without(l.nodes, func(node *v1.Node) bool { return repels(node, s.pod) || !cluster.Attracts(node, s.pod) })
 }
 
 // repels reports whether the node is cordoned, or has a taint that keeps the pod away.
@@ -321,8 +322,8 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	return l.runs[key], nil
 }
 
-// lost returns what each zone takes with it after the step.
-func (l *look) lost(step *simulation.Step) (*blast.Analysis, error) {
+// zoneLosses returns what each zone takes with it after the step.
+func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	if l.losses[step] == nil {
 		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1})
 		if err != nil {
@@ -350,9 +351,6 @@ func (s *subject) version() string {
 }
 
 func nodeNames(nodes []*v1.Node) string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
+	names := list.Each(nodes, func(node *v1.Node) string { return node.Name })
 	return words.Few(names)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -92,7 +93,7 @@ func request(containers []string) string {
 
 // longRunning are the containers that run as long as the pod does.
 func longRunning(spec *v1.PodSpec) []v1.Container {
-	sidecars := slices.DeleteFunc(slices.Clone(spec.InitContainers), func(c v1.Container) bool {
+	sidecars := list.Without(spec.InitContainers, func(c v1.Container) bool {
 		return c.RestartPolicy == nil || *c.RestartPolicy != v1.ContainerRestartPolicyAlways
 	})
 	return slices.Concat(spec.Containers, sidecars)

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -244,7 +245,7 @@ func (s *subject) spreadOver(key string) string {
 // together returns the one of several domains in which all of the subject's running pods are, and their number, at least two; "" if they
 // are not in one.
 func (s *subject) together(key string) (domain string, pods int) {
-	running := slices.DeleteFunc(slices.Clone(s.pods()), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
+	running := list.Without(s.pods(), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
 	if len(running) < 2 {
 		return "", 0
 	}

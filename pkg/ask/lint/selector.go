@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -63,7 +64,7 @@ func (t *term) missed() []*v1.Pod {
 	if len(t.match) > 0 { // it asks for pods of one revision
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.of.pods()), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
+	return list.Without(t.of.pods(), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
 }
 
 // meantForOwn reports whether the selector asks for labels that the pods have, with other values.
@@ -173,7 +174,7 @@ func namespaceMissing(l *look, s *subject) []Finding {
 	}
 	var found []Finding
 	for _, t := range s.terms() {
-		missing := slices.DeleteFunc(slices.Clone(t.namespaces), func(n string) bool { return there[n] })
+		missing := list.Without(t.namespaces, func(n string) bool { return there[n] })
 		if len(missing) > 0 {
 			found = append(found, Finding{Field: t.field() + ".namespaces",
 				Message: fmt.Sprintf("the %s looks for pods in %s, and the scenario has no such namespace", t.Rule, words.Few(missing)),

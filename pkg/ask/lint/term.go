@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // term is a rule about pods: affinity, anti-affinity, or spreading.
@@ -154,7 +155,7 @@ func (l *look) known(t *term) bool {
 
 // counted returns the nodes whose domains a spread constraint counts.
 func (l *look) counted(t *term) []*v1.Node {
-	return slices.DeleteFunc(slices.Clone(l.nodes), func(node *v1.Node) bool {
+	return list.Without(l.nodes, func(node *v1.Node) bool {
 		c := t.spread
 		affinity := c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor
 		taints := c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor

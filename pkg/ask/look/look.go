@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/verify"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -95,9 +96,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 func (l *Look) failures(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	s := result.Scenario
 	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, Quorum: s.Failures.Quorum}
-	for _, level := range opts.Levels {
-		o.Levels = append(o.Levels, topology.KeyAmong(last.State.Nodes, level))
-	}
+	o.Levels = list.Each(opts.Levels, func(level string) string { return topology.KeyAmong(last.State.Nodes, level) })
 	analysis, err := blast.Lost(last.State, o)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
@@ -175,7 +176,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
 			failures := found.Failures
 			if opts.Holding {
-				failures = slices.DeleteFunc(slices.Clone(failures), func(f blast.Failure) bool { return opts.share(f) == 0 })
+				failures = list.Without(failures, func(f blast.Failure) bool { return opts.share(f) == 0 })
 				level.Holding = len(failures)
 			}
 			if len(opts.Workloads) > 0 {
@@ -202,8 +203,8 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	slices.SortStableFunc(sorted, func(a, b blast.Failure) int {
 		return cmp.Or(cmp.Compare(o.share(b), o.share(a)), cmp.Compare(b.Pods, a.Pods))
 	})
-	return slices.DeleteFunc(slices.Clone(failures), func(f blast.Failure) bool {
-		return !slices.ContainsFunc(sorted[:o.Worst], func(w blast.Failure) bool { return w.Domains[0] == f.Domains[0] })
+	return list.Where(failures, func(f blast.Failure) bool {
+		return slices.ContainsFunc(sorted[:o.Worst], func(w blast.Failure) bool { return w.Domains[0] == f.Domains[0] })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -84,10 +85,7 @@ func Moved(before, after *cluster.State) int {
 // MovedOf is Moved for the workloads that count.
 func MovedOf(before, after *cluster.State, counts func(cluster.Ref) bool) int {
 	moved := 0
-	was := map[cluster.Ref]*spread{}
-	for _, s := range spreads(before, counts) {
-		was[s.owner] = s
-	}
+	was := list.By(spreads(before, counts), func(s *spread) cluster.Ref { return s.owner })
 	for _, now := range spreads(after, counts) {
 		old := was[now.owner]
 		if old == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -223,9 +224,7 @@ func (w *walker) step(step int, from start) ([]start, error) {
 				return 0, errKnown
 			}
 			m := &moment{script: script}
-			for _, set := range sets {
-				m.choices = append(m.choices, choice{node: set[0], stands: len(set), of: len(tie.Nodes)})
-			}
+			m.choices = list.Each(sets, func(set []int) choice { return choice{node: set[0], stands: len(set), of: len(tie.Nodes)} })
 			ties[key], at.to = m, m
 			for i := len(m.choices) - 1; i > 0; i-- {
 				open = append(open, &branch{at: &m.choices[i], script: append(slices.Clone(script), m.choices[i].node)})
@@ -254,10 +253,7 @@ func (w *walker) step(step int, from start) ([]start, error) {
 	}
 	w.exact.States += len(ties)
 	p := probabilities(root.to, from.p)
-	var found []start
-	for _, end := range order {
-		found = append(found, start{result: end.result, p: p[end]})
-	}
+	found := list.Each(order, func(end *moment) start { return start{result: end.result, p: p[end]} })
 	return found, nil
 }
 
@@ -372,7 +368,7 @@ func (w *walker) report(ends []start) error {
 			continue
 		}
 		for _, from := range w.shape(c.Placement.on).arrangements(room) {
-			c.Placements = append(c.Placements, c.Placement.moved(from))
+			c.Placements = append(c.Placements, c.Placement.permuted(from))
 		}
 		slices.SortFunc(c.Placements, func(a, b Distribution) int { return cmp.Compare(a.key(), b.key()) })
 		c.Placement = c.Placements[0]

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/alike"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -155,10 +156,7 @@ func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 
 // shapeWith is the shape of the nodes as they are, with the pods on them.
 func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
-	now := make(map[string]*corev1.Node, len(state.Nodes))
-	for _, node := range state.Nodes {
-		now[node.Name] = node
-	}
+	now := list.By(state.Nodes, func(node *corev1.Node) string { return node.Name })
 	return k.shape(func(name string) string {
 		pods := slices.Sorted(slices.Values(on[name]))
 		switch node := now[name]; {
@@ -227,10 +225,7 @@ func interchangeable(s *scenario.Scenario) []bool {
 	if choosesPods(s) {
 		return byClass
 	}
-	given := map[string]bool{}
-	for _, obj := range s.Cluster {
-		given[idOf(obj)] = true
-	}
+	given := list.Set(s.Cluster, idOf)
 	there := maps.Clone(given)
 	byClass[0] = true
 	for i := range steps {

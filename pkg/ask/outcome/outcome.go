@@ -108,8 +108,8 @@ func (p Distribution) on(node string) string {
 	return b.String()
 }
 
-// moved returns the placement with the pods of each node on another: those of from[node] are then on node.
-func (p Distribution) moved(from map[string]string) Distribution {
+// permuted returns the placement with the pods of each node on another: those of from[node] are then on node.
+func (p Distribution) permuted(from map[string]string) Distribution {
 	var next Distribution
 	for _, w := range p.Workloads {
 		nodes := map[string]int{}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -132,9 +133,7 @@ func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, op
 	}
 	levels, nodes := build(state.Nodes, rates)
 	analysis := &Analysis{Trials: cmp.Or(opts.Trials, DefaultTrials), Seed: opts.Seed}
-	for _, level := range levels {
-		analysis.Levels = append(analysis.Levels, level.Level)
-	}
+	analysis.Levels = list.Each(levels, func(level level) Level { return level.Level })
 	a := analyzer{Analysis: analysis, levels: levels, nodes: nodes, opts: opts, at: map[cluster.Ref]int{}}
 	if err := a.workloads(ctx, state); err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -185,11 +186,7 @@ func (a *Answer) compareObjects(from, to []cluster.Object) {
 }
 
 func byRef(objects []cluster.Object) map[cluster.Ref]cluster.Object {
-	all := map[cluster.Ref]cluster.Object{}
-	for _, obj := range objects {
-		all[cluster.RefTo(obj)] = obj
-	}
-	return all
+	return list.By(objects, cluster.RefTo)
 }
 
 // differing returns the paths of the fields in which the objects differ.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -37,10 +38,7 @@ func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys,
 		}
 		missing = append(missing, i)
 	}
-	versions := make([]*scenario.Scenario, len(missing))
-	for j, i := range missing {
-		versions[j] = points[i].Scenario
-	}
+	versions := list.Each(missing, func(i int) *scenario.Scenario { return points[i].Scenario })
 	known = len(points) - len(missing)
 	if progress := opts.Progress; progress != nil {
 		opts.Progress = func(last, done, _ int) { progress(missing[last], known+done, len(points)) }

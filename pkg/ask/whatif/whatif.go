@@ -23,6 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -61,13 +62,7 @@ type Found struct {
 
 // StuckOf returns the rollouts of the scenario's changes that have not come to their end after the step.
 func StuckOf(s *scenario.Scenario, step *simulation.Step) []controller.Rollout {
-	var stuck []controller.Rollout
-	for _, r := range step.Rollouts {
-		if !r.Complete && slices.Contains(s.RolledOut, r.Ref) {
-			stuck = append(stuck, r)
-		}
-	}
-	return stuck
+	return list.Where(step.Rollouts, func(r controller.Rollout) bool { return !r.Complete && slices.Contains(s.RolledOut, r.Ref) })
 }
 
 // StuckText says that the rollout of a change gets stuck, and why.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Kind is the part of the spec that a rule is in.
@@ -86,11 +88,7 @@ const (
 // selector and the spread constraints, in the order of the spec. Required node affinity is one rule, since its terms are alternatives; so
 // is the node selector.
 func Of(spec *v1.PodSpec) []Rule {
-	var rules []Rule
-	for _, p := range places(spec) {
-		rules = append(rules, p.Rule)
-	}
-	return rules
+	return list.Each(places(spec), func(p place) Rule { return p.Rule })
 }
 
 // place is a rule and its index in its list.

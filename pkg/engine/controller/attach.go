@@ -284,7 +284,7 @@ func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
 	})
 }
 
-// handleOf is what tells a CSI volume from others: its driver and handle.
+// handleOf identifies a CSI volume by its driver and handle.
 func handleOf(pv *v1.PersistentVolume) string {
 	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
 }

@@ -322,7 +322,7 @@ func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv
 	}
 }
 
-// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It is not done at a ReplicaSet that still counts pods which it was told to delete:
+// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It leaves out a ReplicaSet that still counts pods which it has to delete:
 // upstream makes an error of that, and goes on in another sync.
 func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) (shrunk []*appsv1.ReplicaSet, done bool) {
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))

@@ -49,7 +49,7 @@ type entry struct {
 	value any
 }
 
-// list stands for a list. States share those that did not change.
+// list identifies a list. States share lists that did not change.
 type list struct {
 	first  any
 	length int

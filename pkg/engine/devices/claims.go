@@ -11,6 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // claims holds the claims of a cluster, including the scheduler's new allocations. It takes the place of claimTracker in
@@ -132,10 +133,7 @@ func (c *claims) delete(name types.NamespacedName) {
 }
 
 func (c *claims) List() ([]*resourcev1.ResourceClaim, error) {
-	all := make([]*resourcev1.ResourceClaim, len(c.all))
-	for i, known := range c.all {
-		all[i] = known.seen
-	}
+	all := list.Each(c.all, func(known *claim) *resourcev1.ResourceClaim { return known.seen })
 	return all, nil
 }
 

@@ -115,7 +115,7 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 	return nil, nil
 }
 
-// stateOf returns the state for the pod of this cycle, or nil if it is not the pod that the memo has been told of.
+// stateOf returns the state for the pod of this cycle, or nil if the memo was prepared for another pod.
 func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	m := a.memo
 	if pod != m.current {

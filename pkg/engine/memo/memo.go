@@ -157,7 +157,7 @@ func (m *Memo) begin(pod *v1.Pod) {
 	}
 }
 
-// Alike stands for the pods that no rule between pods tells apart, until nodes or namespaces change.
+// Alike stands for pods that no rule between pods distinguishes, until nodes or namespaces change.
 type Alike struct {
 	looks       looks
 	era, layout int

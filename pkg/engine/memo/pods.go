@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// pods are the pods on nodes, and a log of the pods that came and went. Pods that no rule tells apart are of one class.
+// pods are the pods on nodes, and a log of the pods that came and went. Pods that no rule distinguishes are of one class.
 type pods struct {
 	placed  map[types.NamespacedName]*placed
 	classes map[looks]*class

@@ -98,7 +98,7 @@ func (m *Memo) templateOf(pod *v1.Pod) *template {
 	return new
 }
 
-// read returns what is read of the pod's spec.
+// read returns the parts of the pod's spec that plugins read.
 func (m *Memo) read(pod *v1.Pod) *reading {
 	if len(pod.Spec.Containers) == 0 {
 		return &reading{spec: shared(&pod.Spec)}

@@ -9,6 +9,7 @@ import (
 	nodetopology "k8s.io/component-helpers/node/topology"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // excludeDisruption is the label of nodes that do not count for the state of their zone. See labelNodeDisruptionExclusion in
@@ -49,9 +50,7 @@ func Disruptions(s *cluster.State) []Disruption {
 			continue
 		}
 		d := Disruption{Region: zone.waiting[0].Labels[v1.LabelTopologyRegion], Zone: zone.waiting[0].Labels[v1.LabelTopologyZone]}
-		for _, node := range zone.waiting {
-			d.Nodes = append(d.Nodes, node.Name)
-		}
+		d.Nodes = list.Each(zone.waiting, func(node *v1.Node) string { return node.Name })
 		all = append(all, d)
 	}
 	return all

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // evictTainted requests the deletion of the pods that no longer tolerate the NoExecute taints of their node. See
@@ -29,7 +29,7 @@ func (c *Controllers) evictTainted(s *cluster.State) *cluster.State {
 
 // noExecuteTaints returns the NoExecute taints of the node.
 func noExecuteTaints(node *v1.Node) []v1.Taint {
-	return slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(taint v1.Taint) bool { return taint.Effect != v1.TaintEffectNoExecute })
+	return list.Without(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect != v1.TaintEffectNoExecute })
 }
 
 // leavingPod is a pod that must leave its node, and the time at which it must.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // completePods marks the pods as succeeded that have run for the time in their annotation.
@@ -23,10 +24,7 @@ func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 		}
 	}
 	slices.SortFunc(completed, c.pods.Compare)
-	var changed []cluster.Object
-	for _, pod := range completed {
-		changed = append(changed, cluster.Complete(pod, s.Now))
-	}
+	changed := list.Each(completed, func(pod *v1.Pod) cluster.Object { return cluster.Complete(pod, s.Now) })
 	return s.With(changed...)
 }
 

@@ -10,6 +10,7 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // The defaults of kube-controller-manager:
@@ -130,7 +131,7 @@ func conditionTaints(node *v1.Node, now metav1.Time) []v1.Taint {
 			case condition.Status == status && !has:
 				taints = append(slices.Clip(taints), taint)
 			case condition.Status != status && has:
-				taints = slices.DeleteFunc(slices.Clone(taints), func(t v1.Taint) bool { return t.MatchTaint(&taint) })
+				taints = list.Without(taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) })
 			}
 		}
 		if condition.Type == v1.NodeReady {
@@ -191,7 +192,7 @@ func withNoExecute(node *v1.Node, now metav1.Time) *v1.Node {
 
 func withoutNoExecute(node *v1.Node) *v1.Node {
 	freed := *node
-	freed.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t v1.Taint) bool {
+	freed.Spec.Taints = list.Without(node.Spec.Taints, func(t v1.Taint) bool {
 		return isNodeControllers(t, v1.TaintEffectNoExecute)
 	})
 	return &freed

@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Result is the result of scheduling a queue of pods.
@@ -178,10 +179,7 @@ type Volumes struct {
 // Changed returns the objects that the decisions changed, in their new form: pods that were placed or nominated, volumes, storage
 // capacities, pod groups and claims. It includes a victim of preemption if the victim was placed before.
 func (r *Result) Changed() []cluster.Object {
-	var changed []cluster.Object
-	for _, p := range r.Placed {
-		changed = append(changed, p.Pod)
-	}
+	changed := list.Each(r.Placed, func(p Placement) cluster.Object { return p.Pod })
 	for _, pod := range r.Nominated {
 		changed = append(changed, pod)
 	}

@@ -86,12 +86,7 @@ func DefaultConfig() (*Config, error) {
 
 // LoadConfig decodes a KubeSchedulerConfiguration strictly, with kube-scheduler's own defaults and validation, under the current release.
 // The error joins sorted errors of one line each, which name the file.
-func LoadConfig(file string, data []byte) (*Config, error) {
-	return LoadConfigWith(ConfigOptions{}, file, data)
-}
-
-// LoadConfigWith is LoadConfig with options.
-func LoadConfigWith(opts ConfigOptions, file string, data []byte) (*Config, error) {
+func LoadConfig(opts ConfigOptions, file string, data []byte) (*Config, error) {
 	want := configv1.SchemeGroupVersion.WithKind("KubeSchedulerConfiguration")
 	// For another kind of object, report only that, not every field as unknown.
 	var head metav1.TypeMeta

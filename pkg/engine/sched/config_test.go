@@ -70,7 +70,7 @@ func TestLoadConfigRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := LoadConfig("sched.yaml", []byte(c.config))
+			_, err := LoadConfig(ConfigOptions{}, "sched.yaml", []byte(c.config))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -83,7 +83,7 @@ func TestLoadConfigRefuses(t *testing.T) {
 
 // Default spreading keeps the walkthrough's third soft-region replica apart; without it all three workers tie.
 func TestConfigDecides(t *testing.T) {
-	config, err := LoadConfig("sched.yaml", []byte(head+`
+	config, err := LoadConfig(ConfigOptions{}, "sched.yaml", []byte(head+`
 profiles:
 - schedulerName: default-scheduler
   pluginConfig:
@@ -162,7 +162,7 @@ func TestEncodedConfigIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadConfig("default", data)
+	again, err := LoadConfig(ConfigOptions{}, "default", data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func FuzzLoadConfig(f *testing.F) {
 	f.Add([]byte(head + "profiles: [{schedulerName: a, plugins: {score: {disabled: [{name: '*'}]}}}]"))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		config, err := LoadConfig("fuzz", data)
+		config, err := LoadConfig(ConfigOptions{}, "fuzz", data)
 		if err == nil && len(config.SchedulerNames()) == 0 {
 			t.Error("a configuration without profiles was accepted")
 		}

@@ -75,7 +75,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // config returns a configuration with the server as an extender and the given further fields.
 func (s *served) config(t *testing.T, more string) *Config {
 	t.Helper()
-	config, err := LoadConfig("test.yaml", []byte(head+"extenders: [{urlPrefix: "+s.URL+", "+more+"}]"))
+	config, err := LoadConfig(ConfigOptions{}, "test.yaml", []byte(head+"extenders: [{urlPrefix: "+s.URL+", "+more+"}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestExtenderNotes(t *testing.T) {
 - {urlPrefix: http://a.example/x, filterVerb: f, prioritizeVerb: p, weight: 1, preemptVerb: e, bindVerb: b, nodeCacheCapable: true}
 - {urlPrefix: http://b.example, bindVerb: '', ignorable: true, tlsConfig: {insecure: true}}
 `
-	config, err := LoadConfig("test.yaml", []byte(extenders))
+	config, err := LoadConfig(ConfigOptions{}, "test.yaml", []byte(extenders))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestExtenderNotes(t *testing.T) {
 	if diff := cmp.Diff(want, config.Notes(3)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	config, err = LoadConfigWith(ConfigOptions{NoExtenders: true}, "test.yaml", []byte(extenders+"- {urlPrefix: https://c.example, enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca.crt}}"))
+	config, err = LoadConfig(ConfigOptions{NoExtenders: true}, "test.yaml", []byte(extenders+"- {urlPrefix: https://c.example, enableHTTPS: true, tlsConfig: {caFile: /nowhere/ca.crt}}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (*failing) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
 func failingAt(t *testing.T, point string) *Config {
 	t.Helper()
-	config, err := LoadConfigWith(ConfigOptions{Plugins: frameworkruntime.Registry{
+	config, err := LoadConfig(ConfigOptions{Plugins: frameworkruntime.Registry{
 		"Failing": func(_ context.Context, args runtime.Object, _ fwk.Handle) (fwk.Plugin, error) {
 			p := &failing{}
 			return p, frameworkruntime.DecodeInto(args, p)

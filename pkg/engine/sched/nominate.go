@@ -6,7 +6,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// reserve tells the scheduler the nominated nodes of exactly the queue's pods, before it tries the first: a real scheduler reads all pods
+// reserve gives the scheduler the nominated nodes of exactly the queue's pods, before it tries the first: a real scheduler reads all pods
 // when it starts.
 func (e *Engine) reserve(queue []*entry) error {
 	for _, obj := range e.waiting.List() {

@@ -41,7 +41,7 @@ profiles:
 //	NodeAffinity      w1: 0; w2: 30; w3: 4 (added by the profile)
 //	PodTopologySpread over regions: no pod of back runs, so each node has maxSkew-1 = 1
 func TestPartsOfEveryOrigin(t *testing.T) {
-	config, err := LoadConfig("own.yaml", []byte(ownRules))
+	config, err := LoadConfig(ConfigOptions{}, "own.yaml", []byte(ownRules))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestPlainCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	light, err := LoadConfig("light", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
+	light, err := LoadConfig(ConfigOptions{}, "light", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+
 		"profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 0}}]}]"))
 	if err != nil {
 		t.Fatal(err)

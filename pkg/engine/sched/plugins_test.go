@@ -54,7 +54,7 @@ func own(asked *int) ConfigOptions {
 // a template does not hold for another, so the engine calls it for each pod and node.
 func TestOwnPlugins(t *testing.T) {
 	var asked int
-	config, err := LoadConfigWith(own(&asked), "test.yaml", []byte(head+`
+	config, err := LoadConfig(own(&asked), "test.yaml", []byte(head+`
 profiles:
 - plugins: {multiPoint: {enabled: [{name: Lengthy, weight: 100}]}}
   pluginConfig: [{name: Lengthy, args: {refuse: {pod: web-1, node: worker}}}]
@@ -66,7 +66,7 @@ profiles:
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadConfigWith(own(&asked), "again.yaml", encoded)
+	again, err := LoadConfig(own(&asked), "again.yaml", encoded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestOwnPluginsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := LoadConfigWith(own(new(int)), "test.yaml", []byte(head+c.config))
+			_, err := LoadConfig(own(new(int)), "test.yaml", []byte(head+c.config))
 			if diff := cmp.Diff(c.want, fmt.Sprint(err)); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -133,7 +133,7 @@ func TestBatchesAreNoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setGates(t, c.gates)
-			config, err := LoadConfigWith(own(new(int)), "test.yaml", []byte(head+c.config))
+			config, err := LoadConfig(own(new(int)), "test.yaml", []byte(head+c.config))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import "testing"
 func TestSamples(t *testing.T) {
 	load := func(more string) *Config {
 		t.Helper()
-		config, err := LoadConfig("test.yaml", []byte(head+"\n"+more))
+		config, err := LoadConfig(ConfigOptions{}, "test.yaml", []byte(head+"\n"+more))
 		if err != nil {
 			t.Fatal(err)
 		}

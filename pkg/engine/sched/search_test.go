@@ -18,7 +18,7 @@ func TestSearchEndsWhereUpstreamsDoes(t *testing.T) {
 		"percentageOfNodesToScore: 30\nprofiles: [{percentageOfNodesToScore: 60}]",
 		"profiles: [{plugins: {score: {disabled: [{name: '*'}]}}}]", "profiles: [{plugins: {filter: {disabled: [{name: '*'}]}}}]",
 	} {
-		config, err := LoadConfig("test.yaml", []byte(head+"\n"+more))
+		config, err := LoadConfig(ConfigOptions{}, "test.yaml", []byte(head+"\n"+more))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -101,7 +101,7 @@ func readConfigs() ([]*Config, error) {
 			{weight: 30, preference: {matchExpressions: [{key: rack, operator: In, values: [a]}]}}]}}}]}]`,
 		`[{plugins: {filter: {disabled: [{name: InterPodAffinity}]}, preScore: {disabled: [{name: PodTopologySpread}]}, score: {disabled: [{name: PodTopologySpread}]}}}]`,
 	} {
-		config, readErr := LoadConfig("world", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "+profiles))
+		config, readErr := LoadConfig(ConfigOptions{}, "world", []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "+profiles))
 		if readErr != nil {
 			return nil, readErr
 		}

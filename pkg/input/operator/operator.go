@@ -21,6 +21,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Operator creates objects for custom resources of some kinds.
@@ -109,10 +110,7 @@ type Result struct {
 // problems, one line each.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
-	var resources []*Resource
-	for _, i := range ignored {
-		resources = append(resources, &Resource{i})
-	}
+	resources := list.Each(ignored, func(i manifest.Ignored) *Resource { return &Resource{i} })
 	given, there := len(resources), map[string]bool{}
 	for _, r := range resources {
 		there[Name(r.Ignored)] = true

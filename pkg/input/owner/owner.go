@@ -20,6 +20,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -127,10 +128,7 @@ func (u *Unknown) knows(uid types.UID, ref cluster.Ref) bool {
 func (u *Unknown) Notes(gone bool) []string {
 	var notes []string
 	if u.pods > 0 {
-		var owners []string
-		for _, kind := range u.kinds {
-			owners = append(owners, words.Count(u.owners[kind], kind))
-		}
+		owners := list.Each(u.kinds, func(kind string) string { return words.Count(u.owners[kind], kind) })
 		what := words.Pick(u.pods, "is assumed to come back; --unknown-owners gone assumes that nobody replaces it", "are assumed to come back; --unknown-owners gone assumes that nobody replaces them")
 		if gone {
 			what = words.Pick(u.pods, "is assumed not to be replaced", "are assumed not to be replaced")
@@ -142,10 +140,7 @@ func (u *Unknown) Notes(gone bool) []string {
 			words.Pick(u.claimless, "it comes back", "they come back"), words.Pick(u.claimless, "it", "them")))
 	}
 	if len(u.once) > 0 {
-		kinds := map[string]bool{}
-		for _, pod := range u.once {
-			kinds[metav1.GetControllerOfNoCopy(pod).Kind] = true
-		}
+		kinds := list.Set(u.once, func(pod *v1.Pod) string { return metav1.GetControllerOfNoCopy(pod).Kind })
 		notes = append(notes, fmt.Sprintf("%s once, for controllers that the input lacks (%s): what a failure or a drain takes of %s is lost work.",
 			words.Count(len(u.once), "pod")+words.Pick(len(u.once), " runs", " run"), words.Few(slices.Sorted(maps.Keys(kinds))), words.Pick(len(u.once), "it", "them")))
 	}
@@ -158,7 +153,7 @@ func kindOf(ref *metav1.OwnerReference) kind {
 
 // owner returns what stands for the controller of the pods. It is nil if all of them are being deleted, and others have taken their place.
 func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
-	active := slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
+	active := list.Without(pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 	first := slices.MinFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	ref := metav1.GetControllerOfNoCopy(first)
 	object := metav1.ObjectMeta{
@@ -173,7 +168,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 			named := u.template(pod, pod.Labels)
 			named.Name = pod.Name
 			o.Spec.Named = append(o.Spec.Named, named)
-			u.claimless += u.lost(pod)
+			u.claimless += u.missingClaim(pod)
 		}
 		return o
 	}
@@ -183,7 +178,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	replicas, labels := int32(len(active)), common(active)
 	template := u.template(newest(active), labels)
 	for _, pod := range active {
-		u.claimless += u.lost(pod)
+		u.claimless += u.missingClaim(pod)
 	}
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
 	case len(labels) == 0: // what matches everything is no selector of theirs
@@ -252,8 +247,8 @@ func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 func (u *Unknown) template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
 	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
-	if u.lost(pod) > 0 {
-		t.Spec.Volumes = slices.DeleteFunc(slices.Clone(pod.Spec.Volumes), func(volume v1.Volume) bool { return u.lacks(pod, &volume) })
+	if u.missingClaim(pod) > 0 {
+		t.Spec.Volumes = list.Without(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) })
 	}
 	return t
 }
@@ -263,8 +258,8 @@ func (u *Unknown) lacks(pod *v1.Pod, volume *v1.Volume) bool {
 	return claim != nil && !u.claims[cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: claim.ClaimName}]
 }
 
-// lost is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
-func (u *Unknown) lost(pod *v1.Pod) int {
+// missingClaim is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
+func (u *Unknown) missingClaim(pod *v1.Pod) int {
 	if slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) }) {
 		return 1
 	}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,24 +17,6 @@ type Pod struct{ Namespace, Name string }
 
 // Usage is how much containers use, by pod, container and resource. The container "" stands for the whole pod.
 type Usage map[Pod]map[string]v1.ResourceList
-
-// String lists it for tests and errors, a container a line.
-func (u Usage) String() string {
-	var lines []string
-	for pod, containers := range u {
-		for container, used := range containers {
-			line := pod.Namespace + "/" + pod.Name + "/" + container
-			for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-				if quantity, known := used[name]; known {
-					line += " " + string(name) + " " + quantity.String()
-				}
-			}
-			lines = append(lines, line+"\n")
-		}
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "")
-}
 
 // Add reads a file, and adds what it says. Pods without a namespace are in the given one.
 func (u Usage) Add(file string, data []byte, namespace string) error {

@@ -158,7 +158,7 @@ func (r *Report) apply(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", r.owner, r.owner.Namespace, patch)
 }
 
-// commands are those that run the candidate again. patch makes a word of the shell of a text and the patch after it.
+// commands returns the commands that run the candidate again. patch makes a word of the shell of a text and the patch after it.
 func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	words := func(command, ties string, more ...string) string {
 		line := "simulate " + command

@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
@@ -91,7 +92,7 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	if !slices.Contains(shown, now) {
 		shown = append(slices.Clone(shown), now)
 	}
-	keys := report.Each(now.Levels, func(l metric.LevelMetrics) string { return l.TopologyKey })
+	keys := list.Each(now.Levels, func(l metric.LevelMetrics) string { return l.TopologyKey })
 	titles := []string{"RANK", "CANDIDATE", "PENDING", "MOVED", "ROLLOUT"}
 	for _, name := range doc.Heads(keys) {
 		titles = append(titles, "RADIUS/"+name, "NOT BACK/"+name)

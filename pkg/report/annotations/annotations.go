@@ -91,7 +91,7 @@ type results struct {
 	// whole are the results without nodes, by annotation; byNode those of each node.
 	whole  map[string]any
 	byNode map[string]map[string]map[string]string
-	// nodes are the nodes of byNode: those that were scored, the best first, then those that were refused.
+	// nodes are the nodes of byNode: the scored nodes, the best first, then the refused ones.
 	nodes    []string
 	selected string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -100,7 +100,7 @@ func (t *writer) excess(step *Step) {
 	}
 }
 
-// stranded says why replacements stay Pending, once for all failures of which the same is to be said.
+// stranded says why replacements stay Pending. Failures with the same reason share a line.
 func (t *writer) stranded(shown []failed) {
 	type reason struct {
 		name  string // of the failure
@@ -111,14 +111,14 @@ func (t *writer) stranded(shown []failed) {
 		if f.recovery == nil {
 			continue
 		}
-		for _, pods := range report.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
+		for _, pods := range list.Group(f.recovery.Stranded, placement.StrandedPod.Why) {
 			all = append(all, reason{f.name, t.refusal(pods)})
 		}
 	}
-	told := report.Group(all, func(r reason) string { return strings.Join(r.lines, "\n") })
+	told := list.Group(all, func(r reason) string { return strings.Join(r.lines, "\n") })
 	t.UpTo(len(told), "reason for stranded pods", "reasons for stranded pods", func(i int) {
 		lines := told[i][0].lines
-		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(report.Each(told[i], func(r reason) string { return r.name })), lines[0])
+		t.Linef(doc.Yellow, "Stranded with the loss of %s: %s", t.either(list.Each(told[i], func(r reason) string { return r.name })), lines[0])
 		for _, line := range lines[1:] {
 			t.Linef(doc.Plain, "  %s", line)
 		}
@@ -127,13 +127,13 @@ func (t *writer) stranded(shown []failed) {
 
 // refusal is what waits, and kube-scheduler's message, which all of the pods share; with all that there is once more by plugin.
 func (t *writer) refusal(pods []placement.StrandedPod) []string {
-	workloads := report.Group(pods, placement.StrandedPod.Owner)
+	workloads := list.Group(pods, placement.StrandedPod.Owner)
 	of := func(group []placement.StrandedPod) string {
 		return t.qualified(group[0].Namespace, cmp.Or(group[0].Workload, group[0].Name))
 	}
 	who := words.Count(len(pods), "pod") + " of " + of(workloads[0])
 	if len(workloads) > 1 {
-		who = words.Count(len(pods), "pod") + ": " + t.someFate(report.Each(workloads, func(group []placement.StrandedPod) string {
+		who = words.Count(len(pods), "pod") + ": " + t.someFate(list.Each(workloads, func(group []placement.StrandedPod) string {
 			return fmt.Sprintf("%d of %s", len(group), of(group))
 		}))
 	}
@@ -143,7 +143,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 			lines = append(lines, fmt.Sprintf("%s: %d %s", reason.Plugin, reason.Nodes, reason.Message))
 		}
 	}
-	if n := len(slices.DeleteFunc(slices.Clone(pods), func(p placement.StrandedPod) bool { return !p.Waiting })); n > 0 {
+	if n := len(list.Where(pods, func(p placement.StrandedPod) bool { return p.Waiting })); n > 0 {
 		get := words.Pick(n, "gets a node", "get a node")
 		if pods[0].Node != "" {
 			get = words.Pick(n, "starts", "start")
@@ -154,7 +154,7 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	return lines
 }
 
-// notReplaced says of which lost pods nobody makes others, and why, without those that live and die with their node.
+// notReplaced lists the lost pods that no controller replaces, and why. It leaves out pods that live and die with their node.
 func (t *writer) notReplaced(shown []failed) {
 	type left struct{ pod, why string }
 	var all []left
@@ -170,10 +170,10 @@ func (t *writer) notReplaced(shown []failed) {
 			}
 		}
 	}
-	for _, pods := range report.Group(all, func(l left) string { return l.why }) {
+	for _, pods := range list.Group(all, func(l left) string { return l.why }) {
 		who := words.Count(len(pods), "pod")
 		if len(pods) <= maxHit || t.All {
-			who = strings.Join(report.Each(pods, func(l left) string { return l.pod }), ", ")
+			who = strings.Join(list.Each(pods, func(l left) string { return l.pod }), ", ")
 		}
 		t.Line(doc.Red.Cell("Not replaced:"), doc.Plain.Cellf(" %s (%s)", who, pods[0].why))
 	}
@@ -197,7 +197,7 @@ func (t *writer) lostWork(shown []failed) {
 	}
 	who := words.Count(len(pods), "pod")
 	if len(pods) <= maxHit || t.All {
-		who = strings.Join(report.Each(pods, func(p cluster.PodRef) string { return t.qualified(p.Namespace, p.Name) + " of " + p.Workload }), ", ")
+		who = strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.qualified(p.Namespace, p.Name) + " of " + p.Workload }), ", ")
 	}
 	t.Line(doc.Yellow.Cell("Lost work:"), doc.Plain.Cellf(" %s (%s once, for a controller that is not part of the input)", who, words.Pick(len(pods), "runs", "run")))
 }

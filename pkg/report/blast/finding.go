@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -58,8 +58,8 @@ func gone(r *blast.Recovery) []expect.Pods {
 			all = append(all, left{pod.Owner(), pod.Why})
 		}
 	}
-	return report.Each(report.Group(all, func(l left) cluster.Ref { return l.of }), func(pods []left) expect.Pods {
-		return expect.Pods{Workload: pods[0].of, Messages: report.Each(pods, func(l left) string { return l.why })}
+	return list.Each(list.Group(all, func(l left) cluster.Ref { return l.of }), func(pods []left) expect.Pods {
+		return expect.Pods{Workload: pods[0].of, Messages: list.Each(pods, func(l left) string { return l.why })}
 	})
 }
 

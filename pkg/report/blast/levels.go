@@ -5,50 +5,97 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
+// row is a failure in a table, with its step and level, and the noun for the level's domains; the failure is nil where none takes anything.
+type row struct {
+	step    *Step
+	level   *blast.Level
+	noun    string
+	failure *blast.Failure
+}
+
 // levels is a row for each step and level below the titles: the radius, and the failure that does most harm.
 func (t *writer) levels() [][]doc.Cell {
-	steps := len(t.report.Steps) > 1
-	titles := []string{"LEVEL", "RADIUS", "TAKES", "EVEN", "EXCESS", "WORST", "DOWN"}
-	if steps {
-		titles = append([]string{"STEP", "PENDING"}, titles...)
-	}
-	if t.wide {
-		titles = append(titles, "DOMAINS", "MEAN")
-	}
-	if t.report.Recover {
-		titles = append(titles, "NOT BACK")
-		if t.wide {
-			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED")
-		}
-		if t.report.scaled() {
-			titles = append(titles, "NEW NODES")
-		}
-		titles = append(titles, "AFTER")
-	}
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "PENDING", "EVEN", "EXCESS", "AFTER")}
+	var rows []row
 	for i := range t.report.Steps {
 		step := &t.report.Steps[i]
-		names := step.nouns()
-		for j := range step.Levels {
-			l := &step.Levels[j]
-			var cells []doc.Cell
-			if steps {
-				cells = []doc.Cell{doc.Plain.Cell(step.Name), doc.Number(step.Pending, doc.Yellow)}
-			}
-			worst := worstOf(l)
-			table = append(table, slices.Concat(cells, doc.Plain.Row(names[j]), t.radius(l, worst), t.worst(l, worst)))
+		for j, noun := range step.nouns() {
+			rows = append(rows, row{step, &step.Levels[j], noun, worstOf(&step.Levels[j])})
 		}
 	}
+	var c doc.TableOf[row]
+	if len(t.report.Steps) > 1 {
+		c.Text("STEP", func(r row) string { return r.step.Name })
+		c.Number("PENDING", doc.Yellow, func(r row) int { return r.step.Pending })
+	}
+	c.Text("LEVEL", func(r row) string { return r.noun })
+	c.Add("RADIUS", func(r row) doc.Cell { return shareCell(r.level.Replicated.Share) })
+	c.Text("TAKES", t.takes)
+	c.Text("EVEN", even)
+	c.Add("EXCESS", func(r row) doc.Cell {
+		if r.level.Replicated.Replicas == 0 || r.level.Excess == nil {
+			return shareCell(0)
+		}
+		return shareCell(r.level.Excess.Share)
+	})
+	c.Text("WORST", func(r row) string {
+		if r.failure == nil {
+			return doc.None
+		}
+		return doc.DomainsText(r.failure.Domains)
+	})
+	c.Number("DOWN", doc.Red, func(r row) int {
+		if r.failure == nil {
+			return 0
+		}
+		return r.level.Harm(r.failure).Down
+	})
+	if t.wide {
+		c.Number("DOMAINS", doc.Plain, func(r row) int { return r.level.Domains })
+		c.Text("MEAN", func(r row) string { return mean(r.level) })
+	}
+	if t.report.Recover {
+		recovery(&c, "NOT BACK", notBack)
+		if t.wide {
+			replacements(&c)
+		}
+		if t.report.scaled() {
+			recovery(&c, "NEW NODES", newNodes)
+		}
+		recovery(&c, "AFTER", after)
+	}
+	table := c.Rows(rows)
+	table[0] = doc.Dropped(table[0], "PENDING", "EVEN", "EXCESS", "AFTER")
 	return table
 }
 
+func shareCell(share float64) doc.Cell { return doc.ShareStyle(share).Cell(doc.Percent(share)) }
+
+// recovery adds a column about recoveries. A failure whose recovery was not simulated has <none> there.
+func recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
+	c.Add(title, func(r row) doc.Cell {
+		if found := r.level.Recovery(r.failure); found != nil {
+			return cell(found)
+		}
+		return doc.Plain.Cell(doc.None)
+	})
+}
+
+// replacements adds the columns that count what comes of the lost pods.
+func replacements(c *doc.TableOf[row]) {
+	recovery(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
+	recovery(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Unreplaced(), doc.Red) })
+	recovery(c, "RECOVERED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Recovered), doc.Green) })
+}
+
+func after(r *blast.Recovery) doc.Cell { return shareCell(r.AfterReplicated.Share) }
+
 // levels are the short names of the step's levels.
 func (s *Step) levels() []string {
-	return doc.Shorts(report.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
+	return doc.Shorts(list.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
 // nouns are what the domains of the step's levels are called: region, zone, node, rack.
@@ -60,27 +107,29 @@ func (s *Step) nouns() []string {
 	return names
 }
 
-// radius fills RADIUS, TAKES, EVEN and EXCESS. TAKES names the domain where that is not the worst one.
-func (t *writer) radius(l *blast.Level, worst *blast.Failure) []doc.Cell {
-	r := l.Replicated
+// takes is "web 2/3" of the failure that is the radius, with its domain where that is not the worst one.
+func (t *writer) takes(row row) string {
+	r := row.level.Replicated
 	if r.Replicas == 0 {
-		return doc.Plain.Row("0%", doc.None, doc.None, "0%")
+		return doc.None
 	}
-	takes, even := Takes(r, t.namespaced), doc.None
-	if loss := lossOf(l, r); loss != nil {
-		takes, even = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas), doc.Percent(float64(loss.Even)/float64(loss.Replicas))
+	takes := Takes(r, t.namespaced)
+	if loss := lossOf(row.level, r); loss != nil {
+		takes = fmt.Sprintf("%s %d/%d", t.name(*loss), loss.Lost, loss.Replicas)
 	}
-	if worst != nil && !slices.Equal(worst.Domains, r.Domains) {
+	if row.failure != nil && !slices.Equal(row.failure.Domains, r.Domains) {
 		takes += " (" + doc.DomainsText(r.Domains) + ")"
 	}
-	excess := 0.0
-	if l.Excess != nil {
-		excess = l.Excess.Share
+	return takes
+}
+
+// even is the share of the same workload that an even spread would lose.
+func even(row row) string {
+	loss := lossOf(row.level, row.level.Replicated)
+	if loss == nil || row.level.Replicated.Replicas == 0 {
+		return doc.None
 	}
-	return []doc.Cell{
-		doc.ShareStyle(r.Share).Cell(doc.Percent(r.Share)), doc.Plain.Cell(takes), doc.Plain.Cell(even),
-		doc.ShareStyle(excess).Cell(doc.Percent(excess)),
-	}
+	return doc.Percent(float64(loss.Even) / float64(loss.Replicas))
 }
 
 // lossOf is the loss that is the radius; nil if no failure has it.
@@ -96,39 +145,6 @@ func lossOf(l *blast.Level, r blast.Radius) *blast.Loss {
 		}
 	}
 	return nil
-}
-
-// worst fills the columns of the failure that does most harm.
-func (t *writer) worst(l *blast.Level, f *blast.Failure) []doc.Cell {
-	cells := doc.Plain.Row(doc.None, "0")
-	if f != nil {
-		cells = []doc.Cell{doc.Plain.Cell(doc.DomainsText(f.Domains)), doc.Number(l.Harm(f).Down, doc.Red)}
-	}
-	if t.wide {
-		cells = append(cells, doc.Number(l.Domains, doc.Plain), doc.Plain.Cell(mean(l)))
-	}
-	switch r := l.Recovery(f); {
-	case !t.report.Recover:
-	case r != nil:
-		cells = append(cells, notBack(r))
-		if t.wide {
-			cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green))
-		}
-		if t.report.scaled() {
-			cells = append(cells, doc.Plain.Cell(newNodes(r)))
-		}
-		cells = append(cells, doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
-	default:
-		columns := 2
-		if t.wide {
-			columns += 3
-		}
-		if t.report.scaled() {
-			columns++
-		}
-		cells = append(cells, doc.Plain.Row(slices.Repeat([]string{doc.None}, columns)...)...)
-	}
-	return cells
 }
 
 // notBack is "2 of 12": how many of the lost pods do not come back.
@@ -153,15 +169,15 @@ func (r *Report) scaled() bool {
 }
 
 // newNodes is "4, 0.80": how many nodes the autoscaler adds, and what they cost in an hour.
-func newNodes(r *blast.Recovery) string {
+func newNodes(r *blast.Recovery) doc.Cell {
 	if r.Autoscaling == nil {
-		return doc.None
+		return doc.Plain.Cell(doc.None)
 	}
 	cell := fmt.Sprint(len(r.Autoscaling.Added))
 	if more, known := r.Autoscaling.Costs(); known {
 		cell += fmt.Sprintf(", %s an hour", doc.Amount(more))
 	}
-	return cell
+	return doc.Plain.Cell(cell)
 }
 
 // mean is that of the largest share of a workload of two or more replicas that each failure takes.

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/risk"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // risk says how likely it is that workloads have pods down.
 func (t *writer) risk(r *risk.Analysis) {
 	t.Linef(doc.Bold, "How likely it is, at a random moment")
-	keys := report.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
+	keys := list.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
 	levels := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "FAILURES A YEAR", "RECOVERY", "DOWN")}
 	for i, short := range doc.Shorts(keys) {
 		level := r.Levels[i]
@@ -22,35 +22,30 @@ func (t *writer) risk(r *risk.Analysis) {
 	}
 	t.Table("", levels...)
 	t.Space()
-	budgets := slices.ContainsFunc(r.Workloads, func(w risk.Workload) bool { return len(w.Budgets) > 0 })
-	quorums := slices.ContainsFunc(r.Workloads, func(w risk.Workload) bool { return w.Quorum > 0 })
-	titles := []string{"WORKLOAD", "REPLICAS", "EXPECTED DOWN"}
-	if budgets {
-		titles = append(titles, "BELOW BUDGET")
+	var c doc.TableOf[risk.Workload]
+	c.Text("WORKLOAD", func(w risk.Workload) string { return t.qualified(w.Namespace, w.Ref.String()) })
+	c.Text("REPLICAS", func(w risk.Workload) string { return strconv.Itoa(w.Replicas) })
+	c.Text("EXPECTED DOWN", func(w risk.Workload) string { return figure(w.ExpectedDown) })
+	if slices.ContainsFunc(r.Workloads, func(w risk.Workload) bool { return len(w.Budgets) > 0 }) {
+		c.Text("BELOW BUDGET", func(w risk.Workload) string {
+			return doc.OrNone(strings.Join(list.Each(w.Budgets, func(b risk.Budget) string { return b.Name + ": " + chance(b.Below) }), "; "))
+		})
 	}
-	if quorums {
-		titles = append(titles, "BELOW QUORUM")
-	}
-	table := [][]doc.Cell{doc.Bold.Row(append(titles, "ALL DOWN", "METHOD")...)}
-	for i, w := range r.Workloads {
-		if i == doc.MaxPods && !t.All {
-			break
-		}
-		cells := doc.Plain.Row(t.qualified(w.Namespace, w.Ref.String()), strconv.Itoa(w.Replicas), figure(w.ExpectedDown))
-		if budgets {
-			below := report.Each(w.Budgets, func(b risk.Budget) string { return b.Name + ": " + chance(b.Below) })
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(below, "; "))))
-		}
-		if quorums {
-			below := doc.None
-			if w.BelowQuorum != nil {
-				below = chance(*w.BelowQuorum)
+	if slices.ContainsFunc(r.Workloads, func(w risk.Workload) bool { return w.Quorum > 0 }) {
+		c.Text("BELOW QUORUM", func(w risk.Workload) string {
+			if w.BelowQuorum == nil {
+				return doc.None
 			}
-			cells = append(cells, doc.Plain.Cell(below))
-		}
-		table = append(table, append(cells, doc.Plain.Row(chance(w.AllDown), string(w.Method))...))
+			return chance(*w.BelowQuorum)
+		})
 	}
-	t.Table("", table...)
+	c.Text("ALL DOWN", func(w risk.Workload) string { return chance(w.AllDown) })
+	c.Text("METHOD", func(w risk.Workload) string { return string(w.Method) })
+	shown := r.Workloads
+	if !t.All {
+		shown = shown[:min(len(shown), doc.MaxPods)]
+	}
+	t.Table("", c.Rows(shown)...)
 	if more := len(r.Workloads) - doc.MaxPods; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")
 	}

@@ -6,101 +6,56 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
 // failures is the table of a level's failures. Columns about budgets and quorums that nobody breaks are left out of text.
 func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
-	lost := func(l blast.Loss) bool { return l.QuorumLost }
-	budgets := t.wide || slices.ContainsFunc(shown, func(f *blast.Failure) bool { return len(f.BrokenBudgets) > 0 })
-	quorums := t.wide || slices.ContainsFunc(shown, func(f *blast.Failure) bool { return slices.ContainsFunc(f.Workloads, lost) })
-	recoveries := slices.ContainsFunc(shown, func(f *blast.Failure) bool { return level.Recovery(f) != nil })
-	titles := []string{"DOMAIN"}
+	quorumLost := func(l blast.Loss) bool { return l.QuorumLost }
+	some := func(holds func(*blast.Failure) bool) bool { return slices.ContainsFunc(shown, holds) }
+	var c doc.TableOf[row]
+	c.Text("DOMAIN", func(r row) string { return doc.DomainsText(r.failure.Domains) })
+	recoveries := some(func(f *blast.Failure) bool { return level.Recovery(f) != nil })
 	if t.wide || !recoveries {
-		titles = append(titles, "NODES", "PODS", "CPU")
+		c.Number("NODES", doc.Plain, func(r row) int { return len(r.failure.Nodes) })
+		c.Number("PODS", doc.Plain, func(r row) int { return r.failure.Pods })
+		c.Text("CPU", func(r row) string { return doc.Percent(r.failure.CPU) })
 	}
 	if t.wide {
-		titles = append(titles, "MEMORY")
+		c.Text("MEMORY", func(r row) string { return doc.Percent(r.failure.Memory) })
 	}
-	if budgets {
-		titles = append(titles, "BUDGETS BROKEN")
+	if t.wide || some(func(f *blast.Failure) bool { return len(f.BrokenBudgets) > 0 }) {
+		c.Add("BUDGETS BROKEN", func(r row) doc.Cell { return t.budgets(r.failure.BrokenBudgets) })
 	}
-	if quorums {
-		titles = append(titles, "QUORUMS LOST")
+	if t.wide || some(func(f *blast.Failure) bool { return slices.ContainsFunc(f.Workloads, quorumLost) }) {
+		c.Add("QUORUMS LOST", func(r row) doc.Cell { return t.named(list.Where(r.failure.Workloads, quorumLost)) })
 	}
-	titles = append(titles, "DOWN")
-	work := slices.ContainsFunc(shown, func(f *blast.Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 })
+	c.Add("DOWN", func(r row) doc.Cell {
+		return t.named(list.Where(r.failure.Workloads, func(l blast.Loss) bool { return l.Gone }))
+	})
 	if recoveries {
-		titles = append(titles, "NOT BACK")
-		if work {
-			titles = append(titles, "LOST WORK")
+		recovery(&c, "NOT BACK", notBack)
+		if some(func(f *blast.Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 }) {
+			recovery(&c, "LOST WORK", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.LostWork), doc.Yellow) })
 		}
 		if t.report.scaled() {
-			titles = append(titles, "NEW NODES")
+			recovery(&c, "NEW NODES", newNodes)
 		}
 		if t.wide {
-			titles = append(titles, "STRANDED", "NOT REPLACED", "RECOVERED", "PREEMPTED", "AFTER")
+			replacements(&c)
+			recovery(&c, "PREEMPTED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Preempted, doc.Yellow) })
+			recovery(&c, "AFTER", after)
 		}
 	}
-	titles = append(titles, "EXCESS", "WORKLOADS HIT")
-	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), "CPU", "NODES", "EXCESS")}
-	for _, f := range shown {
-		cells := doc.Plain.Row(doc.DomainsText(f.Domains))
-		if t.wide || !recoveries {
-			cells = append(cells, doc.Number(len(f.Nodes), doc.Plain), doc.Number(f.Pods, doc.Plain), doc.Plain.Cell(doc.Percent(f.CPU)))
-		}
-		if t.wide {
-			cells = append(cells, doc.Plain.Cell(doc.Percent(f.Memory)))
-		}
-		if budgets {
-			cells = append(cells, t.budgets(f.BrokenBudgets))
-		}
-		if quorums {
-			cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !lost(l) })))
-		}
-		cells = append(cells, t.named(slices.DeleteFunc(slices.Clone(f.Workloads), func(l blast.Loss) bool { return !l.Gone })))
-		if recoveries {
-			cells = append(cells, t.recovery(level.Recovery(f), work)...)
-		}
-		excess := level.Harm(f).Excess
-		cells = append(cells, doc.ShareStyle(excess).Cell(doc.Percent(excess)),
-			doc.ShareStyle(f.Replicated()).Cell(t.hit(f.Workloads)))
-		table = append(table, cells)
-	}
+	c.Add("EXCESS", func(r row) doc.Cell { return shareCell(level.Harm(r.failure).Excess) })
+	c.Add("WORKLOADS HIT", func(r row) doc.Cell { return doc.ShareStyle(r.failure.Replicated()).Cell(t.hit(r.failure.Workloads)) })
+	table := c.Rows(list.Each(shown, func(f *blast.Failure) row { return row{level: level, failure: f} }))
+	table[0] = doc.Dropped(table[0], "CPU", "NODES", "EXCESS")
 	t.Table("", table...)
 }
 
-// recovery fills NOT BACK and, if asked, LOST WORK and NEW NODES; and STRANDED, NOT REPLACED, RECOVERED, PREEMPTED and AFTER.
-func (t *writer) recovery(r *blast.Recovery, work bool) []doc.Cell {
-	if r == nil {
-		none := doc.Plain.Row(doc.None)
-		if work {
-			none = append(none, doc.Plain.Cell(doc.None))
-		}
-		if t.report.scaled() {
-			none = append(none, doc.Plain.Cell(doc.None))
-		}
-		if t.wide {
-			none = append(none, doc.Plain.Row(doc.None, doc.None, doc.None, doc.None, doc.None)...)
-		}
-		return none
-	}
-	cells := []doc.Cell{notBack(r)}
-	if work {
-		cells = append(cells, doc.Number(len(r.LostWork), doc.Yellow))
-	}
-	if t.report.scaled() {
-		cells = append(cells, doc.Plain.Cell(newNodes(r)))
-	}
-	if t.wide {
-		cells = append(cells, doc.Number(len(r.Stranded), doc.Yellow), doc.Number(r.Unreplaced(), doc.Red), doc.Number(len(r.Recovered), doc.Green),
-			doc.Number(r.Preempted, doc.Yellow), doc.ShareStyle(r.AfterReplicated.Share).Cell(doc.Percent(r.AfterReplicated.Share)))
-	}
-	return cells
-}
-
-// hit is "web 2/3, db 1/3": what is lost of each workload, of many of the first alone.
+// hit is "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
 func (t *writer) hit(losses []blast.Loss) string {
 	var parts []string
 	for i, loss := range losses {
@@ -115,7 +70,7 @@ func (t *writer) hit(losses []blast.Loss) string {
 
 // named names workloads.
 func (t *writer) named(losses []blast.Loss) doc.Cell {
-	return t.few(report.Each(losses, t.name), doc.Red)
+	return t.few(list.Each(losses, t.name), doc.Red)
 }
 
 func (t *writer) budgets(names []string) doc.Cell {

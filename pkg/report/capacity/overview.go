@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -20,7 +20,7 @@ func (r *Report) levels() []string {
 			most = r.Mixes[i].Survive
 		}
 	}
-	return report.Each(most, func(l capacity.Limit) string { return l.Level })
+	return list.Each(most, func(l capacity.Limit) string { return l.Level })
 }
 
 // surviving is the limit while any domain of the level may fail; nil if it was not looked at.
@@ -36,7 +36,7 @@ func surviving(m *capacity.Mix, level string) *capacity.Limit {
 
 // tightest are the workloads, those of which the fewest more fit first, whatever may fail.
 func (r *Report) tightest() []*capacity.Mix {
-	sorted := report.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
+	sorted := list.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
 	slices.SortStableFunc(sorted, func(a, b *capacity.Mix) int { return cmp.Compare(room(a), room(b)) })
 	return sorted
 }
@@ -93,10 +93,10 @@ func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 		of, looked := "of each of ", words.Count(rest+len(none), "workload")
 		if len(none) > 0 {
 			of = "of each of the other "
-			lines = append(lines, doc.Yellow.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
+			lines = append(lines, doc.Yellow.Cell(words.UpperFirst(whileAny(level)+fmt.Sprintf("no more fit of %d of %s: %s.", len(none), looked, words.Few(none)))))
 		}
 		if rest > 0 {
-			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level, "")+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
+			lines = append(lines, doc.Green.Cell(words.UpperFirst(whileAny(level)+fmt.Sprintf("%s%s at least %d more fit.", of, words.Count(rest, "workload"), least))))
 		}
 	}
 	return append(lines, r.listed(sorted)...)

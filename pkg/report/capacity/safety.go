@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -23,12 +23,12 @@ func SafetyLines(s *capacity.Safety) []doc.Cell {
 	}
 	verdict := "Safe now: no."
 	if len(s.Lacks) > 0 {
-		verdict += " The cluster lacks " + words.And(report.Each(s.Lacks, lack)) + "."
+		verdict += " The cluster lacks " + words.And(list.Each(s.Lacks, lack)) + "."
 	}
 	lines := []doc.Cell{doc.Red.Cell(verdict + but)}
-	for _, same := range report.Group(s.Unsafe, func(u capacity.Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
+	for _, same := range list.Group(s.Unsafe, func(u capacity.Unsafe) [3]any { return [3]any{u.Pods, u.Still, u.Message} }) {
 		u := same[0]
-		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(report.Each(same, func(u capacity.Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
+		line := fmt.Sprintf("  The loss of %s %s leaves %s Pending", name, words.Or(list.Each(same, func(u capacity.Unsafe) string { return u.Domain })), words.Count(u.Pods, "pod"))
 		switch {
 		case u.Still > 0 && u.Still == u.Pods:
 			line += ", which no number of nodes in one zone helps"

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -43,7 +44,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	few := len(r.Mixes) <= maxSentences
 	sorted := r.tightest()
 	if few {
-		sorted = report.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
+		sorted = list.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
 		for _, m := range sorted {
 			t.Lines(r.answers(m)...)
 		}
@@ -107,20 +108,20 @@ func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	for _, l := range append([]capacity.Limit{m.Fit}, m.Survive...) {
 		for _, u := range l.Uneven {
 			lines = append(lines, doc.Red.Cellf("  Warning: %s%d more fit, but %d do not: this is below the smallest count that is known not to fit.",
-				whileAny(l.Level, ""), u.Fits, u.DoesNot))
+				whileAny(l.Level), u.Fits, u.DoesNot))
 		}
 		if l.Unreplaced > 0 {
-			lines = append(lines, doc.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level, ""),
+			lines = append(lines, doc.Yellow.Cellf("  Note: %s%s not replaced after a failure (%s), and room for %s is not asked for.", whileAny(l.Level),
 				words.Is(l.Unreplaced, "pod"), r.Mode, words.Pick(l.Unreplaced, "it", "them")))
 		}
 	}
 	return lines
 }
 
-// whileAny is "while any zone may fail, ", or the other text where none does.
-func whileAny(level, otherwise string) string {
+// whileAny is "while any zone may fail, "; "" where none does.
+func whileAny(level string) string {
 	if level == "" {
-		return otherwise
+		return ""
 	}
 	return "while any " + doc.DomainOf(level) + " may fail, "
 }
@@ -172,10 +173,7 @@ func isMix(m *capacity.Mix) bool {
 
 // inAll is how many replicas there are with so many units more: "17", or "11 and 6".
 func inAll(m *capacity.Mix, more int) string {
-	var parts []string
-	for _, share := range m.Workloads {
-		parts = append(parts, fmt.Sprint(share.Now+more*share.Proportion))
-	}
+	parts := list.Each(m.Workloads, func(share capacity.Share) string { return fmt.Sprint(share.Now + more*share.Proportion) })
 	return strings.Join(parts, " and ")
 }
 

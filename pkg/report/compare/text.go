@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
@@ -203,8 +204,8 @@ func (r *Report) table() [][]doc.Cell {
 
 // looked are the keys of the levels of which it was looked at what comes back.
 func (r *Report) looked(keys []string) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-		return !slices.ContainsFunc(r.Variants, func(v Variant) bool {
+	return list.Where(keys, func(key string) bool {
+		return slices.ContainsFunc(r.Variants, func(v Variant) bool {
 			level := v.Level(key)
 			return level != nil && len(level.Failures) > 0
 		})
@@ -239,8 +240,8 @@ func (r *Report) failures() [][]doc.Cell {
 		}
 	}
 	table := [][]doc.Cell{doc.Bold.Row("VARIANT", "LEVEL", "NOT BACK")}
-	for _, same := range report.Group(rows, func(r row) [2]string { return [2]string{r.level, r.notBack} }) {
-		names := strings.Join(report.Each(same, func(r row) string { return r.variant }), ", ")
+	for _, same := range list.Group(rows, func(r row) [2]string { return [2]string{r.level, r.notBack} }) {
+		names := strings.Join(list.Each(same, func(r row) string { return r.variant }), ", ")
 		if len(same) == len(r.Variants) {
 			names = "every variant"
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/consolidate"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -16,7 +17,7 @@ import (
 var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
 
 func names(r *Report) []string {
-	return report.Each(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
+	return list.Each(r.Removed, func(n consolidate.Removed) string { return "node/" + n.Node })
 }
 
 // document is the verdict, then the nodes that can go, and why the others stay.
@@ -29,7 +30,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if r.Unpriced > 0 && r.Saved != nil {
 		d.Linef(doc.Yellow, "%s no price, and not counted.", words.Count(r.Unpriced, "node")+words.Pick(r.Unpriced, " has", " have"))
 	}
-	groups := report.Group(r.Stays, func(s consolidate.Stay) consolidate.Why { return s.Why })
+	groups := list.Group(r.Stays, func(s consolidate.Stay) consolidate.Why { return s.Why })
 	for _, group := range groups {
 		d.Linef(doc.Plain, "%s: %s.", words.Count(len(group), "node")+words.Pick(len(group), " stays", " stay"), because[group[0].Why])
 	}

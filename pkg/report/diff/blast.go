@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
@@ -20,7 +21,7 @@ func NewBlast(old, new *blast.Report, version string) *Report {
 	d.unlike("recoveries", recoveriesText(old), recoveriesText(new))
 	d.unlike("losses of an even spread", evensText(old), evensText(new))
 	name := func(s blast.Step) string { return s.Name }
-	for _, at := range d.pairSteps(report.Each(old.Steps, name), report.Each(new.Steps, name)) {
+	for _, at := range d.pairSteps(list.Each(old.Steps, name), list.Each(new.Steps, name)) {
 		step := newBlastDiff(&old.Steps[at.old], &new.Steps[at.new], old.Simultaneous, new.Simultaneous)
 		of := func(s *blast.Step) []report.Declared { return s.Declared }
 		otherwise := d.declared(step.Name, declaredAfter(old.Steps[:at.old+1], of), declaredAfter(new.Steps[:at.new+1], of))
@@ -61,21 +62,19 @@ func evensText(r *blast.Report) string {
 // newBlastDiff takes how many domains fail together in each.
 func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
 	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
-	key := func(l askblast.Level) string { return l.TopologyKey }
-	pairs, added, removed := pairByKey(report.Each(old.Levels, key), report.Each(new.Levels, key))
-	for _, i := range added {
-		d.Added = append(d.Added, new.Levels[i].TopologyKey)
-	}
-	for _, i := range removed {
-		d.Removed = append(d.Removed, old.Levels[i].TopologyKey)
-	}
-	for _, at := range pairs {
-		before, after := &old.Levels[at.old], &new.Levels[at.new]
-		l := newBlastLevelDiff(before, after)
-		l.Excess = newExcess(spreads(before, oldTogether), spreads(after, newTogether), oldTogether, newTogether)
-		l.NewlyStranded = newlyStranded(before, after, l.Excess)
-		if !l.empty() {
-			d.Levels = append(d.Levels, l)
+	for _, l := range pairs(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
+		switch {
+		case l.old == nil:
+			d.Added = append(d.Added, l.new.TopologyKey)
+		case l.new == nil:
+			d.Removed = append(d.Removed, l.old.TopologyKey)
+		default:
+			level := newBlastLevelDiff(l.old, l.new)
+			level.Excess = newExcess(spreads(l.old, oldTogether), spreads(l.new, newTogether), oldTogether, newTogether)
+			level.NewlyStranded = newlyStranded(l.old, l.new, level.Excess)
+			if !level.empty() {
+				d.Levels = append(d.Levels, level)
+			}
 		}
 	}
 	return d
@@ -96,16 +95,9 @@ func newBlastLevelDiff(old, new *askblast.Level) BlastLevelDiff {
 	d.NotReplaced = bothLookedAt(most(old, notReplaced), most(new, notReplaced))
 	d.QuorumLost, d.Gone = ofSeveral(old, new, quorumLost), ofSeveral(old, new, gone)
 	d.BrokenBudgets = nameDiff(brokenBudgets(old), brokenBudgets(new))
-	pairs, added, removed := pairByKey(report.Each(old.Failures, domainsKey), report.Each(new.Failures, domainsKey))
 	none := &askblast.Failure{}
-	for _, at := range pairs {
-		d.failure(old, new, &old.Failures[at.old], &new.Failures[at.new])
-	}
-	for _, i := range added {
-		d.failure(old, new, none, &new.Failures[i])
-	}
-	for _, i := range removed {
-		d.failure(old, new, &old.Failures[i], none)
+	for _, f := range pairs(old.Failures, new.Failures, domainsKey) {
+		d.failure(old, new, cmp.Or(f.old, none), cmp.Or(f.new, none))
 	}
 	slices.SortStableFunc(d.Failures, func(a, b FailureDiff) int { return slices.Compare(a.Domains, b.Domains) })
 	return d

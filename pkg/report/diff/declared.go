@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -79,26 +80,22 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 			}
 		}
 	}
-	ref := func(w report.Declared) cluster.Ref { return w.Ref }
-	pairs, more, gone := pairByKey(report.Each(old, ref), report.Each(new, ref))
-	for _, at := range pairs {
-		add(&new[at.new], declaredDiffs(&old[at.old], &new[at.new]))
-	}
-	for _, i := range more {
-		add(&new[i], []DeclaredDiff{{What: "workload", Change: added, New: summary(&new[i])}})
-	}
-	for _, i := range gone {
-		add(&report.Declared{Ref: old[i].Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(&old[i])}})
+	for _, w := range pairs(old, new, func(w report.Declared) cluster.Ref { return w.Ref }) {
+		switch {
+		case w.old == nil:
+			add(w.new, []DeclaredDiff{{What: "workload", Change: added, New: summary(w.new)}})
+		case w.new == nil:
+			add(&report.Declared{Ref: w.old.Ref}, []DeclaredDiff{{What: "workload", Change: dropped, Old: summary(w.old)}})
+		default:
+			add(w.new, declaredDiffs(w.old, w.new))
+		}
 	}
 	return len(d.Declared) > before
 }
 
 // summary is "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
 func summary(d *report.Declared) string {
-	var all []string
-	for _, one := range declaredDiffs(&report.Declared{}, d) {
-		all = append(all, one.New)
-	}
+	all := list.Each(declaredDiffs(&report.Declared{}, d), func(one DeclaredDiff) string { return one.New })
 	return strings.Join(all, "; ")
 }
 
@@ -107,8 +104,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 	add := func(what, change, old, new string) {
 		all = append(all, DeclaredDiff{What: what, Change: change, Old: old, New: new})
 	}
-	for _, pair := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
-		switch before, after := pair[0], pair[1]; {
+	for _, p := range pairInTurn(old.Rules, new.Rules, sameRule, sameSubject, sameDomains) {
+		switch before, after := p.old, p.new; {
 		case before == nil:
 			add("rule", added, "", after.String())
 		case after == nil:
@@ -122,8 +119,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 		}
 	}
 	name := func(b report.Budget) string { return b.Name }
-	for _, pair := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
-		switch before, after := pair[0], pair[1]; {
+	for _, p := range pairInTurn(old.Budgets, new.Budgets, name, func(report.Budget) string { return "" }) {
+		switch before, after := p.old, p.new; {
 		case before == nil:
 			add("budget", added, "", budgetText(after))
 		case after == nil:
@@ -162,23 +159,17 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 }
 
 // pairInTurn pairs elements with an equal first key, then those left with an equal second key, and so on. Nil stands beside those left at last.
-func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) [][2]*T {
-	var all [][2]*T
+func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] {
+	var all []pair[T]
 	for _, key := range keys {
-		pairs, more, gone := pairByKey(report.Each(old, key), report.Each(new, key))
-		for _, at := range pairs {
-			all = append(all, [2]*T{&old[at.old], &new[at.new]})
-		}
-		left := func(list []T, of []int) []T {
-			return report.Each(of, func(i int) T { return list[i] })
-		}
-		old, new = left(old, gone), left(new, more)
+		all = append(all, list.Where(pairs(old, new, key), func(p pair[T]) bool { return p.old != nil && p.new != nil })...)
+		new, old = apart(old, new, key)
 	}
 	for i := range old {
-		all = append(all, [2]*T{&old[i], nil})
+		all = append(all, pair[T]{&old[i], nil})
 	}
 	for i := range new {
-		all = append(all, [2]*T{nil, &new[i]})
+		all = append(all, pair[T]{nil, &new[i]})
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
@@ -115,7 +115,7 @@ func TestNewlyStranded(t *testing.T) {
 	type world map[string][]left
 	of := func(w world) *blast.Report {
 		level := askblast.Level{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}
-		for _, zone := range report.SortedKeys(w) {
+		for _, zone := range slices.Sorted(maps.Keys(w)) {
 			f := askblast.Failure{Domains: []string{zone}}
 			if w[zone] != nil {
 				f.Recovery = &askblast.Recovery{}

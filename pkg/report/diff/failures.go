@@ -121,7 +121,7 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 	return line
 }
 
-// table is a row for each failure, those that grew most first, below the titles.
+// table has a row for each failure below the titles. Failures that grew most come first.
 func (d *BlastLevelDiff) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "NOT BACK", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)

@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/report/run"
 )
@@ -337,5 +338,5 @@ func FailOns(of string) []string {
 
 // Failed are the kinds of differences that were not wanted, and are there.
 func (d *Report) Failed() []string {
-	return slices.DeleteFunc(slices.Clone(d.FailOn), func(kind string) bool { return !slices.Contains(d.Differences, kind) })
+	return list.Where(d.FailOn, func(kind string) bool { return slices.Contains(d.Differences, kind) })
 }

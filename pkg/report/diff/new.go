@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -22,7 +23,7 @@ func New(old, new *run.Report, version string) *Report {
 	d := newDiff(run.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
 	before, after := placesOf(old.Steps), placesOf(new.Steps)
-	pairs := d.pairSteps(report.Each(old.Steps, func(s run.Step) string { return s.Name }), report.Each(new.Steps, func(s run.Step) string { return s.Name }))
+	pairs := d.pairSteps(list.Each(old.Steps, func(s run.Step) string { return s.Name }), list.Each(new.Steps, func(s run.Step) string { return s.Name }))
 	var earlier []StepDiff
 	for _, at := range pairs {
 		step := stepDiff{StepDiff: StepDiff{Name: new.Steps[at.new].Name}, old: &old.Steps[at.old], new: &new.Steps[at.new]}
@@ -79,8 +80,8 @@ func (d *Report) pairSteps(old, new []string) []both {
 	return pairs
 }
 
-// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order; added and removed are the indices of
-// those that are left.
+// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order. added and removed are the indices of the
+// others.
 func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) {
 	places := map[K][]int{}
 	for i, key := range old {
@@ -98,6 +99,32 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 	}
 	slices.Sort(removed)
 	return pairs, added, removed
+}
+
+// pair is something in both lists; nil in the one that lacks it.
+type pair[T any] struct{ old, new *T }
+
+// pairs are pairByKey's, then what the new list alone has, then what the old one alone has.
+func pairs[T any, K comparable](old, new []T, key func(T) K) []pair[T] {
+	matched, added, removed := pairByKey(list.Each(old, key), list.Each(new, key))
+	return slices.Concat(
+		list.Each(matched, func(at both) pair[T] { return pair[T]{&old[at.old], &new[at.new]} }),
+		list.Each(added, func(i int) pair[T] { return pair[T]{nil, &new[i]} }),
+		list.Each(removed, func(i int) pair[T] { return pair[T]{&old[i], nil} }),
+	)
+}
+
+// apart returns what one of the lists alone has.
+func apart[T any, K comparable](old, new []T, key func(T) K) (added, removed []T) {
+	for _, p := range pairs(old, new, key) {
+		switch {
+		case p.old == nil:
+			added = append(added, *p.new)
+		case p.new == nil:
+			removed = append(removed, *p.old)
+		}
+	}
+	return added, removed
 }
 
 // placesOf are the pods of each step by name.
@@ -163,11 +190,8 @@ func (d *stepDiff) empty() bool {
 // pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
 func (d *stepDiff) pods(before, after []map[types.NamespacedName]*run.Pod) {
 	of := run.Pod.Owner
-	old := map[cluster.Ref][]run.Pod{}
-	for _, group := range report.Group(d.old.Pods, of) {
-		old[of(group[0])] = group
-	}
-	for _, group := range report.Group(d.new.Pods, of) {
+	old := list.By(list.Group(d.old.Pods, of), func(group []run.Pod) cluster.Ref { return of(group[0]) })
+	for _, group := range list.Group(d.new.Pods, of) {
 		d.workloadPods(old[of(group[0])], group, before, after)
 		delete(old, of(group[0]))
 	}
@@ -217,7 +241,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 
 // pairPods finds which pod of a workload is which, as MovedPod says.
 func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
-	key := func(pods []run.Pod) []types.NamespacedName { return report.Each(pods, run.Pod.Key) }
+	key := func(pods []run.Pod) []types.NamespacedName { return list.Each(pods, run.Pod.Key) }
 	kind := ""
 	if len(new) > 0 {
 		kind, _, _ = strings.Cut(new[0].Workload, "/")
@@ -226,9 +250,8 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	case "", "statefulset":
 		return pairByKey(key(old), key(new))
 	case "daemonset":
-		node := func(pods []run.Pod) []string { return report.Each(pods, func(p run.Pod) string { return p.Node }) }
-		pairs, added, removed = pairByKey(node(old), node(new))
-		return pairs, added, removed
+		node := func(pods []run.Pod) []string { return list.Each(pods, func(p run.Pod) string { return p.Node }) }
+		return pairByKey(node(old), node(new))
 	}
 	byName, left, gone := pairByKey(key(old), key(new))
 	for len(left) > 0 && len(gone) > 0 { // their names are new, since the template is, or since other pods were created before
@@ -316,19 +339,10 @@ func (d *stepDiff) since(earlier []StepDiff) {
 }
 
 func (d *stepDiff) workloads() {
-	id := func(w run.Workload) string { return w.Namespace + "/" + w.Title() }
-	pairs, added, removed := pairByKey(report.Each(d.old.Workloads, id), report.Each(d.new.Workloads, id))
-	for _, at := range pairs {
-		d.workload(&d.old.Workloads[at.old], &d.new.Workloads[at.new])
-	}
-	none := func(w run.Workload) *run.Workload {
-		return &run.Workload{Ref: w.Ref, Source: w.Source}
-	}
-	for _, i := range added {
-		d.workload(none(d.new.Workloads[i]), &d.new.Workloads[i])
-	}
-	for _, i := range removed {
-		d.workload(&d.old.Workloads[i], none(d.old.Workloads[i]))
+	for _, w := range pairs(d.old.Workloads, d.new.Workloads, func(w run.Workload) string { return w.Namespace + "/" + w.Title() }) {
+		is := cmp.Or(w.new, w.old)
+		none := &run.Workload{Ref: is.Ref, Source: is.Source}
+		d.workload(cmp.Or(w.old, none), cmp.Or(w.new, none))
 	}
 }
 
@@ -339,7 +353,7 @@ func (d *stepDiff) workload(old, new *run.Workload) {
 		Desired: change(old.Desired, new.Desired), Running: change(old.Running, new.Running), Pending: change(old.Pending, new.Pending),
 	}
 	key := func(d run.Distribution) string { return d.TopologyKey }
-	keys := report.Each(new.Domains, key)
+	keys := list.Each(new.Domains, key)
 	for _, d := range old.Domains {
 		if !slices.Contains(keys, d.TopologyKey) {
 			keys = append(keys, d.TopologyKey)
@@ -364,43 +378,20 @@ func equal(d, other *run.Distribution) bool {
 // bindings compares what Karmada decided, not what became of it.
 func (d *stepDiff) bindings() {
 	id := func(b run.Binding) string { return b.Namespace + "/" + b.Kind + "/" + b.Name }
-	pairs, added, removed := pairByKey(report.Each(d.old.Bindings, id), report.Each(d.new.Bindings, id))
-	add := func(of run.Binding, old, new *run.Binding) {
-		d.Bindings = append(d.Bindings, BindingDiff{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, Old: old, New: new})
-	}
-	for _, at := range pairs {
-		if old, new := &d.old.Bindings[at.old], &d.new.Bindings[at.new]; !old.Decides(new) {
-			add(*new, old, new)
+	for _, b := range pairs(d.old.Bindings, d.new.Bindings, id) {
+		if b.old == nil || b.new == nil || !b.old.Decides(b.new) {
+			of := cmp.Or(b.new, b.old)
+			d.Bindings = append(d.Bindings, BindingDiff{Kind: of.Kind, Namespace: of.Namespace, Name: of.Name, Old: b.old, New: b.new})
 		}
-	}
-	for _, i := range added {
-		add(d.new.Bindings[i], nil, &d.new.Bindings[i])
-	}
-	for _, i := range removed {
-		add(d.old.Bindings[i], &d.old.Bindings[i], nil)
 	}
 }
 
 func (d *stepDiff) rollouts() {
-	id := func(r controller.Rollout) cluster.Ref { return r.Ref }
-	_, added, removed := pairByKey(report.Each(d.old.Rollouts, id), report.Each(d.new.Rollouts, id))
-	for _, i := range added {
-		d.NewlyStuck = append(d.NewlyStuck, d.new.Rollouts[i])
-	}
-	for _, i := range removed {
-		d.NoLongerStuck = append(d.NoLongerStuck, d.old.Rollouts[i])
-	}
+	d.NewlyStuck, d.NoLongerStuck = apart(d.old.Rollouts, d.new.Rollouts, func(r controller.Rollout) cluster.Ref { return r.Ref })
 }
 
 // expectations compares those of the same words. An expectation that one of the reports does not have is met there.
 func (d *stepDiff) expectations() {
-	old, new := expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations)
 	want := func(e expect.Judged) string { return e.Want }
-	_, added, removed := pairByKey(report.Each(old, want), report.Each(new, want))
-	for _, i := range added {
-		d.NewlyUnmet = append(d.NewlyUnmet, new[i])
-	}
-	for _, i := range removed {
-		d.NoLongerUnmet = append(d.NoLongerUnmet, old[i])
-	}
+	d.NewlyUnmet, d.NoLongerUnmet = apart(expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations), want)
 }

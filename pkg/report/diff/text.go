@@ -10,6 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -142,7 +143,7 @@ const (
 	stepsRemoved = "Steps removed"
 )
 
-// others shows the steps that are not compared, and of those in which nothing differs.
+// others lists the steps that are not compared, and the steps without a difference.
 func (t *writer) others() {
 	r := t.report
 	for _, steps := range []struct {
@@ -253,7 +254,7 @@ func (t *writer) newlyPending(pods []placement.StrandedPod) {
 	if len(pods) > 0 {
 		t.Linef(doc.Red, "Newly Pending %d:", len(pods))
 	}
-	groups := report.Group(pods, placement.StrandedPod.SameReason)
+	groups := list.Group(pods, placement.StrandedPod.SameReason)
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		name := t.group(groups[i])
 		if len(groups[i]) == 1 {
@@ -290,21 +291,21 @@ func (t *writer) otherMessages(pods []OtherMessage) {
 	})
 }
 
-// moved lists the pods that moved in this step, and counts those that did in an earlier one.
+// moved lists the pods that moved in this step, and counts the pods that moved in an earlier one.
 func (t *writer) moved(s *StepDiff) {
 	if len(s.Moved) == 0 {
 		return
 	}
 	t.Linef(doc.Bold, "Moved %d:", len(s.Moved))
 	t.rows(t.moves(s.Moved), "pod", "pods")
-	for _, pods := range report.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
+	for _, pods := range list.Group(s.earlier(), func(m MovedPod) string { return m.Since }) {
 		t.Linef(doc.Plain, "  %s as in step %s", words.Count(len(pods), "pod"), pods[0].Since)
 	}
 }
 
 // earlier are the pods that moved in an earlier step.
 func (s *StepDiff) earlier() []MovedPod {
-	return slices.DeleteFunc(slices.Clone(s.Moved), func(m MovedPod) bool { return m.Since == "" })
+	return list.Without(s.Moved, func(m MovedPod) bool { return m.Since == "" })
 }
 
 // moves is a row for each pod that moved in this step, below the titles.

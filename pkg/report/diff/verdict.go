@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -39,14 +39,14 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	}
 	c.Pending, c.NotReady = append(c.Pending, s.pending()), s.NotReady.addTo(c.NotReady, s.Name)
 	c.NotCreated = s.NotCreated.addTo(c.NotCreated, s.Name)
-	c.Decided = append(c.Decided, report.Each(s.Bindings, func(b BindingDiff) string { return b.Namespace + "/" + b.Kind + "/" + b.Name })...)
+	c.Decided = append(c.Decided, list.Each(s.Bindings, func(b BindingDiff) string { return b.Namespace + "/" + b.Kind + "/" + b.Name })...)
 	c.NewlyStuck += len(s.NewlyStuck)
 	c.NoLongerStuck += len(s.NoLongerStuck)
 	c.NewlyUnmet += len(s.NewlyUnmet)
 	c.NoLongerUnmet += len(s.NoLongerUnmet)
 	name := func(p DiffPod) string { return p.Namespace + "/" + p.Name }
-	c.PodsAdded = append(c.PodsAdded, report.Each(s.Added, name)...)
-	c.PodsRemoved = append(c.PodsRemoved, report.Each(s.Removed, name)...)
+	c.PodsAdded = append(c.PodsAdded, list.Each(s.Added, name)...)
+	c.PodsRemoved = append(c.PodsRemoved, list.Each(s.Removed, name)...)
 }
 
 // pending counts the Pending pods that their workloads did not have before, whichever pods of them it were.
@@ -98,7 +98,7 @@ func (l *BlastLevelDiff) notBack(step string) expect.Change {
 	if l.NotBack != nil {
 		c.Old, c.New = l.NotBack.Old, l.NotBack.New
 	}
-	for _, failure := range report.Group(l.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
+	for _, failure := range list.Group(l.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
 		n := 0
 		for _, d := range failure {
 			n += d.New - d.Old

@@ -7,7 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -15,7 +15,7 @@ import (
 func (t *writer) worse() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORSE", "OLD → NEW", "WHY")}
 	for _, s := range t.report.Steps {
-		for i, pods := range report.Group(s.NewlyPending, placement.StrandedPod.SameReason) {
+		for i, pods := range list.Group(s.NewlyPending, placement.StrandedPod.SameReason) {
 			pending := doc.None
 			if i == 0 {
 				pending = s.Pending.text()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Style is the parameter of an ANSI "select graphic rendition" sequence.
@@ -33,11 +34,7 @@ func (s Style) Cellf(format string, args ...any) Cell { return s.Cell(fmt.Sprint
 
 // Row makes cells of one style.
 func (s Style) Row(texts ...string) []Cell {
-	cells := make([]Cell, len(texts))
-	for i, text := range texts {
-		cells[i] = s.Cell(text)
-	}
-	return cells
+	return list.Each(texts, s.Cell)
 }
 
 // Dropped gives titles their place in the order in which columns are left out: the first of them goes first.

@@ -178,7 +178,7 @@ const (
 	MaxDetails = 10
 )
 
-// Some lists names, and counts those that are too many.
+// Some lists names. It counts the names after the first MaxDetails.
 func (d *Doc) Some(names []string) string {
 	if more := len(names) - MaxDetails; more > 0 && !d.All {
 		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:MaxDetails], ", "), more)
@@ -186,7 +186,7 @@ func (d *Doc) Some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// UpTo shows each of n things, and counts those that are too many.
+// UpTo shows each of n things. It counts the things after the first MaxDetails.
 func (d *Doc) UpTo(n int, one, several string, show func(i int)) {
 	for i := range n {
 		if i == MaxDetails && !d.All {

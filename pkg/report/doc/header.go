@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -91,10 +92,7 @@ func IgnoredLines(objects []report.Ignored, all bool) []string {
 		number[object.Kind]++
 	}
 	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(number[b], number[a]) })
-	parts := make([]string, len(kinds))
-	for i, kind := range kinds {
-		parts[i] = fmt.Sprintf("%d %s", number[kind], kind)
-	}
+	parts := list.Each(kinds, func(kind string) string { return fmt.Sprintf("%d %s", number[kind], kind) })
 	verb := "take"
 	if len(objects) == 1 {
 		verb = "takes"

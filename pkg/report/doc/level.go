@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -88,9 +89,6 @@ func Shorts(keys []string) []string {
 
 // DomainsText names domains that fail together. A domain may be the empty value of a label.
 func DomainsText(domains []string) string {
-	names := make([]string, len(domains))
-	for i, domain := range domains {
-		names[i] = cmp.Or(domain, `""`)
-	}
+	names := list.Each(domains, func(domain string) string { return cmp.Or(domain, `""`) })
 	return strings.Join(names, " + ")
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
@@ -22,7 +22,7 @@ func bars(r *Report) *doc.Bars {
 		stays := n.Stays()
 		row := doc.BarRow{Name: n.Node, Values: []int{len(n.Evicted), len(stays)}, Note: "ends"}
 		if !n.Ends {
-			why := report.Group(stays, func(p world.BlockedPod) string { return p.Reason })
+			why := list.Group(stays, func(p world.BlockedPod) string { return p.Reason })
 			row.Note = "does not end"
 			for _, pods := range why {
 				row.Note += fmt.Sprintf("; %s: %s", words.Count(len(pods), "pod"), pods[0].Reason)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
@@ -32,7 +33,7 @@ type Report struct {
 	Searched bool `json:"searched,omitempty"`
 }
 
-// pendingOf are the pods that have no node because of the drain, and those that had none before.
+// pendingOf returns the pods that have no node because of the drain, and the pods that had none before.
 func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	for _, pod := range n.Pending {
 		if pod.Before {
@@ -67,11 +68,11 @@ func (r *Report) In(namespace string) *Report {
 		nodes = slices.Clone(nodes)
 		for i := range nodes {
 			n := &nodes[i]
-			n.Evicted = slices.DeleteFunc(slices.Clone(n.Evicted), func(p cluster.PodRef) bool { return p.Namespace != namespace })
-			n.LostWork = slices.DeleteFunc(slices.Clone(n.LostWork), func(p cluster.PodRef) bool { return p.Namespace != namespace })
-			n.Placed = slices.DeleteFunc(slices.Clone(n.Placed), func(p placement.RecoveredPod) bool { return p.Namespace != namespace })
-			n.Pending = slices.DeleteFunc(slices.Clone(n.Pending), func(p world.PendingPod) bool { return p.Namespace != namespace })
-			n.NotCreated = slices.DeleteFunc(slices.Clone(n.NotCreated), func(r cluster.Refusal) bool { return r.Namespace != namespace })
+			n.Evicted = list.Without(n.Evicted, func(p cluster.PodRef) bool { return p.Namespace != namespace })
+			n.LostWork = list.Without(n.LostWork, func(p cluster.PodRef) bool { return p.Namespace != namespace })
+			n.Placed = list.Without(n.Placed, func(p placement.RecoveredPod) bool { return p.Namespace != namespace })
+			n.Pending = list.Without(n.Pending, func(p world.PendingPod) bool { return p.Namespace != namespace })
+			n.NotCreated = list.Without(n.NotCreated, func(r cluster.Refusal) bool { return r.Namespace != namespace })
 		}
 		return nodes
 	}

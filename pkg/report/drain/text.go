@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -117,33 +118,33 @@ func (t *writer) attention() {
 	if len(work) > 0 {
 		t.Linef(doc.Yellow, "Lost work: %s: %s once, for a controller that is not part of the input", t.who(work), words.Pick(len(work), "it runs", "they run"))
 	}
-	reasons := report.Group(refused, cluster.Refusal.Reason)
+	reasons := list.Group(refused, cluster.Refusal.Reason)
 	t.UpTo(len(reasons), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Not created: %s", t.Some(report.Each(reasons[i], t.lacking)))
+		t.Linef(doc.Yellow, "Not created: %s", t.Some(list.Each(reasons[i], t.lacking)))
 		message := reasons[i][0].Message
 		if len(reasons[i]) > 1 {
 			message = reasons[i][0].Reason()
 		}
 		t.Linef(doc.Plain, "  %s", message)
 	})
-	groups := report.Group(pending, placement.StrandedPod.Why)
+	groups := list.Group(pending, placement.StrandedPod.Why)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Pending: %s", t.who(report.Each(groups[i], named)))
+		t.Linef(doc.Yellow, "Pending: %s", t.who(list.Each(groups[i], named)))
 		first := groups[i][0]
 		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
 	if len(before) > 0 {
-		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(report.Each(before, named)))
+		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(list.Each(before, named)))
 	}
 }
 
 // blocked says which pods stay on the node, once for each reason.
 func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
-	groups := report.Group(pods, func(p world.BlockedPod) string { return p.Reason })
+	groups := list.Group(pods, func(p world.BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		pods := report.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
+		pods := list.Each(groups[i], func(p world.BlockedPod) cluster.PodRef { return p.PodRef })
 		t.Linef(doc.Red, "node/%s: %s %s: %s", node.Node, what, t.who(pods), groups[i][0].Reason)
 	})
 }
@@ -153,10 +154,10 @@ func named(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
 // who names a few pods, and counts more of them by workload.
 func (t *writer) who(pods []cluster.PodRef) string {
 	if len(pods) <= maxNamed || t.All {
-		return strings.Join(report.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
+		return strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
 	}
-	groups := report.Group(pods, cluster.PodRef.Owner)
-	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(report.Each(groups, func(group []cluster.PodRef) string {
+	groups := list.Group(pods, cluster.PodRef.Owner)
+	return fmt.Sprintf("%s (%s)", words.Count(len(pods), "pod"), t.Some(list.Each(groups, func(group []cluster.PodRef) string {
 		return fmt.Sprintf("%d of %s", len(group), t.owner(group[0].Owner()))
 	})))
 }
@@ -224,26 +225,26 @@ func (t *writer) workloads() {
 	slices.SortStableFunc(rows, func(a, b *row) int {
 		return cmp.Or(cmp.Compare(b.pending+b.refused, a.pending+a.refused), cmp.Compare(b.evicted, a.evicted))
 	})
-	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "EVICTED", "PLACED", "PENDING")}
+	var c doc.TableOf[*row]
+	c.Text("WORKLOAD", func(r *row) string { return r.name })
+	c.Number("EVICTED", doc.Plain, func(r *row) int { return r.evicted })
+	c.Number("PLACED", doc.Plain, func(r *row) int { return r.placed })
+	c.Number("PENDING", doc.Yellow, func(r *row) int { return r.pending })
 	if len(refused) > 0 {
-		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
+		c.Number("NOT CREATED", doc.Yellow, func(r *row) int { return r.refused })
 	}
-	table[0] = append(table[0], doc.Bold.Cell("ON"))
-	for i, r := range rows {
-		if i == doc.MaxDetails && !t.All {
-			break
-		}
+	c.Text("ON", func(r *row) string {
 		on := r.on
 		if more := len(on) - maxNamed; more > 0 && !t.All {
 			on = append(on[:maxNamed:maxNamed], fmt.Sprintf("%d more", more))
 		}
-		cells := []doc.Cell{doc.Plain.Cell(r.name), doc.Number(r.evicted, doc.Plain), doc.Number(r.placed, doc.Plain), doc.Number(r.pending, doc.Yellow)}
-		if len(refused) > 0 {
-			cells = append(cells, doc.Number(r.refused, doc.Yellow))
-		}
-		table = append(table, append(cells, doc.Plain.Cell(doc.OrNone(strings.Join(on, ", ")))))
+		return doc.OrNone(strings.Join(on, ", "))
+	})
+	shown := rows
+	if !t.All {
+		shown = rows[:min(len(rows), doc.MaxDetails)]
 	}
-	t.Table("", table...)
+	t.Table("", c.Rows(shown)...)
 	if more := len(rows) - doc.MaxDetails; more > 0 && !t.All {
 		t.More(more, "workload", "workloads")
 	}
@@ -261,43 +262,32 @@ func (t *writer) otherOrder() doc.Cell {
 }
 
 func orderOf(nodes []world.DrainedNode) string {
-	var names []string
-	for _, node := range nodes {
-		names = append(names, "node/"+node.Node)
-	}
+	names := list.Each(nodes, func(node world.DrainedNode) string { return "node/" + node.Node })
 	return strings.Join(names, ", ")
 }
 
 // summaryOfNodes is a row for each node below the titles.
 func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
-	table := [][]doc.Cell{doc.Bold.Row("NODE", "ENDS", "EVICTED", "BLOCKED", "REFUSED", "PLACED", "PENDING")}
-	lacking := slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.NotCreated) > 0 })
-	if lacking {
-		table[0] = append(table[0], doc.Bold.Cell("NOT CREATED"))
+	var c doc.TableOf[world.DrainedNode]
+	c.Text("NODE", func(n world.DrainedNode) string { return n.Node })
+	c.Add("ENDS", func(n world.DrainedNode) doc.Cell {
+		if n.Ends {
+			return doc.Green.Cell("yes")
+		}
+		return doc.Red.Cell("no")
+	})
+	c.Number("EVICTED", doc.Plain, func(n world.DrainedNode) int { return len(n.Evicted) })
+	c.Number("BLOCKED", doc.Red, func(n world.DrainedNode) int { return len(n.Blocked) })
+	c.Number("REFUSED", doc.Red, func(n world.DrainedNode) int { return len(n.Refused) })
+	c.Number("PLACED", doc.Plain, func(n world.DrainedNode) int { return len(n.Placed) })
+	c.Number("PENDING", doc.Yellow, func(n world.DrainedNode) int { pending, _ := pendingOf(&n); return len(pending) })
+	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.NotCreated) > 0 }) {
+		c.Number("NOT CREATED", doc.Yellow, func(n world.DrainedNode) int { return notCreated(&n) })
 	}
-	work := slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.LostWork) > 0 })
-	if work {
-		table[0] = append(table[0], doc.Bold.Cell("LOST WORK"))
+	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return len(n.LostWork) > 0 }) {
+		c.Number("LOST WORK", doc.Yellow, func(n world.DrainedNode) int { return len(n.LostWork) })
 	}
-	for _, node := range nodes {
-		pending, _ := pendingOf(&node)
-		ends := doc.Green.Cell("yes")
-		if !node.Ends {
-			ends = doc.Red.Cell("no")
-		}
-		cells := []doc.Cell{
-			doc.Plain.Cell(node.Node), ends, doc.Number(len(node.Evicted), doc.Plain), doc.Number(len(node.Blocked), doc.Red), doc.Number(len(node.Refused), doc.Red),
-			doc.Number(len(node.Placed), doc.Plain), doc.Number(len(pending), doc.Yellow),
-		}
-		if lacking {
-			cells = append(cells, doc.Number(notCreated(&node), doc.Yellow))
-		}
-		if work {
-			cells = append(cells, doc.Number(len(node.LostWork), doc.Yellow))
-		}
-		table = append(table, cells)
-	}
-	return table
+	return c.Rows(nodes)
 }
 
 // node lists the pods of one node.

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -62,9 +63,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		e.Cycle = e.Cycle.Presenting(pod.Runs)
 		asked = append([]string{pod.Runs}, asked...)
 	}
-	for _, node := range asked {
-		e.Asked = append(e.Asked, Asked{Node: node, Why: e.whyNot(node)})
-	}
+	e.Asked = list.Each(asked, func(node string) Asked { return Asked{Node: node, Why: e.whyNot(node)} })
 	e.Story = e.story()
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -54,10 +55,7 @@ func (e *Explanation) story() []string {
 	story = append(story, fmt.Sprintf("Score: each of %s gives every one of the %s points, which are brought to a scale from 0 to 100 and multiplied by the plugin's weight.",
 		words.Count(len(apart)+len(alike), "plugin"), words.Count(c.Scored, "node")))
 	if len(alike) > 0 {
-		var names []string
-		for _, i := range alike {
-			names = append(names, c.Candidates[0].Scores[i].Plugin)
-		}
+		names := list.Each(alike, func(i int) string { return c.Candidates[0].Scores[i].Plugin })
 		story = append(story, fmt.Sprintf("%s %s the same points for all of them, and so decide%s nothing.",
 			words.And(names), words.Pick(len(names), "has", "have"), words.Pick(len(names), "s", "")))
 	}

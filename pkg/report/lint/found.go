@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// Found are the findings for the page of a change, without those that are known or ignored.
+// Found are the findings for the page of a change, without known and ignored ones.
 func (r *Report) Found() findings.Findings {
 	all := findings.Findings{Version: r.Version}
 	for _, c := range r.Checks {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -80,7 +81,7 @@ func (r *Report) Since(old *Report) {
 		known[of(f)]++
 	}
 	r.KnownFindings = nil
-	r.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f lint.Finding) bool {
+	r.Findings = list.Without(r.Findings, func(f lint.Finding) bool {
 		is := known[of(f)] > 0
 		if is {
 			known[of(f)]--

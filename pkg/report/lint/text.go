@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/lint"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -51,7 +52,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 
 // byObject lists every finding below its object, the severest first.
 func (t *writer) byObject() {
-	groups := report.Group(t.report.Findings, func(f lint.Finding) string { return header(&f) })
+	groups := list.Group(t.report.Findings, func(f lint.Finding) string { return header(&f) })
 	for _, found := range groups {
 		slices.SortStableFunc(found, bySeverity)
 	}
@@ -113,7 +114,7 @@ func (r *Report) counts() [][]doc.Cell {
 
 // grouped are the findings of each check and severity, the severest first, then in the order of the checks.
 func (r *Report) grouped() [][]lint.Finding {
-	groups := report.Group(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
+	groups := list.Group(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
 	check := func(f lint.Finding) int {
 		return slices.IndexFunc(r.Checks, func(c lint.Check) bool { return c.ID == f.Check })
 	}

@@ -2,10 +2,9 @@ package outcome
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
-
-	"github.com/faultline/faultline/pkg/report"
 )
 
 // placementsCSV has a row for each workload's pods on each node, by step and placement. Its head:
@@ -32,7 +31,7 @@ func placementsCSV(r *Report) [][]string {
 			}
 			head := []string{step.Name, strconv.Itoa(i + 1), decimal(&p.Share), p.Probability, decimal(p.Low), decimal(p.High), seed, p.Ways}
 			for _, w := range p.Workloads {
-				for _, node := range report.SortedKeys(w.Nodes) {
+				for _, node := range slices.Sorted(maps.Keys(w.Nodes)) {
 					table = append(table, slices.Concat(head, []string{w.Namespace, w.Workload, node, strconv.Itoa(w.Nodes[node])}))
 				}
 				if w.Pending > 0 {

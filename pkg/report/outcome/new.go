@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/outcome"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -14,7 +15,7 @@ func NewExact(found *outcome.Exact, version string) *Report {
 	r := newReport(found.First, "exact", version)
 	r.Notes = append(slices.Clip(r.Notes), found.Notes...)
 	r.Exact = &found.ExactMethod
-	r.Steps = report.Each(found.Steps, func(s outcome.ExactStep) outcome.Step { return s.Step })
+	r.Steps = list.Each(found.Steps, func(s outcome.ExactStep) outcome.Step { return s.Step })
 	return r
 }
 

@@ -2,12 +2,14 @@ package outcome
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/outcome"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -266,7 +268,7 @@ func differing(placements []outcome.Placement) (differ []outcome.Placement, same
 	}
 	for _, p := range placements {
 		all := len(p.Workloads)
-		p.Workloads = slices.DeleteFunc(slices.Clone(p.Workloads), func(w outcome.PlacedWorkload) bool { return seen[fmt.Sprint(w)] == len(placements) })
+		p.Workloads = list.Without(p.Workloads, func(w outcome.PlacedWorkload) bool { return seen[fmt.Sprint(w)] == len(placements) })
 		differ, same = append(differ, p), all-len(p.Workloads)
 	}
 	return differ, same
@@ -321,10 +323,10 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 			add(value, w.Nodes[node.Name])
 			delete(left, node.Name)
 		}
-		for _, node := range report.SortedKeys(left) { // that came later
+		for _, node := range slices.Sorted(maps.Keys(left)) { // that came later
 			add(node, w.Nodes[node])
 		}
-		texts := report.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
+		texts := list.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
 		if more := len(order) - 2*maxParts; more > 0 {
 			texts = append(texts, fmt.Sprintf("… %d more", more))
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/rebalance"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -15,7 +16,7 @@ import (
 var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
 
 func names(r *Report) []string {
-	return report.Each(r.Moves, func(m rebalance.Move) string { return cluster.Qualify(m.Namespace, "pod/"+m.Name) })
+	return list.Each(r.Moves, func(m rebalance.Move) string { return cluster.Qualify(m.Namespace, "pod/"+m.Name) })
 }
 
 // document is the verdict and the commands, then the moves, and what stays as it is.

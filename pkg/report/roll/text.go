@@ -7,6 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/roll"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -42,9 +43,9 @@ func (t *writer) everything() {
 	a := t.a
 	t.Line(verdict(a))
 	t.blocked()
-	pending := report.Group(a.Pending, placement.StrandedPod.Why)
+	pending := list.Group(a.Pending, placement.StrandedPod.Why)
 	t.UpTo(len(pending), "reason", "reasons", func(i int) {
-		t.Linef(doc.Yellow, "Pending at the end: %s", t.Some(report.Each(pending[i], func(p placement.StrandedPod) string { return pod(p.Namespace, p.Name) })))
+		t.Linef(doc.Yellow, "Pending at the end: %s", t.Some(list.Each(pending[i], func(p placement.StrandedPod) string { return pod(p.Namespace, p.Name) })))
 		for _, line := range doc.Waits(pending[i][0].Message, pending[i][0].Reason, pending[i][0].Untried) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
@@ -106,9 +107,9 @@ func (t *writer) blocked() {
 	if stays == nil {
 		return
 	}
-	groups := report.Group(stays, func(s stay) string { return s.Reason })
+	groups := list.Group(stays, func(s stay) string { return s.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
-		t.Linef(doc.Red, "Stays: %s: %s", t.Some(report.Each(groups[i], func(s stay) string { return pod(s.Namespace, s.Name) + " on node/" + s.node })), groups[i][0].Reason)
+		t.Linef(doc.Red, "Stays: %s: %s", t.Some(list.Each(groups[i], func(s stay) string { return pod(s.Namespace, s.Name) + " on node/" + s.node })), groups[i][0].Reason)
 	})
 	if t.a.KeepsGoing {
 		t.Linef(doc.Plain, "These nodes are open to pods again, and the turns of the others come.")
@@ -159,10 +160,7 @@ func (t *writer) worst() {
 	if w == nil {
 		return
 	}
-	var lacks []string
-	for _, l := range w.Workloads {
-		lacks = append(lacks, fmt.Sprintf("%s has %d of %d", l.Qualified(), l.Ready, l.Of))
-	}
+	lacks := list.Each(w.Workloads, func(l roll.Lack) string { return fmt.Sprintf("%s has %d of %d", l.Qualified(), l.Ready, l.Of) })
 	pending := ""
 	if w.Pending > 0 {
 		pending = fmt.Sprintf(", %d of them Pending", w.Pending)

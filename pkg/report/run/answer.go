@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -62,13 +63,9 @@ func gone(was, is *cluster.State) int {
 	for _, pod := range is.Pods {
 		there.Insert(pod.UID)
 	}
-	n := 0
-	for _, pod := range was.Pods {
-		if metav1.GetControllerOfNoCopy(pod) == nil && !cluster.Terminal(pod) && !there.Has(pod.UID) {
-			n++
-		}
-	}
-	return n
+	return list.Count(was.Pods, func(pod *v1.Pod) bool {
+		return metav1.GetControllerOfNoCopy(pod) == nil && !cluster.Terminal(pod) && !there.Has(pod.UID)
+	})
 }
 
 // tally counts the pods that are asked for after a step. With says how many nodes an autoscaler added for the question.

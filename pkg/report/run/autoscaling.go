@@ -8,19 +8,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
-
-// newAutoscaling is what the autoscaler did and said, and how large the cluster was; nil if there is none.
-func newAutoscaling(did *world.Autoscaling) *world.Autoscaling {
-	if did == nil {
-		return nil
-	}
-	return did.OfChanges()
-}
 
 // Stage is when nothing moved in a step, or whatever else has a name.
 type Stage struct {
@@ -86,7 +78,7 @@ func (r *Report) resized() string {
 		if len(way) > 4 {
 			way = []int{way[0], slices.Max(way), way[len(way)-1]}
 		}
-		all = append(all, g.Name+" "+strings.Join(report.Each(way, strconv.Itoa), "->"))
+		all = append(all, g.Name+" "+strings.Join(list.Each(way, strconv.Itoa), "->"))
 	}
 	if all == nil {
 		return ""
@@ -109,7 +101,7 @@ func (t *writer) autoscaling(s *stepText) {
 			t.Linef(doc.Plain, "  %s %s: %s", nodes.did, words.Count(len(nodes.names), "node"), t.Some(nodes.names))
 		}
 	}
-	said := slices.DeleteFunc(slices.Clone(a.Events), func(e world.ScalingEvent) bool {
+	said := list.Without(a.Events, func(e world.ScalingEvent) bool {
 		return !t.wide && e.Reason == "TriggeredScaleUp" || e.Reason == "ScaleDownEmpty" || e.Reason == "ScaleDown"
 	})
 	t.UpTo(len(said), "event", "events", func(i int) {
@@ -118,7 +110,7 @@ func (t *writer) autoscaling(s *stepText) {
 			t.Linef(doc.Plain, "  %s: %s", e.Reason, e.Message)
 			return
 		}
-		t.Linef(doc.Plain, "  %s", t.sharing(s, report.Each(e.Pods, func(p cluster.PodRef) Pod { return Pod{PodRef: p} })))
+		t.Linef(doc.Plain, "  %s", t.sharing(s, list.Each(e.Pods, func(p cluster.PodRef) Pod { return Pod{PodRef: p} })))
 		t.Linef(doc.Plain, "    %s: %s", e.Reason, e.Message)
 	})
 }

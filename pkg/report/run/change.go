@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -32,11 +33,7 @@ func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
 }
 
 func podsOf(state *cluster.State) map[types.UID]*v1.Pod {
-	pods := make(map[types.UID]*v1.Pod, len(state.Pods))
-	for _, pod := range state.Pods {
-		pods[pod.UID] = pod
-	}
-	return pods
+	return list.By(state.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
 }
 
 // comesWith reports whether a pod is there because of a node that is not among these.

@@ -4,6 +4,7 @@ package run
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,7 +77,7 @@ func domainsOf(r *Report, key string) []string {
 			}
 		}
 	}
-	return report.SortedKeys(found)
+	return slices.Sorted(maps.Keys(found))
 }
 
 // podSeries are the parts that bars are put together from: the largest workloads, all others, pods that are not ready, Pending.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -27,7 +27,7 @@ func (t *writer) conclusion() {
 			line, then = c.Text(steps[0].Autoscaling.With()), line
 		}
 		if stuck := steps[0].Rollouts; len(stuck) > 0 {
-			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(report.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
+			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(list.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
 		}
 		if n := len(steps[0].Drains); n > 0 {
 			line = unended(n) + "; " + line
@@ -36,7 +36,7 @@ func (t *writer) conclusion() {
 			line += "; " + trouble
 		}
 		if waiting := steps[0].waitingCronJobs(); len(steps[0].Pods) == 0 && len(waiting) > 0 {
-			line = "Nothing runs now: " + words.Few(report.Each(waiting, controller.CronJob.Runs))
+			line = "Nothing runs now: " + words.Few(list.Each(waiting, controller.CronJob.Runs))
 		}
 		t.Line(doc.Bold.Cell(line))
 		if then != "" {

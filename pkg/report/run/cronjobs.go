@@ -6,17 +6,17 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 )
 
-// waitingCronJobs are the CronJobs of which nothing runs after the step.
+// waitingCronJobs returns the CronJobs that have no run after the step.
 func (s *Step) waitingCronJobs() []controller.CronJob {
-	return slices.DeleteFunc(slices.Clone(s.CronJobs), func(c controller.CronJob) bool {
+	return list.Without(s.CronJobs, func(c controller.CronJob) bool {
 		return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Kind == "CronJob" && w.Namespace == c.Namespace && w.Name == c.Name })
 	})
 }
 
-// newCronJobs are those that the step before does not have.
+// newCronJobs returns the waiting CronJobs that the step before does not have.
 func (t *writer) newCronJobs(i int) []controller.CronJob {
 	return slices.DeleteFunc(t.report.Steps[i].waitingCronJobs(), func(c controller.CronJob) bool {
 		return i > 0 && slices.Contains(t.report.Steps[i-1].CronJobs, c)
@@ -25,7 +25,7 @@ func (t *writer) newCronJobs(i int) []controller.CronJob {
 
 // cronJobs says when CronJobs run, and how one runs now.
 func (t *writer) cronJobs(i int) {
-	t.Sentences("CronJobs:", report.Each(t.newCronJobs(i), func(c controller.CronJob) string {
+	t.Sentences("CronJobs:", list.Each(t.newCronJobs(i), func(c controller.CronJob) string {
 		target := cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}
 		return fmt.Sprintf("%s; --trigger %s runs it now.", c.Runs(), target.Qualified())
 	}))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -19,8 +20,8 @@ const maxSizes = 4
 // is a table of what Karmada decided, too.
 const maxWorkloads, maxWorkloadsOfFederation, maxComplete = 12, 6, 5
 
-// workloads is a table of workloads with a column for each level. Where they are too many for all to be listed, those that lack pods come
-// first, and DaemonSets that do not are a line below.
+// workloads is a table of workloads with a column for each level. If there are too many to list, workloads that lack
+// pods come first, and a line below names the DaemonSets that lack none.
 func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	var daemons []Workload
 	if !listed {
@@ -48,10 +49,7 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 		t.Linef(doc.Plain, "and %s; use --all to list them and their pods", words.Count(len(rest), "more workload"))
 	}
 	if len(daemons) > 0 {
-		names := make([]string, len(daemons))
-		for i, w := range daemons {
-			names[i] = fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running)
-		}
+		names := list.Each(daemons, func(w Workload) string { return fmt.Sprintf("%s (%d)", s.qualified(w.Namespace, w.Name), w.Running) })
 		t.Linef(doc.Plain, "%s a pod on every node meant for it: %s", words.Has(len(daemons), "DaemonSet"), t.Some(names))
 	}
 }
@@ -101,31 +99,28 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
 func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
-	titles := append([]string{"NAME", "DESIRED", "RUNNING", "PENDING"}, doc.Heads(keys)...)
+	var c doc.TableOf[Workload]
 	if s.namespaced {
-		titles = append([]string{"NAMESPACE"}, titles...)
+		c.Text("NAMESPACE", func(w Workload) string { return doc.OrNone(w.Namespace) })
 	}
-	table := [][]doc.Cell{doc.Bold.Row(titles...)}
-	for _, w := range workloads {
-		var cells []doc.Cell
-		if s.namespaced {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(w.Namespace)))
-		}
-		cells = append(cells, doc.Plain.Cell(w.Title()), doc.Number(w.Desired, doc.Plain), doc.Number(w.Running, doc.Plain), doc.Number(w.Pending, doc.Yellow))
-		for _, key := range keys {
-			pods := doc.None
-			if d := w.Distribution(key); d != nil && d.used() {
-				counts := *d
-				if !listed && len(d.Counts) > 0 {
-					counts.Empty = 0 // the skew says so
-				}
-				pods = fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
+	c.Text("NAME", Workload.Title)
+	c.Number("DESIRED", doc.Plain, func(w Workload) int { return w.Desired })
+	c.Number("RUNNING", doc.Plain, func(w Workload) int { return w.Running })
+	c.Number("PENDING", doc.Yellow, func(w Workload) int { return w.Pending })
+	for i, title := range doc.Heads(keys) {
+		c.Text(title, func(w Workload) string {
+			d := w.Distribution(keys[i])
+			if d == nil || !d.used() {
+				return doc.None
 			}
-			cells = append(cells, doc.Plain.Cell(pods))
-		}
-		table = append(table, cells)
+			counts := *d
+			if !listed && len(d.Counts) > 0 {
+				counts.Empty = 0 // the skew says so
+			}
+			return fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
+		})
 	}
-	t.Table("", table...)
+	t.Table("", c.Rows(workloads)...)
 }
 
 // distributions writes a line for each level of one workload.
@@ -221,9 +216,7 @@ func merge(pods []Workload) Workload {
 			}
 		}
 	}
-	for _, key := range keys {
-		sum.Domains = append(sum.Domains, mergeDomains(pods, key))
-	}
+	sum.Domains = list.Each(keys, func(key string) Distribution { return mergeDomains(pods, key) })
 	return sum
 }
 

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -25,13 +25,13 @@ func (s *Step) staying() [][]staying {
 			all = append(all, staying{Pod{PodRef: p.PodRef}, d.Node, p.Reason})
 		}
 	}
-	return report.Group(all, func(p staying) string { return p.reason })
+	return list.Group(all, func(p staying) string { return p.reason })
 }
 
 // where is "2 pods of deployment/web on a, b".
 func (t *writer) where(s *stepText, pods []staying) string {
-	nodes := report.Group(pods, func(p staying) string { return p.node })
-	return t.sharing(s, report.Each(pods, func(p staying) Pod { return p.pod })) + " on " + t.Some(report.Each(nodes, func(p []staying) string { return p[0].node }))
+	nodes := list.Group(pods, func(p staying) string { return p.node })
+	return t.sharing(s, list.Each(pods, func(p staying) Pod { return p.pod })) + " on " + t.Some(list.Each(nodes, func(p []staying) string { return p[0].node }))
 }
 
 // drains says which pods keep drains from their end, and each reason once, in the words of kubectl or the API server.

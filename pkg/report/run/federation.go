@@ -8,7 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
@@ -43,9 +43,7 @@ func newBindings(decisions []world.Decision) []Binding {
 			Replicas: int(d.Binding.Template.Replicas), AffinityGroup: d.Binding.AffinityGroup, AntiAffinityGroup: d.Binding.AntiAffinityGroup,
 			Reason: d.Binding.Reason, Message: d.Binding.Message, Clusters: d.Shares,
 		}
-		for _, e := range d.Binding.Evictions {
-			b.Leaving = append(b.Leaving, e.From)
-		}
+		b.Leaving = list.Each(d.Binding.Evictions, func(e federation.Eviction) string { return e.From })
 		all = append(all, b)
 	}
 	return all
@@ -56,7 +54,7 @@ func (b Binding) scheduled() bool { return b.Reason == federation.ReasonSuccess 
 
 // notScheduled are the workloads that Karmada's scheduler was not content with.
 func (s Step) notScheduled() []Binding {
-	return slices.DeleteFunc(slices.Clone(s.Bindings), Binding.scheduled)
+	return list.Without(s.Bindings, Binding.scheduled)
 }
 
 // why is the reason and the message, as "NoClusterFit: 0/3 clusters are available".
@@ -132,13 +130,13 @@ func (t *writer) federated(s *stepText) {
 	refused := s.notScheduled()
 	if len(refused) > 0 {
 		t.Linef(doc.Yellow, "Not scheduled by Karmada (%d):", len(refused))
-		groups := report.Group(refused, Binding.why)
+		groups := list.Group(refused, Binding.why)
 		t.UpTo(len(groups), "reason", "reasons", func(i int) {
-			t.Linef(doc.Plain, "  %s", t.Few(report.Each(groups[i], s.binding), len(groups[i])))
+			t.Linef(doc.Plain, "  %s", t.Few(list.Each(groups[i], s.binding), len(groups[i])))
 			t.Linef(doc.Plain, "    %s", groups[i][0].why())
 		})
 	}
-	t.short(s, slices.DeleteFunc(slices.Clone(s.Bindings), func(b Binding) bool { return !b.short() }))
+	t.short(s, list.Where(s.Bindings, func(b Binding) bool { return b.short() }))
 }
 
 // promise is what a cluster was given of a workload and cannot run.
@@ -162,13 +160,13 @@ func (t *writer) short(s *stepText, of []Binding) {
 		return
 	}
 	t.Linef(doc.Yellow, "Given to clusters that cannot run all of it (%d):", len(of))
-	groups := report.Group(promises, func(p promise) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
+	groups := list.Group(promises, func(p promise) [2]string { return [2]string{p.share.Cluster, p.share.Message} })
 	t.UpTo(len(groups), "group of workloads", "groups of workloads", func(i int) {
 		assigned, running := 0, 0
 		for _, p := range groups[i] {
 			assigned, running = assigned+p.share.Assigned, running+p.share.Running
 		}
-		names := t.Few(report.Each(groups[i], func(p promise) string { return s.binding(p.of) }), len(groups[i]))
+		names := t.Few(list.Each(groups[i], func(p promise) string { return s.binding(p.of) }), len(groups[i]))
 		if len(groups[i]) == 1 {
 			t.Linef(doc.Plain, "  %s was given %d of %s, of which %d %s", groups[i][0].share.Cluster, assigned, names, running, words.Pick(running, "runs", "run"))
 		} else {
@@ -246,9 +244,9 @@ func (b Binding) trouble() int {
 func (b Binding) shares(all bool) []string {
 	var shares []string
 	if len(b.Clusters) <= maxShares || all {
-		shares = report.Each(b.Clusters, shareText)
+		shares = list.Each(b.Clusters, shareText)
 	} else {
-		for _, alike := range report.Group(b.Clusters, func(s world.Share) world.Share { s.Cluster, s.Message = "", ""; return s }) {
+		for _, alike := range list.Group(b.Clusters, func(s world.Share) world.Share { s.Cluster, s.Message = "", ""; return s }) {
 			first := alike[0]
 			if len(alike) == 1 {
 				shares = append(shares, shareText(first))

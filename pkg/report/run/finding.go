@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/input/manifest"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Findings are the expectations that were not met, the workloads with Pending pods, what was refused and the rollouts that are
@@ -26,8 +26,8 @@ func (s *Step) findings() []expect.Finding {
 		}
 		return nil
 	}}
-	for _, pods := range report.Group(s.pendingPods(), Pod.Owner) {
-		waiting := expect.Pods{Workload: pods[0].Owner(), Messages: report.Each(pods, Pod.Why)}
+	for _, pods := range list.Group(s.pendingPods(), Pod.Owner) {
+		waiting := expect.Pods{Workload: pods[0].Owner(), Messages: list.Each(pods, Pod.Why)}
 		if w := s.workload(waiting.Workload); w != nil {
 			waiting.Desired = w.Desired
 		}

@@ -3,6 +3,7 @@ package run
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -44,7 +45,7 @@ func names(r *Report) []string {
 	}
 	pods := r.Steps[len(r.Steps)-1].Pods
 	several := slices.ContainsFunc(pods, func(pod Pod) bool { return pod.Namespace != pods[0].Namespace })
-	return report.Each(pods, func(pod Pod) string {
+	return list.Each(pods, func(pod Pod) string {
 		if several {
 			return "pod/" + pod.Namespace + "/" + pod.Name
 		}

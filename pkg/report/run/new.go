@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -121,7 +122,9 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
 		}
 	}
-	s.Autoscaling = newAutoscaling(step.Autoscaling)
+	if step.Autoscaling != nil {
+		s.Autoscaling = step.Autoscaling.OfChanges()
+	}
 	specs, ruled := specsOf(step.State), map[cluster.Ref]bool{}
 	for i := range s.Workloads {
 		w := &s.Workloads[i]
@@ -244,9 +247,7 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	switch {
 	case pod.Spec.NodeName == "" && len(pod.Spec.SchedulingGates) > 0:
 		p.Status = statusGated
-		for _, gate := range pod.Spec.SchedulingGates {
-			p.Gates = append(p.Gates, gate.Name)
-		}
+		p.Gates = list.Each(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
 	case pod.Spec.NodeName != "" && pod.DeletionTimestamp != nil:
 		p.Status = statusTerminating
 	case pod.Spec.NodeName != "" && notReady(pod):
@@ -292,10 +293,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 		}
 		return w
 	}
-	byName := make(map[types.NamespacedName]*v1.Pod, len(v.step.State.Pods))
-	for _, pod := range v.step.State.Pods {
-		byName[cluster.NameOf(pod)] = pod
-	}
+	byName := list.By(v.step.State.Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 	for i := range pods {
 		pod := byName[pods[i].Key()]
 		o := v.owner(pod)
@@ -317,9 +315,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	}
 	summed := make([]Workload, len(workloads))
 	for i, w := range workloads {
-		for _, key := range v.levels {
-			w.Domains = append(w.Domains, v.distribution(key, nodes[w.Ref], sample[w.Ref]))
-		}
+		w.Domains = list.Each(v.levels, func(key string) Distribution { return v.distribution(key, nodes[w.Ref], sample[w.Ref]) })
 		summed[i] = *w
 	}
 	return summed

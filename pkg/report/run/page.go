@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/format/page"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -60,12 +61,7 @@ func verdict(steps []Step) (sentence, outcome string) {
 	for _, trouble := range steps[len(steps)-1].karmada() {
 		sentence += ", " + trouble
 	}
-	waiting := 0
-	for _, step := range steps[:len(steps)-1] {
-		if step.Summary.Pending > 0 {
-			waiting++
-		}
-	}
+	waiting := list.Count(steps[:len(steps)-1], func(step Step) bool { return step.Summary.Pending > 0 })
 	if waiting > 0 {
 		sentence += fmt.Sprintf("; pods stayed Pending in %s before it", words.Count(waiting, "step"))
 	}

@@ -7,18 +7,18 @@ import (
 
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // refusals are the step's Pending pods, those of one workload with the same message together.
 func (s *Step) refusals() [][]Pod {
-	return report.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
+	return list.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
 }
 
 func (s *Step) pendingPods() []Pod {
-	return slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Node != "" })
+	return list.Without(s.Pods, func(pod Pod) bool { return pod.Node != "" })
 }
 
 // pending says of each Pending pod what kube-scheduler said. Pods with the same message are shown once; the message is never shortened.
@@ -32,7 +32,7 @@ func (t *writer) pending(s *stepText) {
 	t.UpTo(len(groups), "group of pods", "groups of pods", func(i int) {
 		first := groups[i][0]
 		if !t.wide && s.promised(first.Why()) {
-			names := report.Each(report.Group(groups[i], Pod.Owner), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].Owner().String()) })
+			names := list.Each(list.Group(groups[i], Pod.Owner), func(of []Pod) string { return s.qualified(of[0].Namespace, of[0].Owner().String()) })
 			t.Linef(doc.Plain, "  %s of %s, for the reason above", words.Count(len(groups[i]), "pod"), t.Few(names, len(names)))
 			return
 		}
@@ -71,24 +71,24 @@ func (t *writer) attaching(s *stepText) {
 
 // unattached are the step's pods that have a node and wait for their volume, by where that is.
 func (s *Step) unattached() [][]Pod {
-	waiting := slices.DeleteFunc(slices.Clone(s.Pods), func(pod Pod) bool { return pod.Waits == "" })
-	return report.Group(waiting, func(pod Pod) string { return pod.Waits })
+	waiting := list.Without(s.Pods, func(pod Pod) bool { return pod.Waits == "" })
+	return list.Group(waiting, func(pod Pod) string { return pod.Waits })
 }
 
 // alike puts pods together that wait for the same reason.
 func alike(pods []Pod) [][]Pod {
-	return report.Group(pods, func(pod Pod) [4]string {
+	return list.Group(pods, func(pod Pod) [4]string {
 		return [4]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", ")}
 	})
 }
 
 // sharing names the workloads of pods with the same message.
 func (t *writer) sharing(s *stepText, pods []Pod) string {
-	workloads := report.Group(pods, func(pod Pod) [2]string { return [2]string{pod.Namespace, pod.Workload} })
+	workloads := list.Group(pods, func(pod Pod) [2]string { return [2]string{pod.Namespace, pod.Workload} })
 	if len(workloads) == 1 {
 		return s.waiting(pods)
 	}
-	return fmt.Sprintf("%s: %s", words.Count(len(pods), "pod"), t.Some(report.Each(workloads, s.waiting)))
+	return fmt.Sprintf("%s: %s", words.Count(len(pods), "pod"), t.Some(list.Each(workloads, s.waiting)))
 }
 
 // waiting names one pod, or counts several of one workload.
@@ -109,7 +109,7 @@ func (s *stepText) waiting(pods []Pod) string {
 
 // reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
 func (t *writer) reasons(reasons []placement.Reason) {
-	table := report.Each(reasons, func(r placement.Reason) []doc.Cell {
+	table := list.Each(reasons, func(r placement.Reason) []doc.Cell {
 		return doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message))
 	})
 	t.Table("    ", table...)

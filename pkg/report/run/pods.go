@@ -53,38 +53,27 @@ func (s *stepText) qualified(namespace, name string) string {
 
 // pods is the table that "kubectl get pods -o wide" would print, as far as a simulation knows it.
 func (t *writer) pods(s *stepText) {
-	titles := append([]string{"NAME", "READY", "STATUS", "NODE"}, doc.Heads(s.columns)...)
+	var c doc.TableOf[Pod]
 	if s.namespaced {
-		titles = append([]string{"NAMESPACE"}, titles...)
+		c.Text("NAMESPACE", func(p Pod) string { return doc.OrNone(p.Namespace) })
 	}
-	claims := slices.ContainsFunc(s.Pods, func(pod Pod) bool { return len(pod.Claims) > 0 })
-	if claims {
-		titles = append(titles, "DEVICES")
+	c.Text("NAME", func(p Pod) string { return p.Name })
+	c.Text("READY", func(p Pod) string { return doc.OrNone(p.Ready) })
+	c.Add("STATUS", func(p Pod) doc.Cell { return statusStyle(p.Status).Cell(doc.OrNone(p.Status)) })
+	c.Text("NODE", func(p Pod) string { return doc.OrNone(p.Node) })
+	for i, title := range doc.Heads(s.columns) {
+		c.Text(title, func(p Pod) string { return doc.OrNone(p.Topology[s.columns[i]]) })
+	}
+	if slices.ContainsFunc(s.Pods, func(pod Pod) bool { return len(pod.Claims) > 0 }) {
+		c.Text("DEVICES", func(p Pod) string { return doc.OrNone(report.DevicesOn(p.Node, p.Claims)) })
 	}
 	if t.wide {
-		titles = append(titles, "NOMINATED NODE", "TIES", "MARGIN", "DECIDED BY")
+		c.Text("NOMINATED NODE", func(p Pod) string { return doc.OrNone(p.Nominated) })
+		for i, title := range []string{"TIES", "MARGIN", "DECIDED BY"} {
+			c.Text(title, func(p Pod) string { return decided(p.Decision)[i] })
+		}
 	}
-	table := [][]doc.Cell{doc.Bold.Row(titles...)}
-	for _, pod := range s.Pods {
-		var cells []doc.Cell
-		if s.namespaced {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Namespace)))
-		}
-		cells = append(cells, doc.Plain.Cell(pod.Name), doc.Plain.Cell(doc.OrNone(pod.Ready)), statusStyle(pod.Status).Cell(doc.OrNone(pod.Status)),
-			doc.Plain.Cell(doc.OrNone(pod.Node)))
-		for _, key := range s.columns {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Topology[key])))
-		}
-		if claims {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(report.DevicesOn(pod.Node, pod.Claims))))
-		}
-		if t.wide {
-			cells = append(cells, doc.Plain.Cell(doc.OrNone(pod.Nominated)))
-			cells = append(cells, doc.Plain.Row(decided(pod.Decision)...)...)
-		}
-		table = append(table, cells)
-	}
-	t.Table("", table...)
+	t.Table("", c.Rows(s.Pods)...)
 }
 
 func statusStyle(status string) doc.Style {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -24,13 +24,13 @@ func (t *writer) refused(s *stepText) {
 		return
 	}
 	t.Linef(doc.Yellow, "Refused by the API server:")
-	groups := report.Group(s.Refused, cluster.Refusal.Reason)
+	groups := list.Group(s.Refused, cluster.Refusal.Reason)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		message := groups[i][0].Message
 		if len(groups[i]) > 1 {
 			message = groups[i][0].Reason()
 		}
-		t.Linef(doc.Plain, "  %s", t.Some(report.Each(groups[i], s.subject)))
+		t.Linef(doc.Plain, "  %s", t.Some(list.Each(groups[i], s.subject)))
 		t.Linef(doc.Plain, "    %s", message)
 	})
 }

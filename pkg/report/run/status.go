@@ -10,7 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
@@ -62,8 +62,8 @@ type StorageCapacity struct {
 }
 
 func newPodGroups(state *cluster.State) []PodGroup {
-	return report.Each(state.PodGroups, func(group *schedulingv1beta1.PodGroup) PodGroup {
-		return PodGroup{Namespace: group.Namespace, Name: group.Name, Conditions: report.Each(group.Status.Conditions, func(c metav1.Condition) Condition {
+	return list.Each(state.PodGroups, func(group *schedulingv1beta1.PodGroup) PodGroup {
+		return PodGroup{Namespace: group.Namespace, Name: group.Name, Conditions: list.Each(group.Status.Conditions, func(c metav1.Condition) Condition {
 			return Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message}
 		})}
 	})
@@ -110,7 +110,7 @@ func (c Condition) text() string {
 func (t *writer) statuses(s *stepText) {
 	groups := [][]doc.Cell{doc.Bold.Row("POD GROUP", "CONDITIONS")}
 	for _, g := range s.PodGroups {
-		groups = append(groups, doc.Plain.Row(s.qualified(g.Namespace, g.Name), doc.OrNone(strings.Join(report.Each(g.Conditions, Condition.text), ", "))))
+		groups = append(groups, doc.Plain.Row(s.qualified(g.Namespace, g.Name), doc.OrNone(strings.Join(list.Each(g.Conditions, Condition.text), ", "))))
 	}
 	quotas := [][]doc.Cell{doc.Bold.Row("QUOTA", "RESOURCE", "USED", "HARD")}
 	for _, q := range s.Quotas {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -72,7 +72,7 @@ func (t *writer) step(i int) {
 		if t.wide {
 			t.decisions(s)
 		}
-		t.Cycles(report.Each(s.Pods, func(pod Pod) doc.Explained {
+		t.Cycles(list.Each(s.Pods, func(pod Pod) doc.Explained {
 			return doc.Explained{Name: "Pod " + s.qualified(pod.Namespace, pod.Name), Node: pod.Node, Decision: pod.Decision, Cycle: pod.Cycle}
 		}))
 	case len(t.report.Steps) > 1:
@@ -103,7 +103,7 @@ const maxWhy, maxWhyOfFederation = 4, 1
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
 	if !listed {
-		sentences = slices.DeleteFunc(slices.Clone(sentences), s.waits)
+		sentences = list.Without(sentences, s.waits)
 	}
 	most := maxWhy
 	if len(s.Bindings) > 0 {
@@ -150,7 +150,7 @@ func (s Summary) text() string {
 	return line + " in this step"
 }
 
-// expectations counts those that were met, and shows the others.
+// expectations counts the met expectations, and shows the others.
 func (t *writer) expectations(s *stepText) {
 	if len(s.Expectations) == 0 {
 		return
@@ -207,11 +207,11 @@ func (t *writer) quiet() {
 		for _, pods := range s.unattached() {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.sharing(s, pods), doc.Refused(pods[0].Waits))
 		}
-		for _, b := range report.Group(s.notScheduled(), Binding.why) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(b, s.binding)), b[0].why())
+		for _, b := range list.Group(s.notScheduled(), Binding.why) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(b, s.binding)), b[0].why())
 		}
-		for _, r := range report.Group(s.Refused, cluster.Refusal.Reason) {
-			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(report.Each(r, s.subject)), r[0].Reason())
+		for _, r := range list.Group(s.Refused, cluster.Refusal.Reason) {
+			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, pods := range s.staying() {
 			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)
@@ -224,34 +224,25 @@ func (t *writer) quiet() {
 
 // steps is a row for each step below the titles.
 func (t *writer) steps() [][]doc.Cell {
-	notReady := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 })
-	refused := slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 })
-	heads := []string{"NAME", "RUNNING", "PENDING"}
-	if refused {
-		heads = append(heads, "REFUSED")
+	var c doc.TableOf[Step]
+	c.Text("NAME", func(s Step) string { return doc.OrNone(s.Name) })
+	c.Number("RUNNING", doc.Plain, func(s Step) int { return s.Summary.Running })
+	c.Number("PENDING", doc.Yellow, func(s Step) int { return s.Summary.Pending })
+	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return len(s.Refused) > 0 }) {
+		c.Number("REFUSED", doc.Yellow, func(s Step) int { return s.Summary.NotCreated })
 	}
-	if notReady {
-		heads = append(heads, "NOT READY")
+	if slices.ContainsFunc(t.report.Steps, func(s Step) bool { return s.Summary.NotReady > 0 }) {
+		c.Number("NOT READY", doc.Red, func(s Step) int { return s.Summary.NotReady })
 	}
-	table := [][]doc.Cell{doc.Bold.Row(append(heads, "EXPECTATIONS")...)}
-	for _, s := range t.report.Steps {
-		cells := []doc.Cell{doc.Plain.Cell(doc.OrNone(s.Name)), doc.Number(s.Summary.Running, doc.Plain), doc.Number(s.Summary.Pending, doc.Yellow)}
-		if refused {
-			cells = append(cells, doc.Number(s.Summary.NotCreated, doc.Yellow))
-		}
-		if notReady {
-			cells = append(cells, doc.Number(s.Summary.NotReady, doc.Red))
-		}
-		failed := len(expect.Unmet(s.Expectations))
-		switch {
+	c.Add("EXPECTATIONS", func(s Step) doc.Cell {
+		switch failed := len(expect.Unmet(s.Expectations)); {
 		case len(s.Expectations) == 0:
-			cells = append(cells, doc.Plain.Cell(doc.None))
+			return doc.Plain.Cell(doc.None)
 		case failed == 0:
-			cells = append(cells, doc.Green.Cell("ok"))
+			return doc.Green.Cell("ok")
 		default:
-			cells = append(cells, doc.Red.Cellf("%d of %d failed", failed, len(s.Expectations)))
+			return doc.Red.Cellf("%d of %d failed", failed, len(s.Expectations))
 		}
-		table = append(table, cells)
-	}
-	return table
+	})
+	return c.Rows(t.report.Steps)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -57,8 +58,8 @@ func (r *Report) table(d *doc.Doc) [][]doc.Cell {
 
 // wait says which pods stay Pending, and what scheduler and autoscaler say of them.
 func wait(d *doc.Doc, w *Waiting) {
-	of := report.Group(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
-	d.Linef(doc.Yellow, "%s", d.Some(report.Each(of, pods)))
+	of := list.Group(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
+	d.Linef(doc.Yellow, "%s", d.Some(list.Each(of, pods)))
 	d.Linef(doc.Plain, "  %s", doc.Refused(w.Message))
 	if w.Autoscaler != "" {
 		d.Linef(doc.Plain, "  %s", w.Autoscaler)

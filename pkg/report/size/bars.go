@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// bars are the nodes that each group needs, against those that it has.
+// bars compares the nodes that each group needs with the nodes that it has.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{
 		Title: "nodes by group and zone", Noun: "group", Nouns: "groups",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	reportcapacity "github.com/faultline/faultline/pkg/report/capacity"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -63,7 +64,7 @@ func (r *Report) verdict() []doc.Cell {
 	for i := range r.Safety {
 		lines = append(lines, reportcapacity.SafetyLines(&r.Safety[i])...)
 	}
-	for _, same := range report.Group(r.Aside, reason) {
+	for _, same := range list.Group(r.Aside, reason) {
 		lines = append(lines, doc.Yellow.Cell(setAside(same)))
 	}
 	if !r.Found {
@@ -129,7 +130,7 @@ func setAside(failures []capacity.Aside) string {
 	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
 	switch {
 	case a.Level != "":
-		domains := report.Each(failures, func(f capacity.Aside) string { return f.Domain })
+		domains := list.Each(failures, func(f capacity.Aside) string { return f.Domain })
 		line += fmt.Sprintf(" %s not back after the loss of %s %s, nor with twice the nodes", words.Pick(a.Pods, "is", "are"), doc.DomainOf(a.Level), words.Or(domains))
 	case a.Empty:
 		line += words.Pick(a.Pods, " fits", " fit") + " on no node, even when it is empty"

@@ -3,16 +3,14 @@ package sweep
 import (
 	"fmt"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/format/chart"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // drawing shows what varies by the parameters that vary.
 func drawing(r *Report) *chart.Chart {
-	names := make([]string, len(r.Parameters))
-	for i, name := range r.Parameters {
-		names[i] = chart.Cut(name, 24)
-	}
+	names := list.Each(r.Parameters, func(name string) string { return chart.Cut(name, 24) })
 	s := &chart.Sweep{Title: chart.Title(r.Head, "sweep over "+chart.Cut(words.And(names), 80)), Notes: r.chartNotes(), Parameters: r.Parameters, Baseline: &r.Baseline}
 	for i := range r.Points {
 		p := &r.Points[i]

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -55,9 +56,6 @@ type Point struct {
 
 // name is the point's values: replicas=3,rule=soft.
 func (p *Point) name(parameters []string) string {
-	var parts []string
-	for _, name := range parameters {
-		parts = append(parts, name+"="+p.Values[name].String())
-	}
+	parts := list.Each(parameters, func(name string) string { return name + "=" + p.Values[name].String() })
 	return strings.Join(parts, ",")
 }

@@ -115,7 +115,7 @@ func (r *Report) found() []*whatif.Found {
 	return all
 }
 
-// shown are the points that are listed, and what is said of the others.
+// shown returns the points that are listed, and a sentence about the others.
 func (r *Report) shown(most int) ([]*Point, string) {
 	var every, front []*Point
 	for i := range r.Points {

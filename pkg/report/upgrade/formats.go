@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
@@ -126,7 +127,7 @@ func (r *Report) gateRows(all bool) [][]doc.Cell {
 	rows := [][]doc.Cell{doc.Bold.Row("FEATURE GATE", "IN "+r.From, "IN "+r.To, "OBJECTS", "WHEN IT IS ON")}
 	state := map[bool]string{true: "on", false: "off"}
 	for _, g := range r.Gates {
-		names := report.Each(g.Objects, cluster.Ref.Qualified)
+		names := list.Each(g.Objects, cluster.Ref.Qualified)
 		if more := len(names) - first; more > 0 && !all {
 			names = append(names[:first:first], fmt.Sprintf("%d more", more))
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/ask/upgrade"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -42,10 +43,12 @@ var kinds = []struct {
 
 // FailOns are the kinds of changes that a user can reject.
 func FailOns() []string {
-	var names []string
-	for _, kind := range kinds {
-		names = append(names, kind.name)
-	}
+	names := list.Each(kinds, func(kind struct {
+		name string
+		has  func(*Report) bool
+	}) string {
+		return kind.name
+	})
 	return names
 }
 
@@ -65,5 +68,5 @@ func newlyPlaced(c upgrade.Change) bool  { return c.From == "" }
 
 // pods are the changes of a kind.
 func (r *Report) pods(of func(upgrade.Change) bool) []upgrade.Change {
-	return slices.DeleteFunc(slices.Clone(r.Changes), func(c upgrade.Change) bool { return !of(c) })
+	return list.Where(r.Changes, of)
 }

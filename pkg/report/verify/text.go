@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/verify"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -116,7 +117,7 @@ func tenths(percent float64) string {
 func (r *Report) classes() []doc.Cell {
 	var lines []doc.Cell
 	var classes []string
-	for _, same := range report.Group(r.Divergences, func(d verify.Divergence) verify.Class { return d.Class }) {
+	for _, same := range list.Group(r.Divergences, func(d verify.Divergence) verify.Class { return d.Class }) {
 		classes = append(classes, fmt.Sprintf("%s %d", same[0].Class, len(same)))
 	}
 	if len(classes) > 0 {
@@ -159,17 +160,14 @@ func (r *Report) divergences() [][]doc.Cell {
 
 // ahead is "PodTopologySpread +68, NodeResourcesFit -1".
 func ahead(d verify.Divergence) string {
-	parts := make([]string, len(d.Ahead))
-	for i, points := range d.Ahead {
-		parts[i] = fmt.Sprintf("%s %+d", points.Plugin, points.Points)
-	}
+	parts := list.Each(d.Ahead, func(points verify.Points) string { return fmt.Sprintf("%s %+d", points.Plugin, points.Points) })
 	return strings.Join(parts, ", ")
 }
 
 // words say once what was found by each check, with the pods.
 func (r *Report) words() []string {
 	var lines []string
-	for _, same := range report.Group(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
+	for _, same := range list.Group(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
 		who := words.Count(len(same), "pod")
 		if len(same) == 1 {
 			who = same[0].Name
@@ -217,10 +215,10 @@ func (t *writer) pending() {
 	}
 	t.Space()
 	t.Linef(doc.Bold, "%s", t.report.pendingVerdict())
-	alike := report.Group(t.report.Pending, func(p verify.Pending) [3]string { return [3]string{inReplay(p), p.Recorded, p.Message} })
+	alike := list.Group(t.report.Pending, func(p verify.Pending) [3]string { return [3]string{inReplay(p), p.Recorded, p.Message} })
 	t.UpTo(len(alike), "group of Pending pods", "groups of Pending pods", func(i int) {
 		p := alike[i][0]
-		names := report.Each(alike[i], func(p verify.Pending) string { return p.Namespace + "/" + p.Name })
+		names := list.Each(alike[i], func(p verify.Pending) string { return p.Namespace + "/" + p.Name })
 		t.Linef(doc.Plain, "  %s: %s", t.Some(names), inReplay(p))
 		if p.Node == "" && p.Recorded != "" && p.Recorded != p.Message {
 			t.Linef(doc.Plain, "    dump    %s", p.Recorded)
@@ -230,12 +228,7 @@ func (t *writer) pending() {
 }
 
 func (r *Report) pendingVerdict() string {
-	agree := 0
-	for _, p := range r.Pending {
-		if p.Node == "" {
-			agree++
-		}
-	}
+	agree := list.Count(r.Pending, func(p verify.Pending) bool { return p.Node == "" })
 	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, words.Count(len(r.Pending), "Pending pod"), words.Pick(len(r.Pending), "is", "are"))
 }
 

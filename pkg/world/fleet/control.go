@@ -19,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -66,10 +67,7 @@ func put[T any](list []T, item T, same func(T) bool) []T {
 
 // withBindings returns the control plane with the bindings of its templates. Those that are new or have changed are queued.
 func withBindings(c *cluster.Control) *cluster.Control {
-	before := map[federation.Key]*federation.Binding{}
-	for _, b := range c.Bindings {
-		before[b.Template.Key()] = b
-	}
+	before := list.By(c.Bindings, func(b *federation.Binding) federation.Key { return b.Template.Key() })
 	next := *c
 	next.Bindings = nil
 	for _, t := range c.Templates {
@@ -197,10 +195,7 @@ func template(c *cluster.Control, path *field.Path, target scenario.Target, kind
 func Stored(state *cluster.State) *cluster.State {
 	stored := *state.Federation.Control.Stored
 	stored.Nodes = state.Nodes
-	known := map[cluster.Ref]bool{}
-	for _, obj := range stored.Objects() {
-		known[cluster.RefTo(obj)] = true
-	}
+	known := list.Set(stored.Objects(), cluster.RefTo)
 	var more []cluster.Object
 	for _, obj := range state.Objects() {
 		if kind := cluster.KindOf(obj); (kind == "Namespace" || kind == "PriorityClass") && !known[cluster.RefTo(obj)] {
@@ -226,7 +221,7 @@ func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, obj
 func (f *Fleet) apply(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 	path := field.NewPath("apply")
 	var problems []error
-	objects := slices.DeleteFunc(slices.Clone(step.Objects), func(obj cluster.Object) bool {
+	objects := list.Without(step.Objects, func(obj cluster.Object) bool {
 		_, is := obj.(*v1.Node)
 		if is {
 			err := fmt.Errorf("%s is not what Karmada propagates; give it under clusters, or let its cluster join", cluster.RefTo(obj).Describe())
@@ -283,9 +278,9 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 		deleted = append(deleted, "-f "+strings.Join(step.Delete.Files, " -f "))
 	}
 	drop := func(key federation.Key) {
-		next.Templates = slices.DeleteFunc(slices.Clone(next.Templates), func(t *cluster.ResourceTemplate) bool { return t.Key() == key })
-		next.Bindings = slices.DeleteFunc(slices.Clone(next.Bindings), func(b *federation.Binding) bool { return b.Template.Key() == key })
-		next.Queue = slices.DeleteFunc(slices.Clone(next.Queue), func(k federation.Key) bool { return k == key })
+		next.Templates = list.Without(next.Templates, func(t *cluster.ResourceTemplate) bool { return t.Key() == key })
+		next.Bindings = list.Without(next.Bindings, func(b *federation.Binding) bool { return b.Template.Key() == key })
+		next.Queue = list.Without(next.Queue, func(k federation.Key) bool { return k == key })
 	}
 	for _, obj := range step.Objects {
 		drop(templateOf(obj).Key())
@@ -294,10 +289,10 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 		drop(t.Key())
 	}
 	for _, p := range step.Karmada.Policies {
-		next.Policies = slices.DeleteFunc(slices.Clone(next.Policies), func(q *federation.Policy) bool { return q.String() == p.String() })
+		next.Policies = list.Without(next.Policies, func(q *federation.Policy) bool { return q.String() == p.String() })
 	}
 	for _, o := range step.Karmada.Overrides {
-		next.Overrides = slices.DeleteFunc(slices.Clone(next.Overrides), func(q *federation.Override) bool { return q.String() == o.String() })
+		next.Overrides = list.Without(next.Overrides, func(q *federation.Override) bool { return q.String() == o.String() })
 	}
 	for i := 0; i < len(step.Delete.Targets) && ctx.Err() == nil; i++ {
 		name, path := step.Delete.Targets[i], field.NewPath("delete", "targets").Index(i)
@@ -335,12 +330,12 @@ func withoutCluster(fed *cluster.Federation, c *cluster.Control, name string) (*
 		return nil, fmt.Errorf("cluster %q is the last one by then, and a federation needs one; let another join before, or leave this out", name)
 	}
 	*c = *requeued(c, cl)
-	c.Clusters = slices.DeleteFunc(slices.Clone(c.Clusters), func(other *federation.Cluster) bool { return other == cl })
+	c.Clusters = list.Without(c.Clusters, func(other *federation.Cluster) bool { return other == cl })
 	c.Bindings = slices.Clone(c.Bindings)
 	for i, b := range c.Bindings {
 		c.Bindings[i] = b.Without(name)
 	}
 	next := *fed
-	next.Members = slices.DeleteFunc(slices.Clone(fed.Members), func(m cluster.Member) bool { return m.Name == name })
+	next.Members = list.Without(fed.Members, func(m cluster.Member) bool { return m.Name == name })
 	return &next, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -46,10 +47,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 			count.Message = cmp.Or(count.Message, why[pod.UID])
 		}
 	}
-	templates := map[federation.Key]*cluster.ResourceTemplate{}
-	for _, t := range fed.Control.Templates {
-		templates[t.Key()] = t
-	}
+	templates := list.By(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
 	var all []world.Decision
 	for _, b := range fed.Control.Bindings {
 		d := world.Decision{Binding: b}

@@ -17,6 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -66,14 +67,8 @@ func same(before, after []*federation.Binding) bool {
 // cluster is not reached.
 func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, bindings := fed, brought(fed.Control)
-	copies := make([][]federation.Target, len(bindings))
-	for i, b := range bindings {
-		copies[i] = b.Copies()
-	}
-	templates := map[federation.Key]*cluster.ResourceTemplate{}
-	for _, t := range fed.Control.Templates {
-		templates[t.Key()] = t
-	}
+	copies := list.Each(bindings, (*federation.Binding).Copies)
+	templates := list.By(fed.Control.Templates, func(t *cluster.ResourceTemplate) federation.Key { return t.Key() })
 	for _, m := range fed.Members {
 		if m.Lost {
 			continue
@@ -314,10 +309,7 @@ func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, 
 // running returns the pods of the objects that are on nodes that answer.
 func running(state *cluster.State, of []cluster.Object) []*v1.Pod {
 	owner, nodes := state.Owners(), state.NodesByName()
-	owners := map[cluster.Ref]bool{}
-	for _, obj := range of {
-		owners[cluster.RefTo(obj)] = true
-	}
+	owners := list.Set(of, cluster.RefTo)
 	var pods []*v1.Pod
 	for _, pod := range state.Pods {
 		if on := nodes[pod.Spec.NodeName]; on != nil && cluster.Answers(on) && cluster.Active(pod) && owners[owner(pod)] {

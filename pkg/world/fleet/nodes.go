@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -123,7 +124,7 @@ func markLost(fed, before *cluster.Federation) *cluster.Federation {
 		m.Lost = down
 		was := fed.Control.Cluster(m.Name)
 		now := *was
-		now.Spec.Taints = slices.DeleteFunc(slices.Clone(was.Spec.Taints), func(t v1.Taint) bool { return t.Key == federation.TaintNotReady })
+		now.Spec.Taints = list.Without(was.Spec.Taints, func(t v1.Taint) bool { return t.Key == federation.TaintNotReady })
 		if down {
 			now.Spec.Taints = append(now.Spec.Taints, v1.Taint{Key: federation.TaintNotReady, Effect: v1.TaintEffectNoSchedule})
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -55,11 +56,7 @@ func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
 		if names == nil {
 			return nil
 		}
-		shown := make([]string, len(names))
-		for i, name := range names {
-			shown[i] = joined(name)
-		}
-		return shown
+		return list.Each(names, joined)
 	}
 	shown := *c
 	shown.Named = all(c.Named)

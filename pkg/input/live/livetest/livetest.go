@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Version is the server's.
@@ -90,7 +92,7 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind) string {
 func (c *Cluster) Remove(at, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lists[at] = slices.DeleteFunc(slices.Clone(c.lists[at]), func(item json.RawMessage) bool {
+	c.lists[at] = list.Without(c.lists[at], func(item json.RawMessage) bool {
 		var object metav1.PartialObjectMetadata
 		return json.Unmarshal(item, &object) == nil && object.Name == name
 	})

@@ -3,10 +3,11 @@ package livetest
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Happen has something happen to an object, whose kind the cluster has: ADDED, MODIFIED or DELETED. Watches send it, lists have it.
@@ -18,7 +19,7 @@ func (c *Cluster) Happen(what, object string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.resource(meta.GroupVersionKind())
-	c.lists[at] = slices.DeleteFunc(slices.Clone(c.lists[at]), func(item json.RawMessage) bool {
+	c.lists[at] = list.Without(c.lists[at], func(item json.RawMessage) bool {
 		var other metav1.PartialObjectMetadata
 		return json.Unmarshal(item, &other) == nil && other.Name == meta.Name && other.Namespace == meta.Namespace
 	})

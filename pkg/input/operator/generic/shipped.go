@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // shippedFile contains the rules for resources that are common in clusters, and the sources of the rules.
@@ -35,9 +36,5 @@ var Shipped = sync.OnceValue(func() []operator.Operator {
 		}
 		rules[kind] = append(rules[kind], rule)
 	}
-	var all []operator.Operator
-	for _, kind := range kinds {
-		all = append(all, New(rules[kind]...))
-	}
-	return all
+	return list.Each(kinds, func(kind schema.GroupKind) operator.Operator { return New(rules[kind]...) })
 })

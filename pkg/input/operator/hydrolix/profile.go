@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Profile has the values that the documentation of Hydrolix leaves open: numbers, sizes, kinds and labels. See profile.yaml.
@@ -127,7 +128,7 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 		return nil
 	}
 	var replicas, kinds, ruled []string
-	var sizes, classes grouped
+	var sizes, classes []named
 	for i := range workloads {
 		w := &workloads[i]
 		if w.replicas == 0 {
@@ -137,13 +138,13 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 			replicas = append(replicas, fmt.Sprintf("%s %d", w.name, w.replicas))
 		}
 		if w.sizeAssumed {
-			sizes.add(fmt.Sprintf("%s and %s", &w.cpu, &w.memory), w.name)
+			sizes = append(sizes, named{fmt.Sprintf("%s and %s", &w.cpu, &w.memory), w.name})
 		}
 		if publishedKind[w.service] == "" {
 			kinds = append(kinds, w.name)
 		}
 		if w.classAssumed {
-			classes.add(w.priorityClass, w.name)
+			classes = append(classes, named{w.priorityClass, w.name})
 		}
 		if w.hasDefault(c) {
 			ruled = append(ruled, w.name)
@@ -152,8 +153,8 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 	sentences := []string{fmt.Sprintf("pods have the label %s with the name of their component or pool", p.Label)}
 	for _, s := range []struct{ format, of string }{
 		{"the replicas are %s", strings.Join(replicas, ", ")},
-		{"a pod requests cpu and memory, with the same limits: %s", sizes.String()},
-		{"the priority classes are %s", classes.String()},
+		{"a pod requests cpu and memory, with the same limits: %s", together(sizes)},
+		{"the priority classes are %s", together(classes)},
 		{"these are Deployments: %s", strings.Join(kinds, ", ")},
 	} {
 		if s.of != "" {
@@ -171,32 +172,15 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 		"a profile of your own says otherwise, with --hydrolix-profile FILE or in the scenario as operators.hydrolix.profile")
 }
 
-// grouped lists names by a common property, in order of appearance.
-type grouped []struct {
-	what  string
-	names []string
-}
+// named is a property of the component of that name.
+type named struct{ what, name string }
 
-func (g *grouped) add(what, name string) {
-	for i := range *g {
-		if (*g)[i].what == what {
-			(*g)[i].names = append((*g)[i].names, name)
-			return
-		}
-	}
-	*g = append(*g, struct {
-		what  string
-		names []string
-	}{what, []string{name}})
-}
-
-// String returns, for example, "hdx-low for version, merge-peer; hdx-high for intake-head".
-func (g grouped) String() string {
-	var parts []string
-	for _, group := range g {
-		parts = append(parts, group.what+" for "+strings.Join(group.names, ", "))
-	}
-	return strings.Join(parts, "; ")
+// together is, for example, "hdx-low for version, merge-peer; hdx-high for intake-head".
+func together(all []named) string {
+	groups := list.Group(all, func(n named) string { return n.what })
+	return strings.Join(list.Each(groups, func(of []named) string {
+		return of[0].what + " for " + strings.Join(list.Each(of, func(n named) string { return n.name }), ", ")
+	}), "; ")
 }
 
 // publishedKind are the documented kinds: stated as "stateful", by an example of priority_classes, or by a command:

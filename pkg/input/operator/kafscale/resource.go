@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 const (
@@ -126,11 +127,5 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 
 // endpoints returns the endpoints that are not blank.
 func endpoints(given []string) []string {
-	var kept []string
-	for _, endpoint := range given {
-		if strings.TrimSpace(endpoint) != "" {
-			kept = append(kept, endpoint)
-		}
-	}
-	return kept
+	return list.Where(given, func(endpoint string) bool { return strings.TrimSpace(endpoint) != "" })
 }

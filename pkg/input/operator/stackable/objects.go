@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,25 +69,10 @@ func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawM
 		c.problem("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
-	if before := podSpec(made.Object); before != nil {
-		made.Origins = changed("objectOverrides", before, podSpec(merged), made.Origins)
+	after := merged.(objects.Object)
+	if before, _ := objects.PodSpec(made.Object); before != nil {
+		spec, _ := objects.PodSpec(after)
+		made.Origins = changed("objectOverrides", before, spec, made.Origins)
 	}
-	made.Object = merged.(objects.Object)
-}
-
-// podSpec returns the spec of a workload's pods, or nil for anything else.
-func podSpec(obj runtime.Object) *v1.PodSpec {
-	switch o := obj.(type) {
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template.Spec
-	case *appsv1.Deployment:
-		return &o.Spec.Template.Spec
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template.Spec
-	case *batchv1.Job:
-		return &o.Spec.Template.Spec
-	case *v1.Pod:
-		return &o.Spec
-	}
-	return nil
+	made.Object = after
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Options configure the operators.
@@ -137,7 +138,7 @@ func namespace(r *operator.Resource) string { return cmp.Or(r.Namespace, "defaul
 
 // others returns the resources of a kind in the same namespace.
 func (c *cluster) others(group, kind string) []*operator.Resource {
-	return slices.DeleteFunc(slices.Clone(c.all), func(r *operator.Resource) bool {
+	return list.Without(c.all, func(r *operator.Resource) bool {
 		return r.Kind != kind || !strings.HasPrefix(r.APIVersion, group+"/") || namespace(r) != namespace(c.resource)
 	})
 }

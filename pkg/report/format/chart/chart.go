@@ -21,6 +21,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 )
@@ -273,10 +274,7 @@ func wholeTicks(top float64) plot.ConstantTicks {
 
 // abbreviated shortens names to the limit: what all end in from a dot on goes first, as of node-1.example.com, then the middle.
 func abbreviated(names []string, limit int) []string {
-	short := make([]string, len(names))
-	for i, name := range names {
-		short[i] = doc.Clean(name)
-	}
+	short := list.Each(names, doc.Clean)
 	if end := commonEnd(short); end != "" {
 		for i := range short {
 			short[i] = strings.TrimSuffix(short[i], end)

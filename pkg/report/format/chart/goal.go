@@ -69,7 +69,7 @@ func (q *goal) ticks(top float64) plot.Ticker {
 	return wholeTicks(top)
 }
 
-// goals are those that are known of any version, kind by kind, and how many levels are left out, since there is no colour for them.
+// goals returns the goals that are known of any version, kind by kind, and how many levels have no colour and are left out.
 func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 	var keys []string
 	for _, f := range versions {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -89,7 +89,7 @@ func (l *Losses) Chart() *Chart {
 		c.explain("lost with one "+name, of)
 	}
 	c.explain("of these, do not come back", last)
-	p.NominalY(report.Each(steps, func(s LossStep) string { return Cut(s.Name, 32) })...)
+	p.NominalY(list.Each(steps, func(s LossStep) string { return Cut(s.Name, 32) })...)
 	p.Y.Tick.Label.Font = sans(bodySize)
 	p.X.Min, p.X.Max = 0, 1.08
 	p.Y.Min, p.Y.Max = -0.6, float64(len(steps))-0.4

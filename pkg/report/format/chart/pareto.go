@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -138,8 +138,8 @@ type place struct {
 	front  bool
 }
 
-// places are those of the points that know both goals, from the left, those of the same x from below. On the front are those
-// than which none is less in one and not more in the other.
+// places returns where the points are that know both goals, from left to right, and from below where x is the same. A place is on the front
+// if no other place is less in one goal and not more in the other.
 func (s *sweepPicture) places(x, y *goal) []*place {
 	var all []*place
 	known := map[plotter.XY]*place{}
@@ -167,7 +167,7 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 
 // names are the points' values, of many the first.
 func (p *place) names(parameters []string) string {
-	names := report.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
+	names := list.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
 	line := strings.Join(names, "; ")
 	if more := len(p.points) - len(names); more > 0 {
 		line += fmt.Sprintf("; and %s", words.Count(more, "more point"))

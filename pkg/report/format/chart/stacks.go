@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -116,10 +117,7 @@ func (s *Stacks) Chart() *Chart {
 		p.Add(grid)
 		var below *plotter.BarChart
 		for k, values := range steps[i].Values {
-			heights := make([]float64, len(d.bars))
-			for at, bar := range d.bars {
-				heights[at] = bar.of(values)
-			}
+			heights := list.Each(d.bars, func(bar stackBar) float64 { return bar.of(values) })
 			b := bars(heights, slot*0.7, s.colour(k))
 			if below != nil {
 				b.StackOn(below)

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/faultline/faultline/pkg/ask/whatif"
-	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -117,7 +117,7 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 	return s
 }
 
-// beaten reports whether any point is: where none is, nothing marks those that are not.
+// beaten reports whether a point is beaten. If none is, points that are not beaten have no mark.
 func (s *sweepPicture) beaten() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
 }
@@ -152,15 +152,12 @@ func newSweepAxis(points []Point, name string) *sweepAxis {
 
 // names are the parameters that vary.
 func (s *sweepPicture) names() []string {
-	return report.Each(s.axes, func(a *sweepAxis) string { return a.name })
+	return list.Each(s.axes, func(a *sweepAxis) string { return a.name })
 }
 
 // labels are the values in words.
 func (a *sweepAxis) labels() []string {
-	words := make([]string, len(a.values))
-	for i, value := range a.values {
-		words[i] = cmp.Or(value.String(), `""`)
-	}
+	words := list.Each(a.values, func(value scenario.Scalar) string { return cmp.Or(value.String(), `""`) })
 	return abbreviated(words, maxName)
 }
 
@@ -179,7 +176,7 @@ func (s *sweepPicture) isGrid() bool {
 	return a.numeric == b.numeric || !fewTexts(a) && !fewTexts(b)
 }
 
-// bars are for points that no axis puts in order: all if they are few, or those that are not beaten.
+// bars are for points that no axis puts in order: all of a few points, or the points that are not beaten.
 func (s *sweepPicture) bars() {
 	rows := []Version{{Name: "as it is", Found: s.Baseline, Baseline: true}}
 	all := len(s.Points) < maxBarRows
@@ -198,16 +195,13 @@ func (s *sweepPicture) bars() {
 
 // key differs from that of any other point.
 func (p *Point) key(parameters []string) string {
-	values := make([]string, len(parameters))
-	for i, name := range parameters {
-		values[i] = p.Values[name].String()
-	}
+	values := list.Each(parameters, func(name string) string { return p.Values[name].String() })
 	return fmt.Sprintf("%q", values)
 }
 
 // short is the point's values in words: replicas 3, rule soft.
 func (p *Point) short(parameters []string) string {
-	parts := report.Each(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
+	parts := list.Each(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
 	if len(parts) == 0 {
 		return "the only point"
 	}
@@ -230,7 +224,7 @@ func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 	others := s.others(x)
 	var curves []*curve
 	alike := map[string]*curve{}
-	for _, of := range report.Group(points, func(p *Point) string { return p.key(others) }) {
+	for _, of := range list.Group(points, func(p *Point) string { return p.key(others) }) {
 		slices.SortStableFunc(of, func(p, q *Point) int { return cmp.Compare(x.place[p.Values[x.name]], x.place[q.Values[x.name]]) })
 		var course strings.Builder
 		front := false
@@ -286,7 +280,7 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 		if a == x {
 			continue
 		}
-		of := newSweepAxis(report.Each(c.members, func(points []*Point) Point { return *points[0] }), a.name)
+		of := newSweepAxis(list.Each(c.members, func(points []*Point) Point { return *points[0] }), a.name)
 		product *= len(of.values)
 		if len(of.values) == len(a.values) {
 			continue

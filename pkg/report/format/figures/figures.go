@@ -12,6 +12,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -113,11 +115,7 @@ func LeastNeeded(keys []string) []string {
 }
 
 func WorkloadNames(opts metric.Options) []string {
-	var names []string
-	for _, owner := range opts.Workloads {
-		names = append(names, owner.Qualified())
-	}
-	return names
+	return list.Each(opts.Workloads, cluster.Ref.Qualified)
 }
 
 // Columns are the names of what metricRows returns.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -82,7 +83,7 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 				m.block("%s", styled(b))
 			}
 		case doc.Verbatim:
-			m.block("%s", Fenced(report.Each(b, strings.TrimSpace)))
+			m.block("%s", Fenced(list.Each(b, strings.TrimSpace)))
 		case doc.Table:
 			m.table(b)
 		case doc.More:

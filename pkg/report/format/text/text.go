@@ -122,7 +122,7 @@ func cut(cells doc.Line, n int) (before, after doc.Line) {
 	return before, nil
 }
 
-// spaces counts those that the text of the cells begins with.
+// spaces counts the spaces at the beginning of the cells' text.
 func spaces(cells doc.Line) int {
 	n := 0
 	for _, c := range cells {

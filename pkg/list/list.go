@@ -1,0 +1,88 @@
+// Package list has what the slices package lacks: lists of what becomes of each item, of the items that satisfy a function, in groups, and
+// items by a key.
+package list
+
+import "slices"
+
+// Each returns what becomes of each item, in order; nil where there is none.
+func Each[T, U any](items []T, of func(T) U) []U {
+	if len(items) == 0 {
+		return nil
+	}
+	all := make([]U, len(items))
+	for i, item := range items {
+		all[i] = of(item)
+	}
+	return all
+}
+
+// Where returns a new list of the items that satisfy the function.
+func Where[S ~[]T, T any](items S, holds func(T) bool) S {
+	var kept S
+	for _, item := range items {
+		if holds(item) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// Without returns a new list of the items that do not satisfy the function.
+func Without[S ~[]T, T any](items S, holds func(T) bool) S {
+	return slices.DeleteFunc(slices.Clone(items), holds)
+}
+
+// Once returns a new list of the items without repetitions: of equal ones the first.
+func Once[S ~[]T, T comparable](items S) S {
+	seen := make(map[T]bool, len(items))
+	return Where(items, func(item T) bool {
+		first := !seen[item]
+		seen[item] = true
+		return first
+	})
+}
+
+// Count returns how many items satisfy the function.
+func Count[T any](items []T, holds func(T) bool) int {
+	n := 0
+	for _, item := range items {
+		if holds(item) {
+			n++
+		}
+	}
+	return n
+}
+
+// Group puts items with the same key together, in the order in which the keys first occur.
+func Group[T any, K comparable](items []T, key func(T) K) [][]T {
+	var groups [][]T
+	position := map[K]int{}
+	for _, item := range items {
+		i, seen := position[key(item)]
+		if !seen {
+			i = len(groups)
+			position[key(item)] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], item)
+	}
+	return groups
+}
+
+// By returns the items by their keys: of several with the same key the last.
+func By[T any, K comparable](items []T, key func(T) K) map[K]T {
+	by := make(map[K]T, len(items))
+	for _, item := range items {
+		by[key(item)] = item
+	}
+	return by
+}
+
+// Set returns the keys of the items.
+func Set[T any, K comparable](items []T, key func(T) K) map[K]bool {
+	set := make(map[K]bool, len(items))
+	for _, item := range items {
+		set[key(item)] = true
+	}
+	return set
+}

@@ -1,0 +1,52 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// placedSingly notes pod groups without effect: an API server drops their names from pods.
+func placedSingly(groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The pods of PodGroup (%s) are placed one by one, since the feature gate GenericWorkload is off by default; "+
+		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
+}
+
+// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
+// server without it drops the names of groups. Who sets the gate has the last word.
+func (l *loader) withPodGroups() (Options, bool) {
+	opts := l.opts
+	if len(l.grouped) == 0 || l.gateGiven {
+		return opts, false
+	}
+	opts.grouped = list.Once(l.grouped)
+	opts.FeatureGates = strings.TrimPrefix(opts.FeatureGates+","+string(features.GenericWorkload)+"=true", ",")
+	return opts, true
+}
+
+// placedTogether notes that a dump has pod groups, and the groups that it names but lacks.
+func placedTogether(s *scenario.Scenario, groups []string) []string {
+	if len(groups) == 0 {
+		return nil
+	}
+	notes := []string{fmt.Sprintf("The feature gate GenericWorkload is on, as in the cluster of the dump: its objects name PodGroup (%s), which an API server keeps "+
+		"only under it. --feature-gates GenericWorkload=false places their pods one by one.", some(groups, maxNamed))}
+	held := map[string]bool{}
+	for _, obj := range s.Objects() {
+		if _, is := obj.(*schedulingv1beta1.PodGroup); is {
+			held[namespacedName(obj.GetNamespace(), obj.GetName())] = true
+		}
+	}
+	if missing := list.Without(groups, func(group string) bool { return held[group] }); len(missing) > 0 {
+		notes = append(notes, fmt.Sprintf("The dump lacks PodGroup (%s), for which pods without a node wait; dump podgroups.scheduling.k8s.io, too.", some(missing, maxNamed)))
+	}
+	return notes
+}
