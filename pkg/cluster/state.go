@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -215,7 +216,7 @@ var lists = []objects{
 	in(func(s *State) *[]*resourcev1.ResourceClaimTemplate { return &s.ResourceClaimTemplates }),
 	in(func(s *State) *[]*schedulingv1beta1.Workload { return &s.SchedulingWorkloads }),
 	in(func(s *State) *[]*schedulingv1beta1.PodGroup { return &s.PodGroups }),
-	{collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c change, next, given *State) {
+	{func(s *State, name Ref) Object { return Find(s.Policies, name) }, collectPolicy, func(s *State, to []Object) []Object { return append(to, s.Policies...) }, func(c change, next, given *State) {
 		next.Policies = applyMixed(c, next.Policies, given.Policies)
 	}},
 }
@@ -233,6 +234,7 @@ func collectPolicy(s *State, obj Object) bool {
 
 // objects is a list of objects of one kind in a State.
 type objects struct {
+	find    func(s *State, name Ref) Object
 	collect func(s *State, obj Object) bool // adds the object if it is of the kind
 	all     func(s *State, to []Object) []Object
 	apply   func(c change, next, given *State)
@@ -240,7 +242,19 @@ type objects struct {
 
 // in returns a list of a State, and its endings if it is long or changes often.
 func in[T Object](list func(*State) *[]T, ends ...func(*State) *endings[T]) objects {
+	kind := reflect.TypeFor[T]().Elem().Name()
 	return objects{
+		find: func(s *State, name Ref) Object {
+			if kind != name.Kind && kind != "UnknownOwner" { // whose kind is its own
+				return nil
+			}
+			for _, obj := range *list(s) {
+				if obj.GetName() == name.Name && obj.GetNamespace() == name.Namespace && KindOf(obj) == name.Kind {
+					return obj
+				}
+			}
+			return nil
+		},
 		collect: func(s *State, obj Object) bool {
 			o, is := obj.(T)
 			if is {
@@ -274,6 +288,16 @@ func (s *State) Objects() []Object {
 		all = list.all(s, all)
 	}
 	return all
+}
+
+// Find returns the object of that name; nil if there is none. It looks at all objects of the kind.
+func (s *State) Find(name Ref) Object {
+	for _, list := range lists {
+		if obj := list.find(s, name); obj != nil {
+			return obj
+		}
+	}
+	return nil
 }
 
 func (s *State) NodesByName() map[string]*v1.Node {

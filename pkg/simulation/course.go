@@ -9,7 +9,7 @@ import (
 )
 
 // Course is a run that goes on after the last step of its scenario: what its next step is depends on what came of those before. A run of the
-// scenario with these steps has the same result.
+// scenario with these steps has the same result, and also says how far rollouts are after each.
 type Course struct {
 	Result
 	// Did are the further steps.
@@ -22,7 +22,7 @@ type Course struct {
 // GoOn continues a run in a world that was built for its scenario. The known result is unchanged. Of the options Progress, Record and Moved
 // count.
 func GoOn(w world.World, known *Result, opts Options) (*Course, error) {
-	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts}, known: len(known.Steps)}
+	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts, brief: true}, known: len(known.Steps)}
 	return c, c.Back(0)
 }
 

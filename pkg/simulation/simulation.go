@@ -226,6 +226,7 @@ type run struct {
 	world.World
 	scenario *scenario.Scenario
 	opts     Options
+	brief    bool // steps do not say how things stand after them
 }
 
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
@@ -249,7 +250,9 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 		}
 		return nil, err
 	}
-	r.Conclude(state, spec, &step.Record)
+	if !r.brief {
+		r.Conclude(state, spec, &step.Record)
+	}
 	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), unclaimed(state.Refused))
 	step.State, step.Refused = state, list.Without(state.Refused, cluster.Refusal.OfVolume)
 	step.Placed = world.StillThere(step.Placed, state)

@@ -88,9 +88,14 @@ func (s Share) Short() bool { return s.Pending > 0 || s.Running < s.Assigned }
 
 // StillThere keeps the last placement of each pod that the state still has.
 func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
-	onNode := make(map[types.UID]bool, len(state.Pods))
+	onNode := make(map[types.UID]bool, len(placed))
+	for _, p := range placed {
+		onNode[p.Pod.UID] = false
+	}
 	for _, pod := range state.Pods {
-		onNode[pod.UID] = pod.Spec.NodeName != ""
+		if _, asked := onNode[pod.UID]; asked {
+			onNode[pod.UID] = pod.Spec.NodeName != ""
+		}
 	}
 	return list.Where(placed, func(p placement.Placement) bool { return onNode[p.Pod.UID] })
 }

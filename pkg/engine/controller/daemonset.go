@@ -27,7 +27,7 @@ func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
 		seen = append(seen, p.Now)
 	}
 	return p.unlessSettled(subject{inSync, ds.UID}, seen, func() error {
-		pods, err := p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+		pods, err := p.daemonPods(ds)
 		if err != nil {
 			return fmt.Errorf("spec.selector: %w", err)
 		}
@@ -39,38 +39,19 @@ func (p *pass) daemonSet(ds *appsv1.DaemonSet) error {
 		if err != nil {
 			return err
 		}
-		return p.newDaemonSetSync(ds, hash, pods).run()
+		d := &daemonSetSync{pass: p, daemons: p.daemons(ds, hash), set: ds, hash: hash}
+		d.follow(pods)
+		return d.run()
 	})
 }
 
 // daemonSetSync is one sync of one DaemonSet.
 type daemonSetSync struct {
 	*pass
+	*daemons
 	set *appsv1.DaemonSet
 	// hash labels the pods of the current template.
-	hash   string
-	pods   []*v1.Pod
-	onNode map[string][]*v1.Pod
-	// shouldRun and shouldStay say, for each node in p.Nodes, whether a pod should start there, and whether one may stay.
-	shouldRun, shouldStay []bool
-}
-
-func (p *pass) newDaemonSetSync(ds *appsv1.DaemonSet, hash string, pods []*v1.Pod) *daemonSetSync {
-	d := &daemonSetSync{pass: p, set: ds, hash: hash, pods: pods, onNode: map[string][]*v1.Pod{}}
-	for _, pod := range pods {
-		if node, err := daemonutil.GetTargetNodeName(pod); err == nil && !(cluster.Terminal(pod) && pod.DeletionTimestamp != nil) {
-			d.onNode[node] = append(d.onNode[node], pod)
-		}
-	}
-	for _, pods := range d.onNode {
-		slices.SortStableFunc(pods, olderFirst)
-	}
-	should := daemonNodes(ds)
-	for _, node := range p.Nodes {
-		run, stay := should(node)
-		d.shouldRun, d.shouldStay = append(d.shouldRun, run), append(d.shouldStay, stay)
-	}
-	return d
+	hash string
 }
 
 // run is upstream's updateDaemonSet. A sync that creates or deletes pods updates none: upstream waits until its expectations are met.
@@ -103,13 +84,13 @@ func olderFirst(a, b *v1.Pod) int {
 // manage creates the pods that nodes lack, and deletes pods that they should not run: upstream's manage and podsShouldBeOnNode.
 func (d *daemonSetSync) manage() (created bool, err error) {
 	var lacking []string
-	for i, node := range d.Nodes {
-		pods, exists := d.onNode[node.Name]
-		switch {
-		case d.shouldRun[i] && !exists:
+	for _, node := range d.nodes {
+		switch exists := len(node.pods) > 0; {
+		case node.settled:
+		case node.run && !exists:
 			lacking = append(lacking, node.Name)
-		case d.shouldStay[i]:
-			running := d.runningOrDelete(pods)
+		case node.stay:
+			running := d.runningOrDelete(node.pods)
 			switch {
 			case !daemonutil.AllowsSurge(d.set):
 				if len(running) > 1 {
@@ -117,21 +98,18 @@ func (d *daemonSetSync) manage() (created bool, err error) {
 				}
 			case len(running) > 1:
 				d.pruneSurge(running)
-			case len(running) == 0 && d.shouldRun[i]:
+			case len(running) == 0 && node.run:
 				lacking = append(lacking, node.Name)
 			}
 		case exists:
-			d.delete(slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })...)
+			d.delete(slices.DeleteFunc(slices.Clone(node.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })...)
 		}
 	}
-	// Pods that wait for a node that is no more: upstream's getUnscheduledPodsWithoutNode.
-	known := make(map[string]bool, len(d.Nodes))
-	for _, node := range d.Nodes {
-		known[node.Name] = true
-	}
-	for _, pod := range d.pods {
-		if node, err := daemonutil.GetTargetNodeName(pod); err == nil && pod.Spec.NodeName == "" && !known[node] {
-			d.delete(pod)
+	if d.strays > 0 { // upstream's getUnscheduledPodsWithoutNode
+		for _, pod := range d.pods {
+			if name, counts := targetOf(pod); counts && pod.Spec.NodeName == "" && d.byName[name].Node == nil {
+				d.delete(pod)
+			}
 		}
 	}
 	return len(lacking) > 0, d.createOn(lacking)
@@ -203,30 +181,10 @@ func (d *daemonSetSync) createOn(nodes []string) error {
 // status is upstream's updateDaemonSetStatus.
 func (d *daemonSetSync) status() {
 	status := appsv1.DaemonSetStatus{ObservedGeneration: d.set.Generation, CollisionCount: d.set.Status.CollisionCount, Conditions: d.set.Status.Conditions}
-	for i, node := range d.Nodes {
-		pods := d.onNode[node.Name]
-		if !d.shouldRun[i] {
-			if len(pods) > 0 {
-				status.NumberMisscheduled++
-			}
-			continue
-		}
-		status.DesiredNumberScheduled++
-		if len(pods) == 0 {
-			continue
-		}
-		status.CurrentNumberScheduled++
-		if podutil.IsPodReady(pods[0]) {
-			status.NumberReady++
-			if d.available(pods[0]) {
-				status.NumberAvailable++
-			}
-		}
-		if d.isNew(pods[0]) {
-			status.UpdatedNumberScheduled++
-		}
-	}
-	status.NumberUnavailable = status.DesiredNumberScheduled - status.NumberAvailable
+	c := &d.counted
+	status.NumberMisscheduled, status.DesiredNumberScheduled, status.CurrentNumberScheduled = c.misscheduled, c.desired, c.current
+	status.NumberReady, status.NumberAvailable, status.UpdatedNumberScheduled = c.ready, c.available, c.updated
+	status.NumberUnavailable = c.desired - c.available
 	if !reflect.DeepEqual(status, d.set.Status) {
 		updated := *d.set
 		updated.Status = status

@@ -12,12 +12,7 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go, with the nodes in their own order
 // where upstream walks a map.
 func (d *daemonSetSync) rollingUpdate() error {
-	desired := 0
-	for _, run := range d.shouldRun {
-		if run {
-			desired++
-		}
-	}
+	desired := int(d.counted.desired)
 	maxUnavailable, err := daemonutil.UnavailableCount(d.set, desired)
 	if err != nil {
 		return fmt.Errorf("invalid value for maxUnavailable: %w", err)
@@ -34,12 +29,11 @@ func (d *daemonSetSync) rollingUpdate() error {
 	}
 	unavailable := 0
 	var broken, candidates []*v1.Pod
-	for i, node := range d.Nodes {
-		pods, exists := d.onNode[node.Name]
-		if !exists && !d.shouldRun[i] {
+	for _, node := range d.nodes {
+		if node.settled {
 			continue
 		}
-		updated, old, ok := d.split(pods)
+		updated, old, ok := d.split(node.pods)
 		switch {
 		case !ok, (updated == nil) == (old == nil):
 			unavailable++ // for manage to settle
@@ -65,12 +59,11 @@ func (d *daemonSetSync) surge(maxSurge, desired int) error {
 	surging, available := 0, 0
 	var allowed, candidates []string
 	var unwanted []*v1.Pod
-	for i, node := range d.Nodes {
-		pods, exists := d.onNode[node.Name]
-		if !exists && !d.shouldRun[i] {
+	for _, node := range d.nodes {
+		if len(node.pods) == 0 && !node.run {
 			continue
 		}
-		updated, old, ok := d.split(pods)
+		updated, old, ok := d.split(node.pods)
 		if !ok {
 			surging++
 			continue
@@ -84,9 +77,9 @@ func (d *daemonSetSync) surge(maxSurge, desired int) error {
 			surging++
 		case updated != nil:
 			d.delete(old)
-		case !d.shouldRun[i] && !d.available(old):
+		case !node.run && !d.available(old):
 			d.delete(old)
-		case !d.shouldRun[i]:
+		case !node.run:
 			unwanted = append(unwanted, old)
 		case !d.available(old):
 			allowed = append(allowed, node.Name)

@@ -27,16 +27,19 @@ type subject struct {
 type fact int
 
 const (
-	inSync          fact = iota // the last sync had nothing to do
-	podsCounted                 // of a ReplicaSet: the status says how many pods there are
-	podsComplete                // of a ReplicaSet: there are as many pods as it asks for
-	podCounts                   // of a ReplicaSet, *ownCount
-	podPrototype                // of a ReplicaSet, *v1.Pod
-	asReplicaSet                // of a ReplicationController or an unknown owner, *appsv1.ReplicaSet
-	currentSet                  // of a Deployment, the UID of the ReplicaSet of its present template, or ""
-	parsedSelector              // labels.Selector
-	publishedTaints             // of devices, map[device][]resourcev1.DeviceTaint
-	taintEvictions              // []deviceEviction
+	inSync           fact = iota // the last sync had nothing to do
+	podsCounted                  // of a ReplicaSet: the status says how many pods there are
+	podsComplete                 // of a ReplicaSet: there are as many pods as it asks for
+	podCounts                    // of a ReplicaSet, *ownCount
+	podPrototype                 // of a ReplicaSet, *v1.Pod
+	asReplicaSet                 // of a ReplicationController or an unknown owner, *appsv1.ReplicaSet
+	currentSet                   // of a Deployment, the UID of the ReplicaSet of its present template, or ""
+	daemonsMatching              // of a DaemonSet: its pods, as far as the selector matches them
+	daemonsByNode                // of a DaemonSet, *daemons
+	templateRevision             // of a DaemonSet, *appsv1.ControllerRevision of its present template, or nil
+	parsedSelector               // labels.Selector
+	publishedTaints              // of devices, map[device][]resourcev1.DeviceTaint
+	taintEvictions               // []deviceEviction
 	deploymentsInSync
 	replicaSetsInSync
 	claimsInSync

@@ -55,9 +55,17 @@ func (p *pass) hasRevision(namespace, name string) bool {
 // which becomes the newest, or is made where there is none: constructHistory in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
 func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods []*v1.Pod) (string, error) {
-	current, err := matchingRevision(ds, revisions)
-	if err != nil {
-		return "", err
+	from := []any{idOf(ds, &ds.Spec.Template)}
+	for _, revision := range revisions {
+		from = append(from, revision)
+	}
+	current, known := recall[*appsv1.ControllerRevision](&p.memory, subject{templateRevision, ds.UID}, from...)
+	if !known {
+		var err error
+		if current, err = matchingRevision(ds, revisions); err != nil {
+			return "", err
+		}
+		p.memory.remember(subject{templateRevision, ds.UID}, current, from...)
 	}
 	number := int64(1)
 	for _, revision := range revisions {

@@ -36,7 +36,7 @@ func Scale(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 }
 
 func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := &admitting{state: s, scale: scale, created: s.Created, known: byRef(s), unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
+	a := &admitting{state: s, scale: scale, created: s.Created, unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
 			a.problem(obj, "a simulation knows no such kind; leave the object out")
@@ -74,8 +74,9 @@ type admitting struct {
 	created int
 	// objs holds copies of the given objects, followed by added ones.
 	objs []cluster.Object
-	// known holds the objects in the state.
-	known map[cluster.Ref]cluster.Object
+	// byRef holds the objects in the state once they were looked up so many times that it is worth it.
+	byRef   map[cluster.Ref]cluster.Object
+	lookups int
 	// unidentified holds the new objects that were given without a UID.
 	unidentified map[cluster.Ref]bool
 	// uncreated holds the objects that were given without a creation time, so that they do not come from a cluster.
@@ -89,20 +90,27 @@ type admitting struct {
 	problems []error
 }
 
-func byRef(s *cluster.State) map[cluster.Ref]cluster.Object {
-	objs := s.Objects()
-	known := make(map[cluster.Ref]cluster.Object, len(objs))
-	for _, obj := range objs {
-		known[cluster.RefTo(obj)] = obj
+// known returns the object in the state, or nil.
+func (a *admitting) known(name cluster.Ref) cluster.Object {
+	const few = 50 // a step of a roll adds one node to thousands of objects
+	if a.lookups++; a.lookups <= few {
+		return a.state.Find(name)
 	}
-	return known
+	if a.byRef == nil {
+		objs := a.state.Objects()
+		a.byRef = make(map[cluster.Ref]cluster.Object, len(objs))
+		for _, obj := range objs {
+			a.byRef[cluster.RefTo(obj)] = obj
+		}
+	}
+	return a.byRef[name]
 }
 
 // onlyUpdates reports whether all objects were in the state under their UIDs and with their owners, so that no two can conflict now and no
 // owner is new. Questions change one object of a large cluster many times.
 func (a *admitting) onlyUpdates() bool {
 	return !slices.ContainsFunc(a.objs, func(obj cluster.Object) bool {
-		old := a.known[cluster.RefTo(obj)]
+		old := a.known(cluster.RefTo(obj))
 		return old == nil || old.GetUID() != obj.GetUID() || !reflect.DeepEqual(old.GetOwnerReferences(), obj.GetOwnerReferences())
 	})
 }
@@ -115,7 +123,7 @@ func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
 // shallow: only its owner references and the direct fields of its metadata may be changed.
 func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	pod, isPod := given.(*v1.Pod)
-	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.known[cluster.RefTo(pod)] != nil {
+	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.known(cluster.RefTo(pod)) != nil {
 		return given.DeepCopyObject().(cluster.Object)
 	}
 	admitted := *pod
@@ -135,7 +143,7 @@ func (a *admitting) shareUnchanged(given []cluster.Object) {
 // add adds a copy of the object. An object with a UID comes from Create or from a state, so it already has its defaults.
 func (a *admitting) add(given cluster.Object) {
 	obj := a.copyOf(given)
-	dateTaints(obj, a.known[cluster.RefTo(obj)], a.state.Now)
+	dateTaints(obj, a.known(cluster.RefTo(obj)), a.state.Now)
 	if obj.GetUID() == "" {
 		legacyscheme.Scheme.Default(obj)
 		if _, param := obj.(*cluster.Param); !param && cluster.Namespaced(cluster.KindOf(obj)) && obj.GetNamespace() == "" {
@@ -146,7 +154,7 @@ func (a *admitting) add(given cluster.Object) {
 		a.problem(obj, "metadata.name: required value")
 		return
 	}
-	if old := a.known[cluster.RefTo(obj)]; old != nil {
+	if old := a.known(cluster.RefTo(obj)); old != nil {
 		a.update(obj, old)
 	}
 	if obj.GetUID() == "" {

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"reflect"
+
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,9 +17,10 @@ func (a *admitting) findConflicts() {
 		kind string
 		uid  types.UID
 	}
-	given := map[cluster.Ref]bool{}
+	given, kinds := map[cluster.Ref]bool{}, map[reflect.Type]bool{reflect.TypeFor[*v1.Namespace](): true, reflect.TypeFor[*schedulingv1.PriorityClass](): true}
 	for _, obj := range a.objs {
 		given[cluster.RefTo(obj)] = true
+		kinds[reflect.TypeOf(obj)] = true
 	}
 	uids, terminating := map[identity]cluster.Object{}, map[string]bool{}
 	var byDefault *schedulingv1.PriorityClass
@@ -33,7 +36,7 @@ func (a *admitting) findConflicts() {
 		}
 	}
 	for _, obj := range a.state.Objects() {
-		if !given[cluster.RefTo(obj)] {
+		if kinds[reflect.TypeOf(obj)] && !given[cluster.RefTo(obj)] {
 			see(obj)
 		}
 	}
@@ -49,7 +52,7 @@ func (a *admitting) findConflicts() {
 	}
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 	for _, obj := range a.objs {
-		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.known[cluster.RefTo(obj)] == nil {
+		if name := obj.GetNamespace(); terminating[name] && a.uncreated[cluster.RefTo(obj)] && a.known(cluster.RefTo(obj)) == nil {
 			a.problem(obj, "unable to create new content in namespace %s because it is being terminated", name)
 		}
 	}

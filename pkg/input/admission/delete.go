@@ -2,6 +2,7 @@ package admission
 
 import (
 	"slices"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -52,10 +53,13 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 		}
 	}
 	all := s.Objects()
-	present := make(map[types.UID]bool, len(all))
-	for _, obj := range all {
-		present[obj.GetUID()] = true
-	}
+	present := sync.OnceValue(func() map[types.UID]bool { // which few deletions ask for
+		present := make(map[types.UID]bool, len(all))
+		for _, obj := range all {
+			present[obj.GetUID()] = true
+		}
+		return present
+	})
 	var gone []cluster.Object
 	goneUIDs := map[types.UID]bool{}
 	for { // one round for each level of ownership
@@ -73,7 +77,7 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	}
 }
 
-func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[types.UID]bool) bool {
+func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
 	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
 		return true
 	}
@@ -91,15 +95,8 @@ func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone, present map[typ
 }
 
 // orphaned reports whether an owner is gone and no other owner is present.
-func orphaned(refs []metav1.OwnerReference, gone, present map[types.UID]bool) bool {
-	lost := false
-	for _, ref := range refs {
-		switch {
-		case gone[ref.UID]:
-			lost = true
-		case present[ref.UID]:
-			return false
-		}
-	}
-	return lost
+func orphaned(refs []metav1.OwnerReference, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
+	isGone := func(ref metav1.OwnerReference) bool { return gone[ref.UID] }
+	stays := func(ref metav1.OwnerReference) bool { return !gone[ref.UID] && present()[ref.UID] }
+	return slices.ContainsFunc(refs, isGone) && !slices.ContainsFunc(refs, stays)
 }

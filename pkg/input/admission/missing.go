@@ -130,7 +130,7 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 		key := cluster.Ref{Kind: "ReplicaSet", Namespace: pod.Namespace, Name: ref.Name}
 		name, ok := strings.CutSuffix(ref.Name, "-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 		of := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		if !ok || have[key] || a.known[key] != nil || deployments[of] == nil {
+		if !ok || have[key] || a.known(key) != nil || deployments[of] == nil {
 			continue
 		}
 		if missing[of] == nil {

@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,25 +15,37 @@ import (
 // comes later, it also does so for objects that are already in the state.
 func (a *admitting) resolveOwners() {
 	given := make(map[cluster.Ref]cluster.Object, len(a.objs))
-	present := make(map[types.UID]bool, len(a.known)+len(a.objs))
+	owners := map[string]map[string]bool{} // new objects, by kind and name: others may name them as owners with a UID that was not known yet
 	for _, obj := range a.objs {
 		given[cluster.RefTo(obj)] = obj
-	}
-	for _, obj := range given {
-		present[obj.GetUID()] = true
-	}
-	for ref, obj := range a.known {
-		if given[ref] == nil {
-			present[obj.GetUID()] = true
+		if a.unidentified[cluster.RefTo(obj)] {
+			kind := cluster.KindOf(obj)
+			if owners[kind] == nil {
+				owners[kind] = map[string]bool{}
+			}
+			owners[kind][obj.GetName()] = true
 		}
 	}
+	present := sync.OnceValue(func() map[types.UID]bool {
+		present := map[types.UID]bool{}
+		for _, obj := range given {
+			present[obj.GetUID()] = true
+		}
+		for _, obj := range a.state.Objects() {
+			if given[cluster.RefTo(obj)] == nil {
+				present[obj.GetUID()] = true
+			}
+		}
+		return present
+	})
 	for _, obj := range a.objs {
 		if refs := a.resolved(obj, given, present); refs != nil {
 			obj.SetOwnerReferences(refs)
 		}
 	}
 	for _, obj := range a.state.Objects() {
-		if len(obj.GetOwnerReferences()) == 0 || given[cluster.RefTo(obj)] != nil {
+		mayBeNew := func(ref metav1.OwnerReference) bool { return ref.UID == "" || owners[ref.Kind][ref.Name] }
+		if !slices.ContainsFunc(obj.GetOwnerReferences(), mayBeNew) || given[cluster.RefTo(obj)] != nil {
 			continue
 		}
 		if refs := a.resolved(obj, given, present); refs != nil {
@@ -45,14 +58,14 @@ func (a *admitting) resolveOwners() {
 
 // resolved returns the object's owner references with their owners' UIDs, or nil if nothing has to change. It finds owners among the given
 // objects and the objects of the state.
-func (a *admitting) resolved(obj cluster.Object, given map[cluster.Ref]cluster.Object, present map[types.UID]bool) []metav1.OwnerReference {
+func (a *admitting) resolved(obj cluster.Object, given map[cluster.Ref]cluster.Object, present func() map[types.UID]bool) []metav1.OwnerReference {
 	var resolved []metav1.OwnerReference
 	for i, ref := range obj.GetOwnerReferences() {
-		if ref.UID != "" && present[ref.UID] {
+		if ref.UID != "" && present()[ref.UID] {
 			continue
 		}
 		namespaced, wide := cluster.Ref{Kind: ref.Kind, Namespace: obj.GetNamespace(), Name: ref.Name}, cluster.Ref{Kind: ref.Kind, Name: ref.Name}
-		owner := cmp.Or(given[namespaced], a.known[namespaced], given[wide], a.known[wide])
+		owner := cmp.Or(given[namespaced], a.known(namespaced), given[wide], a.known(wide))
 		if owner == nil || ref.UID != "" && !a.unidentified[cluster.RefTo(owner)] {
 			continue
 		}

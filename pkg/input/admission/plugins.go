@@ -124,7 +124,7 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 
 // pass lets an object pass the plugins that few clusters need. New pods have passed them before.
 func (a *admitting) pass(obj cluster.Object) {
-	kind, was := cluster.KindOf(obj), a.known[cluster.RefTo(obj)]
+	kind, was := cluster.KindOf(obj), a.known(cluster.RefTo(obj))
 	_, isPod := obj.(*v1.Pod)
 	switch {
 	case len(a.pods.on) == 0 && len(a.pods.state.Policies) == 0, !cluster.Namespaced(kind), kind == "ControllerRevision", a.isRefused(obj):

@@ -16,7 +16,7 @@ func (a *admitting) refuse(obj cluster.Object, err error) {
 		a.problem(obj, "%w", err)
 	default:
 		refused := cluster.Refusal{Ref: cluster.RefTo(obj), Message: err.Error()}
-		if refused.Kind == "Pod" && a.known[refused.Ref] == nil {
+		if refused.Kind == "Pod" && a.known(refused.Ref) == nil {
 			refused.Pods = 1
 		}
 		a.refused = append(a.refused, refused)
@@ -51,7 +51,7 @@ func (a *admitting) withCounted(view *cluster.State) *cluster.State {
 		return view
 	}
 	return view.With(slices.DeleteFunc(slices.Clone(a.objs), func(obj cluster.Object) bool {
-		return a.isNew(obj) || a.known[cluster.RefTo(obj)] != nil
+		return a.isNew(obj) || a.known(cluster.RefTo(obj)) != nil
 	})...)
 }
 
@@ -68,7 +68,7 @@ func (a *admitting) charge(obj cluster.Object) {
 
 // previous returns the object before the call if the call changes its spec, or nil.
 func (a *admitting) previous(obj cluster.Object) cluster.Object {
-	was := a.known[cluster.RefTo(obj)]
+	was := a.known(cluster.RefTo(obj))
 	if was == nil || was.GetGeneration() == obj.GetGeneration() {
 		return nil
 	}

@@ -1,0 +1,180 @@
+package controller
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// daemons are the nodes and pods of a DaemonSet. They follow the state: a sync looks only at what has changed since the last one.
+type daemons struct {
+	followed []*v1.Node
+	pods     []*v1.Pod
+	byName   map[string]*daemonNode
+	nodes    []*daemonNode // in their order
+	strays   int           // pods that wait for a node that is no more
+	counted  daemonCounts
+}
+
+// daemonNode is a node, and the pods of the DaemonSet that run there or shall run there, the oldest first.
+type daemonNode struct {
+	*v1.Node // nil if it is no more
+	pods     []*v1.Pod
+	// run and stay say whether a pod should start there, and whether one may stay.
+	run, stay bool
+	// settled means that there is nothing to do: no pod should start and there is none, or the only one is up to date and available.
+	settled bool
+	strays  int
+	counted daemonCounts
+}
+
+// daemonCounts are the nodes that a DaemonSet's status counts.
+type daemonCounts struct{ misscheduled, desired, current, ready, available, updated int32 }
+
+func (c *daemonCounts) add(other daemonCounts, n int32) {
+	c.misscheduled += n * other.misscheduled
+	c.desired += n * other.desired
+	c.current += n * other.current
+	c.ready += n * other.ready
+	c.available += n * other.available
+	c.updated += n * other.updated
+}
+
+// daemonPods returns the DaemonSet's pods, after it has adopted and released some. Known ones are not looked at again.
+func (p *pass) daemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
+	owned, all := p.owned.unclaimed(ds.UID)
+	selector, err := p.selector(ds, ds.Spec.Selector)
+	if err != nil || !all {
+		return p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+	}
+	type matching struct {
+		pods    []*v1.Pod
+		foreign int // that the selector does not match
+	}
+	known := once(&p.memory, subject{daemonsMatching, ds.UID}, []any{ds.Spec.Selector}, func() *matching { return &matching{} })
+	look := func(pod *v1.Pod, n int) {
+		if pod != nil && !selector.Matches(labels.Set(pod.Labels)) {
+			known.foreign += n
+		}
+	}
+	cluster.Changes(known.pods, owned.Pods(), func(was, is *v1.Pod, _ int) {
+		look(was, -1)
+		look(is, 1)
+	})
+	if known.pods = owned.Pods(); known.foreign > 0 {
+		return p.claim(ds, daemonSetKind, ds.Spec.Selector, nil)
+	}
+	return known.pods, nil
+}
+
+// daemons returns what the last sync of the DaemonSet left, or nothing if that holds no more.
+func (p *pass) daemons(ds *appsv1.DaemonSet, hash string) *daemons {
+	made := func() *daemons { return &daemons{byName: map[string]*daemonNode{}} }
+	if ds.Spec.MinReadySeconds > 0 { // pods become available with time
+		return made()
+	}
+	return once(&p.memory, subject{daemonsByNode, ds.UID}, []any{idOf(ds, &ds.Spec.Template), hash}, made)
+}
+
+// follow brings nodes and pods up to date.
+func (d *daemonSetSync) follow(pods []*v1.Pod) {
+	changed := map[string]*daemonNode{}
+	at := func(name string) *daemonNode {
+		node := d.byName[name]
+		if node == nil {
+			node = &daemonNode{}
+			d.byName[name] = node
+		}
+		changed[name] = node
+		return node
+	}
+	should := daemonNodes(d.set)
+	cluster.Changes(d.followed, d.Nodes, func(was, is *v1.Node, _ int) {
+		if was != nil {
+			node := at(was.Name)
+			node.Node, node.run, node.stay = nil, false, false
+		}
+		if is != nil {
+			node := at(is.Name)
+			node.Node = is
+			node.run, node.stay = should(is)
+		}
+	})
+	cluster.Changes(d.pods, pods, func(was, is *v1.Pod, _ int) {
+		if name, counts := targetOf(was); counts {
+			node := at(name)
+			node.pods = slices.DeleteFunc(node.pods, func(pod *v1.Pod) bool { return pod == was })
+		}
+		if name, counts := targetOf(is); counts {
+			node := at(name)
+			node.pods = append(node.pods, is)
+		}
+	})
+	for name, node := range changed {
+		d.counted.add(node.counted, -1)
+		d.strays -= node.strays
+		slices.SortStableFunc(node.pods, olderFirst)
+		d.look(node)
+		d.counted.add(node.counted, 1)
+		d.strays += node.strays
+		if node.Node == nil && len(node.pods) == 0 {
+			delete(d.byName, name)
+		}
+	}
+	if !cluster.Same(d.followed, d.Nodes) {
+		d.nodes = make([]*daemonNode, len(d.Nodes))
+		for i, node := range d.Nodes {
+			d.nodes[i] = d.byName[node.Name]
+		}
+	}
+	d.followed, d.pods = d.Nodes, pods
+}
+
+// targetOf returns the name of the node for which the pod was made, and whether the pod counts there.
+func targetOf(pod *v1.Pod) (string, bool) {
+	if pod == nil || cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
+		return "", false
+	}
+	name, err := daemonutil.GetTargetNodeName(pod)
+	return name, err == nil
+}
+
+// look looks at a node that has changed: what the status counts, as upstream's updateDaemonSetStatus does, and whether there is something to
+// do.
+func (d *daemonSetSync) look(node *daemonNode) {
+	node.settled, node.strays, node.counted = false, 0, daemonCounts{}
+	count := &node.counted
+	switch {
+	case node.Node == nil:
+		for _, pod := range node.pods {
+			if pod.Spec.NodeName == "" {
+				node.strays++
+			}
+		}
+	case !node.run:
+		if node.settled = len(node.pods) == 0; !node.settled {
+			count.misscheduled = 1
+		}
+	default:
+		if count.desired = 1; len(node.pods) == 0 {
+			return
+		}
+		count.current = 1
+		first := node.pods[0]
+		if podutil.IsPodReady(first) {
+			if count.ready = 1; d.available(first) {
+				count.available = 1
+			}
+		}
+		if d.isNew(first) {
+			count.updated = 1
+		}
+		node.settled = len(node.pods) == 1 && count.updated+count.available == 2 && first.DeletionTimestamp == nil && !cluster.Terminal(first)
+	}
+}
