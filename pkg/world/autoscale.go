@@ -33,6 +33,8 @@ type Autoscaling struct {
 	Events []ScalingEvent `json:"events,omitempty"`
 	// Moments are the cluster whenever nothing moved and the autoscaler was asked, without those that are as the one before.
 	Moments []Moment `json:"moments,omitempty"`
+	// Status is its status when nothing moves any more: the key status of the ConfigMap cluster-autoscaler-status, as YAML.
+	Status string `json:"-"`
 }
 
 // Moment is the cluster at a time.
@@ -199,6 +201,9 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 		return nil, time.Time{}, err
 	}
 	done.report(state, decision)
+	if len(decision.Plan)+len(decision.Deleted) == 0 {
+		done.Status = decision.Status()
+	}
 	again := decision.Again
 	for _, share := range decision.Plan {
 		for range share.To - share.From {

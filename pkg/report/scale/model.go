@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -36,6 +37,9 @@ type Report struct {
 	Waiting []Waiting `json:"waiting,omitempty"`
 	// Moments are the cluster whenever nothing moved.
 	Moments []world.Moment `json:"moments,omitempty"`
+
+	status string // of the autoscaler, as YAML, and since when
+	at     metav1.Time
 }
 
 // Group is a node group before and after.
@@ -83,6 +87,7 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 		r.Seconds = r.Moments[len(r.Moments)-1].At.Sub(r.Moments[0].At.Time).Seconds()
 	}
 	r.wait(step, &did)
+	r.status, r.at = did.Status, step.State.Now
 	return r
 }
 

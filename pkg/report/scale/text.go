@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone.
-var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
+// Formats are the ways to write the report. Quiet is the answer alone. Status is the autoscaler's own.
+var Formats = append(format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats(), status)
 
 func course(r *Report) *doc.Course { return run.Course(run.Stage{Name: "start", Moments: r.Moments}) }
 

@@ -7,16 +7,20 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // autoscaler is what flags say of the Cluster Autoscaler and its node groups.
 type autoscaler struct {
-	on     bool
-	by     string
-	groups []string
+	on        bool
+	by        string
+	groups    []string
+	expander  string
+	scaleDown bool
 }
 
 // RegisterAutoscaler adds --autoscale and the flags of node groups, for commands in which the autoscaler acts.
@@ -45,6 +49,32 @@ func (i *Flags) registerGroups(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&i.autoscaler.by, "groups-by", "", "`LABEL` whose values name the node groups (default the one that clouds use, such as eks.amazonaws.com/nodegroup)")
 	cmd.Flags().StringArrayVar(&i.autoscaler.groups, "node-group", nil, "limits of a node group, and the price of a node in an hour: `NAME=MIN:MAX[:PRICE]`, such as\n"+
 		"general=1:10 or spot=0:50:0.12 (repeatable; default from 0 to "+strconv.Itoa(scenario.UnknownMax)+" nodes)")
+	cmd.Flags().StringVar(&i.autoscaler.expander, "expander", "", "`EXPANDER` that chooses among groups that could help: "+strings.Join(expanders, ", ")+",\nor several in turn, with commas (default least-waste, or what the scenario says)")
+	i.Overlay("expander", "autoscaler.expander", func(f *scenario.File) {
+		f.Autoscaler = with(f.Autoscaler)
+		f.Autoscaler.Expander = i.autoscaler.expander
+	})
+	cmd.Flags().BoolVar(&i.autoscaler.scaleDown, "scale-down", false, "also remove nodes that have not been needed for ten minutes, or as long as the scenario says; false removes none")
+	i.Overlay("scale-down", "autoscaler.scaleDown", func(f *scenario.File) {
+		f.Autoscaler = with(f.Autoscaler)
+		switch {
+		case !i.autoscaler.scaleDown:
+			f.Autoscaler.ScaleDown = nil
+		case f.Autoscaler.ScaleDown == nil:
+			f.Autoscaler.ScaleDown = &scenario.ScaleDown{}
+		}
+	})
+	output.CompleteWith(cmd, "expander", expanders)
+}
+
+var expanders = []string{"least-waste", "least-nodes", "most-pods", "priority", "random"}
+
+// with returns a copy of the autoscaler, or one with the defaults.
+func with(a *scenario.Autoscaler) *scenario.Autoscaler {
+	if a == nil {
+		return &scenario.Autoscaler{}
+	}
+	return ptr.To(*a)
 }
 
 // options returns what takes the place of fields of the scenario's autoscaler.
@@ -57,17 +87,14 @@ func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 		}
 		groups = append(groups, group)
 	}
-	if !a.on && (a.by != "" || groups != nil) && cmd.Flags().Changed("autoscale") {
-		return nil, exit.Usage(cmd, "--autoscale=false leaves no node groups; leave out --groups-by and --node-group")
+	if more := []string{"groups-by", "node-group", "expander", "scale-down"}; !a.on && cmd.Flags().Changed("autoscale") && slices.ContainsFunc(more, cmd.Flags().Changed) {
+		return nil, exit.Usage(cmd, "--autoscale=false leaves no node groups; leave out --%s", strings.Join(more, ", --"))
 	}
 	return func(f *scenario.File) {
-		if !a.on && a.by == "" && groups == nil {
+		if !a.on && a.by == "" && groups == nil { // the flags above have made one if there is to be one
 			return
 		}
-		next := scenario.Autoscaler{}
-		if f.Autoscaler != nil {
-			next = *f.Autoscaler
-		}
+		next := with(f.Autoscaler)
 		if a.by != "" {
 			next.GroupsBy = a.by
 		}
@@ -84,7 +111,7 @@ func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 				of.Price = group.Price
 			}
 		}
-		f.Autoscaler = &next
+		f.Autoscaler = next
 	}, nil
 }
 
