@@ -54,6 +54,7 @@ func (t *writer) everything() {
 		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
 	}
 	t.worst()
+	t.grown()
 	t.UpTo(len(a.Delays), "budget", "budgets", func(i int) {
 		d := a.Delays[i]
 		longest := words.Pick(d.Pods, " waits for its eviction, for ", " wait for their eviction, the longest for ")
@@ -67,6 +68,21 @@ func (t *writer) everything() {
 	t.levels()
 	t.Space()
 	t.turns()
+}
+
+// grown says how many more nodes, or fewer, an autoscaler leaves: the roll itself puts a node in the place of each.
+func (t *writer) grown() {
+	n := len(t.a.Turns)
+	if n == 0 || len(t.a.Blocked) > 0 {
+		return
+	}
+	before, after := t.a.Start.Total, t.a.Turns[n-1].Total
+	switch {
+	case after > before:
+		t.Linef(doc.Yellow, "The Cluster Autoscaler leaves %s, %d in place of %d.", words.Count(after-before, "more node"), after, before)
+	case after < before:
+		t.Linef(doc.Plain, "The Cluster Autoscaler leaves %s, %d in place of %d.", words.Count(before-after, "fewer node"), after, before)
+	}
 }
 
 // verdict is the first line.
