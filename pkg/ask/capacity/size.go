@@ -10,7 +10,6 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -19,118 +18,17 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// SizeOptions are the options of Size.
-type SizeOptions struct {
-	Options
-	// Groups are the names of the groups that may be resized; if empty, all but control planes.
-	Groups []string
-	// Catalogue, if set, is what types of nodes can take the places of the nodes of each of these groups, in any mix.
-	Catalogue *topology.Catalogue
-	// Free lets the number of nodes of a group differ from zone to zone.
-	Free bool
-	// Most is the maximum number of clusters to try. With Less, they are fewer, at least 20, where each takes long.
-	Most int
-	Less bool
-}
-
-// Sizing is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
-type Sizing struct {
-	// Found says whether there is one. If not, Fewer holds what happens on the largest that was tried.
-	Found bool `json:"found"`
-	// Survive are the topology keys of which any one domain may fail, and Mode is how its nodes fail.
-	Survive []string `json:"survive,omitempty"`
-	Mode    string   `json:"mode,omitempty"`
-	// Safety is whether everything comes back as the cluster is, for each of these; see Safe.
-	Safety []Safety `json:"safety,omitempty"`
-	// Groups are the groups of nodes.
-	Groups []Group `json:"groups"`
-	// Even means that a group has the same number of nodes in each of its zones.
-	Even bool `json:"even,omitempty"`
-	// Uneven is a cluster of fewer or cheaper nodes that suffices, too, if numbers may differ from zone to zone; missing if none was found.
-	// There may be others of fewer still.
-	Uneven *Cheaper `json:"uneven,omitempty"`
-	// Nodes is the number of nodes of the groups that may change, and Before how many of them the scenario has.
-	Nodes  int `json:"nodes"`
-	Before int `json:"before"`
-	// Cost is what these nodes cost per hour, and CostBefore what those of the scenario do; missing if not all have a price, and the fewest
-	// nodes were searched.
-	Cost       *float64 `json:"cost,omitempty"`
-	CostBefore *float64 `json:"costBefore,omitempty"`
-	// Proven means that every cheaper cluster was tried, or has too few resources. Otherwise the search reached its bound.
-	Proven bool `json:"proven"`
-	// Tried is how many clusters were tried.
-	Tried int `json:"tried"`
-	// Unbound is the number of pods that had nodes and were placed again.
-	Unbound int `json:"unbound,omitempty"`
-	// Foreign is the number of pods of schedulers that are not configured, which are left out.
-	Foreign int `json:"foreign,omitempty"`
-	// CronJobs are those of which a run is counted as being under way.
-	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
-	// Aside are the pods that were set aside, since no number of these nodes would place them, or bring them back.
-	Aside []Aside `json:"aside,omitempty"`
-	// Fewer is what goes wrong with one node fewer, for each number that can be lowered.
-	Fewer []Fewer `json:"fewer,omitempty"`
-	// Mutated says what new pods get that their templates lack; see simulation.Result.Mutated.
-	Mutated []string `json:"-"`
-	// Partial says how far a search came that was interrupted; empty for a whole one.
-	Partial string `json:"-"`
-}
-
-// Group is a number of nodes that are alike.
-type Group struct {
-	Name string `json:"name"`
-	// Kept means that its nodes stay as they are.
-	Kept bool `json:"kept,omitempty"`
-	// Price is what a node costs per hour; missing if that is not known.
-	Price *float64 `json:"price,omitempty"`
-	// Zones are its nodes by zone.
-	Zones []Zone `json:"zones"`
-}
-
-// Zone is a number of nodes of a group in a zone.
-type Zone struct {
-	// Zone is the zone; missing for nodes without one.
-	Zone string `json:"zone,omitempty"`
-	// Nodes is the number found, and Before that of the scenario.
-	Nodes  int `json:"nodes"`
-	Before int `json:"before"`
-}
-
-// Cheaper is a cluster whose numbers differ from zone to zone.
-type Cheaper struct {
-	// Nodes and Cost are those of the groups that may change.
-	Nodes int      `json:"nodes"`
-	Cost  *float64 `json:"cost,omitempty"`
-	// Groups are the groups that may change.
-	Groups []Group `json:"groups"`
-}
-
-// Fewer is what goes wrong on a smaller cluster.
-type Fewer struct {
-	// Group has one node fewer, in Zone, or in each of its zones if that is missing.
-	Group string `json:"group,omitempty"`
-	Zone  string `json:"zone,omitempty"`
-	// Level and Domain are the failure that is not survived; missing if pods have no node even without a failure.
-	Level  string `json:"level,omitempty"`
-	Domain string `json:"domain,omitempty"`
-	// Stranded is the number of pods without a node, Pod the first of them as namespace/name, and Message kube-scheduler's text.
-	Stranded int    `json:"stranded"`
-	Pod      string `json:"pod"`
-	Message  string `json:"message,omitempty"`
-}
-
 // Size finds the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back whichever
 // domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
 // nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	fixed := *s
 	fixed.Autoscaler = nil // which would add what is taken away
-	s = &fixed
-	z := &sizer{scenario: s, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
+	z := &sizer{scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
-	w, err := simulation.NewWorld(s)
+	w, err := simulation.NewWorld(z.scenario)
 	if err != nil {
 		return nil, err
 	}
@@ -163,20 +61,22 @@ func (n number) in(zone int) number {
 
 type sizer struct {
 	scenario *scenario.Scenario
-	opts     SizeOptions
-	world    world.World
-	worlds   []world.World // of as many cores as were needed so far, the first of them that world
-	groups   []NodeGroup
-	priced   bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
-	numbers  []number
-	rest     []cluster.Object
-	sizing   Sizing
-	known    map[string]tried  // by point
-	weak     map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
-	aside    map[failure]map[cluster.Ref]int
-	state    *cluster.State // after the first run
-	needs    []need
-	agents   map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
+	// autoscaler is that of the scenario, which is asked at the end.
+	autoscaler *scenario.Autoscaler
+	opts       SizeOptions
+	world      world.World
+	worlds     []world.World // of as many cores as were needed so far, the first of them that world
+	groups     []NodeGroup
+	priced     bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
+	numbers    []number
+	rest       []cluster.Object
+	sizing     Sizing
+	known      map[string]tried  // by point
+	weak       map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
+	aside      map[failure]map[cluster.Ref]int
+	state      *cluster.State // after the first run
+	needs      []need
+	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
 }
 
 func (z *sizer) prepare() error {
@@ -488,7 +388,10 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 			z.sizing.Fewer = append(z.sizing.Fewer, fewer)
 		}
 	}
-	if err := z.uneven(ctx, found); err != nil {
+	if err = z.uneven(ctx, found); err == nil {
+		err = z.autoscale(ctx)
+	}
+	if err != nil {
 		return z.partly(ctx, err)
 	}
 	return &z.sizing, nil

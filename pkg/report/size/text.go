@@ -61,6 +61,9 @@ func (r *Report) verdict() []doc.Cell {
 	if r.Uneven != nil {
 		lines = append(lines, doc.Yellow.Cell(cheaper(r.Uneven)))
 	}
+	if r.Autoscaled != nil {
+		lines = append(lines, autoscaled(r.Autoscaled))
+	}
 	for i := range r.Safety {
 		lines = append(lines, reportcapacity.SafetyLines(&r.Safety[i])...)
 	}
@@ -80,6 +83,18 @@ func (r *Report) verdict() []doc.Cell {
 		lines = append(lines, doc.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// autoscaled says to what the autoscaler comes by itself.
+func autoscaled(a *capacity.Autoscaled) doc.Cell {
+	style, line := doc.Plain, fmt.Sprintf("The Cluster Autoscaler, from one node of each group in each of its zones, comes to %s", words.Count(a.Nodes, "node"))
+	if a.Cost != nil {
+		line += " at " + price(a.Cost) + " an hour"
+	}
+	if a.Pending > 0 {
+		style, line = doc.Yellow, line+", and leaves "+words.Count(a.Pending, "pod")+" Pending"
+	}
+	return style.Cell(line + ".")
 }
 
 // even says that the zones of a group have the same number, if so.

@@ -43,6 +43,8 @@ If all nodes have prices (the annotation faultline.dev/price-per-hour, or priceP
 cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
 those of a dump, are placed again.
 
+With an autoscaler, of the scenario or with --autoscale, it also says to how many nodes that comes by itself.
+
 With --catalogue, the nodes of each group can be of any types in a file, in any mix. They keep the labels and taints of the group.`,
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
@@ -108,6 +110,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 		}.Run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	in.Namespace.Register(cmd, false)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Groups, "group", nil, "`NAME` of a group of nodes to resize, leaving the others alone (repeatable; default all)")

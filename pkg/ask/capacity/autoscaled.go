@@ -1,0 +1,46 @@
+package capacity
+
+import (
+	"context"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// autoscale lets the autoscaler of the scenario find the nodes, from one of each group in each zone. It keeps to minima and maxima, and chooses
+// for the pods that wait at a time, so that it may come to more nodes than are needed, or to fewer. Of a catalogue's types it knows nothing.
+func (z *sizer) autoscale(ctx context.Context) error {
+	if z.autoscaler == nil || z.opts.Catalogue != nil {
+		return nil
+	}
+	s := z.with(slices.Repeat([]int{1}, len(z.numbers)))
+	s.Autoscaler = z.autoscaler
+	result, err := simulation.Run(ctx, s, simulation.Options{})
+	if err != nil {
+		return err
+	}
+	kept := map[string]bool{}
+	for _, group := range z.groups {
+		for _, zone := range group.Zones {
+			for _, node := range zone.Nodes {
+				kept[node.Name] = group.Kept
+			}
+		}
+	}
+	last := &result.Steps[len(result.Steps)-1]
+	found, cost, priced := &Autoscaled{}, 0.0, true
+	for _, node := range last.State.Nodes {
+		if !kept[node.Name] {
+			price, known := z.autoscaler.Price(node)
+			found.Nodes, cost, priced = found.Nodes+1, cost+price, priced && known
+		}
+	}
+	if priced {
+		found.Cost = &cost
+	}
+	for _, lack := range z.lacks(failure{}, last.State, last.Pending) {
+		found.Pending += lack.pods
+	}
+	z.sizing.Autoscaled = found
+	return nil
+}
