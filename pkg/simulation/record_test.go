@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
 // everything keeps all of every cycle.
@@ -48,6 +50,52 @@ func TestPartsAddUpToThePluginsScores(t *testing.T) {
 			t.Errorf("no score of %s has parts, so nothing is tested; got %v", plugin, plugins)
 		}
 	}
+}
+
+// The points are those of the candidates, of every pod of every recorded step.
+func TestPointsAreThoseOfTheCandidates(t *testing.T) {
+	points := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Points: true} }
+	scored := 0
+	for _, name := range cases {
+		c := load(t, name)
+		want := recordOf(t, scenarioOf(t, name, c, "upstream", 1), everything)
+		for pod, got := range recordOf(t, scenarioOf(t, name, c, "upstream", 1), points) {
+			if len(want[pod].Candidates) != len(got.Points.Nodes) {
+				t.Fatalf("%s: %s: %d nodes have points, and there are %d candidates", name, pod, len(got.Points.Nodes), len(want[pod].Candidates))
+			}
+			for _, candidate := range want[pod].Candidates {
+				at := slices.Index(got.Points.Nodes, candidate.Node)
+				if at < 0 || got.Points.Totals[at] != candidate.Total {
+					t.Fatalf("%s: %s: not the points of %s: %+v", name, pod, candidate.Node, got.Points)
+				}
+				for i, score := range candidate.Scores {
+					scored++
+					if got.Points.Plugins[i] != score.Plugin || got.Points.Of(at)[i] != score.Weighted {
+						t.Errorf("%s: %s: %s gives %s %d, not %d", name, pod, score.Plugin, candidate.Node, score.Weighted, got.Points.Of(at)[i])
+					}
+				}
+			}
+		}
+	}
+	if scored == 0 {
+		t.Error("nothing was scored, so nothing is tested")
+	}
+}
+
+// recordOf returns the cycles of the pods that got a node, by step and name.
+func recordOf(t *testing.T, s *scenario.Scenario, depth func(string, cluster.Ref, *v1.Pod) *placement.Depth) map[string]*placement.Cycle {
+	t.Helper()
+	result, err := Run(t.Context(), s, Options{Record: depth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cycles := map[string]*placement.Cycle{}
+	for _, step := range result.Steps {
+		for _, placed := range step.Placed {
+			cycles[step.Name+"/"+placed.Pod.Name] = placed.Cycle
+		}
+	}
+	return cycles
 }
 
 // checkParts checks a cycle, and counts the scores that have parts, by plugin.

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -61,9 +60,6 @@ func (c *cause) find() error {
 	if c.state, err = c.cluster(when{c.moment(), c.ends}, c.bound, c.pod); err != nil {
 		return err
 	}
-	if c.look, err = c.closely(c.now(), c.pod); err != nil {
-		return err
-	}
 	c.placed.Divergence = c.look.divergence(c.placed, c.ownerOf(c.pod))
 	for _, check := range []struct {
 		class Class
@@ -98,26 +94,21 @@ func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
 // they are.
 func (c *cause) sameSecond() (string, error) {
 	same := func(other *life) bool { return alike(other.running) == alike(c.running) && other.node == c.node }
-	first := slices.Clone(c.earlier)
-	for _, other := range c.bound[len(c.earlier):] {
-		if same(other) {
-			first = append(first, other)
-		}
-	}
-	others := slices.DeleteFunc(slices.Clone(c.left), same)
+	between, others := slices.Clone(c.bound[len(c.earlier):]), slices.DeleteFunc(slices.Clone(c.left), same)
+	first := slices.DeleteFunc(between, func(other *life) bool { return !same(other) })
 	gone := c.ends
 	for _, other := range others {
 		gone = max(gone, other.after)
 	}
 	for _, try := range []struct {
-		bound []*life
-		ends  int
-		words string
-	}{{first, c.ends, "before"}, {slices.Concat(c.bound, others), gone, "after"}} {
-		if len(try.bound) == len(c.bound) {
+		bound, then []*life
+		ends        int
+		words       string
+	}{{c.earlier, first, c.ends, "before"}, {c.bound, others, gone, "after"}} {
+		if len(try.bound)+len(try.then) == len(c.bound) {
 			continue
 		}
-		state, err := c.cluster(when{c.moment(), try.ends}, try.bound, c.pod)
+		state, err := c.cluster(when{c.moment(), try.ends}, slices.Concat(try.bound, try.then), c.pod)
 		if err != nil {
 			return "", err
 		}
@@ -187,17 +178,28 @@ func (c *cause) missingOwner() cluster.Object {
 	delete(labels, appsv1.PodIndexLabel)
 	meta := metav1.ObjectMeta{Namespace: c.pod.Namespace, Name: ref.Name, UID: ref.UID}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
+	if c.owners[cluster.Ref{Kind: ref.Kind, Namespace: meta.Namespace, Name: ref.Name}] {
+		return nil
+	}
 	switch ref.Kind {
 	case "ReplicaSet":
-		if !slices.ContainsFunc(c.State.ReplicaSets, func(s *appsv1.ReplicaSet) bool { return s.Namespace == meta.Namespace && s.Name == ref.Name }) {
-			return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}}
-		}
+		return &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: selector}}
 	case "StatefulSet":
-		if !slices.ContainsFunc(c.State.StatefulSets, func(s *appsv1.StatefulSet) bool { return s.Namespace == meta.Namespace && s.Name == ref.Name }) {
-			return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector}}
-		}
+		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: selector}}
 	}
 	return nil
+}
+
+// ownersIn returns the objects of the state by whose selectors pods are spread.
+func ownersIn(state *cluster.State) map[cluster.Ref]bool {
+	owners := map[cluster.Ref]bool{}
+	for _, set := range state.ReplicaSets {
+		owners[cluster.RefTo(set)] = true
+	}
+	for _, set := range state.StatefulSets {
+		owners[cluster.RefTo(set)] = true
+	}
+	return owners
 }
 
 // missingVolumes returns the pod's volumes for which the dump lacks an object, by name, with that object.
@@ -255,36 +257,22 @@ func (c *cause) deletedPods() (string, error) {
 			return "", nil
 		}
 		var err error
-		if seen, err = c.closely(c.now(), free); err != nil {
+		if seen, err = c.replay.look(c.now(), free); err != nil {
 			return "", err
 		}
 	}
 	node := seen.candidate(c.node)
-	if node == nil {
+	if node < 0 {
 		return "", nil
 	}
-	mine, most := apart(node), int64(0)
-	for i := range seen.cycle.Candidates {
-		most = max(most, apart(&seen.cycle.Candidates[i]))
-	}
+	apart := seen.without(ofPods...)
 	switch {
-	case mine < most:
+	case apart[node] < slices.Max(apart):
 		return "", nil
 	case c.placed.Divergence.refusal != nil:
 		return "only the pods that are known keep it from being among the best: " + others, nil
 	}
 	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil
-}
-
-// apart returns the points that do not depend on the running pods.
-func apart(node *placement.Candidate) int64 {
-	var sum int64
-	for _, score := range node.Scores {
-		if !slices.Contains(ofPods, score.Plugin) {
-			sum += score.Weighted
-		}
-	}
-	return sum
 }
 
 // notUsable leaves out the better nodes, unless it is certain that they were usable. Other changes can have come as well: if the pod's node
@@ -298,13 +286,13 @@ func (c *cause) notUsable() (string, error) {
 		open.Spec.Unschedulable, open.Spec.Taints = false, nil
 		state, changes = state.With(open), []string{"the taints of " + node.Name}
 	}
-	seen, err := c.closely(state, pod)
+	seen, err := c.replay.look(state, pod)
 	if err != nil {
 		return "", err
 	}
 	for range 2 { // a spread constraint, and an affinity
 		refusal := seen.refusal(c.node)
-		if seen.candidate(c.node) != nil || c.complete {
+		if seen.candidate(c.node) >= 0 || c.complete {
 			break
 		}
 		free := withoutRules(pod, refusal.Plugin)
@@ -312,24 +300,26 @@ func (c *cause) notUsable() (string, error) {
 			break
 		}
 		pod, changes = free, append(changes, "the rules of "+refusal.Plugin)
-		if seen, err = c.closely(state, pod); err != nil {
+		if seen, err = c.replay.look(state, pod); err != nil {
 			return "", err
 		}
 	}
 	mine := seen.candidate(c.node)
-	if mine == nil {
+	if mine < 0 {
 		return "", nil
 	}
-	used := c.used()
+	used, apart := c.used(), seen.without(ofPods...)
+	without := map[string]bool{}
+	for i, node := range seen.points.Nodes {
+		if seen.points.Totals[i] > seen.points.Totals[mine] {
+			avoided := !used[node] && (!watched || c.preemptedOn(node))
+			without[node] = avoided || !c.complete && apart[i] <= apart[mine] // or pods that are gone were there
+		}
+	}
 	left := *state
 	left.Nodes = slices.Clone(left.Nodes)
 	for i, node := range left.Nodes {
-		better := seen.candidate(node.Name)
-		if better == nil || better.Total <= mine.Total {
-			continue
-		}
-		avoided := !used[node.Name] && (!watched || c.preemptedOn(node.Name))
-		if avoided || !c.complete && apart(better) <= apart(mine) { // or pods that are gone were there
+		if without[node.Name] {
 			left.Nodes[i] = c.full(node)
 		}
 	}
@@ -380,11 +370,11 @@ func withoutRules(pod *v1.Pod, plugin string) *v1.Pod {
 // otherOrder reports whether another pod of its second came to a better node, and the search for an order ended before it had tried all.
 func (c *cause) otherOrder() (string, error) {
 	mine := c.look.candidate(c.node)
-	if mine == nil || !c.exhausted {
+	if mine < 0 || !c.exhausted {
 		return "", nil
 	}
 	for _, other := range slices.Concat(c.bound[len(c.earlier):], c.left) {
-		if better := c.look.candidate(other.node); better != nil && better.Total > mine.Total {
+		if better := c.look.candidate(other.node); better >= 0 && c.look.points.Totals[better] > c.look.points.Totals[mine] {
 			return "others of its second came to a better node, and not all orders were tried", nil
 		}
 	}
@@ -392,13 +382,12 @@ func (c *cause) otherOrder() (string, error) {
 }
 
 func (c *cause) configuration() (string, error) {
-	node := c.look.candidate(c.node)
-	if node == nil {
+	if c.look.candidate(c.node) < 0 {
 		return "", nil
 	}
-	for _, score := range node.Scores {
-		if c.look.hasWithout(score.Plugin, c.node) {
-			return "without the score of " + score.Plugin + " it is among the best: the scheduler could be configured otherwise", nil
+	for _, plugin := range c.look.points.Plugins {
+		if c.look.hasWithout(plugin, c.node) {
+			return "without the score of " + plugin + " it is among the best: the scheduler could be configured otherwise", nil
 		}
 	}
 	return "", nil

@@ -14,17 +14,23 @@ import (
 
 // look is the scheduler's verdict on a pod's nodes.
 type look struct {
-	// best are the nodes with the top score, and feasible is the number of nodes that were not rejected.
-	best     []string
-	feasible int
-	// cycle is what every plugin decided, if asked for.
+	// best are the nodes with the top score, by name, and points those of all nodes that were not rejected; nil if all were.
+	best    []string
+	points  *placement.Points
 	cycle   *placement.Cycle
-	places  map[string]int // of the candidates, by node; see candidate
-	failure string         // why there is no answer
+	failure string // why there is no answer
 }
 
 // has reports whether the node is among the best.
 func (l *look) has(node string) bool { return slices.Contains(l.best, node) }
+
+// feasible is the number of nodes that were not rejected.
+func (l *look) feasible() int {
+	if l.points == nil {
+		return 0
+	}
+	return len(l.points.Nodes)
+}
 
 // look schedules the pod on the state, examining every node.
 func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
@@ -32,21 +38,12 @@ func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.lookBy(engine, state, pod, nil)
-}
-
-// closely is like look, but keeps what every plugin decided of every node.
-func (r *replay) closely(state *cluster.State, pod *v1.Pod) (*look, error) {
-	engine, err := r.engine("all", all)
-	if err != nil {
-		return nil, err
-	}
-	return r.lookBy(engine, state, pod, &placement.Depth{NoParts: true})
+	return r.lookBy(engine, state, pod)
 }
 
 // lookBy schedules the pod, as it was before it was bound, on the state. It must not preempt: whatever had to make room for it is already
 // gone.
-func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod, depth *placement.Depth) (*look, error) {
+func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod) (*look, error) {
 	waiting := *pod
 	waiting.DeletionTimestamp = nil
 	waiting.Spec.NodeName = ""
@@ -58,12 +55,8 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 	with.ResourceClaims = controller.ClaimsInUse(state)
 	with.Pods = append(slices.Clip(state.Pods), &waiting)
 	seen := &look{}
-	engine.Record = func(*v1.Pod) *placement.Depth { return depth }
-	engine.Choose = func(tie *sched.Tie) (int, error) {
-		seen.best = tie.Nodes
-		return 0, nil
-	}
-	defer func() { engine.Record, engine.Choose = nil, nil }()
+	engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{Points: true} }
+	defer func() { engine.Record = nil }()
 	result, err := engine.Place(r.ctx, &with, []*v1.Pod{&waiting})
 	if r.ctx.Err() != nil {
 		return nil, r.ctx.Err()
@@ -80,53 +73,66 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod,
 		}
 		return seen, nil
 	}
-	placed := result.Placed[0]
-	seen.cycle, seen.feasible = placed.Cycle, placed.Feasible
-	if placed.Ties <= 1 {
-		seen.best = []string{placed.Node}
+	seen.cycle = result.Placed[0].Cycle
+	seen.points = seen.cycle.Points
+	top := slices.Max(seen.points.Totals)
+	for i, node := range seen.points.Nodes {
+		if seen.points.Totals[i] == top {
+			seen.best = append(seen.best, node)
+		}
 	}
+	slices.Sort(seen.best)
 	return seen, nil
 }
 
-// candidate returns the node among the feasible ones, or nil.
-func (l *look) candidate(node string) *placement.Candidate {
-	if l.cycle == nil {
-		return nil
+// candidate returns the index of the node among the feasible ones, or -1.
+func (l *look) candidate(node string) int {
+	if l.points == nil {
+		return -1
 	}
-	if l.places == nil {
-		l.places = make(map[string]int, len(l.cycle.Candidates))
-		for i := range l.cycle.Candidates {
-			l.places[l.cycle.Candidates[i].Node] = i
+	return slices.Index(l.points.Nodes, node)
+}
+
+// better returns how many nodes have more points.
+func (l *look) better(than int64) int {
+	n := 0
+	for _, total := range l.points.Totals {
+		if total > than {
+			n++
 		}
 	}
-	if i, found := l.places[node]; found {
-		return &l.cycle.Candidates[i]
-	}
-	return nil
+	return n
 }
 
 // hasWithout reports whether the node would be among the best without the score of a plugin.
 func (l *look) hasWithout(plugin, node string) bool {
 	mine := l.candidate(node)
-	if mine == nil {
+	if mine < 0 {
 		return false // scores reject no node
 	}
-	rest := func(c *placement.Candidate) int64 {
-		for _, score := range c.Scores {
-			if score.Plugin == plugin {
-				return c.Total - score.Weighted
-			}
+	rest := l.without(plugin)
+	return rest[mine] == slices.Max(rest)
+}
+
+// without returns the points of the feasible nodes without those of some plugins.
+func (l *look) without(plugins ...string) []int64 {
+	rest := slices.Clone(l.points.Totals)
+	for p, plugin := range l.points.Plugins {
+		if !slices.Contains(plugins, plugin) {
+			continue
 		}
-		return c.Total
+		for i := range rest {
+			rest[i] -= l.points.Of(i)[p]
+		}
 	}
-	return !slices.ContainsFunc(l.cycle.Candidates, func(c placement.Candidate) bool { return rest(&c) > rest(mine) })
+	return rest
 }
 
 // placement returns where the pod's node ranks, if it is among the best.
 func (l *look) placement(of *life) Placement {
 	p := Placement{Pod: of.pod, At: of.at}
 	if l.has(of.node) {
-		p.Ties, p.Only = len(l.best), l.feasible == 1
+		p.Ties, p.Only = len(l.best), l.feasible() == 1
 	}
 	return p
 }
@@ -138,10 +144,10 @@ func (l *look) divergence(p *Placement, owner cluster.Ref) *Divergence {
 		d.At = p.At.UTC().Format(time.RFC3339)
 	}
 	if len(l.best) > 0 {
-		d.Best = l.cycle.Candidates[0].Node
+		d.Best = l.best[0]
 	}
 	node := l.candidate(d.Node)
-	if node == nil {
+	if node < 0 {
 		d.refusal = l.refusal(d.Node)
 		d.Refused = d.refusal.Status
 		if d.refusal.Plugin != "" {
@@ -149,12 +155,11 @@ func (l *look) divergence(p *Placement, owner cluster.Ref) *Divergence {
 		}
 		return d
 	}
-	d.Rank = node.Rank
-	best := l.cycle.Candidates[0]
-	d.Behind = best.Total - node.Total
-	for i, score := range best.Scores {
-		if points := score.Weighted - node.Scores[i].Weighted; points != 0 {
-			d.Ahead = append(d.Ahead, Points{Plugin: score.Plugin, Points: points})
+	best, points := l.candidate(d.Best), l.points
+	d.Rank, d.Behind = 1+l.better(points.Totals[node]), points.Totals[best]-points.Totals[node]
+	for i, plugin := range points.Plugins {
+		if points := points.Of(best)[i] - points.Of(node)[i]; points != 0 {
+			d.Ahead = append(d.Ahead, Points{Plugin: plugin, Points: points})
 		}
 	}
 	slices.SortStableFunc(d.Ahead, func(a, b Points) int { return int(b.Points - a.Points) })

@@ -75,12 +75,12 @@ func (r *replay) cluster(w when, bound []*life, pod *v1.Pod) (*cluster.State, er
 	for _, n := range waiting {
 		with.Pods = append(with.Pods, n.there)
 	}
-	seen, err := r.closely(&with, pod)
+	seen, err := r.look(&with, pod)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range waiting {
-		if node := state.Node(n.victim.node); node != nil && seen.candidate(node.Name) == nil {
+		if node := state.Node(n.victim.node); node != nil && seen.candidate(node.Name) < 0 {
 			state = state.With(r.full(node))
 		}
 	}

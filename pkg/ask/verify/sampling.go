@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
@@ -19,7 +18,7 @@ const minSampled = 100
 func (c *cause) sampling() (string, error) {
 	state := c.now()
 	mine := c.look.candidate(c.node)
-	if mine == nil || len(state.Nodes) < minSampled {
+	if mine < 0 || len(state.Nodes) < minSampled {
 		return "", nil
 	}
 	engine, err := c.engine("sampling", func(config *sched.Config) *sched.Config { return config })
@@ -30,18 +29,18 @@ func (c *cause) sampling() (string, error) {
 	if err != nil || passed <= 0 {
 		return "", err
 	}
-	starts, err := c.starts(state, mine.Total, passed)
+	starts, err := c.starts(state, c.look.points.Totals[mine], passed)
 	if err != nil {
 		return "", err
 	}
 	for _, start := range starts {
 		engine.StartAt(start)
-		seen, err := c.lookBy(engine, state, c.pod, nil)
+		seen, err := c.lookBy(engine, state, c.pod)
 		if err != nil {
 			return "", err
 		}
 		if seen.has(c.node) {
-			return fmt.Sprintf("among the %d feasible nodes with which a search ends it can be the best: the better ones need not have been among them", seen.feasible), nil
+			return fmt.Sprintf("among the %d feasible nodes with which a search ends it can be the best: the better ones need not have been among them", seen.feasible()), nil
 		}
 	}
 	return "", nil
@@ -58,47 +57,47 @@ func (c *cause) passed(engine *sched.Engine, state *cluster.State) (int, error) 
 	of := sampled{c.pod.Spec.SchedulerName, len(state.Nodes)}
 	usual := c.look.cycle.Named == nil && !c.Scenario.Config.Foreign()
 	if enough, known := c.enough[of]; known && usual {
-		return c.look.feasible - enough, nil
+		return c.look.feasible() - enough, nil
 	}
 	engine.StartAt(0)
-	seen, err := c.lookBy(engine, state, c.pod, nil)
+	seen, err := c.lookBy(engine, state, c.pod)
 	if err != nil {
 		return 0, err
 	}
-	if usual && 0 < seen.feasible && seen.feasible < c.look.feasible {
-		c.enough[of] = seen.feasible
+	if usual && 0 < seen.feasible() && seen.feasible() < c.look.feasible() {
+		c.enough[of] = seen.feasible()
 	}
-	return c.look.feasible - seen.feasible, nil
+	return c.look.feasible() - seen.feasible(), nil
 }
 
 // starts returns the first and the last node, by index, at which a search starts that skips all nodes with more points and reaches the
 // pod's own. A search skips the last feasible nodes, and wraps around from the last node to the first.
 func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, error) {
-	order, err := c.nodeOrder(state)
-	if err != nil {
-		return nil, err
-	}
-	var round []*placement.Candidate
-	var at []int
-	better := 0
-	for i, node := range order {
-		if candidate := c.look.candidate(node); candidate != nil {
-			round, at = append(round, candidate), append(at, i)
-			if candidate.Total > points {
-				better++
-			}
-		}
-	}
+	better := c.look.better(points)
 	if better > passed {
 		return nil, nil
 	}
+	place, err := c.nodeOrder(state)
+	if err != nil {
+		return nil, err
+	}
+	feasible := make([]int, len(place)) // by place: 1 + the index of the feasible node
+	for i, node := range c.look.points.Nodes {
+		feasible[place[node]] = 1 + i
+	}
+	var round, at []int
+	for place, i := range feasible {
+		if i > 0 {
+			round, at = append(round, i-1), append(at, place)
+		}
+	}
 	// window is the number of nodes with more points among those that a search skips, and too large if it skips the pod's own.
 	window := 0
-	weigh := func(candidate *placement.Candidate, sign int) {
+	weigh := func(i, sign int) {
 		switch {
-		case candidate.Node == c.node:
-			window += sign * len(order)
-		case candidate.Total > points:
+		case c.look.points.Nodes[i] == c.node:
+			window += sign * len(place)
+		case c.look.points.Totals[i] > points:
 			window += sign
 		}
 	}
@@ -120,10 +119,10 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 	return starts, nil
 }
 
-// nodeOrder returns the nodes in the scheduler's own order: the order in which it rejects a pod that fits none of them.
-func (r *replay) nodeOrder(state *cluster.State) ([]string, error) {
-	if len(r.ordered) > 0 && slices.Equal(r.orderOf, state.Nodes) {
-		return r.ordered, nil
+// nodeOrder returns the places of the nodes in the scheduler's own order: the order in which it rejects a pod that fits none of them.
+func (r *replay) nodeOrder(state *cluster.State) (map[string]int, error) {
+	if len(r.place) > 0 && slices.Equal(r.orderOf, state.Nodes) {
+		return r.place, nil
 	}
 	engine, err := r.engine("all", all)
 	if err != nil {
@@ -131,13 +130,15 @@ func (r *replay) nodeOrder(state *cluster.State) ([]string, error) {
 	}
 	engine.StartAt(0)
 	none := &v1.Pod{Spec: v1.PodSpec{SchedulerName: r.Scenario.Config.SchedulerNames()[0], NodeSelector: map[string]string{"none": "none"}}}
-	seen, err := r.closely(state, none)
+	seen, err := r.look(state, none)
 	if err != nil {
 		return nil, err
 	}
-	r.orderOf, r.ordered = state.Nodes, nil
+	r.orderOf, r.place = state.Nodes, make(map[string]int, len(state.Nodes))
 	for _, refusal := range seen.cycle.Refusals {
-		r.ordered = append(r.ordered, refusal.Nodes...)
+		for _, node := range refusal.Nodes {
+			r.place[node] = len(r.place)
+		}
 	}
-	return r.ordered, nil
+	return r.place, nil
 }

@@ -116,22 +116,22 @@ func next(left []*life) []*life {
 }
 
 // likely returns the recorded number of ends before the pod, but at least the number so far.
-func (s *search) likely(l *life, ends int) int {
+func (r *replay) likely(l *life, ends int) int {
 	n := max(ends, l.after)
-	for n < len(s.ends) && !s.ends[n].at.After(l.at) {
+	for n < len(r.ends) && !r.ends[n].at.After(l.at) {
 		n++
 	}
 	return n
 }
 
 // choices returns the possible numbers of ends before the pod, the most likely first.
-func (s *search) choices(l *life, ends int) []int {
-	likely := s.likely(l, ends)
+func (r *replay) choices(l *life, ends int) []int {
+	likely := r.likely(l, ends)
 	least, most := likely, likely
-	for least > max(ends, l.after) && !s.ends[least-1].hi.Before(l.lo) {
+	for least > max(ends, l.after) && !r.ends[least-1].hi.Before(l.lo) {
 		least--
 	}
-	for most < len(s.ends) && !s.ends[most].lo.After(l.hi) {
+	for most < len(r.ends) && !r.ends[most].lo.After(l.hi) {
 		most++
 	}
 	all := make([]int, 0, most-least+1)
@@ -227,14 +227,14 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 			placed.Reordered = at > 0
 			step.placement = &placed
 			if !seen.has(step.life.node) {
-				c := &cause{replay: s.replay, life: step.life, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed, exhausted: s.spare == 0}
+				c := &cause{replay: s.replay, life: step.life, look: seen, ends: step.ends, earlier: earlier, bound: bound, left: left, placed: &placed, exhausted: s.spare == 0}
 				if err := c.find(); err != nil {
 					return nil, err
 				}
 			}
 		}
 		order = append(order, step)
-		bound = append(slices.Clip(bound), step.life)
+		bound = append(bound, step.life) // as judge will
 		ends = step.ends
 	}
 	return order, nil

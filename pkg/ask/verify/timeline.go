@@ -14,19 +14,20 @@ import (
 // timeline is the cluster from one placement to the next, as far as it is known.
 type timeline struct {
 	dump *cluster.State
-	// since is the latest time by which each of the dump's nodes existed: it was created, or the first of its pods was placed on it.
-	since []time.Time
-	// phases are the lives of the dump's nodes; nil for those that never changed. changes means that some did.
+	// since is the latest time by which each of the dump's nodes existed: it was created, or the first of its pods was placed on it. came
+	// are these times in order.
+	since, came []time.Time
+	// phases are the lives of the dump's nodes; nil for those that never changed. changed are the indices of the others.
 	phases  []phases
-	changes bool
+	changed []int
 	// The same nodes give the same list, so that a scheduler that holds them has nothing to update. last are those that were asked for
 	// last.
 	nodes map[string][]*v1.Node
 	last  nodesAt
 	bound boundPods
-	// services are those that had come by the time asOf.
+	// offered are the times at which services came, in order; services are those that had come when they were asked for last.
+	offered  []time.Time
 	services []*v1.Service
-	asOf     time.Time
 	// watched from and to are the first and the last request that an audit log has, if it has those that change nodes.
 	from, to time.Time
 }
@@ -68,10 +69,22 @@ func newTimeline(dump *cluster.State, lives []*life, facts []fact) *timeline {
 		}
 		t.since[i] = since
 		if all := newPhases(node, of[node.Name], on[node.Name], !t.from.IsZero()); all != nil {
-			t.phases[i], t.changes = all, true
+			t.phases[i], t.changed = all, append(t.changed, i)
 		}
 	}
+	t.came = slices.SortedFunc(slices.Values(t.since), time.Time.Compare)
+	for _, s := range dump.Services {
+		t.offered = append(t.offered, s.CreationTimestamp.Time)
+	}
+	slices.SortFunc(t.offered, time.Time.Compare)
 	return t
+}
+
+// another returns a timeline of the same cluster for another worker.
+func (t *timeline) another() *timeline {
+	other := *t
+	other.nodes, other.last, other.bound = map[string][]*v1.Node{}, nodesAt{}, boundPods{}
+	return &other
 }
 
 // before returns the cluster at that moment, as far as is known, with exactly these pods on their nodes and after that many ends, without
@@ -85,7 +98,7 @@ func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	if last.ends != ends || len(bound) < len(last.lives) || !slices.Equal(bound[:len(last.lives)], last.lives) {
 		*last = boundPods{ends: ends}
 	}
-	pods := slices.Clip(last.pods)
+	pods := last.pods // a longer list may share memory with this one, of which only the end is written
 	for _, l := range bound[len(last.lives):] {
 		switch {
 		case l.ends < ends:
@@ -107,19 +120,21 @@ type boundPods struct {
 	pods  []*v1.Pod
 }
 
-// unchanged returns the old list if the new one equals it.
-func unchanged[T comparable](old, now []T) []T {
-	if slices.Equal(old, now) {
-		return old
-	}
-	return now
+// countBy returns how many of the times, which are in order, had come by then.
+func countBy(at time.Time, times []time.Time) int {
+	n, _ := slices.BinarySearchFunc(times, at, func(t, at time.Time) int {
+		if t.After(at) {
+			return 1
+		}
+		return -1
+	})
+	return n
 }
 
 // servicesAt returns the services that had come by then.
 func (t *timeline) servicesAt(at time.Time) []*v1.Service {
-	if !t.asOf.Equal(at) || at.IsZero() {
-		t.asOf = at
-		t.services = unchanged(t.services, slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) }))
+	if countBy(at, t.offered) != len(t.services) {
+		t.services = slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) })
 	}
 	return t.services
 }
@@ -129,25 +144,32 @@ func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
 	if t.last.nodes != nil && t.last.moment == m {
 		return t.last.key, t.last.nodes
 	}
-	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
 	var key strings.Builder // what differs from the dump
-	for i, node := range t.dump.Nodes {
-		var was *v1.Node
-		if !t.since[i].After(m.at) {
-			was = t.nodeAt(i, m)
-		}
-		if was != nil {
-			nodes = append(nodes, was)
-		}
-		if was != node {
-			fmt.Fprintf(&key, "%d %p ", i, was)
+	fmt.Fprint(&key, countBy(m.at, t.came))
+	for _, i := range t.changed {
+		if was := t.nodeAt(i, m); was != t.dump.Nodes[i] && !t.since[i].After(m.at) {
+			fmt.Fprintf(&key, " %d %p", i, was)
 		}
 	}
 	if t.nodes[key.String()] == nil {
-		t.nodes[key.String()] = nodes
+		t.nodes[key.String()] = t.listAt(m)
 	}
 	t.last = nodesAt{m, key.String(), t.nodes[key.String()]}
 	return t.last.key, t.last.nodes
+}
+
+// listAt lists the nodes at that moment.
+func (t *timeline) listAt(m moment) []*v1.Node {
+	nodes := make([]*v1.Node, 0, len(t.dump.Nodes))
+	for i := range t.dump.Nodes {
+		if t.since[i].After(m.at) {
+			continue
+		}
+		if was := t.nodeAt(i, m); was != nil {
+			nodes = append(nodes, was)
+		}
+	}
+	return nodes
 }
 
 // nodeAt returns the dump's node with that index at that moment, or nil if it was not there.
@@ -169,7 +191,7 @@ func (t *timeline) nodeAt(i int, m moment) *v1.Node {
 // moments returns the moments at which the pod can have been scheduled, among different nodes; the most likely first.
 func (t *timeline) moments(l *life) []moment {
 	all := []moment{l.moment()}
-	if !t.changes {
+	if len(t.changed) == 0 {
 		return all
 	}
 	first, _ := t.nodesAt(all[0])

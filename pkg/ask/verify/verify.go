@@ -5,7 +5,7 @@
 //	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
 //	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
 //	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
-//	for each pod:
+//	for each pod, in stretches that are judged on all cores:
 //	  timeline.before ───────────────────────────▶ the cluster just before, as far as is known
 //	  sched.Engine.Place ────────────────────────▶ every node's score or refusal
 //	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
@@ -41,8 +41,10 @@ type Options struct {
 	History *History
 	// Judge has the pods whose placements are judged; nil for all. The others only take room, and the history is complete.
 	Judge map[types.UID]bool
-	// Progress, if set, is called with the pod at work, the number of pods examined and their total.
+	// Progress, if set, is called with the pod at work, the number of pods examined and their total. Calls never overlap.
 	Progress func(pod string, done, total int)
+
+	stretch int // how many placements are judged in one go; 0: perStretch
 }
 
 // Result is how true the simulation is to the cluster.
@@ -306,9 +308,10 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
+	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
 	r := &replay{
-		Result: &Result{Scenario: s, State: state, Notes: append(notes, s.Config.Notes(len(state.Nodes))...), With: opts.History.sources()}, ctx: ctx, opts: opts, engines: map[string]*sched.Engine{},
-		ownerOf: state.Owners(), filled: map[*v1.Node]*v1.Node{}, unknown: map[*life]*unknownPods{}, enough: map[sampled]int{}, labelKeys: labelKeys(state),
+		Result: &Result{Scenario: s, State: state, Notes: notes, With: opts.History.sources()}, ctx: ctx, opts: opts, examined: &examined{},
+		ownerOf: state.Owners(), owners: ownersIn(state), unknown: map[*life]*unknownPods{}, labelKeys: labelKeys(state), eyes: newEyes(),
 	}
 	defer r.close()
 	history := opts.History
@@ -347,10 +350,13 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 type replay struct {
 	*Result
 	*timeline
+	*examined
+	eyes
 	ctx  context.Context
 	opts Options
-	// ownerOf finds the workload of a pod.
+	// ownerOf finds the workload of a pod, and owners are those that the dump has; see missingOwner.
 	ownerOf func(*v1.Pod) cluster.Ref
+	owners  map[cluster.Ref]bool
 	past    *past
 	// unknown are the pods that are gone at a time, or with a form, that nobody recorded.
 	unknown map[*life]*unknownPods
@@ -359,19 +365,25 @@ type replay struct {
 	complete  bool
 	ends      []*end // the ends of pods, in order
 	nominated []nomination
-	filled    map[*v1.Node]*v1.Node // nodes without room, by the node
-	engines   map[string]*sched.Engine
-	// ordered are the names of these nodes in the scheduler's order.
-	ordered []string
+}
+
+// eyes are what looks at clusters, and what it keeps. Each worker has its own.
+type eyes struct {
+	filled  map[*v1.Node]*v1.Node // nodes without room, by the node
+	engines map[string]*sched.Engine
+	// place is that of these nodes in the scheduler's order, by name.
+	place   map[string]int
 	orderOf []*v1.Node
 	// enough is the number of feasible nodes with which a search ends; see sampling.
 	enough map[sampled]int
-	done   int
-	total  int
 }
 
-func (r *replay) close() {
-	for _, engine := range r.engines {
+func newEyes() eyes {
+	return eyes{filled: map[*v1.Node]*v1.Node{}, engines: map[string]*sched.Engine{}, enough: map[sampled]int{}}
+}
+
+func (e *eyes) close() {
+	for _, engine := range e.engines {
 		engine.Close()
 	}
 }
@@ -391,46 +403,6 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// replay schedules the pods, group by group.
-func (r *replay) replay() error {
-	r.timeline.bound = boundPods{}
-	var bound []*life
-	ends := 0
-	for _, group := range groups(r.past.lives) {
-		r.progress(group[0].name)
-		before := ends
-		search := &search{replay: r, spare: maxSpare, failed: map[string]bool{}, known: map[knownKey]*look{}, before: len(bound)}
-		found, err := search.arrange(bound, group, ends)
-		if found == nil && err == nil {
-			found, err = search.greedy(bound, group, ends)
-		}
-		if err != nil {
-			return err
-		}
-		for _, taken := range found {
-			if err := r.weigh(taken, bound); err != nil {
-				return err
-			}
-			bound, ends = append(bound, taken.life), max(ends, taken.ends)
-			if taken.placement != nil {
-				r.Placements = append(r.Placements, *taken.placement)
-				r.done++
-			}
-		}
-		gone := func(l *life) bool { return l.ends < ends }
-		if ends > before || slices.ContainsFunc(group, gone) {
-			bound = slices.DeleteFunc(slices.Clone(bound), gone)
-		}
-	}
-	return nil
-}
-
-func (r *replay) progress(pod types.NamespacedName) {
-	if r.opts.Progress != nil {
-		r.opts.Progress(pod.String(), r.done, r.total)
-	}
-}
-
 // pending schedules the pods without a node, each alone, on the cluster in the dump.
 func (r *replay) pending() error {
 	engine, err := r.engine("all", all)
@@ -441,7 +413,7 @@ func (r *replay) pending() error {
 		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
 			continue // order has counted it
 		}
-		r.progress(cluster.NameOf(pod))
+		r.progress(r.opts, cluster.NameOf(pod))
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
 		if r.ctx.Err() != nil {
 			return r.ctx.Err()
@@ -471,7 +443,7 @@ func (r *replay) pending() error {
 			}
 		}
 		r.Pending = append(r.Pending, p)
-		r.done++
+		r.examine()
 	}
 	return nil
 }

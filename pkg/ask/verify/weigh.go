@@ -27,7 +27,7 @@ func (r *replay) weigh(taken taken, bound []*life) error {
 		if err != nil {
 			return err
 		}
-		p.Assumes, p.Only = !seen.has(l.node), p.Only && seen.feasible == 1
+		p.Assumes, p.Only = !seen.has(l.node), p.Only && seen.feasible() == 1
 	}
 	if dumped, _ := r.nodesAt(taken.moment.by(undisturbed)); dumped != now && !p.Assumes && !p.Only {
 		seen, err := look(undisturbed, bound)

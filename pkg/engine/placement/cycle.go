@@ -15,8 +15,8 @@ type Depth struct {
 	Nodes int
 	// Named lists nodes that are always recorded.
 	Named []string
-	// NoParts leaves out the parts of scores, which take longer to find than the scores.
-	NoParts bool
+	// Points records of the feasible nodes nothing but their points, for those who look at thousands of cycles.
+	Points bool
 	// Before records the cluster as the scheduler saw it.
 	Before bool
 }
@@ -42,6 +42,8 @@ type Cycle struct {
 	Scored int `json:"scored"`
 	// Candidates are the feasible nodes, the best first, equals by name; of many, the best ones, the chosen one, and those asked for.
 	Candidates []Candidate `json:"candidates,omitempty"`
+	// Points are those of all feasible nodes; nil unless asked for instead of candidates.
+	Points *Points `json:"-"`
 	// Before is the cluster as the scheduler saw it, with the pod itself; nil unless asked for.
 	Before *cluster.State `json:"-"`
 }
@@ -88,6 +90,21 @@ type PluginScore struct {
 	// Parts are what each rule contributed to Raw, for InterPodAffinity, PodTopologySpread and NodeAffinity. They add up to it;
 	// those of PodTopologySpread once their sum is rounded.
 	Parts []Part `json:"parts,omitempty"`
+}
+
+// Points are what the score plugins gave to nodes.
+type Points struct {
+	Nodes []string
+	// Plugins are those that had something to say, in the profile's order; none where nothing was scored, since a single node is feasible.
+	Plugins []string
+	// Totals are the sums of the weighted scores, by node, and Weighted these scores, by node and plugin.
+	Totals   []int64
+	Weighted []int64
+}
+
+// Of returns the weighted scores of the node with that index.
+func (p *Points) Of(node int) []int64 {
+	return p.Weighted[node*len(p.Plugins) : (node+1)*len(p.Plugins)]
 }
 
 // Part is what one rule contributed to a plugin's raw score of a node.

@@ -164,6 +164,10 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	if chosen == "" {
 		return c
 	}
+	if r.depth.Points {
+		c.Points = pointsOf(p.scores, chosen)
+		return c
+	}
 	if len(p.scores) == 0 {
 		for _, node := range r.feasible {
 			c.Candidates = append(c.Candidates, placement.Candidate{Node: node.Node().Name})
@@ -173,10 +177,7 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 	c.PreScore = verdicts(p.plugins.PreScore, r.state.GetSkipScorePlugins())
 	c.Scored = len(p.scores)
 	kept := r.best(p.scores, chosen)
-	var parts map[string][][]placement.Part
-	if !r.depth.NoParts {
-		parts = p.parts(r.state, pod, kept, r.depth.Nodes)
-	}
+	parts := p.parts(r.state, pod, kept, r.depth.Nodes)
 	c.Candidates = make([]placement.Candidate, 0, len(kept))
 	width := len(kept[0].Scores)
 	scores, weights := make([]placement.PluginScore, len(kept)*width), make([]int64, width)
@@ -208,6 +209,25 @@ func (p *profile) cycle(pod fwk.PodInfo, chosen string) *placement.Cycle {
 		c.Candidates = append(c.Candidates, candidate)
 	}
 	return c
+}
+
+// pointsOf returns the points of the feasible nodes; the chosen one alone if nothing was scored.
+func pointsOf(scores []fwk.NodePluginScores, chosen string) *placement.Points {
+	if len(scores) == 0 {
+		return &placement.Points{Nodes: []string{chosen}, Totals: []int64{0}}
+	}
+	points := &placement.Points{Nodes: make([]string, len(scores)), Totals: make([]int64, len(scores))}
+	for _, score := range scores[0].Scores { // all nodes have the plugins in one order
+		points.Plugins = append(points.Plugins, score.Name)
+	}
+	points.Weighted = make([]int64, 0, len(scores)*len(points.Plugins))
+	for i := range scores {
+		points.Nodes[i], points.Totals[i] = scores[i].Name, scores[i].TotalScore
+		for _, score := range scores[i].Scores {
+			points.Weighted = append(points.Weighted, score.Score)
+		}
+	}
+	return points
 }
 
 // best returns the nodes to record: the best ones, the chosen one, and the ones that the depth names.
