@@ -42,7 +42,7 @@ func (*PreferLabel) Name() string { return Name }
 // Score gives a node with the label all points, and any other none.
 func (p *PreferLabel) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	if _, found := node.Node().Labels[p.args.Key]; found {
-		return fwk.MaxNodeScore, nil
+		return fwk.MaxScore, nil
 	}
 	return 0, nil
 }

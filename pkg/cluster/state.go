@@ -300,6 +300,7 @@ func (s *State) Find(name Ref) Object {
 	return nil
 }
 
+// NodesByName returns the nodes by their names, in a map of the caller's own.
 func (s *State) NodesByName() map[string]*v1.Node {
 	return list.By(s.Nodes, func(node *v1.Node) string { return node.Name })
 }

@@ -142,8 +142,7 @@ type FitError struct {
 	Refused map[string]string
 }
 
-// Error returns Karmada's own text.
-
+// Error returns Karmada's own text. See
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/framework/types.go
 func (e *FitError) Error() string {
 	why := "no cluster exists"

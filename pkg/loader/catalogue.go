@@ -20,7 +20,7 @@ func Catalogue(file string, opts Options) (*topology.Catalogue, error) {
 	}
 	var problems []error
 	for _, invalid := range catalogue.Validate() {
-		problems = append(problems, fmt.Errorf("%s: %s", file, invalid))
+		problems = append(problems, fmt.Errorf("%s: %w", file, invalid))
 	}
 	return catalogue, errors.Join(problems...)
 }

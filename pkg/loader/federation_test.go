@@ -174,7 +174,7 @@ variants:
 
 // A variant patches clusters, those that join, too, their nodes, and policies.
 func TestVariantOfMembers(t *testing.T) {
-	s, err := LoadFS(members(`
+	_, err := LoadFS(members(`
   - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
   - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
   - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}
@@ -185,7 +185,7 @@ func TestVariantOfMembers(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
-	s, err = LoadFS(members(`
+	s, err := LoadFS(members(`
   - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}
   - {target: clusters.cluster.karmada.io/m3, type: json, patch: [{op: add, path: /spec/provider, value: aws}]}
   - {target: node/m2/worker-1, patch: {spec: {unschedulable: true}}}

@@ -194,7 +194,7 @@ func (e *Engine) respond(ctx context.Context, method string, request []byte) (an
 	switch {
 	case ctx.Err() == nil:
 		return response, err
-	case context.Cause(ctx) == late:
+	case errors.Is(context.Cause(ctx), late):
 		return nil, late
 	}
 	return nil, failed(KindCanceled, "canceled")

@@ -51,6 +51,7 @@ func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
 	return all
 }
 
+// NewNodes describes the nodes, in their order: what they can allocate, with memory in bytes, and their domains at the levels.
 func NewNodes(nodes []*v1.Node, levels []string) []Node {
 	all := make([]Node, len(nodes))
 	for i, node := range nodes {

@@ -164,11 +164,13 @@ func TestSlowConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if body, _ := io.ReadAll(response.Body); response.StatusCode != 200 {
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s", response.Status, body)
 	}
 	stop()
-	<-ended
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // A server ends with its context, after it has answered the requests that arrived before.

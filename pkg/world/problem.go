@@ -28,7 +28,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // Problems returns the problems that an error of Start or Do joins.
 func Problems(err error) []*Problem {
-	switch err := err.(type) {
+	switch err := err.(type) { //nolint:errorlint // it goes through all that is joined, of which errors.As finds the first
 	case nil:
 		return nil
 	case *Problem:

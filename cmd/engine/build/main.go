@@ -41,7 +41,7 @@ func build(output, ldflags string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { _ = os.RemoveAll(scratch) }() // what stays is in the directory for temporary files
 	flags, err := replace(scratch)
 	if err != nil {
 		return err

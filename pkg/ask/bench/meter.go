@@ -146,6 +146,7 @@ func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	}, nil
 }
 
+// Samples measures count times, in a row; the first error ends it.
 func (m *Meter) Samples(ctx context.Context, count int) ([]Sample, error) {
 	samples := make([]Sample, count)
 	for i := range samples {

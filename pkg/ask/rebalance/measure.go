@@ -140,7 +140,7 @@ func (s *spread) unmet(state *cluster.State, nodes map[string]*v1.Node) gap {
 		}
 		return in, true
 	}
-	mark := func(key string, in map[string]int, most int) {
+	mark := func(key string, most int) {
 		seen := map[string]int{}
 		for _, pod := range s.pods {
 			if value, labelled := topology.Value(nodes[pod.Spec.NodeName].Labels, key); labelled {
@@ -159,13 +159,13 @@ func (s *spread) unmet(state *cluster.State, nodes map[string]*v1.Node) gap {
 			for _, n := range in {
 				least = min(least, n)
 			}
-			mark(c.TopologyKey, in, least+int(c.MaxSkew))
+			mark(c.TopologyKey, least+int(c.MaxSkew))
 		}
 	}
 	if a := sample.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		for _, term := range a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 			if in, own := counts(term.PodAffinityTerm.TopologyKey, term.PodAffinityTerm.LabelSelector); own && len(in) > 0 {
-				mark(term.PodAffinityTerm.TopologyKey, in, (len(s.pods)+len(in)-1)/len(in))
+				mark(term.PodAffinityTerm.TopologyKey, (len(s.pods)+len(in)-1)/len(in))
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func TestNodesThatWereNotUsable(t *testing.T) {
 		"only labels, so it contradicts":  {world: world(""), audit: []string{request(5, "kubectl", label), request(9, "kubectl", set), request(9, "kubectl", unset), request(30, "kubectl", set), request(31, "kubectl", unset)}, want: Contradiction},
 		"uncordoned, so it contradicts":   {world: world(""), audit: []string{request(2, "kubectl", set), request(5, "kubectl", unset), request(30, "kubectl", set), request(31, "kubectl", unset)}, want: Contradiction},
 		"all sources, and it was usable":  {world: world(""), events: []string{event(30, "NodeNotReady")}, audit: []string{request(2, "kubectl", fmt.Sprintf(whole, "")), request(40, "kubectl", fmt.Sprintf(whole, ""))}, want: Contradiction},
-		"no room, whatever is said of n2": {world: strings.Replace(world(""), `cpu: "1"`, `cpu: "5"`, -1), audit: []string{request(5, "kubectl", set), request(30, "kubectl", unset)}, want: Contradiction},
+		"no room, whatever is said of n2": {world: strings.ReplaceAll(world(""), `cpu: "1"`, `cpu: "5"`), audit: []string{request(5, "kubectl", set), request(30, "kubectl", unset)}, want: Contradiction},
 	} {
 		h := &History{}
 		// What is gone cannot explain it: the history begins before the first pod.

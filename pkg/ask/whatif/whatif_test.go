@@ -350,7 +350,7 @@ func TestKeysOfFederations(t *testing.T) {
 		}
 		return keys.Base()
 	}
-	if key() != key() {
+	if once, again := key(), key(); once != again {
 		t.Error("the same federation, read twice, has two keys")
 	}
 	for _, changed := range [][]string{{"REGION", "us"}, {"NODES", "2"}, {"ESTIMATE", "scheduler"}, {"AFFINITY", "m2"}, {"OVERRIDE", "3"}, {"JOINED", "2"}} {

@@ -71,7 +71,6 @@ func given(is bool, then outcome, why string) (outcome, string) {
 type drain struct {
 	options *Options
 	now     time.Time
-	state   *cluster.State
 	budgets []*budget
 	owners  map[owner]*int32 // the replicas of workloads; nil: nobody asks whether they are there
 }

@@ -64,10 +64,9 @@ func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 func (j *jobSync) run() error {
 	j.tally()
 	j.judge()
-	active := int32(len(j.active))
+	var active int32
 	if j.finished != nil {
 		j.end(j.active)
-		active = 0
 	} else {
 		var err error
 		if active, err = j.manage(); err != nil {

@@ -114,7 +114,7 @@ func (g dice) job(template *batchv1.Job, name string) *batchv1.Job {
 		spec.PodFailurePolicy = &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule}}
 	case spec.BackoffLimitPerIndex == nil && g.one(3):
 		spec.Template.Spec.RestartPolicy = v1.RestartPolicyOnFailure
-	case g.one(3):
+	case g.one(3): //nolint:gocritic // each call is another draw
 		spec.PodReplacementPolicy = new(pick(g, batchv1.Failed, batchv1.TerminatingOrFailed))
 	}
 	status := &j.Status
@@ -184,7 +184,7 @@ func (g dice) podsOf(j *batchv1.Job) []*v1.Pod {
 			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: ago(g.state, 150)})
 		case terminal && g.one(2):
 			pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: ended})
-		case terminal && g.one(2):
+		case terminal && g.one(2): //nolint:gocritic // each call is another draw
 			pod.CreationTimestamp = ended
 		}
 		for _, name := range []string{"c", "d"} {

@@ -64,12 +64,16 @@ func (m *Manager) Claim(name types.NamespacedName) *resourcev1.ResourceClaim {
 	return nil
 }
 
+// ResourceClaims implements fwk.SharedDRAManager.
 func (m *Manager) ResourceClaims() fwk.ResourceClaimTracker { return m.claims }
 
+// ResourceSlices implements fwk.SharedDRAManager.
 func (m *Manager) ResourceSlices() fwk.ResourceSliceLister { return (*sliceLister)(m) }
 
+// DeviceClasses implements fwk.SharedDRAManager.
 func (m *Manager) DeviceClasses() fwk.DeviceClassLister { return (*classLister)(m) }
 
+// DeviceClassResolver implements fwk.SharedDRAManager.
 func (m *Manager) DeviceClassResolver() fwk.DeviceClassResolver { return m.resources }
 
 type sliceLister Manager

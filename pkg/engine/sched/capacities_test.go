@@ -58,7 +58,7 @@ func TestClaimsTakeWhatIsLeft(t *testing.T) {
 	}
 	pods := claimants(5)
 	got := onNodes(both(t, config, whole, then(append(start, driver(lvm))...), then(pods[:5]...), then(pods[5:]...)))
-	if diff := cmp.Diff(map[string]int{"w1": 3, "w2": 1, "pending ": 1}, got); diff != "" {
+	if diff := cmp.Diff(map[string]int{"w1": 3, "w2": 1, "pending ": 1}, got); diff != "" { //nolint:gocritic // what onNodes says of a pod without a node and a message
 		t.Errorf("pods on nodes (-want +got):\n%s", diff)
 	}
 	// A driver that does not publish its capacity is not asked for it.

@@ -136,7 +136,7 @@ func (p *profile) prioritize(pod *v1.Pod, nodes []fwk.NodeInfo, scores []fwk.Nod
 		for i := range scores {
 			node := &scores[i]
 			raw := points[node.Name]
-			weighted := raw * x.config.Weight * (fwk.MaxNodeScore / extenderv1.MaxExtenderPriority)
+			weighted := raw * x.config.Weight * (fwk.MaxScore / extenderv1.MaxExtenderPriority)
 			node.RawScores = append(node.RawScores, fwk.PluginScore{Name: name, Score: raw})
 			node.Scores = append(node.Scores, fwk.PluginScore{Name: name, Score: weighted})
 			node.TotalScore += weighted

@@ -56,7 +56,7 @@ func SetRelease(r Release) error {
 		return nil
 	}
 	if r.Kubernetes != "" && !slices.Contains(Releases(), r.Kubernetes) {
-		return fmt.Errorf("Kubernetes %s cannot be simulated; give %s", r.Kubernetes, words.Or(Releases()))
+		return fmt.Errorf("Kubernetes %s cannot be simulated; give %s", r.Kubernetes, words.Or(Releases())) //nolint:staticcheck // Kubernetes is a name
 	}
 	// A gate keeps a value even if it rejects it, and then rejects all later values. So try a copy first.
 	trial := utilfeature.DefaultMutableFeatureGate.DeepCopy()

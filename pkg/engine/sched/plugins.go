@@ -14,9 +14,11 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Registry maps names to plugins, and PluginFactory builds a plugin. Both are kube-scheduler's own types.
+// kube-scheduler's own types.
 type (
-	Registry      = frameworkruntime.Registry
+	// Registry maps names to plugins.
+	Registry = frameworkruntime.Registry
+	// PluginFactory builds a plugin.
 	PluginFactory = frameworkruntime.PluginFactory
 )
 

@@ -296,12 +296,16 @@ func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
 
 var errNoNode = errors.New("nodeinfo not found") // as upstream's snapshot says
 
+// NodeInfos implements fwk.SharedLister.
 func (s *Snapshot) NodeInfos() fwk.NodeInfoLister { return s }
 
+// StorageInfos implements fwk.SharedLister.
 func (s *Snapshot) StorageInfos() fwk.StorageInfoLister { return s }
 
+// List implements fwk.NodeInfoLister.
 func (s *Snapshot) List() ([]fwk.NodeInfo, error) { return s.nodes, nil }
 
+// Get implements fwk.NodeInfoLister.
 func (s *Snapshot) Get(name string) (fwk.NodeInfo, error) {
 	if at, found := s.index[name]; found {
 		return s.nodes[at], nil
@@ -309,12 +313,15 @@ func (s *Snapshot) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("%w for node name %q", errNoNode, name)
 }
 
+// HavePodsWithAffinityList implements fwk.NodeInfoLister.
 func (s *Snapshot) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return s.lists().any, nil }
 
+// HavePodsWithRequiredAntiAffinityList implements fwk.NodeInfoLister.
 func (s *Snapshot) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return s.lists().anti, nil
 }
 
+// HavePodsWithRequiredNonHostScopedAntiAffinityList implements fwk.NodeInfoLister.
 func (s *Snapshot) HavePodsWithRequiredNonHostScopedAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return s.lists().wide, nil
 }

@@ -46,7 +46,7 @@ func TestGivenUID(t *testing.T) {
 func TestManagedFieldsOfNodes(t *testing.T) {
 	entry := func(manager string, second int, fields string) metav1.ManagedFieldsEntry {
 		at := metav1.Unix(int64(second), 0)
-		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Time: &at, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	undated := entry("undated", 0, `{"f:spec":{"f:taints":{}}}`)
 	undated.Time = nil

@@ -23,7 +23,7 @@ func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
 		spec := managedSpec(entry)
 		maps.DeleteFunc(spec.Fields, func(field string, _ json.RawMessage) bool { return field != "f:taints" && field != "f:unschedulable" })
 		if raw, err := json.Marshal(spec); err == nil && len(spec.Fields) > 0 {
-			entry.FieldsV1 = &metav1.FieldsV1{Raw: raw}
+			entry.FieldsV1 = metav1.NewFieldsV1(string(raw))
 			kept = append(kept, entry)
 		}
 	}
@@ -37,7 +37,7 @@ type ofSpec struct {
 
 // managedSpec returns the managed fields of the spec in the entry, and none if the entry has no time.
 func managedSpec(entry metav1.ManagedFieldsEntry) (spec ofSpec) {
-	if entry.Time == nil || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &spec) != nil {
+	if entry.Time == nil || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &spec) != nil {
 		return ofSpec{}
 	}
 	return spec

@@ -135,7 +135,6 @@ func (validating) Handles(operation apiadmission.Operation) bool {
 type decision struct {
 	message string
 	reason  metav1.StatusReason
-	err     bool // it could not decide
 }
 
 // Validate implements admission.ValidationInterface. See Dispatch in policy/validating/dispatcher.go.
@@ -149,7 +148,8 @@ func (p validating) Validate(ctx context.Context, a apiadmission.Attributes, _ a
 		if denied != nil {
 			return // the first one counts
 		}
-		err := apiadmission.NewForbidden(a, fmt.Errorf("ValidatingAdmissionPolicy '%s'%s denied request: %s", i.name, with, d.message)).(*apierrors.StatusError)
+		forbidden := apiadmission.NewForbidden(a, fmt.Errorf("ValidatingAdmissionPolicy '%s'%s denied request: %s", i.name, with, d.message))
+		err, _ := errors.AsType[*apierrors.StatusError](forbidden) // it always is one
 		err.ErrStatus.Reason, err.ErrStatus.Code = d.reason, http.StatusUnprocessableEntity
 		if d.reason == "" {
 			err.ErrStatus.Reason = metav1.StatusReasonInvalid
@@ -299,7 +299,8 @@ func (p mutating) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadm
 		if i.binding != nil {
 			message = fmt.Sprintf("policy '%s' with binding '%s' denied request: %s", i.name, i.binding.name, err)
 		}
-		forbidden := apiadmission.NewForbidden(a, errors.New("admission request denied by policy")).(*apierrors.StatusError)
+		// What NewForbidden returns always is one.
+		forbidden, _ := errors.AsType[*apierrors.StatusError](apiadmission.NewForbidden(a, errors.New("admission request denied by policy")))
 		forbidden.ErrStatus.Message = message
 		if reason != "" {
 			forbidden.ErrStatus.Reason = reason

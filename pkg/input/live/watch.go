@@ -50,7 +50,7 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 			return err
 		})
 		if err != nil {
-			send(ctx, changes, Change{Err: err})
+			_ = send(ctx, changes, Change{Err: err}) // it ends either way
 			return
 		}
 		for _, w := range watched {
@@ -86,7 +86,7 @@ func (w *watch) run(ctx context.Context) {
 		case err == nil, w.since != before:
 			failed = 0
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), failed == maxAttempts:
-			send(ctx, w.changes, Change{Err: w.problem("watching "+w.Resource, err)})
+			_ = send(ctx, w.changes, Change{Err: w.problem("watching "+w.Resource, err)}) // it ends either way
 			return
 		default:
 			failed++

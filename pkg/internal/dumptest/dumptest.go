@@ -110,7 +110,7 @@ func (c *dump) meta(namespace, name string, labels map[string]string) metav1.Obj
 		CreationTimestamp: age(c.version / 10),
 		ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{}}},"f:spec":{}}`),
 		}},
 	}
 }

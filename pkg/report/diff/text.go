@@ -95,14 +95,14 @@ func (t *writer) verdict() doc.Cell {
 }
 
 // headline is the verdict behind what it means to a gate, if there is one.
-func (r *Report) headline() string {
-	switch failed := r.Failed(); {
+func (d *Report) headline() string {
+	switch failed := d.Failed(); {
 	case len(failed) > 0:
-		return "Fails on " + strings.Join(failed, ", ") + ": " + r.Verdict
-	case len(r.FailOn) > 0:
-		return "Passes: " + r.Verdict
+		return "Fails on " + strings.Join(failed, ", ") + ": " + d.Verdict
+	case len(d.FailOn) > 0:
+		return "Passes: " + d.Verdict
 	}
-	return words.UpperFirst(r.Verdict)
+	return words.UpperFirst(d.Verdict)
 }
 
 // text is "old.json, 8 steps of kind-walkthrough".

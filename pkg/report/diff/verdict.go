@@ -93,12 +93,12 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 }
 
 // notBack counts the pods more that do not come back after one failure of the level.
-func (l *BlastLevelDiff) notBack(step string) expect.Change {
+func (d *BlastLevelDiff) notBack(step string) expect.Change {
 	c := expect.Change{Step: step}
-	if l.NotBack != nil {
-		c.Old, c.New = l.NotBack.Old, l.NotBack.New
+	if d.NotBack != nil {
+		c.Old, c.New = d.NotBack.Old, d.NotBack.New
 	}
-	for _, failure := range list.Group(l.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
+	for _, failure := range list.Group(d.NewlyStranded, func(d StrandedDiff) string { return fmt.Sprintf("%q", d.Domains) }) {
 		n := 0
 		for _, d := range failure {
 			n += d.New - d.Old

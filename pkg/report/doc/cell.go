@@ -30,6 +30,7 @@ type Cell struct {
 // Cell is the text in the style.
 func (s Style) Cell(text string) Cell { return Cell{Text: text, Style: s} }
 
+// Cellf is the formatted text in the style.
 func (s Style) Cellf(format string, args ...any) Cell { return s.Cell(fmt.Sprintf(format, args...)) }
 
 // Row makes cells of one style.
@@ -54,6 +55,7 @@ func Clean(text string) string { return manifest.Clean(text) }
 // None is what kubectl prints for an empty cell.
 const None = "<none>"
 
+// OrNone is the text, or None if it is empty.
 func OrNone(text string) string {
 	if text == "" {
 		return None

@@ -116,11 +116,12 @@ func (d *Doc) scores(c *placement.Cycle) {
 	for _, candidate := range shown {
 		s := Plain
 		name := candidate.Node
-		if candidate.Chosen {
+		switch {
+		case candidate.Chosen:
 			s, name = Green, "*"+NoBreak+name
-		} else if candidate.Present {
+		case candidate.Present:
 			s, name = Yellow, ">"+NoBreak+name
-		} else {
+		default:
 			name = NoBreak + NoBreak + name
 		}
 		cells := []Cell{s.Cell(name), s.Cellf("%d", candidate.Rank), s.Cellf("%d", candidate.Total)}

@@ -44,6 +44,7 @@ func StepHeading(i, steps int, name, action string) string {
 	return heading
 }
 
+// Ties is how ties between nodes are broken: "upstream", or "random, seed 1".
 func Ties(h report.Head) string {
 	if h.Ties == "random" {
 		return fmt.Sprintf("random, seed %d", h.Seed)
@@ -70,6 +71,7 @@ func ClusterLine(c report.Cluster) string {
 	return strings.Join(parts, ", ")
 }
 
+// SchedulerLine is the scheduler's name, with its profiles unless only the default one is there, and Faultline's version.
 func SchedulerLine(h report.Head) string {
 	line := h.Scheduler.Name()
 	if profiles := h.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {

@@ -15,6 +15,7 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%.0f%%", 100*share)
 }
 
+// ShareStyle is the style of a share of what is lost, between 0 and 1: Red for all, Yellow from a half on.
 func ShareStyle(share float64) Style {
 	switch {
 	case share >= 1:

@@ -101,7 +101,7 @@ func (of Of[R]) Formats() report.Formats[R] {
 	return all
 }
 
-func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) {
+func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) { //nolint:unparam // add takes formats that can fail
 	d := of.Doc(r, opts)
 	if of.Brief && opts.Quiet {
 		d.Sections = []*doc.Section{{Blocks: d.Sections[0].Blocks[:1]}}

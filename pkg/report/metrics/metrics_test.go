@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -36,7 +37,7 @@ func seen() *look.Look {
 
 func scrape(t *testing.T, e *Exporter) string {
 	w := httptest.NewRecorder()
-	e.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	e.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	var lines []string
 	for line := range strings.Lines(w.Body.String()) {
 		if !strings.HasPrefix(line, "#") {
@@ -98,7 +99,7 @@ func TestHealth(t *testing.T) {
 	e := New("v1", 1)
 	code := func() int {
 		w := httptest.NewRecorder()
-		e.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+		e.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
 		return w.Code
 	}
 	if got := code(); got != 503 {
@@ -115,7 +116,7 @@ func TestRulesAndDashboard(t *testing.T) {
 	e := New("v1", 1)
 	e.Set(seen(), time.Unix(1, 0), time.Second)
 	w := httptest.NewRecorder()
-	e.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	e.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(w.Body)
 	if err != nil {

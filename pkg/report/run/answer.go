@@ -116,11 +116,12 @@ func scaled(before, after tally) string {
 	var short []string
 	if waiting > 0 {
 		short = append(short, fmt.Sprintf("%d of %s do not fit", waiting, words.Count(more, "new pod")))
-		if waiting > more {
+		switch {
+		case waiting > more:
 			short[0] = fmt.Sprintf("%d more pods are Pending, to make room for %s", waiting, words.Count(more, "new pod"))
-		} else if more == 1 {
+		case more == 1:
 			short[0] = "the new pod does not fit"
-		} else if waiting == 1 {
+		case waiting == 1:
 			short[0] = fmt.Sprintf("1 of %s does not fit", words.Count(more, "new pod"))
 		}
 	}

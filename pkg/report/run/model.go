@@ -201,6 +201,7 @@ func (w Workload) Title() string {
 	return w.Ref.String()
 }
 
+// Distribution returns how the workload's pods are distributed over the domains of the topology key; nil where this is not known.
 func (w Workload) Distribution(key string) *Distribution {
 	i := slices.IndexFunc(w.Domains, func(d Distribution) bool { return d.TopologyKey == key })
 	if i < 0 {

@@ -18,7 +18,7 @@ func sweptOver(parameter string, values ...string) *Report {
 	r := &Report{Head: report.Head{Scenario: "shop"}, Step: "apply", Parameters: []string{parameter}, Total: len(values)}
 	for i, value := range values {
 		r.Points = append(r.Points, Point{
-			Index: i, Front: i%3 == 0, Values: map[string]scenario.Scalar{parameter: scenario.Scalar{Value: value}},
+			Index: i, Front: i%3 == 0, Values: map[string]scenario.Scalar{parameter: {Value: value}},
 			Found: whatif.Found{Metrics: metric.Metrics{Pods: 10, Pending: i % 3, Levels: []metric.LevelMetrics{{TopologyKey: doc.Zone, Domains: 3, Radius: 1 / float64(1+i%3)}}}},
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
@@ -32,7 +32,7 @@ ConfigMaps, and no other verb.`,
 			if !slices.Contains(rbacFormats, format) {
 				return exit.Usage(cmd, "-o %s: unknown format: use one of %s", format, strings.Join(rbacFormats, ", "))
 			}
-			if problems := path.IsValidPathSegmentName(name); name == "" || len(problems) > 0 {
+			if problems := content.IsPathSegmentName(name); name == "" || len(problems) > 0 {
 				return exit.Usage(cmd, "--name %q: %s", name, strings.Join(append(problems, "give the name of a ClusterRole"), "; "))
 			}
 			verbs := []string{"list"}
@@ -41,7 +41,7 @@ ConfigMaps, and no other verb.`,
 			}
 			encode := report.EncodeJSON
 			if format == "yaml" {
-				encode = func(role any) ([]byte, error) { return yaml.Marshal(role) }
+				encode = yaml.Marshal
 			}
 			data, err := encode(live.ClusterRole(name, verbs...))
 			if err == nil {

@@ -28,6 +28,7 @@ type Progress struct {
 	what  string
 }
 
+// NewProgress returns a bar on out, which shows itself once the program has been quiet for long, if out is a terminal.
 func NewProgress(out io.Writer) *Progress {
 	p := &Progress{out: out, shown: isTerminal(out)}
 	if p.shown {

@@ -9,6 +9,7 @@ import (
 // Reading is the machine's own file system, and shows how much of each file has been read.
 type Reading struct{ Bar *Progress }
 
+// Open implements fs.FS.
 func (r Reading) Open(name string) (fs.File, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -22,9 +23,14 @@ func (r Reading) Open(name string) (fs.File, error) {
 	return &readingFile{File: file, bar: r.Bar, what: "reading " + filepath.Base(name), size: info.Size()}, nil
 }
 
-func (Reading) Stat(name string) (fs.FileInfo, error)      { return os.Stat(name) }
+// Stat implements fs.StatFS.
+func (Reading) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
+
+// ReadDir implements fs.ReadDirFS.
 func (Reading) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
-func (Reading) Glob(pattern string) ([]string, error)      { return filepath.Glob(pattern) }
+
+// Glob implements fs.GlobFS.
+func (Reading) Glob(pattern string) ([]string, error) { return filepath.Glob(pattern) }
 
 type readingFile struct {
 	*os.File

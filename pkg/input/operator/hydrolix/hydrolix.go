@@ -24,6 +24,7 @@ type Options struct {
 
 const group, version, kind = "hydrolix.io", "v1", "HydrolixCluster"
 
+// New returns the operator of HydrolixClusters. A profile that cannot be read is an error of Expand.
 func New(opts Options) operator.Operator {
 	return operator.Operator{
 		Name:  "Hydrolix",

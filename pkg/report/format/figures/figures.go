@@ -114,6 +114,7 @@ func LeastNeeded(keys []string) []string {
 	return order
 }
 
+// WorkloadNames are the qualified names of the workloads to which the figures are limited, in their order; none stands for all pods.
 func WorkloadNames(opts metric.Options) []string {
 	return list.Each(opts.Workloads, cluster.Ref.Qualified)
 }

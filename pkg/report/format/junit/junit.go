@@ -25,6 +25,7 @@ type Suites struct {
 	Took time.Duration `xml:"-"`
 }
 
+// Suite is the tests of one scenario.
 type Suite struct {
 	Name     string `xml:"name,attr"`
 	Tests    int    `xml:"tests,attr"`
@@ -33,6 +34,7 @@ type Suite struct {
 	Cases    []Case `xml:"testcase"`
 }
 
+// Case is one test; without a Failure it has passed.
 type Case struct {
 	Name string `xml:"name,attr"`
 	// Classname is the step's name; Add puts the scenario's in front.
@@ -44,12 +46,14 @@ type Case struct {
 	Out       *Output  `xml:"system-out"`
 }
 
+// Failure is why a case failed: in a line, as a kind, and in full.
 type Failure struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr"`
 	Text    string `xml:",cdata"`
 }
 
+// Output is what a case says besides, such as warnings.
 type Output struct {
 	Text string `xml:",cdata"`
 }
