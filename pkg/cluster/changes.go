@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/list"
 )
@@ -13,9 +14,12 @@ func Same[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
+// soon is how far Changes looks ahead for an object before it looks up names.
+const soon = 64
+
 // Changes calls f for each object that is in only one of the two lists. It passes both objects if one replaces the other, and nil for the
 // missing one otherwise. The position is that of the new object. Changes compares pointers, because states share the objects that did not
-// change. If neither list is derived from the other, Changes may report an object as gone and later as new.
+// change. Of objects that have another order, Changes reports some as gone and later as new.
 func Changes[T interface {
 	Object
 	comparable
@@ -25,20 +29,73 @@ func Changes[T interface {
 	}
 	var none T
 	next := 0
-	for _, was := range before {
+	var names *positions[T]
+	for i, was := range before {
 		switch {
 		case next < len(after) && after[next] == was:
 			next++
-		case next < len(after) && after[next].GetName() == was.GetName() && after[next].GetNamespace() == was.GetNamespace():
+		case next < len(after) && sameName(after[next], was):
 			f(was, after[next], next)
 			next++
-		default:
+		case next == len(after) || slices.Contains(before[i+1:min(i+1+soon, len(before))], after[next]):
 			f(was, none, -1)
+		default:
+			if names == nil {
+				names = newPositions(before, after, i, next)
+			}
+			at, found := names.inserted(was, i, next)
+			if !found {
+				f(was, none, -1)
+				continue
+			}
+			for ; next < at; next++ {
+				f(none, after[next], next)
+			}
+			if after[at] != was {
+				f(was, after[at], at)
+			}
+			next++
 		}
 	}
 	for ; next < len(after); next++ {
 		f(none, after[next], next)
 	}
+}
+
+func sameName(a, b Object) bool {
+	return a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
+}
+
+// positions are where two lists have what, by name, as when one goes back to a state before the other.
+type positions[T Object] struct {
+	list          []T // after
+	before, after map[types.NamespacedName]int
+	fresh         int // what the list has before this position is not in the other one, from where that is looked at on
+}
+
+func newPositions[T Object](before, after []T, i, next int) *positions[T] {
+	p := &positions[T]{after, make(map[types.NamespacedName]int, len(before)-i), make(map[types.NamespacedName]int, len(after)-next), next}
+	for ; i < len(before); i++ {
+		p.before[NameOf(before[i])] = i
+	}
+	for ; next < len(after); next++ {
+		p.after[NameOf(after[next])] = next
+	}
+	return p
+}
+
+// inserted returns where the second list has the i-th object of the first, if from next on to there it has only objects that are new.
+func (p *positions[T]) inserted(obj T, i, next int) (at int, found bool) {
+	at, found = p.after[NameOf(obj)]
+	if !found || at < next {
+		return 0, false
+	}
+	for p.fresh = max(p.fresh, next); p.fresh < at; p.fresh++ {
+		if known, found := p.before[NameOf(p.list[p.fresh])]; found && known > i {
+			return 0, false
+		}
+	}
+	return at, true
 }
 
 // Groups sorts the pods of successive states into groups. For each state it looks only at the pods that changed.
@@ -72,8 +129,9 @@ func (g *Groups[K]) Of(key K) *Group { return g.groups[key] }
 // Follow brings the groups up to date with the pods of a state, and returns the keys of the groups that changed, in no particular order.
 func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 	gone := map[*v1.Pod]bool{}
-	came := map[K][]*v1.Pod{} // the new pods of each group that changes, in order
-	Changes(g.pods, pods, func(was, is *v1.Pod, _ int) {
+	came := map[K][]*v1.Pod{}    // the new pods of each group that changes, in order
+	added, first := 0, len(pods) // how many are new, and where the first of them is
+	Changes(g.pods, pods, func(was, is *v1.Pod, position int) {
 		at := g.last + 1
 		if was != nil {
 			at = g.places[was]
@@ -86,6 +144,9 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 			}
 		}
 		if is != nil {
+			if was == nil {
+				added, first = added+1, min(first, position)
+			}
 			g.places[is] = at
 			g.last = max(g.last, at)
 			for _, key := range g.keys(is) {
@@ -93,6 +154,12 @@ func (g *Groups[K]) Follow(pods []*v1.Pod) (others []K) {
 			}
 		}
 	})
+	if first < len(pods)-added { // others come after it
+		for i, pod := range pods {
+			g.places[pod] = i
+		}
+		g.last = len(pods) - 1
+	}
 	g.pods = pods
 	for key, pods := range came {
 		others = append(others, key)

@@ -16,7 +16,7 @@ func podOn(name, node string) *v1.Pod {
 }
 
 func TestChanges(t *testing.T) {
-	a, b, c, other := podOn("a", ""), podOn("b", ""), podOn("c", ""), podOn("b", "n")
+	a, b, c, d, other := podOn("a", ""), podOn("b", ""), podOn("c", ""), podOn("d", ""), podOn("b", "n")
 	for name, test := range map[string]struct {
 		before, after []*v1.Pod
 		want          []string
@@ -27,7 +27,9 @@ func TestChanges(t *testing.T) {
 		"the last gone":               {[]*v1.Pod{a, b}, []*v1.Pod{a}, []string{"b is gone"}},
 		"one new":                     {[]*v1.Pod{a}, []*v1.Pod{a, b}, []string{"b is new at 1"}},
 		"one gone, and another of it": {[]*v1.Pod{a, b, c}, []*v1.Pod{a, c, other}, []string{"b is gone", "b is new at 2"}},
-		"back to a state before":      {[]*v1.Pod{a, c}, []*v1.Pod{a, b, c}, []string{"c is gone", "b is new at 1", "c is new at 2"}},
+		"back to a state before":      {[]*v1.Pod{a, c}, []*v1.Pod{a, b, c}, []string{"b is new at 1"}},
+		"back, and another of it":     {[]*v1.Pod{a, b, d}, []*v1.Pod{a, c, other, d}, []string{"c is new at 1", "b is another at 2"}},
+		"another order":               {[]*v1.Pod{a, b, c}, []*v1.Pod{d, c, a, b}, []string{"a is gone", "b is gone", "d is new at 0", "a is new at 2", "b is new at 3"}},
 	} {
 		var got []string
 		Changes(test.before, test.after, func(was, is *v1.Pod, position int) {
@@ -42,6 +44,62 @@ func TestChanges(t *testing.T) {
 		})
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// Whatever the two lists are, what is reported turns the one into the other: nothing is new that is still there, nothing goes that is not, new
+// objects come in order, and those of which nothing is said keep their order.
+func TestChangesLeadFromOneListToTheOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for range 3000 {
+		pool := make([]*v1.Pod, 400)
+		for i := range pool {
+			pool[i] = podOn(fmt.Sprint(i/2), "") // two of each name
+		}
+		some := func() []*v1.Pod {
+			var pods []*v1.Pod
+			named := map[string]bool{}
+			share := 1 + r.IntN(20)
+			for _, pod := range pool[:1+r.IntN(len(pool))] {
+				if r.IntN(20) < share && !named[pod.Name] {
+					pods = append(pods, pod)
+					named[pod.Name] = true
+				}
+			}
+			for range r.IntN(4) {
+				if n := len(pods); n > 0 {
+					i, j := r.IntN(n), r.IntN(n)
+					pods[i], pods[j] = pods[j], pods[i]
+				}
+			}
+			return pods
+		}
+		before, after := some(), some()
+		there, news := map[*v1.Pod]bool{}, map[*v1.Pod]bool{}
+		for _, pod := range before {
+			there[pod] = true
+		}
+		last := -1
+		Changes(before, after, func(was, is *v1.Pod, position int) {
+			if was != nil {
+				if !there[was] || news[was] {
+					t.Fatalf("%s goes, and is not there", was.Name)
+				}
+				delete(there, was)
+			}
+			if is != nil {
+				if there[is] || position <= last || after[position] != is {
+					t.Fatalf("%s is new at %d after %d", is.Name, position, last)
+				}
+				there[is], news[is], last = true, true, position
+			}
+		})
+		kept := func(pods []*v1.Pod) []*v1.Pod {
+			return slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return news[pod] || !there[pod] })
+		}
+		if len(there) != len(after) || !slices.Equal(kept(before), kept(after)) {
+			t.Fatalf("%d are there, not %d, or have another order", len(there), len(after))
 		}
 	}
 }
