@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -18,15 +20,15 @@ const autoscalerPeriod = 15 * time.Second
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does; a target that is
 // scaled to zero stays there, as it does upstream.
 func (p *pass) autoscalers() error {
-	outOfBounds(p.State, func(hpa *autoscalingv2.HorizontalPodAutoscaler, target cluster.Object, want int32) {
-		if !looksAfter(hpa, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
-			return
+	for _, s := range p.scalings(p.State) {
+		if !looksAfter(s.by, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
+			continue
 		}
-		scaled := target.DeepCopyObject().(cluster.Object)
-		*cluster.ReplicasOf(scaled) = &want
-		scaled.SetGeneration(target.GetGeneration() + 1)
+		scaled := s.target.DeepCopyObject().(cluster.Object)
+		*cluster.ReplicasOf(scaled) = &s.want
+		scaled.SetGeneration(s.target.GetGeneration() + 1)
 		p.put(scaled)
-	})
+	}
 	return nil
 }
 
@@ -41,43 +43,64 @@ func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.
 	return hpa.CreationTimestamp.Add((age/autoscalerPeriod + 1) * autoscalerPeriod)
 }
 
-// outOfBounds calls f with each target that its autoscaler scales when it next looks, and to how many replicas.
-func outOfBounds(s *cluster.State, f func(hpa *autoscalingv2.HorizontalPodAutoscaler, target cluster.Object, want int32)) {
-	autoscalers := autoscalersOf(s)
-	if len(autoscalers) == 0 {
-		return
-	}
-	kinds := map[string]bool{}
-	for target := range autoscalers {
-		kinds[target.Kind] = true
-	}
-	for target := range s.Scaled() {
-		kind := cluster.KindOf(target)
-		if _, unknown := target.(*cluster.UnknownOwner); unknown || !kinds[kind] {
-			continue
-		}
-		if want := int32(autoscalers.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
-			f(autoscalers[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}], target, want)
-		}
-	}
+// scaling is what an autoscaler does when it next looks at its target.
+type scaling struct {
+	by     *autoscalingv2.HorizontalPodAutoscaler
+	target cluster.Object
+	want   int32
 }
 
-// autoscalersByTarget are HorizontalPodAutoscalers by what they scale.
-type autoscalersByTarget map[cluster.Ref]*autoscalingv2.HorizontalPodAutoscaler
+// scalings returns what the autoscalers do when they next look.
+func (c *Controllers) scalings(s *cluster.State) []scaling {
+	if len(s.HorizontalPodAutoscalers) == 0 {
+		return nil
+	}
+	seen := []any{listOf(s.HorizontalPodAutoscalers), listOf(s.ReplicationControllers), listOf(s.Deployments), nil, listOf(s.StatefulSets)}
+	if slices.ContainsFunc(s.HorizontalPodAutoscalers, func(hpa *autoscalingv2.HorizontalPodAutoscaler) bool {
+		return hpa.Spec.ScaleTargetRef.Kind == "ReplicaSet"
+	}) {
+		seen[3] = listOf(s.ReplicaSets) // otherwise their states do not matter, which change with each pod
+	}
+	return once(&c.memory, subject{fact: outOfBounds}, seen, func() []scaling {
+		by := autoscalersOf(s)
+		return slices.Concat(scalings(by, "ReplicationController", s.ReplicationControllers), scalings(by, "Deployment", s.Deployments),
+			scalings(by, "ReplicaSet", s.ReplicaSets), scalings(by, "StatefulSet", s.StatefulSets))
+	})
+}
+
+// autoscalersByTarget are HorizontalPodAutoscalers by the kind and the name of what they scale.
+type autoscalersByTarget map[string]map[types.NamespacedName]*autoscalingv2.HorizontalPodAutoscaler
 
 func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	autoscalers := autoscalersByTarget{}
 	for _, hpa := range s.HorizontalPodAutoscalers {
-		ref := hpa.Spec.ScaleTargetRef
-		autoscalers[cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}] = hpa
+		of := hpa.Spec.ScaleTargetRef
+		if autoscalers[of.Kind] == nil {
+			autoscalers[of.Kind] = map[types.NamespacedName]*autoscalingv2.HorizontalPodAutoscaler{}
+		}
+		autoscalers[of.Kind][types.NamespacedName{Namespace: hpa.Namespace, Name: of.Name}] = hpa
 	}
 	return autoscalers
+}
+
+// scalings is what the autoscalers of one kind of target do.
+func scalings[T cluster.Object](by autoscalersByTarget, kind string, targets []T) []scaling {
+	if len(by[kind]) == 0 {
+		return nil
+	}
+	var all []scaling
+	for _, target := range targets {
+		if want := int32(by.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
+			all = append(all, scaling{by[kind][cluster.NameOf(target)], target, want})
+		}
+	}
+	return all
 }
 
 // replicas returns how many replicas the target has after its autoscaler, if it has one, has looked at it.
 func (a autoscalersByTarget) replicas(kind string, target cluster.Object) int64 {
 	have := ptr.Deref(*cluster.ReplicasOf(target), 1)
-	hpa := a[cluster.Ref{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}]
+	hpa := a[kind][cluster.NameOf(target)]
 	if hpa == nil || have == 0 {
 		return int64(have)
 	}

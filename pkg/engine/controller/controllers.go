@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -86,9 +85,9 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 		}
 	}
 	consider(c.nodes.Next(s))
-	outOfBounds(s, func(hpa *autoscalingv2.HorizontalPodAutoscaler, _ cluster.Object, _ int32) {
-		consider(looksAfter(hpa, s.Now.Time))
-	})
+	for _, scaling := range c.scalings(s) {
+		consider(looksAfter(scaling.by, s.Now.Time))
+	}
 	for _, due := range c.deviceEvictions(s) {
 		consider(due.at)
 	}

@@ -40,6 +40,7 @@ const (
 	parsedSelector               // labels.Selector
 	publishedTaints              // of devices, map[device][]resourcev1.DeviceTaint
 	taintEvictions               // []deviceEviction
+	outOfBounds                  // []scaling: what autoscalers do
 	deploymentsInSync
 	replicaSetsInSync
 	claimsInSync

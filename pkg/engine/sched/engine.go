@@ -188,6 +188,9 @@ func (e *Engine) Close() { e.stop() }
 // retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
+	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which are likely to come again
+		return &placement.Result{}, ctx.Err()
+	}
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}

@@ -134,10 +134,21 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 // shareUnchanged replaces each copy that still equals the given object by that object. In a dump nearly all do.
 func (a *admitting) shareUnchanged(given []cluster.Object) {
 	for i, obj := range given { // objs begins with the copies of given
-		if reflect.DeepEqual(obj, a.objs[i]) {
+		if unchanged(obj, a.objs[i]) {
 			a.objs[i] = obj
 		}
 	}
+}
+
+// unchanged reports whether a copy still equals the given object.
+func unchanged(given, copied cluster.Object) bool {
+	if pod, isPod := given.(*v1.Pod); isPod {
+		is := copied.(*v1.Pod)
+		if shared := cluster.Same(pod.Spec.Containers, is.Spec.Containers); shared { // the copy is shallow
+			return reflect.DeepEqual(&pod.ObjectMeta, &is.ObjectMeta)
+		}
+	}
+	return reflect.DeepEqual(given, copied)
 }
 
 // add adds a copy of the object. An object with a UID comes from Create or from a state, so it already has its defaults.
