@@ -9,40 +9,61 @@ import (
 	"slices"
 )
 
-// lower bisects one number after another, the most expensive first, while the others stay. Those found so far come with an error, too, as they
-// do from cheapest.
-func (z *sizer) lower(ctx context.Context, found []int) ([]int, error) {
+// lower lowers one number after another, the most expensive first, as long as that suffices, while the others stay: it bisects or, where the
+// numbers are near the lowest, goes down from what was found in steps that double, and bisects the last. Those found so far come with an
+// error, too, as they do from cheapest.
+func (z *sizer) lower(ctx context.Context, found []int, near bool) ([]int, error) {
 	found = slices.Clone(found)
 	order := make([]int, len(found))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(z.numbers[b].cost, z.numbers[a].cost) })
-	for _, i := range order {
-		for low, high := -1, found[i]; ; {
-			if high-low <= 1 {
-				found[i] = high
-				break
-			}
+	for place, i := range order {
+		low, high, step := -1, found[i], 0
+		if near {
+			step = 1
+		}
+		for high-low > 1 {
 			point := slices.Clone(found)
 			point[i] = (low + high) / 2
+			if step > 0 {
+				point[i] = max(point[i], high-step)
+			}
 			if !z.enough(point) {
-				low = point[i]
+				low, step = point[i], 0
 				continue
 			}
-			lacks, err := z.try(ctx, false, point, z.likely(point, i, low, high)...)
+			likely := z.likely(point, i, low, high)
+			if step > 0 {
+				likely = z.lowered(found, order[place+1:])
+			}
+			lacks, err := z.try(ctx, false, point, likely...)
 			if err != nil {
 				found[i] = high
 				return found, err
 			}
 			if len(lacks) == 0 {
-				high = point[i]
+				high, step = point[i], 2*step
 			} else {
-				low = point[i]
+				low, step = point[i], 0
 			}
 		}
+		found[i] = high
 	}
 	return found, nil
+}
+
+// lowered returns the point with the first of the numbers lowered by one, if that has enough resources: which lower tries next if the number
+// before cannot be lowered.
+func (z *sizer) lowered(found, numbers []int) [][]int {
+	for _, i := range numbers {
+		next := slices.Clone(found)
+		if next[i]--; next[i] >= 0 && z.enough(next) {
+			return [][]int{next}
+		}
+	}
+	return nil
 }
 
 // likely returns which point the bisection of the i-th number tries next, if that one suffices and the next has enough resources, or else if it

@@ -281,7 +281,7 @@ func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]in
 	for i, next := range all {
 		known := z.known[fmt.Sprint(next)]
 		if lacks := found[i]; lacks != nil {
-			known.lacks, known.done, known.whole = lacks, true, whole || len(lacks) == 0
+			known.lacks, known.done, known.whole = lacks, true, whole || len(lacks) == 0 || len(z.opts.Survive) == 0
 			z.known[fmt.Sprint(next)] = known
 		}
 	}
@@ -355,7 +355,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		z.sizing.Fewer = []Fewer{worst(lacks)}
 		return &z.sizing, nil
 	}
-	if found, err = z.lower(ctx, found); err == nil {
+	if found, err = z.lower(ctx, found, false); err == nil {
 		found, err = z.cheapest(ctx, found)
 	}
 	z.sizing.Found, z.sizing.Cost = true, z.costOf(found)
@@ -411,7 +411,7 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 	if len(free.numbers) == len(z.numbers) || z.sizing.Tried >= z.opts.Most {
 		return nil
 	}
-	found, err := free.lower(ctx, found)
+	found, err := free.lower(ctx, found, true)
 	z.sizing.Tried, z.worlds = free.sizing.Tried, free.worlds
 	if free.cost(found) < z.cost(even) {
 		groups, nodes := free.sized(free.counts(found))
