@@ -42,8 +42,20 @@ func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant,
 	return m.VaryContext(context.Background(), v, from)
 }
 
+// VaryUnchecked is Vary without the check of the scenario that comes of it. The check admits all of its objects, as its run does.
+func (m *Maker) VaryUnchecked(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	return m.vary(context.Background(), v, from, m.change)
+}
+
 // VaryContext is Vary until the context ends, whose cause is then the error.
 func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
+	return m.vary(ctx, v, from, m.Change)
+}
+
+// changing is Change, or a part of it.
+type changing func(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool)
+
+func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, change changing) (*scenario.LoadedVariant, error) {
 	p := &scenario.Problems{File: from}
 	ofKarmada := func(target scenario.Target) bool {
 		kind, _, is := scenario.ParseKarmada(target.Target)
@@ -58,7 +70,7 @@ func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from strin
 	}
 	defer back()
 	varied := scenario.NewVariant(m.base, v)
-	if m.Change(ctx, p, varied, v, nil); ctx.Err() != nil {
+	if change(ctx, p, varied, v, nil); ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return varied, p.Err()
@@ -67,6 +79,13 @@ func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from strin
 // Change makes the change of objects, but for the patches that are to be left out, and checks the scenario that comes of it. If the context
 // ends, the change is not whole.
 func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	if m.change(ctx, p, varied, v, leaveOut); p.Len() == 0 && ctx.Err() == nil {
+		check.Check(ctx, p, varied.Scenario)
+	}
+}
+
+// change is Change without the check.
+func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
 	for i := 0; i < len(v.Patches) && ctx.Err() == nil; i++ {
 		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
 			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])
@@ -84,9 +103,6 @@ func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenar
 	if len(v.Steps) > 0 {
 		*varied.Scenario = *varied.Scenario.Ask(v.Steps...)
 		scenario.ValidateAsked(p, varied.Scenario)
-	}
-	if p.Len() == 0 && ctx.Err() == nil {
-		check.Check(ctx, p, varied.Scenario)
 	}
 }
 

@@ -47,6 +47,8 @@ type Advice struct {
 	Candidates []Candidate
 	// LeftOut are the candidates that were not run, and why.
 	LeftOut []string
+	// Held says why no rule reaches the workload's pods now; then no other candidate is run. "" where rules do.
+	Held string
 }
 
 // Candidate is a rule that could keep the pods of the workload apart, and its results. Its comments are descriptions in the schema of the
@@ -87,6 +89,7 @@ type Candidate struct {
 	// looked at, since they strand no fewer of the workload's pods than with that candidate.
 	AtBest string `json:"atBest,omitempty"`
 
+	held       string // why no change reaches the workload's pods; "" if one does
 	complexity int
 	goals      []goal
 	scenario   *scenario.Scenario // with the patch
@@ -171,6 +174,9 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 		return nil, err
 	}
 	a.Candidates, a.LeftOut = tried, leftOut
+	if len(tried) == 1 && err == nil {
+		a.Held = tried[0].held
+	}
 	rank(a.Candidates)
 	if err == nil {
 		if err = r.trials(ctx, a.Candidates); err != nil && ctx.Err() == nil {

@@ -2,6 +2,7 @@ package advice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (r *runs) base(ctx context.Context) error {
 	return err
 }
 
-// evaluate runs the workload as it is and every candidate that differs. It returns them in order, and descriptions of those that the
+// evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and descriptions of those that the
 // workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
@@ -60,10 +61,16 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 		return nil, nil, err
 	}
 	tried := []*trial{asItIs}
-	var later []proposal
-	var leftOut []string
 	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
 	r.large = len(all)*r.pods() > largeWork
+	if err := r.all(ctx, tried); err != nil {
+		return nil, nil, err
+	}
+	if tried[0].held != "" && variant.Rolled(r.scenario, r.owner) {
+		return []Candidate{tried[0].Candidate}, nil, nil
+	}
+	var later []proposal
+	var leftOut []string
 	for _, p := range all {
 		switch {
 		case r.large && slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.MaxSkew > 1 }):
@@ -76,13 +83,13 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 		t, err := r.try(&p, nil)
 		switch {
 		case err != nil:
-			leftOut = append(leftOut, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
+			leftOut = append(leftOut, notHad(p.name, err))
 		case t != nil:
 			tried = append(tried, t)
 		}
 	}
 	total := len(tried) + len(later)
-	if err = r.all(ctx, tried); err == nil {
+	if err = r.all(ctx, tried[1:]); err == nil {
 		var further []*trial
 		var skipped []string
 		further, skipped, err = r.further(ctx, tried, later)
@@ -91,7 +98,11 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	}
 	var candidates []Candidate
 	for _, t := range tried {
-		if t.done {
+		switch {
+		case t.refused != nil:
+			leftOut = append(leftOut, notHad(t.Name, t.refused))
+			total--
+		case t.done:
 			candidates = append(candidates, t.Candidate)
 		}
 	}
@@ -103,6 +114,11 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 		r.result.Partial = fmt.Sprintf("interrupted after %d of %s; the ranking covers these alone", len(candidates), words.Count(total, "candidate"))
 	}
 	return candidates, leftOut, err
+}
+
+// notHad says why the workload cannot have a candidate.
+func notHad(name string, err error) string {
+	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
 }
 
 // largeWork is the number of placements, of all candidates together, above which some runs are left out.
@@ -119,9 +135,12 @@ func (r *runs) all(ctx context.Context, tried []*trial) error {
 	name := func(i int) string { return names[i] }
 	return r.each(ctx, name, len(tried), func(ctx context.Context, w world.World, i int) error {
 		t, err := r.placed(ctx, w, tried[i])
-		if err == nil {
+		switch {
+		case err == nil:
 			t.done = true
 			tried[i] = t
+		case errors.As(err, new(*simulation.StepError)) && tried[i].Changed(): // the API server refuses the patch
+			tried[i].refused, err = err, nil
 		}
 		return err
 	})
@@ -142,7 +161,7 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 		t, err := r.try(&p, nil)
 		switch {
 		case err != nil:
-			skipped = append(skipped, p.name+": "+strings.Join(strings.Fields(err.Error()), " "))
+			skipped = append(skipped, notHad(p.name, err))
 		case t != nil:
 			further = append(further, t)
 		}
@@ -184,6 +203,7 @@ type trial struct {
 	Candidate
 	proposal *proposal
 	done     bool
+	refused  error // why the workload cannot have it
 }
 
 // try returns the candidate for the proposal, or nil if it does not change the workload. The error says why the workload cannot have it.
@@ -211,7 +231,7 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	}
 	r.vary.Lock()
 	defer r.vary.Unlock()
-	varied, err := r.maker.Vary(patchVariant(r.owner, c.Name, c.Patch), c.Name)
+	varied, err := r.maker.VaryUnchecked(patchVariant(r.owner, c.Name, c.Patch), c.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +250,11 @@ func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, err
 	return other, nil
 }
 
-// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, or a pod that is Pending
-// without a rollout blocks every one.
+// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, a pod that is Pending
+// without a rollout blocks every one, or the controller only scales, which it does with every strategy.
 func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*trial, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
-	if !ok || stuck.Rollout.Ends || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+	if !ok || stuck.Rollout.Ends || stuck.held != "" || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil, nil
 	}
 	for i := range strategies {
@@ -305,6 +325,9 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 	for _, rollout := range end.Rollouts {
 		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name {
 			t.Rollout.Ends, t.Rollout.Waiting = rollout.Complete, rollout.Waiting
+			if rollout.OnlyScales {
+				t.held = rollout.Waiting
+			}
 		}
 	}
 	return nil
@@ -343,15 +366,17 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	n := r.n
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
-	name := func(i int) string { return tried[i/n].Name + " with random ties" }
+	// The runs of one seed follow each other: for another one the scheduler places the pods that run anew, since their start times are drawn.
+	name := func(i int) string { return tried[i%len(tried)].Name + " with random ties" }
 	err := r.each(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
-		s := *tried[i/n].scenario
-		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(i%n)}
+		of, trial := i%len(tried), i/len(tried)
+		s := *tried[of].scenario
+		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(trial)}
 		result, err := simulation.Run(ctx, &s, simulation.Options{World: w})
 		if err != nil {
 			return err
 		}
-		found[i], err = metric.Of(ctx, w, &s, result.Steps[len(result.Steps)-1].State, looked)
+		found[of*n+trial], err = metric.Of(ctx, w, &s, result.Steps[len(result.Steps)-1].State, looked)
 		return err
 	})
 	if err != nil {

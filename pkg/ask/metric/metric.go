@@ -115,6 +115,9 @@ type Options struct {
 	Worst int
 	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
 	Holding bool
+	// AllCores lets the cluster recover from several failures at once, each in a world of its own, for a caller that looks at one cluster. It
+	// changes no figure.
+	AllCores bool
 }
 
 // DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods each takes
@@ -183,7 +186,13 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 				failures = opts.worst(failures)
 			}
 			of.Levels[0].Failures = failures
-			if err := blast.RecoverIn(ctx, w, state, of, looked); err != nil {
+			if opts.AllCores {
+				looked.Until = func(*blast.Failure, *blast.Recovery) bool { return false } // leaves out what lookAhead adds
+				err = blast.Recover(ctx, state, s, of, looked, nil)
+			} else {
+				err = blast.RecoverIn(ctx, w, state, of, looked)
+			}
+			if err != nil {
 				return nil, err
 			}
 			level.recovered(&of.Levels[0], m.Pending, state, &opts)

@@ -15,6 +15,8 @@ type Report struct {
 	report.Head
 	// Advice is what to do, in a sentence.
 	Advice string `json:"advice"`
+	// Held says why no rule reaches the pods of the workload now, so that none was run; missing where rules do.
+	Held string `json:"held,omitempty"`
 	// Workload is the workload as kind/name in lower case, Replicas the number of pods that it asks for after Step, the last.
 	Workload string `json:"workload"`
 	Replicas int    `json:"replicas"`

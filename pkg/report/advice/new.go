@@ -16,7 +16,7 @@ import (
 func New(a *advice.Advice, again Again, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
-		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, top: top, owner: a.Workload, again: again,
+		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, top: top, owner: a.Workload, again: again,
 	}
 	ranks, rank := map[string]int{}, 0
 	for i := range a.Candidates {
@@ -67,6 +67,9 @@ func (r *Report) verdict() string {
 	}
 	tried := words.Count(len(r.Candidates)-1, "other candidate")
 	switch {
+	case r.Held != "":
+		return fmt.Sprintf("No rule reaches the pods of %s now, so none was tried: %s. Scale it to another number and back, or see with --fresh how rules compare if all of its pods are placed anew.",
+			r.Workload, strings.TrimSuffix(r.Held, "."))
 	case distinct == 1 && r.Replicas <= 1:
 		return fmt.Sprintf("No rule changes anything here: %s has %s, and %s came to the same.", r.Workload, words.Count(r.Replicas, "replica"), tried)
 	case distinct == 1:

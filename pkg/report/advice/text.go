@@ -29,8 +29,10 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	t.Table("", r.table(shown)...)
 	if !t.All {
 		t.candidate(r.best())
-		t.Space()
-		t.Linef(doc.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
+		if len(r.Candidates) > 1 {
+			t.Space()
+			t.Linef(doc.Plain, "Use --all for the patches of the others, and what beats those that are not listed.")
+		}
 	} else {
 		for _, c := range shown {
 			t.candidate(c)
