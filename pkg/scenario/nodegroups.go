@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -95,8 +96,7 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
 
 // labelOf is the first of the labels that the node has, or "". No autoscaler changes the number of control planes.
 func labelOf(node *v1.Node, labels []string) string {
-	const controlPlane = "node-role.kubernetes.io/control-plane"
-	if _, is := node.Labels[controlPlane]; is || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane }) {
+	if topology.IsControlPlane(node) {
 		return ""
 	}
 	for _, key := range labels {

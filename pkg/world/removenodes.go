@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // removeNodes takes nodes away, and their pods with them. Controllers replace the pods.
@@ -26,7 +27,9 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 		}
 	} else {
 		for _, node := range state.Nodes {
-			names = append(names, node.Name)
+			if !topology.IsControlPlane(node) { // which are often the emptiest, and nobody means them
+				names = append(names, node.Name)
+			}
 		}
 	}
 	if action.Count > len(names) {

@@ -91,13 +91,9 @@ func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []
 	return groups, nil
 }
 
-// controlPlane is the label and the taint of control planes, of which a dump may hold but one.
-const controlPlane = "node-role.kubernetes.io/control-plane"
-
 // closed reports whether the node is not meant for workloads: more of its kind would not help them.
 func closed(node *v1.Node) bool {
-	_, control := node.Labels[controlPlane]
-	return control || node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane })
+	return topology.IsControlPlane(node) || node.Spec.Unschedulable
 }
 
 // signature returns the same string for nodes of one group.

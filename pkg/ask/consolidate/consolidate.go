@@ -107,8 +107,6 @@ type Stranded struct {
 	After  int    `json:"after"`
 }
 
-const controlPlane = "node-role.kubernetes.io/control-plane"
-
 // Run finds the nodes that can go after the last step of the result, in a world of its scenario.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	course, err := simulation.GoOn(w, result, simulation.Options{})
@@ -150,11 +148,10 @@ func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 	c.answer.Nodes = len(state.Nodes)
 	var rest []string
 	for _, node := range state.Nodes {
-		_, plane := node.Labels[controlPlane]
 		switch {
 		case slices.Contains(c.Keep, node.Name):
 			c.stays(Stay{Node: node.Name, Why: Kept})
-		case len(c.Among) == 0 && plane:
+		case len(c.Among) == 0 && topology.IsControlPlane(node):
 			c.stays(Stay{Node: node.Name, Why: ControlPlane})
 		case len(c.Among) > 0 && !slices.Contains(c.Among, node.Name):
 		default:
