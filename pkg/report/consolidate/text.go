@@ -43,6 +43,11 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		}
 		rows = append(rows, []doc.Cell{doc.Plain.Cell(n.Node), doc.Number(n.Evicted, doc.Plain), doc.Plain.Cell(price)})
 	}
+	if r.Saved == nil {
+		for i := range rows {
+			rows[i] = rows[i][:2]
+		}
+	}
 	if len(rows) > 1 {
 		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "node", Nouns: "nodes"})
 	}

@@ -72,6 +72,10 @@ func TestVerdict(t *testing.T) {
 	quiet, goesOn, one, bare, never := done(), stopped(), done(), stopped(), done()
 	quiet.Waited, quiet.Moves = nil, nil
 	goesOn.KeepsGoing = true
+	more := stopped()
+	more.KeepsGoing = true
+	more.Blocked = append(more.Blocked, more.Blocked[0])
+	more.Blocked[1].Budget = &roll.Budget{Name: "shop/cart", Healthy: 1, Needs: 1}
 	one.Nodes, one.Turns = 1, one.Turns[:1]
 	bare.Blocked[0].Budget = nil
 	never.Surge, never.Waited = 2, nil
@@ -83,6 +87,7 @@ func TestVerdict(t *testing.T) {
 		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                             {stopped()},
 		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                            {bare},
 		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                  {goesOn},
+		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 2 do not end: budgets allow no eviction, such as shop/web (2 of 2 needed).":                         {more},
 		"The smallest surge that never leaves a pod Pending is 2; 2 of 3 ways replace all nodes of pool=general.":                                                            {stopped(), done(), never},
 		"Each of 2 of 2 ways that replace all nodes of pool=general leaves pods Pending on the way.":                                                                         {done(), done()},
 		"None of 2 ways replaces all nodes of pool=general: the roll stops at node 2 of 2 or before.":                                                                        {stopped(), stopped()},

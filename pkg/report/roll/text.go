@@ -2,6 +2,7 @@ package roll
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func (t *writer) grown() {
 // verdict is the first line.
 func verdict(a *roll.Answer) doc.Cell {
 	if n := len(a.Blocked); n > 0 && a.KeepsGoing {
-		return doc.Red.Cellf("No: %d of %s of %s %s replaced, and the drains of %d do not end: %s.", a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, why(&a.Blocked[0]))
+		return doc.Red.Cellf("No: %d of %s of %s %s replaced, and the drains of %d do not end: %s.", a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
 	} else if n > 0 {
 		return doc.Red.Cellf("No: the roll of %s stops at node %d of %d: %s.", a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
 	}
@@ -109,6 +110,16 @@ func why(b *roll.Blocked) string {
 		return fmt.Sprintf("budget %s allows no eviction (%d of %d needed)", b.Budget.Name, b.Budget.Healthy, b.Budget.Needs)
 	}
 	return fmt.Sprintf("%s stays on node/%s", pod(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
+}
+
+// whyAll is what keeps the drains of several nodes from their ends.
+func whyAll(all []roll.Blocked) string {
+	first := all[0].Budget
+	other := func(b roll.Blocked) bool { return b.Budget != nil && b.Budget.Name != first.Name }
+	if first == nil || !slices.ContainsFunc(all, other) {
+		return why(&all[0])
+	}
+	return fmt.Sprintf("budgets allow no eviction, such as %s (%d of %d needed)", first.Name, first.Healthy, first.Needs)
 }
 
 // blocked says which pods keep which drains from their ends, once for each reason, and what happens then.

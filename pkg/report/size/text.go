@@ -181,6 +181,11 @@ func (r *Report) table() [][]doc.Cell {
 			table = append(table, doc.Plain.Row(name, doc.OrNone(z.Zone), nodes, fmt.Sprint(z.Before), price(g.Price)))
 		}
 	}
+	if !slices.ContainsFunc(r.Groups, func(g capacity.Group) bool { return g.Price != nil }) {
+		for i := range table {
+			table[i] = table[i][:len(table[i])-1]
+		}
+	}
 	return table
 }
 

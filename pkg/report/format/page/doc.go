@@ -5,8 +5,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"io"
-	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -244,10 +245,10 @@ func (m markup) table(t doc.Table) {
 	}
 }
 
-// numeric is the class of a column whose first value is a number.
+// numeric is the class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti.
 func numeric(rows [][]doc.Cell, column int) raw {
 	if len(rows) > 1 && column < len(rows[1]) {
-		if _, err := strconv.ParseFloat(strings.Trim(rows[1][column].Text, "<>≥%"), 64); err == nil {
+		if _, err := resource.ParseQuantity(strings.ReplaceAll(strings.Trim(rows[1][column].Text, "<>≥%"), ",", "")); err == nil {
 			return ` class="number"`
 		}
 	}
