@@ -111,8 +111,12 @@ func answer(asked string, c *run.Change, with string) (string, bool) {
 	default:
 		line = fmt.Sprintf("No: %s %s Pending", words.Count(c.StillPending, "pod"), words.Pick(c.StillPending, "stays", "stay"))
 	}
-	if !fits && with == "" {
+	switch {
+	case with != "":
+	case !fits:
 		line += ", and no node group helps"
+	case c.StillPending > 0:
+		line += "; no node group helps " + words.Pick(c.StillPending, "the other", "those")
 	}
 	return line, fits
 }

@@ -51,6 +51,7 @@ func TestAnswer(t *testing.T) {
 		{with: with, change: run.Change{WasPending: 1}, want: "Yes: the pod that was Pending gets a node with 2 more nodes (general 2->4)", fits: true},
 		{with: with, change: run.Change{WasPending: 3, StillPending: 1}, want: "No: 1 of 3 pods stays Pending, even with 2 more nodes (general 2->4)"},
 		{change: run.Change{WasPending: 3, StillPending: 3}, want: "No: 3 pods stay Pending, and no node group helps"},
+		{change: run.Change{New: 2, WasPending: 3, StillPending: 3}, want: "Yes: all 2 new pods fit (3 others were Pending before); no node group helps those", fits: true},
 		{with: with, change: run.Change{New: 2, WasPending: 1, StillPending: 1}, want: "Yes: all 2 new pods fit with 2 more nodes (general 2->4) (1 other was Pending before)", fits: true},
 		{change: run.Change{New: 2, NewPending: 2}, want: "No: 2 of 2 new pods do not fit, and no node group helps"},
 		{asked: "Yes: so it is", want: "Yes: so it is", fits: true},
