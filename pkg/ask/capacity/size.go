@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -75,6 +76,7 @@ type sizer struct {
 	weak       map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
 	aside      map[failure]map[cluster.Ref]int
 	state      *cluster.State // after the first run
+	pending    []placement.Pending
 	needs      []need
 	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
 }
@@ -317,7 +319,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 	}
 	last := &result.Steps[len(result.Steps)-1]
 	if z.state == nil { // the first try is alone
-		z.state = last.State
+		z.state, z.pending = last.State, last.Pending
 		z.sizing.Mutated = result.Mutated()
 	}
 	all := z.lacks(failure{}, last.State, last.Pending)
@@ -453,6 +455,9 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	}
 	if z.nothingLeft() {
 		return nil, lacks, nil
+	}
+	if len(z.opts.Survive) == 0 { // with other pods set aside the first run is the same
+		z.known[fmt.Sprint(point)] = tried{lacks: z.lacks(failure{}, z.state, z.pending), done: true, whole: true}
 	}
 	if z.opts.Less {
 		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
