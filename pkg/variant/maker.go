@@ -44,18 +44,15 @@ func (m *Maker) Vary(v *scenario.Variant, from string) (*scenario.LoadedVariant,
 
 // VaryUnchecked is Vary without the check of the scenario that comes of it. The check admits all of its objects, as its run does.
 func (m *Maker) VaryUnchecked(v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
-	return m.vary(context.Background(), v, from, m.change)
+	return m.vary(context.Background(), v, from, false)
 }
 
 // VaryContext is Vary until the context ends, whose cause is then the error.
 func (m *Maker) VaryContext(ctx context.Context, v *scenario.Variant, from string) (*scenario.LoadedVariant, error) {
-	return m.vary(ctx, v, from, m.Change)
+	return m.vary(ctx, v, from, true)
 }
 
-// changing is Change, or a part of it.
-type changing func(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool)
-
-func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, change changing) (*scenario.LoadedVariant, error) {
+func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, checked bool) (*scenario.LoadedVariant, error) {
 	p := &scenario.Problems{File: from}
 	ofKarmada := func(target scenario.Target) bool {
 		kind, _, is := scenario.ParseKarmada(target.Target)
@@ -70,7 +67,12 @@ func (m *Maker) vary(ctx context.Context, v *scenario.Variant, from string, chan
 	}
 	defer back()
 	varied := scenario.NewVariant(m.base, v)
-	if change(ctx, p, varied, v, nil); ctx.Err() != nil {
+	if checked {
+		m.Change(ctx, p, varied, v, nil)
+	} else {
+		m.change(ctx, p, varied, v, nil)
+	}
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return varied, p.Err()

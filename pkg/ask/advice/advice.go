@@ -174,9 +174,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 		return nil, err
 	}
 	a.Candidates, a.LeftOut = tried, leftOut
-	if len(tried) == 1 && err == nil {
-		a.Held = tried[0].held
-	}
+	a.Held = asItIs(tried).held
 	rank(a.Candidates)
 	if err == nil {
 		if err = r.trials(ctx, a.Candidates); err != nil && ctx.Err() == nil {

@@ -51,8 +51,8 @@ func (r *runs) base(ctx context.Context) error {
 	return err
 }
 
-// evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and descriptions of those that the
-// workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
+// evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and
+// descriptions of those that the workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
 	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
@@ -66,7 +66,7 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	if err := r.all(ctx, tried); err != nil {
 		return nil, nil, err
 	}
-	if tried[0].held != "" && variant.Rolled(r.scenario, r.owner) {
+	if tried[0].held != "" {
 		return []Candidate{tried[0].Candidate}, nil, nil
 	}
 	var later []proposal
@@ -325,7 +325,7 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 	for _, rollout := range end.Rollouts {
 		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name {
 			t.Rollout.Ends, t.Rollout.Waiting = rollout.Complete, rollout.Waiting
-			if rollout.OnlyScales {
+			if rollout.OnlyScales && variant.Rolled(r.scenario, r.owner) {
 				t.held = rollout.Waiting
 			}
 		}

@@ -144,7 +144,7 @@ func (a *admitting) shareUnchanged(given []cluster.Object) {
 func unchanged(given, copied cluster.Object) bool {
 	if pod, isPod := given.(*v1.Pod); isPod {
 		is := copied.(*v1.Pod)
-		if shared := cluster.Same(pod.Spec.Containers, is.Spec.Containers); shared { // the copy is shallow
+		if cluster.Same(pod.Spec.Containers, is.Spec.Containers) { // the copy is shallow
 			return reflect.DeepEqual(&pod.ObjectMeta, &is.ObjectMeta)
 		}
 	}
