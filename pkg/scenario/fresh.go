@@ -55,14 +55,36 @@ type admitted struct {
 	notes   []string
 }
 
-// Admit lets the API server admit the cluster, unless KeepAdmitted has kept what it made of the same objects.
+// Admit lets the API server admit the cluster. Of what KeepAdmitted has kept, it admits only what has changed since, where it can.
 func (s *Scenario) Admit() (*cluster.State, []string, error) {
 	empty := s.Empty()
-	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds &&
-		slices.Equal(kept.cluster, s.Cluster) {
-		return kept.state, slices.Clone(kept.notes), nil
+	if kept := s.admitted; kept != nil && kept.empty.Now.Equal(&empty.Now) && kept.empty.TerminationSeconds == empty.TerminationSeconds {
+		if state := kept.with(s.Cluster); state != nil {
+			return state, slices.Clone(kept.notes), nil
+		}
 	}
 	return admission.Admit(empty, s.Cluster...)
+}
+
+// with returns what the API server makes of the objects, which are those that were kept or a version of each; nil where it must see all.
+func (a *admitted) with(objs []cluster.Object) *cluster.State {
+	if len(objs) != len(a.cluster) {
+		return nil
+	}
+	var changed []cluster.Object
+	for i, obj := range objs {
+		if obj == a.cluster[i] {
+			continue
+		}
+		if cluster.RefTo(obj) != cluster.RefTo(a.cluster[i]) {
+			return nil
+		}
+		changed = append(changed, obj)
+	}
+	if len(changed) == 0 {
+		return a.state
+	}
+	return admission.Replace(a.state, changed...)
 }
 
 // KeepAdmitted admits the cluster once: for the check of the scenario, for its runs, and for scenarios derived from it that have the same.

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -108,8 +109,18 @@ func (f change) ofOwner(owner cluster.Ref) change {
 		if cluster.RefTo(obj) != owner {
 			return obj
 		}
-		return f(obj)
+		return updated(obj, f(obj))
 	}
+}
+
+// updated raises the generation of a workload whose template has changed, as the API server does: the pods that run are not of this one.
+func updated(was, is cluster.Object) cluster.Object {
+	before, _ := cluster.Template(was)
+	after, _ := cluster.Template(is)
+	if is != was && !equality.Semantic.DeepEqual(before, after) {
+		is.SetGeneration(was.GetGeneration() + 1)
+	}
+	return is
 }
 
 // Rolled reports whether a change of the owner's pods is a rollout: pods of it run, it is of a kind that is rolled out, and the scenario does

@@ -155,18 +155,23 @@ func (m *Maker) patchOwn(p *scenario.Problems, s *scenario.Scenario, path *field
 }
 
 func (m *Maker) patchObject(p *scenario.Problems, s *scenario.Scenario, path *field.Path, patch *scenario.Patch, wanted cluster.Ref) {
+	rolled := Rolled(s, wanted)
 	apply := func(obj cluster.Object) (cluster.Object, error) {
 		if cluster.RefTo(obj) != wanted {
 			return obj, nil
 		}
-		return patch.Apply(obj)
+		patched, err := patch.Apply(obj)
+		if err == nil && rolled {
+			patched = updated(obj, patched)
+		}
+		return patched, err
 	}
 	key, err := json.Marshal(patch)
 	if err != nil {
 		p.AddLines(path, err)
 		return
 	}
-	patched := changeAll(s, m.once(string(key), func(obj cluster.Object) cluster.Object {
+	patched := changeAll(s, m.once(fmt.Sprint(string(key), rolled), func(obj cluster.Object) cluster.Object {
 		after, err := apply(obj)
 		if err != nil {
 			p.AddLines(path.Child("patch"), err)

@@ -36,7 +36,8 @@ func Scale(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes
 }
 
 func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.State, notes []string, err error) {
-	a := &admitting{state: s, scale: scale, created: s.Created, unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
+	a := newAdmitting(s)
+	a.scale = scale
 	for _, obj := range objs {
 		if !cluster.Supports(obj) {
 			a.problem(obj, "a simulation knows no such kind; leave the object out")
@@ -88,6 +89,10 @@ type admitting struct {
 	refused  []cluster.Refusal
 	notes    []string
 	problems []error
+}
+
+func newAdmitting(s *cluster.State) *admitting {
+	return &admitting{state: s, created: s.Created, unidentified: map[cluster.Ref]bool{}, uncreated: map[cluster.Ref]bool{}}
 }
 
 // known returns the object in the state, or nil.

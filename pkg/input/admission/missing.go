@@ -142,8 +142,11 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 }
 
 // currentRevision returns the name of the ReplicaSet for the Deployment's current template: the one with the template's hash, else the
-// newest one with the template's containers, else the newest one.
+// newest one with the template's containers, else the newest one. A template that the controller has not seen yet has none.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
+	if newer(d.Generation, d.Status.ObservedGeneration) {
+		return ""
+	}
 	byHash := d.Name + "-" + controller.ComputeHash(&d.Spec.Template, d.Status.CollisionCount)
 	if _, ok := revisions[byHash]; ok {
 		return byHash

@@ -21,7 +21,8 @@ import (
 
 // observe adds to the state what its cluster does to new pods besides the API server's own plugins, if the objects given hold running pods that
 // show it. It compares the newest pod of each workload with what admission makes of the template of that pod's controller. A pod of an earlier
-// revision of a StatefulSet or DaemonSet says nothing, as its template is gone.
+// revision of a StatefulSet or DaemonSet says nothing, as its template is gone, and neither does any pod of one whose template its controller
+// has not seen yet.
 func (a *admitting) observe(next *cluster.State) {
 	dumped := func(obj cluster.Object) bool { pod, is := obj.(*v1.Pod); return is && cluster.Dumped(pod) }
 	if next.AsTemplate || !slices.ContainsFunc(a.objs, dumped) {
@@ -83,10 +84,15 @@ type podTemplate struct {
 	claims   []v1.PersistentVolumeClaim
 	// generation is that of a DaemonSet's template.
 	generation *int64
+	// unseen means that the controller has not seen the template yet.
+	unseen bool
 }
 
 // made reports whether the pod was made of the template as it is now.
 func (t *podTemplate) made(pod *v1.Pod) bool {
+	if t.unseen {
+		return false
+	}
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
 		return daemonutil.IsPodUpdated(pod, "", t.generation)
 	}
@@ -119,8 +125,10 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 		switch o := obj.(type) {
 		case *appsv1.StatefulSet:
 			t.revision, t.claims = o.Status.UpdateRevision, o.Spec.VolumeClaimTemplates
+			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
 		case *appsv1.DaemonSet:
 			t.generation, _ = daemonutil.GetTemplateGeneration(o) // none where it cannot be read, as upstream has it
+			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
 		case *batchv1.CronJob:
 			continue // its Jobs make pods
 		case *cluster.UnknownOwner:
@@ -130,6 +138,9 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	}
 	return templates
 }
+
+// newer reports whether an object is of a later generation than its controller has observed, where it says which.
+func newer(generation, observed int64) bool { return observed > 0 && generation > observed }
 
 // Mutated says what new pods of the state's workloads get that their templates lack: like the running pods of the workload, or like all others
 // of its namespace if it has none.
