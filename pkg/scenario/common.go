@@ -9,18 +9,30 @@ import (
 // that whatever happens in these happens in both; false where not even the cluster and those workloads are the same. Scenarios that
 // were derived from one another share the objects that are the same, and by that they are compared.
 func CommonSteps(a, b *Scenario) (int, bool) {
-	if a.Config != b.Config || a.Ties != b.Ties || a.RandomArrivals != b.RandomArrivals || a.AsTemplate != b.AsTemplate || !reflect.DeepEqual(a.APIServer, b.APIServer) || a.TerminationSeconds != b.TerminationSeconds ||
-		!reflect.DeepEqual(a.Autoscaler, b.Autoscaler) ||
-		!slices.Equal(a.Cluster, b.Cluster) || !slices.Equal(a.Workloads, b.Workloads) ||
-		!slices.EqualFunc(a.Members, b.Members, Member.same) || !reflect.DeepEqual(a.Federation, b.Federation) || !a.Karmada.same(&b.Karmada) ||
-		(len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
+	if !sameBegin(a, b) || !a.Begins() && (len(a.Steps) == 0) != (len(b.Steps) == 0) { // without steps and workloads, the cluster is a step of its own
 		return 0, false
 	}
 	n := 0
 	for n < min(len(a.Steps), len(b.Steps)) && sameStep(&a.Steps[n], &b.Steps[n]) {
 		n++
 	}
+	if n == 0 && !a.Empty().Now.Equal(&b.Empty().Now) { // objects of the first step may be newer
+		return 0, false
+	}
 	return n, true
+}
+
+// Continues reports whether a begins with what is the only step of b: its cluster as it is.
+func Continues(a, b *Scenario) bool {
+	return sameBegin(a, b) && !a.Begins() && len(a.Steps) > 0 && len(a.Steps[0].Objects) == 0 && len(b.Steps) == 0
+}
+
+// sameBegin reports whether two scenarios are the same before their steps.
+func sameBegin(a, b *Scenario) bool {
+	return a.Config == b.Config && a.Ties == b.Ties && a.RandomArrivals == b.RandomArrivals && a.AsTemplate == b.AsTemplate &&
+		reflect.DeepEqual(a.APIServer, b.APIServer) && a.TerminationSeconds == b.TerminationSeconds && reflect.DeepEqual(a.Autoscaler, b.Autoscaler) &&
+		slices.Equal(a.Cluster, b.Cluster) && slices.Equal(a.Workloads, b.Workloads) &&
+		slices.EqualFunc(a.Members, b.Members, Member.same) && reflect.DeepEqual(a.Federation, b.Federation) && a.Karmada.same(&b.Karmada)
 }
 
 func sameStep(a, b *LoadedStep) bool {

@@ -1,12 +1,14 @@
 package simulation
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/internal/dumptest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/variant"
@@ -45,6 +47,46 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			if diff := cmp.Diff(nodesOf(&fresh.Steps[i]), nodesOf(&shared.Steps[i])); diff != "" {
 				t.Errorf("random ties %t: step %s (-afresh +with prefix)\n%s", random, fresh.Steps[i].Name, diff)
 			}
+		}
+	}
+}
+
+// A cluster as it is is run once, also for steps that follow.
+func TestStepsFollowTheClusterAsItIs(t *testing.T) {
+	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})
+	base, err := loader.FromFiles(bytes.NewReader(dump), []string{"-"}, nil, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, random := range []bool{false, true} {
+		base := *base
+		base.Ties.Random = random
+		first, err := Run(t.Context(), &base, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := base.Then(scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
+			Target: scenario.Target{Target: "deployment/svc-01", Namespace: "shop"}, Restart: true,
+		}})
+		fresh, err := Run(t.Context(), other, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared, err := Run(t.Context(), other, Options{Prefix: first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shared.Initial != first.Steps[0].State {
+			t.Error("the cluster as it is was run again")
+		}
+		if len(fresh.Steps[0].Placed) == 0 {
+			t.Error("nothing was restarted")
+		}
+		if diff := cmp.Diff(nodesOf(&fresh.Steps[0]), nodesOf(&shared.Steps[0])); diff != "" {
+			t.Errorf("random ties %t (-afresh +with prefix)\n%s", random, diff)
+		}
+		if diff := cmp.Diff(fresh.Notes, shared.Notes); diff != "" {
+			t.Errorf("random ties %t: notes (-afresh +with prefix)\n%s", random, diff)
 		}
 	}
 }

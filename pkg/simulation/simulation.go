@@ -175,6 +175,10 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
 			return r.proceed(known, common)
 		}
+		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil { // which would have notes
+			settled := &known.Steps[0]
+			return &Result{Scenario: s, Initial: settled.State, Notes: known.Notes, initial: settled.after}, settled.State, r.Resume(settled.after)
+		}
 	}
 	state, notes, err := r.Start(s)
 	if err != nil {

@@ -160,7 +160,11 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	if s.Failures.Mode != "" {
 		looked.Mode = node.FailureMode(s.Failures.Mode)
 	}
-	analysis, err := blast.Lost(state, looked)
+	losses := looked
+	if len(opts.Workloads) > 0 {
+		losses.Only = list.Set(opts.Workloads, func(owner cluster.Ref) cluster.Ref { return owner }) // what others lose is not asked
+	}
+	analysis, err := blast.Lost(state, losses)
 	if err != nil {
 		return nil, err
 	}

@@ -41,30 +41,25 @@ func (p *pass) deployments() error {
 }
 
 func (p *pass) eachDeployment() error {
-	var orphans []*appsv1.ReplicaSet
-	owned := map[types.UID][]*appsv1.ReplicaSet{}
-	all := p.due.recreated > 0 || p.due.orphans > 0 // which any Deployment may adopt
-	if !all && len(p.due.deployments) == 0 {
-		return nil
-	}
-	for _, rs := range p.ReplicaSets {
-		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
-			if all || p.due.deployments[ref.UID] {
-				owned[ref.UID] = append(owned[ref.UID], rs)
-			}
-		} else {
-			orphans = append(orphans, rs)
+	if p.due.recreated > 0 || p.due.orphans > 0 { // which any Deployment may adopt
+		for _, d := range p.Deployments {
+			mark(&p.due.deployments, d.UID)
 		}
 	}
-	for _, d := range p.Deployments {
-		if !all && !p.due.deployments[d.UID] {
-			continue
+	setsOf := func(owner types.UID) (sets []*appsv1.ReplicaSet) {
+		for _, i := range p.due.index.owned[owner] {
+			sets = append(sets, p.ReplicaSets[i])
 		}
+		return sets
+	}
+	orphans := setsOf("")
+	for _, i := range at(p.due.index.deployments, p.due.deployments) {
+		d := p.Deployments[i]
 		selector, err := p.selector(d, d.Spec.Selector)
 		if err != nil {
 			return fmt.Errorf("%s: spec.selector: %w", cluster.RefTo(d).Describe(), err)
 		}
-		sets := owned[d.UID]
+		sets := setsOf(d.UID)
 		orphans = slices.DeleteFunc(orphans, func(rs *appsv1.ReplicaSet) bool {
 			if rs.Namespace != d.Namespace || !selector.Matches(labels.Set(rs.Labels)) {
 				return false

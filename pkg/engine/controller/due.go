@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,43 @@ type due struct {
 	// The things that are computed from all workloads: their scales, the orphans that they may adopt, and their turns.
 	scales, adopts, turns bool
 
-	seen cluster.State // the state in which these are up to date
+	index *index        // of the state that was seen; nil when it has to be made
+	seen  cluster.State // the state in which these are up to date
+}
+
+// index has the positions of Deployments and ReplicaSets in their lists by UID, and those of the ReplicaSets by the UID of their controller,
+// "" for none, so that a sync of a few need not look at thousands.
+type index struct {
+	deployments, sets map[types.UID]int
+	owned             map[types.UID][]int
+}
+
+func newIndex(s *cluster.State) *index {
+	x := &index{make(map[types.UID]int, len(s.Deployments)), make(map[types.UID]int, len(s.ReplicaSets)), map[types.UID][]int{}}
+	for i, d := range s.Deployments {
+		x.deployments[d.UID] = i
+	}
+	for i, rs := range s.ReplicaSets {
+		x.sets[rs.UID] = i
+		var owner types.UID
+		if ref := metav1.GetControllerOfNoCopy(rs); ref != nil {
+			owner = ref.UID
+		}
+		x.owned[owner] = append(x.owned[owner], i)
+	}
+	return x
+}
+
+// at returns the positions of the objects that are due, in their order. Others may be due, too.
+func at(positions map[types.UID]int, due map[types.UID]bool) []int {
+	var found []int
+	for uid := range due {
+		if i, is := positions[uid]; is {
+			found = append(found, i)
+		}
+	}
+	slices.Sort(found)
+	return found
 }
 
 // mark marks an object as due.
@@ -78,7 +116,9 @@ func (d *due) follow(s *cluster.State) {
 	follow(d, d.seen.StatefulSets, s.StatefulSets, func(*appsv1.StatefulSet, *appsv1.StatefulSet) {})
 	follow(d, d.seen.DaemonSets, s.DaemonSets, func(*appsv1.DaemonSet, *appsv1.DaemonSet) {})
 	follow(d, d.seen.UnknownOwners, s.UnknownOwners, func(*cluster.UnknownOwner, *cluster.UnknownOwner) {})
-	d.seen = *s
+	if d.seen = *s; d.index == nil {
+		d.index = newIndex(s)
+	}
 }
 
 // follow calls f for each workload that has changed, and marks the things that are computed from all workloads.
@@ -89,7 +129,7 @@ func follow[T interface {
 	var none T
 	cluster.Changes(before, now, func(was, is T, _ int) {
 		if was == none || is == none || was.GetUID() != is.GetUID() || !sameOwner(was, is) {
-			d.scales, d.adopts, d.turns = true, true, true
+			d.scales, d.adopts, d.turns, d.index = true, true, true, nil
 		} else {
 			before, _ := cluster.Replicas(was)
 			now, _ := cluster.Replicas(is)

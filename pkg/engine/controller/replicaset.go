@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"sort"
@@ -35,10 +36,7 @@ func (p *pass) eachReplicaSetStatus() error {
 		return nil
 	}
 	left := map[types.UID]bool{}
-	for r := range p.replicated(p.State) {
-		if !p.due.counts[r.set.UID] {
-			continue
-		}
+	for r := range p.dueSets() {
 		pods, all := p.owned.unclaimed(r.set.UID)
 		var now any
 		if r.set.Spec.MinReadySeconds > 0 { // pods become available with time
@@ -58,6 +56,22 @@ func (p *pass) eachReplicaSetStatus() error {
 	}
 	p.due.counts = left
 	return nil
+}
+
+// dueSets returns the ReplicaSets whose pods are due to be counted, then such ReplicationControllers.
+func (p *pass) dueSets() iter.Seq[replicated] {
+	return func(yield func(replicated) bool) {
+		for _, i := range at(p.due.index.sets, p.due.counts) {
+			if rs := p.ReplicaSets[i]; !yield(replicated{rs, rs, replicaSetKind}) {
+				return
+			}
+		}
+		for _, rc := range p.ReplicationControllers {
+			if p.due.counts[rc.UID] && !yield(replicated{p.replicaSetOf(rc), rc, replicationControllerKind}) {
+				return
+			}
+		}
+	}
 }
 
 func (p *pass) replicaSetStatus(r replicated) error {

@@ -51,10 +51,8 @@ func (p *pass) incompleteSets() *kind {
 	var arrivals []int
 	if len(p.due.sizes) > 0 {
 		all := p.turns()
-		for i, rs := range p.ReplicaSets {
-			if p.due.sizes[rs.UID] {
-				sets, arrivals = append(sets, rs), append(arrivals, all[i])
-			}
+		for _, i := range at(p.due.index.sets, p.due.sizes) {
+			sets, arrivals = append(sets, p.ReplicaSets[i]), append(arrivals, all[i])
 		}
 		clear(p.due.sizes) // which has the owners of all pods that changed
 		for _, rs := range sets {
