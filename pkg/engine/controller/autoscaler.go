@@ -24,9 +24,9 @@ func (p *pass) autoscalers() error {
 		if !looksAfter(s.by, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
 			continue
 		}
-		scaled := s.target.DeepCopyObject().(cluster.Object)
+		scaled := p.Find(s.target).DeepCopyObject().(cluster.Object)
 		*cluster.ReplicasOf(scaled) = &s.want
-		scaled.SetGeneration(s.target.GetGeneration() + 1)
+		scaled.SetGeneration(scaled.GetGeneration() + 1)
 		p.put(scaled)
 	}
 	return nil
@@ -46,7 +46,7 @@ func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.
 // scaling is what an autoscaler does when it next looks at its target.
 type scaling struct {
 	by     *autoscalingv2.HorizontalPodAutoscaler
-	target cluster.Object
+	target cluster.Ref
 	want   int32
 }
 
@@ -55,12 +55,8 @@ func (c *Controllers) scalings(s *cluster.State) []scaling {
 	if len(s.HorizontalPodAutoscalers) == 0 {
 		return nil
 	}
-	seen := []any{listOf(s.HorizontalPodAutoscalers), listOf(s.ReplicationControllers), listOf(s.Deployments), nil, listOf(s.StatefulSets)}
-	if slices.ContainsFunc(s.HorizontalPodAutoscalers, func(hpa *autoscalingv2.HorizontalPodAutoscaler) bool {
-		return hpa.Spec.ScaleTargetRef.Kind == "ReplicaSet"
-	}) {
-		seen[3] = listOf(s.ReplicaSets) // otherwise their states do not matter, which change with each pod
-	}
+	c.due.follow(s)
+	seen := []any{listOf(s.HorizontalPodAutoscalers), c.due.scaled}
 	return once(&c.memory, subject{fact: outOfBounds}, seen, func() []scaling {
 		by := autoscalersOf(s)
 		return slices.Concat(scalings(by, "ReplicationController", s.ReplicationControllers), scalings(by, "Deployment", s.Deployments),
@@ -91,7 +87,7 @@ func scalings[T cluster.Object](by autoscalersByTarget, kind string, targets []T
 	var all []scaling
 	for _, target := range targets {
 		if want := int32(by.replicas(kind, target)); want != ptr.Deref(*cluster.ReplicasOf(target), 1) {
-			all = append(all, scaling{by[kind][cluster.NameOf(target)], target, want})
+			all = append(all, scaling{by[kind][cluster.NameOf(target)], cluster.RefTo(target), want})
 		}
 	}
 	return all

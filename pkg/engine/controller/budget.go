@@ -171,10 +171,10 @@ type scale struct {
 // equal. Jobs and DaemonSets have none, so percentages and maxUnavailable do not work with them.
 func (p *pass) scales() *map[types.UID]scale {
 	p.due.follow(p.State)
-	if !p.due.scales && p.scaled != nil {
+	if p.scaled != nil && p.scaledAt == p.due.scaled {
 		return p.scaled
 	}
-	p.due.scales = false
+	p.scaledAt = p.due.scaled
 	scales := map[types.UID]scale{}
 	for obj := range p.Scaled() {
 		replicas, _ := cluster.Replicas(obj)

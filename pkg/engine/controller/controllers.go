@@ -22,13 +22,14 @@ type Controllers struct {
 	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
 	Rand *rand.Rand
 
-	nodes  node.Controllers
-	memory memory
-	due    due
-	scaled *map[types.UID]scale // the scales that budgets count with
-	guards guards
-	adopts adopts
-	places places
+	nodes    node.Controllers
+	memory   memory
+	due      due
+	scaled   *map[types.UID]scale // the scales that budgets count with, as they were at due.scaled of scaledAt
+	scaledAt int
+	guards   guards
+	adopts   adopts
+	places   places
 	// These follow the pods from state to state, because making them anew means looking at every pod.
 	pods   *cluster.Groups[group]
 	names  podNames

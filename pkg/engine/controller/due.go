@@ -21,8 +21,10 @@ type due struct {
 	orphans, recreated int
 	// budgets are due by their positions.
 	budgets map[int]bool
-	// The things that are computed from all workloads: their scales, the orphans that they may adopt, and their turns.
-	scales, adopts, turns bool
+	// The things that are computed from all workloads: the orphans that they may adopt, and their turns.
+	adopts, turns bool
+	// scaled counts the workloads that came, went, or were given another number of replicas.
+	scaled int
 
 	index *index        // of the state that was seen; nil when it has to be made
 	seen  cluster.State // the state in which these are up to date
@@ -129,11 +131,14 @@ func follow[T interface {
 	var none T
 	cluster.Changes(before, now, func(was, is T, _ int) {
 		if was == none || is == none || was.GetUID() != is.GetUID() || !sameOwner(was, is) {
-			d.scales, d.adopts, d.turns, d.index = true, true, true, nil
+			d.scaled++
+			d.adopts, d.turns, d.index = true, true, nil
 		} else {
 			before, _ := cluster.Replicas(was)
 			now, _ := cluster.Replicas(is)
-			d.scales = d.scales || before != now
+			if before != now {
+				d.scaled++
+			}
 			d.adopts = d.adopts || cluster.Selector(was) != cluster.Selector(is)
 		}
 		f(was, is)
