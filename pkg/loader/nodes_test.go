@@ -31,6 +31,8 @@ func TestNodes(t *testing.T) {
 			problem: "command line: --nodes, --cpu: the input has nodes of its own, worker-1 and worker-2; leave out these nodes, or --nodes and --cpu"},
 		"a cluster without nodes": {cluster: []string{"testdata/files/web.yaml"},
 			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},
+		"a cluster with pods of nodes that are all missing": {cluster: []string{"-"}, stdin: onMissing("1") + "\n---\n" + strings.ReplaceAll(onMissing("2"), "name: p", "name: q"),
+			problem: "command line: there are no nodes, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump (--cluster or -f)"},
 		"a cluster without nodes, asked": {cluster: []string{"testdata/files/web.yaml"}, flags: []string{"--nodes"}, want: []string{"node-1", "node-2"}},
 		"a pod of a cluster":             {files: []string{"-"}, stdin: onMissing("1"), want: []string{"node-1", "node-2"}, notes: 2},
 		"several pods of a cluster": {files: []string{"-"}, stdin: onMissing("1") + "---\n" + strings.Replace(onMissing("2"), "name: p,", "name: q,", 1),

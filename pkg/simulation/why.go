@@ -103,7 +103,7 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 		}
 		parts = append(parts, part)
 	}
-	if forced > 0 {
+	if forced > 0 && (left == "" || forced < len(placed)) { // else what was left has said so
 		parts = append(parts, ofAll(forced, len(placed))+" had a single node left")
 	}
 	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })

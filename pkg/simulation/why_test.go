@@ -90,7 +90,7 @@ func TestWhySaysWhatFiltersLeft(t *testing.T) {
 		{5, deployment(5), "deployment/web: the first of 5 pods had 10 of 10 nodes left, the 3 between had 4 to 8, " +
 			"the last had 2 (InterPodAffinity refused 8); all 5 pods found only equal nodes."},
 		{3, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: web}\nspec:" + template,
-			"daemonset/web: all 6 pods had 1 of 6 nodes left (NodeAffinity refused 5); all 6 pods had a single node left."},
+			"daemonset/web: all 6 pods had 1 of 6 nodes left (NodeAffinity refused 5)."},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			var nodes strings.Builder

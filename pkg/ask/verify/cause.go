@@ -24,7 +24,8 @@ const (
 	SameSecond Class = "same second"
 	// LaterChange: it is without the node's taints, without the pod's node affinity, or without the images on the nodes.
 	LaterChange Class = "later change"
-	// MissingObject: it is once an object that the dump lacks is made up: the pod's owner, or its volumes.
+	// MissingObject: it is once an object that the dump lacks is made up: the pod's owner, or its volumes, which can also keep it off better
+	// nodes.
 	MissingObject Class = "missing object"
 	// Sampling: it is if the search for feasible nodes begins at a certain node, and ends once it has found enough.
 	Sampling Class = "sampling"
@@ -158,9 +159,16 @@ func (c *cause) missingObject() (string, error) {
 	if missing := c.missingVolumes(); len(missing) > 0 {
 		bare := c.pod.DeepCopy()
 		bare.Spec.Volumes = slices.DeleteFunc(bare.Spec.Volumes, func(v v1.Volume) bool { return missing[v.Name] != "" })
-		if best, err := c.best(state, bare); best || err != nil {
-			return fmt.Sprintf("without its volumes it is among the best, and the dump lacks %s",
-				strings.Join(slices.Compact(slices.Sorted(maps.Values(missing))), ", ")), err
+		seen, err := c.replay.look(state, bare)
+		if err != nil {
+			return "", err
+		}
+		lacks := strings.Join(slices.Compact(slices.Sorted(maps.Values(missing))), ", ")
+		switch {
+		case seen.has(c.node):
+			return "without its volumes it is among the best, and the dump lacks " + lacks, nil
+		case seen.candidate(c.node) >= 0:
+			return "without its volumes it fits there, and the dump lacks " + lacks + ": a volume can be one that no better node reaches", nil
 		}
 	}
 	return "", nil

@@ -90,6 +90,14 @@ status: {phase: Bound}
 `, []string{
 			"a on n1, best , VolumeZone: missing object: without its volumes it is among the best, and the dump lacks persistentvolume/pv-1",
 		}},
+		"a volume that may be on the smaller node": {node("n1", "", fourCPUs) + node("n2", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) +
+			runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), []string{
+			"a on n1, best , VolumeRestrictions: missing object: without its volumes it fits there, and the dump lacks persistentvolumeclaim/data: " +
+				"a volume can be one that no better node reaches",
+		}},
+		"a volume, and no room": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), `cpu: "1"`, `cpu: "5"`), []string{
+			"a on n1, best , VolumeRestrictions: unexplained: none of the checks explains it",
+		}},
 		"company that is gone": {equal + runs("a", "n1", 1, "",
 			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{
 			"a on n1, best , InterPodAffinity: deleted pods: only the pods that are known keep it from being among the best: others, deleted since, could have been there",

@@ -166,7 +166,8 @@ func price(p *float64) string {
 func (r *Report) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
-		for _, z := range g.Zones {
+		byName := func(a, b capacity.Zone) int { return cmp.Compare(a.Zone, b.Zone) } // the answer has them in the input's order
+		for _, z := range slices.SortedFunc(slices.Values(g.Zones), byName) {
 			if r.Found && z.Nodes+z.Before == 0 { // a type that is not in the mix
 				continue
 			}
