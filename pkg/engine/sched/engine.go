@@ -77,6 +77,7 @@ type Engine struct {
 	stale   bool                          // whether the snapshot differs from the cache
 	images  bool                          // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
 	domains domains                       // for the parts of scores
+	guards  guards                        // of the state's pods
 
 	release   Release
 	own       bool        // whether there are plugins besides kube-scheduler's own
