@@ -78,6 +78,7 @@ type Engine struct {
 	images  bool                          // whether nodes list images; the cache then updates the number of nodes with an image whenever a node changes
 	domains domains                       // for the parts of scores
 	guards  guards                        // of the state's pods
+	lowest  lowest
 
 	release   Release
 	own       bool        // whether there are plugins besides kube-scheduler's own

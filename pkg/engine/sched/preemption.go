@@ -3,6 +3,7 @@ package sched
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,7 +45,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, state: state, own: e.own, memo: e.current.memo()}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, lowest: &e.lowest, nodes: e.memo, state: state, own: e.own, memo: e.current.memo()}
 		victims := len(e.victims)
 		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
@@ -195,6 +196,8 @@ type orderedStatuses struct {
 	*framework.NodeToStatus
 	preemptor *v1.Pod
 	bare      map[string]fwk.NodeInfo // by name
+	lowest    *lowest
+	nodes     *memo.Memo // nil: nothing is kept
 	state     *dryRuns
 	own       bool            // an additional plugin may read more of the nodes and the state
 	memo      *memo.Framework // nil: nothing is kept
@@ -207,11 +210,12 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 	}
 	var nodes []fwk.NodeInfo
 	s.state.futile = !s.own
-	for _, node := range all {
+	priority, lowest := int64(corev1.PodPriority(s.preemptor)), s.lowest.of(all, s.nodes)
+	for i, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if s.own || s.memo.Emptied(node.Node().Name) == nil && slices.ContainsFunc(node.GetPods(), s.mayPreempt) {
+		if s.own || lowest(i) < priority && s.memo.Emptied(node.Node().Name) == nil {
 			s.state.futile = false
 		} else {
 			node = s.withoutPods(node.Node())
@@ -250,9 +254,41 @@ func (d *dryRuns) Clone() fwk.CycleState {
 	return d.CycleState.Clone()
 }
 
-// mayPreempt reports whether the pod's priority is lower than the preemptor's, or the priority of its pod group may be.
-func (s orderedStatuses) mayPreempt(pod fwk.PodInfo) bool {
-	return corev1.PodPriority(pod.GetPod()) < corev1.PodPriority(s.preemptor) || inGroup(pod)
+// lowest has the lowest priority of the pods on each node of the snapshot's list, which pods that wait ask for again and again.
+type lowest struct {
+	nodes []fwk.NodeInfo
+	known []lowestKnown
+}
+
+type lowestKnown struct{ generation, priority int64 }
+
+// of returns what finds the lowest priority on the node at a place of the list: more than any pod's if it has none, and less if a pod of a pod
+// group is there, whose priority is another.
+func (l *lowest) of(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
+	if nodes == nil {
+		return func(i int) int64 { return lowestPriority(all[i].GetPods()) }
+	}
+	if !cluster.Same(l.nodes, all) { // generations are numbers of this list's nodes
+		*l = lowest{all, make([]lowestKnown, len(all))}
+	}
+	return func(i int) int64 {
+		known, generation := &l.known[i], nodes.Generation(i)
+		if known.generation != generation {
+			*known = lowestKnown{generation, lowestPriority(all[i].GetPods())}
+		}
+		return known.priority
+	}
+}
+
+func lowestPriority(pods []fwk.PodInfo) int64 {
+	least := int64(math.MaxInt64)
+	for _, pod := range pods {
+		if inGroup(pod) {
+			return math.MinInt64
+		}
+		least = min(least, int64(corev1.PodPriority(pod.GetPod())))
+	}
+	return least
 }
 
 // reasonsOf counts the rejections by plugin and message.
