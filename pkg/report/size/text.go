@@ -109,7 +109,7 @@ func (r *Report) even() string {
 func cheaper(u *capacity.Cheaper) string {
 	var where []string
 	for _, g := range u.Groups {
-		for _, z := range g.Zones {
+		for _, z := range byName(g.Zones) {
 			if z.Nodes > 0 {
 				where = append(where, fmt.Sprintf("%d of %s in %s", z.Nodes, g.Name, doc.OrNone(z.Zone)))
 			}
@@ -162,12 +162,16 @@ func price(p *float64) string {
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
 }
 
+// byName returns the zones, which the answer has in the input's order, in that of their names.
+func byName(zones []capacity.Zone) []capacity.Zone {
+	return slices.SortedFunc(slices.Values(zones), func(a, b capacity.Zone) int { return cmp.Compare(a.Zone, b.Zone) })
+}
+
 // table is a row for each group and zone below the titles.
 func (r *Report) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
-		byName := func(a, b capacity.Zone) int { return cmp.Compare(a.Zone, b.Zone) } // the answer has them in the input's order
-		for _, z := range slices.SortedFunc(slices.Values(g.Zones), byName) {
+		for _, z := range byName(g.Zones) {
 			if r.Found && z.Nodes+z.Before == 0 { // a type that is not in the mix
 				continue
 			}
