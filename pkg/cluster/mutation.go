@@ -171,6 +171,18 @@ func (m *Mutation) Common(other *Mutation) *Mutation {
 	return shared
 }
 
+// Injected returns the containers and volumes of the change; nil if it has none.
+func (m *Mutation) Injected() *Mutation {
+	if m == nil {
+		return nil
+	}
+	injected := &Mutation{Volumes: m.Volumes, Containers: m.Containers, FirstInitContainers: m.FirstInitContainers, LastInitContainers: m.LastInitContainers}
+	if injected.empty() {
+		return nil
+	}
+	return injected
+}
+
 // sameContainer ignores what differs from pod to pod, such as the variables of an injected proxy.
 func sameContainer(a, b v1.Container) bool {
 	return a.Name == b.Name && sameResources(a.Resources, b.Resources)

@@ -21,8 +21,8 @@ import (
 
 // observe adds to the state what its cluster does to new pods besides the API server's own plugins, if the objects given hold running pods that
 // show it. It compares the newest pod of each workload with what admission makes of the template of that pod's controller. A pod of an earlier
-// revision of a StatefulSet or DaemonSet says nothing, as its template is gone, and neither does any pod of one whose template its controller
-// has not seen yet.
+// revision of a StatefulSet or DaemonSet says nothing, as its template is gone, and one of a template that its controller has not seen yet
+// says only which containers and volumes were injected: the rest can be what the template had before.
 func (a *admitting) observe(next *cluster.State) {
 	dumped := func(obj cluster.Object) bool { pod, is := obj.(*v1.Pod); return is && cluster.Dumped(pod) }
 	if next.AsTemplate || !slices.ContainsFunc(a.objs, dumped) {
@@ -65,6 +65,10 @@ func (a *admitting) observe(next *cluster.State) {
 			running = &like
 		}
 		change := cluster.Observe(made, running, template.claims)
+		if template.unseen {
+			seen.Workloads[of] = change.Injected()
+			continue
+		}
 		seen.Workloads[of] = change
 		common, found := seen.Namespaces[of.Namespace]
 		if !found {
@@ -90,9 +94,6 @@ type podTemplate struct {
 
 // made reports whether the pod was made of the template as it is now.
 func (t *podTemplate) made(pod *v1.Pod) bool {
-	if t.unseen {
-		return false
-	}
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
 		return daemonutil.IsPodUpdated(pod, "", t.generation)
 	}
