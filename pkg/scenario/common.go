@@ -3,6 +3,8 @@ package scenario
 import (
 	"reflect"
 	"slices"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // CommonSteps returns how many steps two scenarios begin with alike, on the same cluster and with the same workloads before, so
@@ -16,7 +18,7 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 	for n < min(len(a.Steps), len(b.Steps)) && sameStep(&a.Steps[n], &b.Steps[n]) {
 		n++
 	}
-	if n == 0 && !a.Empty().Now.Equal(&b.Empty().Now) { // objects of the first step may be newer
+	if n == 0 && !slices.Equal(firstObjects(a), firstObjects(b)) && !a.Empty().Now.Equal(&b.Empty().Now) { // they may be newer
 		return 0, false
 	}
 	return n, true
@@ -24,7 +26,7 @@ func CommonSteps(a, b *Scenario) (int, bool) {
 
 // Continues reports whether a begins with what is the only step of b: its cluster as it is.
 func Continues(a, b *Scenario) bool {
-	return sameBegin(a, b) && !a.Begins() && len(a.Steps) > 0 && len(a.Steps[0].Objects) == 0 && len(b.Steps) == 0
+	return sameBegin(a, b) && !a.Begins() && len(a.Steps) > 0 && len(firstObjects(a)) == 0 && len(b.Steps) == 0
 }
 
 // sameBegin reports whether two scenarios are the same before their steps.
@@ -33,6 +35,14 @@ func sameBegin(a, b *Scenario) bool {
 		reflect.DeepEqual(a.APIServer, b.APIServer) && a.TerminationSeconds == b.TerminationSeconds && reflect.DeepEqual(a.Autoscaler, b.Autoscaler) &&
 		slices.Equal(a.Cluster, b.Cluster) && slices.Equal(a.Workloads, b.Workloads) &&
 		slices.EqualFunc(a.Members, b.Members, Member.same) && reflect.DeepEqual(a.Federation, b.Federation) && a.Karmada.same(&b.Karmada)
+}
+
+// firstObjects are those of the first step, by which the clock of the scenario may start; see Empty.
+func firstObjects(s *Scenario) []cluster.Object {
+	if len(s.Steps) == 0 {
+		return nil
+	}
+	return s.Steps[0].Objects
 }
 
 func sameStep(a, b *LoadedStep) bool {

@@ -36,10 +36,7 @@ func (s *Scenario) Fresh(state *cluster.State) *cluster.State {
 // Empty is the cluster before anything is in it. The clock of a dump starts when it was made, so that its objects are older
 // than later ones; its pods may be in the first step.
 func (s *Scenario) Empty() *cluster.State {
-	objects := slices.Concat(s.Cluster, s.Workloads)
-	if len(s.Steps) > 0 {
-		objects = append(objects, s.Steps[0].Objects...)
-	}
+	objects := slices.Concat(s.Cluster, s.Workloads, firstObjects(s))
 	now := cluster.Epoch
 	if latest := cluster.Latest(objects); now.Before(&latest) {
 		now = latest

@@ -32,14 +32,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 		if common, ok := scenario.CommonSteps(&base, other); !ok || common != 5 {
 			t.Fatalf("%d common steps, %t; want 5", common, ok)
 		}
-		fresh, err := Run(t.Context(), other, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared, err := Run(t.Context(), other, Options{Prefix: first})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fresh, shared := runTwice(t, other, first)
 		if &shared.Steps[4].Placed[0] != &first.Steps[4].Placed[0] {
 			t.Error("the fifth step was run again")
 		}
@@ -49,6 +42,19 @@ func TestPrefixGivesTheSame(t *testing.T) {
 			}
 		}
 	}
+}
+
+// runTwice runs a scenario afresh, and with what is known of another.
+func runTwice(t *testing.T, s *scenario.Scenario, known *Result) (fresh, shared *Result) {
+	t.Helper()
+	fresh, err := Run(t.Context(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shared, err = Run(t.Context(), s, Options{Prefix: known}); err != nil {
+		t.Fatal(err)
+	}
+	return fresh, shared
 }
 
 // A cluster as it is is run once, also for steps that follow.
@@ -68,14 +74,7 @@ func TestStepsFollowTheClusterAsItIs(t *testing.T) {
 		other := base.Then(scenario.Step{Name: "restart", Rollout: &scenario.Rollout{
 			Target: scenario.Target{Target: "deployment/svc-01", Namespace: "shop"}, Restart: true,
 		}})
-		fresh, err := Run(t.Context(), other, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared, err := Run(t.Context(), other, Options{Prefix: first})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fresh, shared := runTwice(t, other, first)
 		if shared.Initial != first.Steps[0].State {
 			t.Error("the cluster as it is was run again")
 		}

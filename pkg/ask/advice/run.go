@@ -52,7 +52,8 @@ func (r *runs) base(ctx context.Context) error {
 }
 
 // evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and
-// descriptions of those that the workload cannot have. If the context ends, it returns those that are done, and nil without the workload as it is and another one.
+// descriptions of those that the workload cannot have. If the context ends, it returns those that are done, and nil without the workload as
+// it is and another one.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
 	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}

@@ -45,7 +45,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
 		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, preemptor: next.Pod, bare: e.bare, lowest: &e.lowest, nodes: e.memo, state: state, own: e.own, memo: e.current.memo()}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, engine: e, preemptor: next.Pod, state: state}
 		victims := len(e.victims)
 		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
@@ -194,13 +194,9 @@ func inGroup(pod fwk.PodInfo) bool { return pod.GetPod().Spec.SchedulingGroup !=
 // nodes without pods, which give the same answer at once.
 type orderedStatuses struct {
 	*framework.NodeToStatus
+	engine    *Engine
 	preemptor *v1.Pod
-	bare      map[string]fwk.NodeInfo // by name
-	lowest    *lowest
-	nodes     *memo.Memo // nil: nothing is kept
 	state     *dryRuns
-	own       bool            // an additional plugin may read more of the nodes and the state
-	memo      *memo.Framework // nil: nothing is kept
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -209,13 +205,14 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
-	s.state.futile = !s.own
-	priority, lowest := int64(corev1.PodPriority(s.preemptor)), s.lowest.of(all, s.nodes)
+	own, kept := s.engine.own, s.engine.current.memo() // an additional plugin may read more of the nodes and the state
+	s.state.futile = !own
+	priority, lowest := int64(corev1.PodPriority(s.preemptor)), s.engine.lowest.of(all, s.engine.memo)
 	for i, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if s.own || lowest(i) < priority && s.memo.Emptied(node.Node().Name) == nil {
+		if own || lowest(i) < priority && kept.Emptied(node.Node().Name) == nil {
 			s.state.futile = false
 		} else {
 			node = s.withoutPods(node.Node())
@@ -226,13 +223,13 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 }
 
 func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
-	if known := s.bare[node.Name]; known != nil { // upstream reads only its name
+	if known := s.engine.bare[node.Name]; known != nil { // upstream reads only its name
 		return known
 	}
 	info := framework.NewNodeInfo()
 	info.SetNode(node)
-	s.bare[node.Name] = bare{info}
-	return s.bare[node.Name]
+	s.engine.bare[node.Name] = bare{info}
+	return s.engine.bare[node.Name]
 }
 
 // bare is a node without pods. Nobody writes to its snapshots, so it is its own.
