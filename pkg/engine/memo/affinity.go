@@ -23,6 +23,7 @@ type affinity struct {
 	lens   *lens
 	states map[looks]*affinityState
 	era    int
+	spaces int
 	layout int
 	// Of the current pod; nil if upstream's PreFilter or PreScore has made its own.
 	filtered, scored *affinityState
@@ -121,14 +122,21 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	if pod != m.current {
 		return nil
 	}
-	if a.era != m.pods.era || a.layout != m.layout || a.states == nil || len(a.states)*len(m.infos) > mostAnswers {
-		a.states, a.era, a.layout = map[looks]*affinityState{}, m.pods.era, m.layout
+	if a.era != m.pods.era || a.spaces != m.spaces || a.states == nil || len(a.states)*len(m.infos) > mostAnswers {
+		a.states, a.era, a.spaces = map[looks]*affinityState{}, m.pods.era, m.spaces
+	}
+	if a.layout != m.layout {
+		a.layout = m.layout
+		for _, s := range a.states {
+			s.restart(m)
+		}
 	}
 	s := a.states[m.looks]
 	if s != nil {
-		if _, known := m.pods.since(s.position); known {
-			return s
+		if _, known := m.pods.since(s.position); !known {
+			s.restart(m)
 		}
+		return s
 	}
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
@@ -173,6 +181,11 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 func namespacesOf(plugin *interpodaffinity.InterPodAffinity) listersv1.NamespaceLister {
 	field := reflect.ValueOf(plugin).Elem().FieldByName("nsLister")
 	return reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Interface().(listersv1.NamespaceLister)
+}
+
+// restart forgets where the pods are, but not what they change for those of the state.
+func (s *affinityState) restart(m *Memo) {
+	s.position, s.filter, s.score = m.pods.end(), filterState{}, scoreState{}
 }
 
 func (s *affinityState) required() bool {

@@ -43,6 +43,7 @@ type Memo struct {
 
 	layout int // counts the times that nodes came, went, or changed their labels or images
 	taints int // counts the times that nodes changed their taints
+	spaces int // counts the times that namespaces changed
 	owners int // counts the times that Services or the owners of pods changed
 
 	templates templates
@@ -128,7 +129,10 @@ func (m *Memo) NodeUpdated(before, after *v1.Node) {
 }
 
 // NamespacesChanged reports that namespaces, or their labels, have changed.
-func (m *Memo) NamespacesChanged() { m.infos = nil }
+func (m *Memo) NamespacesChanged() {
+	m.infos = nil
+	m.spaces++
+}
 
 // OwnersChanged reports that Services, ReplicaSets or StatefulSets have changed: their selectors tell which pods are spread by default.
 func (m *Memo) OwnersChanged(services []*v1.Service) {

@@ -16,6 +16,7 @@ import (
 // pods are the pods on nodes, and a log of the pods that came and went. Pods that no rule distinguishes are of one class.
 type pods struct {
 	placed  map[types.NamespacedName]*placed
+	highest int // how many pods were there at once
 	classes map[looks]*class
 	all     []*class // by id
 
@@ -69,6 +70,7 @@ func newPods() *pods {
 func (p *pods) add(pod *v1.Pod) {
 	b := &placed{pod: pod}
 	p.placed[cluster.NameOf(pod)] = b
+	p.highest = max(p.highest, len(p.placed))
 	p.affinityOf(pod)
 	if !p.stale {
 		p.classify(b)
@@ -113,8 +115,8 @@ func (p *pods) note(b *placed, delta int) {
 }
 
 // most bounds what is kept about pods by what they look like: the classes, the encoded affinities and the keys. Most of a larger number
-// would be about pods that are gone.
-func (p *pods) most() int { return 2*len(p.placed) + 1<<10 }
+// would be about pods that are gone, and that do not come back as they do where one cluster after another begins without pods.
+func (p *pods) most() int { return 2*p.highest + 1<<10 }
 
 // settle makes the classes anew if a selector reads another label than before, or if there are too many.
 func (p *pods) settle() {

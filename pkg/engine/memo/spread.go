@@ -41,9 +41,9 @@ type spreadState struct {
 type constraints struct {
 	keys      []string
 	selectors []labels.Selector
-	affinity  []bool // whether only nodes count that the pod's node affinity allows
-	taints    []bool // whether only nodes count whose taints the pod tolerates
-	matches   map[*class]uint64
+	affinity  []bool   // whether only nodes count that the pod's node affinity allows
+	taints    []bool   // whether only nodes count whose taints the pod tolerates
+	matches   []uint64 // by the class's id; see matching
 }
 
 type spreadFilter struct {
@@ -151,7 +151,7 @@ func (m *Memo) defaultSelector(pod *v1.Pod) string {
 
 // constraintsOf reads the constraints of a state. It reports false if the classes of pods do not differ yet in a label that these read.
 func (m *Memo) constraintsOf(data reflect.Value) (constraints, bool) {
-	c := constraints{matches: map[*class]uint64{}}
+	var c constraints
 	all := data.FieldByName("Constraints")
 	for i := range all.Len() {
 		field := all.Index(i).FieldByName
@@ -172,20 +172,27 @@ func (c *constraints) matching(other *class, namespace string) uint64 {
 	if other.looks.ending || other.looks.namespace != namespace {
 		return 0
 	}
-	bits, found := c.matches[other]
-	if !found {
+	for len(c.matches) <= other.id {
+		c.matches = append(c.matches, 0)
+	}
+	bits := c.matches[other.id]
+	if bits == 0 {
+		bits = matched
 		for i, selector := range c.selectors {
 			if !selector.Empty() && selector.Matches(labels.Set(other.info.GetPod().Labels)) {
 				bits |= 1 << i
 			}
 		}
-		c.matches[other] = bits
+		c.matches[other.id] = bits
 	}
-	return bits
+	return bits &^ matched
 }
 
-// mostConstraints is how many fit into a set of bits.
-const mostConstraints = 64
+// mostConstraints is how many fit into a set of bits, in which matched means that the others are known.
+const (
+	mostConstraints = 63
+	matched         = 1 << mostConstraints
+)
 
 // mostGroups bounds the combinations for which verdicts are kept.
 const mostGroups = 1 << 14
