@@ -90,6 +90,7 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 		z.sizing.Aside = append(z.sizing.Aside, aside)
 	}
 	clear(z.known)
+	z.bounds = nil
 }
 
 // nothingLeft reports whether every pod was set aside.

@@ -15,10 +15,17 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// need is what the pods request that the same groups take.
-type need struct {
+// demand is what pods of a workload request that the same groups take, and that come back alike.
+type demand struct {
+	demanding
 	groups []bool
 	amounts
+}
+
+type demanding struct {
+	owner cluster.Ref
+	on    string // the groups
+	back  comeback
 }
 
 // look finds which groups take a pod when their nodes are empty but for what comes with each node, and adds up what the pods request. What
@@ -33,7 +40,7 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	empty := z.empty()
 	var classes alike.Pods
 	taken := map[string][]bool{}
-	owner := z.state.Owners()
+	owner, back := z.state.Owners(), z.comebacks()
 	var never []lack
 	for _, pod := range z.state.Pods {
 		if cluster.Terminal(pod) || slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
@@ -60,7 +67,7 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 				delete(asks, name) // no node has it among its resources
 			}
 		}
-		z.require(groups, asks)
+		z.require(owner(pod), groups, back(pod), asks)
 	}
 	z.setAside(never, true)
 	return nil
@@ -142,63 +149,17 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 	return groups, nil
 }
 
-// require adds what a pod requests to that of the pods which the same groups take.
-func (z *sizer) require(groups []bool, list v1.ResourceList) {
-	at := slices.IndexFunc(z.needs, func(n need) bool { return slices.Equal(n.groups, groups) })
+// require adds what a pod requests to the demands of its workload.
+func (z *sizer) require(owner cluster.Ref, groups []bool, back comeback, list v1.ResourceList) {
+	by := demanding{owner, fmt.Sprint(groups), back}
+	at := slices.IndexFunc(z.demands, func(d demand) bool { return d.demanding == by })
 	if at < 0 {
-		at = len(z.needs)
-		z.needs = append(z.needs, need{groups, amounts{}})
+		at = len(z.demands)
+		z.demands = append(z.demands, demand{by, groups, amounts{}})
 	}
-	z.needs[at].add(list, 1)
+	z.demands[at].add(list, 1)
 }
 
 func followsNodes(ref metav1.OwnerReference) bool {
 	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
-}
-
-// enough reports whether the nodes have what the pods request: those of some groups what the pods request that no other groups take.
-func (z *sizer) enough(point []int) bool {
-	has := make([]amounts, len(z.groups))
-	for i, counts := range z.counts(point) {
-		has[i] = amounts{}
-		for j, n := range counts {
-			first := z.groups[i].Zones[j].Nodes[0]
-			for name, quantity := range first.Status.Allocatable {
-				has[i][name] += int64(n) * max(0, amount(name, quantity)-z.agents[first][name])
-			}
-		}
-	}
-	for _, some := range z.needs {
-		asked, there := amounts{}, amounts{}
-		for _, n := range z.needs {
-			if within(n.groups, some.groups) {
-				for name, amount := range n.amounts {
-					asked[name] += amount
-				}
-			}
-		}
-		for i, takes := range some.groups {
-			for name, amount := range has[i] {
-				if takes {
-					there[name] += amount
-				}
-			}
-		}
-		for name, amount := range asked {
-			if amount > there[name] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// within reports whether all of the groups are among the others.
-func within(groups, others []bool) bool {
-	for i, in := range groups {
-		if in && !others[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -195,22 +195,3 @@ func TestAfresh(t *testing.T) {
 		t.Errorf("%d unbound, %d foreign, want 1 and 1; left (-want +got):\n%s", z.sizing.Unbound, z.sizing.Foreign, diff)
 	}
 }
-
-// A plain node has 4 cores, of which an agent takes 1, and a tainted one 4. Two pods of 2 cores tolerate the taint, one does not: the three
-// need 6 of 3 + 4 cores, but that one needs the plain node.
-func TestEnough(t *testing.T) {
-	four := func() []ZoneNodes {
-		return []ZoneNodes{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
-	}
-	z := &sizer{groups: []NodeGroup{{Name: "plain", Zones: four()}, {Name: "tainted", Zones: four()}}, numbers: []number{{0, []int{0}, 1}, {1, []int{0}, 1}}}
-	z.agents = map[*v1.Node]amounts{z.groups[0].Zones[0].Nodes[0]: {"cpu": 1000}}
-	two := v1.ResourceList{"cpu": resource.MustParse("2")}
-	for _, groups := range [][]bool{{true, true}, {true, false}, {true, true}} {
-		z.require(groups, two)
-	}
-	for point, want := range map[[2]int]bool{{1, 1}: true, {0, 2}: false, {1, 0}: false, {2, 0}: true, {0, 9}: false} {
-		if got := z.enough(point[:]); got != want {
-			t.Errorf("%v nodes are enough: %t, want %t", point, got, want)
-		}
-	}
-}
