@@ -29,6 +29,8 @@ type Record struct {
 	Drained []DrainedNode
 	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
 	Decisions []Decision
+	// Held are the workloads to which a step could not give the replicas that it asked for.
+	Held []Held
 	// Autoscaling is what the autoscaler did; nil: nobody asked it.
 	Autoscaling *Autoscaling
 	// Notes are what was assumed, added or refused, and the Jobs that failed.

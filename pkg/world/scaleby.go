@@ -33,6 +33,7 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 		*cluster.ReplicasOf(obj) = &wanted
 		// An autoscaler whose load grows by the factor asks for as many, and keeps within its bounds.
 		if bounded := controller.Autoscaled(state, obj); bounded != wanted {
+			to.Held = append(to.Held, Held{cluster.RefTo(obj), bounded, wanted})
 			limit := "fewest"
 			if bounded < wanted {
 				limit = "most"
@@ -50,6 +51,23 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 	next, err := c.admitBy(admission.Scale, state, path, to, scaled...)
 	return next, fmt.Sprintf("scale %s by %v, from %d to %s", words.Count(len(selected), "workload"), action.Factor, before, words.Count(after, "replica")),
 		errors.Join(problem, err)
+}
+
+// Held is a workload whose HorizontalPodAutoscaler allows other replicas than were asked for.
+type Held struct {
+	cluster.Ref
+	Replicas int32 `json:"replicas"`
+	Wanted   int32 `json:"wanted"`
+}
+
+// HeldBack adds up what autoscalers allow of what workloads should have, where that is more.
+func HeldBack(held []Held) (workloads, replicas, wanted int) {
+	for _, h := range held {
+		if h.Replicas < h.Wanted {
+			workloads, replicas, wanted = workloads+1, replicas+int(h.Replicas), wanted+int(h.Wanted)
+		}
+	}
+	return workloads, replicas, wanted
 }
 
 // selectWorkloads returns the selected workloads.

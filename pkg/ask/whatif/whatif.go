@@ -56,6 +56,8 @@ type Found struct {
 	// Cause is what keeps most of the pods off the nodes that are Pending here and not in the scenario as it is: cpu, or kube-scheduler's
 	// message.
 	Cause string `json:"cause,omitempty"`
+	// Held are the workloads whose HorizontalPodAutoscalers allow other replicas than were asked for.
+	Held []world.Held `json:"held,omitempty"`
 	// StuckRollouts are those by which the change reaches pods that run, and that do not come to their end.
 	StuckRollouts []controller.Rollout `json:"stuckRollouts,omitempty"`
 }
@@ -184,7 +186,7 @@ func (w *worker) base(ctx context.Context, s *scenario.Scenario) (*Base, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Found: Found{Metrics: *metrics, NewNodes: newNodes(result, step), StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
+	return &Base{Found: Found{Metrics: *metrics, NewNodes: newNodes(result, step), Held: held(result, step), StuckRollouts: StuckOf(s, step)}, Result: result, state: step.State}, nil
 }
 
 func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) (*Found, error) {
@@ -193,7 +195,8 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 		return nil, err
 	}
 	w.known = append(w.known[:1], result)
-	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(base.state, step), StuckRollouts: StuckOf(s, step)}, nil
+	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(base.state, step), Held: held(result, step),
+		StuckRollouts: StuckOf(s, step)}, nil
 }
 
 // newNodes counts the nodes that the autoscaler has added until the step, without those that it removed; nil without one.
@@ -208,6 +211,18 @@ func newNodes(result *simulation.Result, until *simulation.Step) *int {
 		}
 	}
 	return sum
+}
+
+// held are the workloads that did not get the replicas that steps asked for until then.
+func held(result *simulation.Result, until *simulation.Step) []world.Held {
+	var all []world.Held
+	for i := range result.Steps {
+		all = append(all, result.Steps[i].Held...)
+		if &result.Steps[i] == until {
+			break
+		}
+	}
+	return all
 }
 
 // cause is that of most pods that are Pending after the step and not in the base.

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // document is who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
@@ -23,6 +24,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		}
 	}
 	d.Linef(doc.Bold, "%s", r.difference())
+	if held := r.heldBack(); held != "" {
+		d.Linef(doc.Yellow, "%s", held)
+	}
 	d.Linef(doc.Plain, "%s", r.verdict())
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()
@@ -67,6 +71,20 @@ func (r *Report) difference() string {
 		return fmt.Sprintf("No variant changes how many pods are Pending: %d.", base.Pending)
 	}
 	return fmt.Sprintf("%s. Now %s Pending.", strings.Join(parts, "; "), words.Is(base.Pending, "pod"))
+}
+
+// heldBack says what autoscalers allow of the replicas that variants ask for; "" if they allow all.
+func (r *Report) heldBack() string {
+	var names []string
+	for i := range r.Variants {
+		if workloads, replicas, wanted := world.HeldBack(r.Variants[i].Held); workloads > 0 {
+			names = append(names, fmt.Sprintf("%s %d of %d (%s)", r.Variants[i].Name, replicas, wanted, words.Count(workloads, "workload")))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "HorizontalPodAutoscalers allow fewer replicas: " + listed(names) + "."
 }
 
 // maxNamed is how many variants the first line names.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Answer answers what the last steps of the scenario ask, by what they change for the pods of the whole cluster; "" if they ask nothing.
@@ -37,7 +39,11 @@ func Answer(result *simulation.Result) string {
 	was, is := result.Steps[first-1].State, result.Steps[len(result.Steps)-1].State
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
-		return scaled(before, after)
+		var held []world.Held
+		for i := range result.Scenario.Asked {
+			held = append(held, result.Steps[first+i].Held...)
+		}
+		return scaled(before, after, heldBack(held))
 	case asks(func(step *scenario.LoadedStep) bool { return step.ReplaceNodes != nil }):
 		return removed(before, after, fmt.Sprintf(": with %d in place of %s", missing(is, was), words.Count(missing(was, is), "node")), gone(was, is))
 	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
@@ -110,8 +116,21 @@ func (t tally) others() string {
 	return t.with + " (" + words.And(parts) + " before)"
 }
 
-// scaled answers whether the pods fit that workloads have more.
-func scaled(before, after tally) string {
+// heldBack says what autoscalers allow of the replicas that were asked for; "" if they allow all.
+func heldBack(held []world.Held) string {
+	switch workloads, replicas, wanted := world.HeldBack(held); workloads {
+	case 0:
+		return ""
+	case 1:
+		at := slices.IndexFunc(held, func(h world.Held) bool { return h.Replicas < h.Wanted })
+		return fmt.Sprintf("a HorizontalPodAutoscaler allows %s %d of %s", held[at].Qualified(), replicas, words.Count(wanted, "replica"))
+	default:
+		return fmt.Sprintf("HorizontalPodAutoscalers allow %s %d of %s", words.Count(workloads, "workload"), replicas, words.Count(wanted, "replica"))
+	}
+}
+
+// scaled answers whether the pods fit that workloads have more, and what holds some of them back, if anything does.
+func scaled(before, after tally, held string) string {
 	more, waiting, refused := after.all()-before.all(), after.pending-before.pending, after.refused-before.refused
 	var short []string
 	if waiting > 0 {
@@ -128,16 +147,25 @@ func scaled(before, after tally) string {
 	if refused > 0 {
 		short = append(short, words.Is(refused, "new pod")+" refused by the API server")
 	}
+	if len(short) > 0 && held != "" {
+		short = append(short, held)
+	}
 	switch {
 	case len(short) > 0:
 		if before.with != "" {
 			before.with = ", even" + before.with
 		}
 		return "No: " + strings.Join(short, ", and ") + before.others()
+	case more > 0 && held != "":
+		return "Only in part: " + fits(more) + ", but " + held + before.others()
 	case more > 0:
 		return "Yes: " + fits(more) + before.others()
+	case more < 0 && held != "":
+		return words.Count(-more, "pod") + " fewer, and " + held + before.others()
 	case more < 0:
 		return words.Count(-more, "pod") + " fewer" + before.others()
+	case held != "":
+		return "No pod more: " + held + before.others()
 	}
 	return "No pod more: no workload's replicas change" + before.others()
 }

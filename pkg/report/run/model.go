@@ -86,6 +86,8 @@ type Step struct {
 	Rollouts []controller.Rollout `json:"rollouts,omitempty"`
 	// Drains are the drains of nodes that do not end.
 	Drains []Drain `json:"drains,omitempty"`
+	// Held are the workloads whose HorizontalPodAutoscalers allow other replicas than the step asked for.
+	Held []world.Held `json:"held,omitempty"`
 	// Autoscaling is what the Cluster Autoscaler did and reported; missing if there is none, or it did nothing.
 	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
 	// Why says in a sentence each what decided this step.

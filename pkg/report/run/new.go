@@ -122,6 +122,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 			s.Drains = append(s.Drains, Drain{Node: d.Node, Stays: d.Stays()})
 		}
 	}
+	s.Held = step.Held
 	if step.Autoscaling != nil {
 		s.Autoscaling = step.Autoscaling.OfChanges()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format/figures"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // maxPoints is how many points text lists where nobody asks for all, and maxRows how many a page lists.
@@ -31,6 +32,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Linef(doc.Red, "%s", stuck)
 	}
 	d.Linef(doc.Bold, "%s", r.verdict())
+	if held := r.heldBack(); held != "" {
+		d.Linef(doc.Yellow, "%s", held)
+	}
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()
 	shown, rest := r.shown(most)
@@ -75,6 +79,22 @@ func (r *Report) stuck() string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %s: a rollout gets stuck; at point %d %s.", n, words.Count(len(r.Points), "point"), r.Points[first].Index+1, whatif.StuckText(&r.Points[first].StuckRollouts[0]))
+}
+
+// heldBack says at how many points autoscalers allow fewer replicas than are asked for, and what at the first; "" if they allow all.
+func (r *Report) heldBack() string {
+	text, n := "", 0
+	for i := range r.Points {
+		if workloads, replicas, wanted := world.HeldBack(r.Points[i].Held); workloads > 0 {
+			if n++; n == 1 {
+				text = fmt.Sprintf("at point %d %d of %d (%s)", r.Points[i].Index+1, replicas, wanted, words.Count(workloads, "workload"))
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s: HorizontalPodAutoscalers allow fewer replicas; %s.", n, words.Count(len(r.Points), "point"), text)
 }
 
 // goals are the numbers of which less is better, in words.
