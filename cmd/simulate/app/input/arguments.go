@@ -121,6 +121,18 @@ func NameAmong(args []string) (name string, files []string) {
 	return args[i], slices.Concat(args[:i], args[i+1:])
 }
 
+// NamesAmong separates all of what can be names alone from the files. A type alone is no name.
+func NamesAmong(args []string) (names, files []string) {
+	for _, arg := range args {
+		if _, _, err := scenario.ParseTarget(arg + "/name"); err != nil && noFile(arg) && !strings.Contains(arg, "/") {
+			names = append(names, arg)
+		} else {
+			files = append(files, arg)
+		}
+	}
+	return names, files
+}
+
 // noFile reports whether a word names an object: no file is called so.
 func noFile(word string) bool {
 	_, err := os.Stat(word)

@@ -23,13 +23,13 @@ func newDrain(s command.Streams) *cobra.Command {
 	var out output.Flags
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	cmd := &cobra.Command{
-		Use:   "drain [SCENARIO | MANIFEST...] node/NAME...",
+		Use:   "drain [SCENARIO | MANIFEST...] NODE...",
 		Short: "Show what kubectl drain would do to nodes, and whether it finishes",
 		Long: `Run a scenario to its end, then drain nodes as kubectl drain --ignore-daemonsets does: cordon them all, and evict their pods
 node by node in the order given. If the drain does not finish, look for an order that does. What keeps it from its end is shown also
 where -n names another namespace.`,
 		Example: `  simulate drain scenario.yaml node/worker2
-  simulate drain dump.json node/worker1 node/worker2 --delete-emptydir-data
+  simulate drain dump.json worker1 worker2 --delete-emptydir-data
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		ValidArgsFunction: input.CompleteTargets([]string{"Node"}),
 		RunE: command.Question[drain.Report]{
@@ -71,7 +71,7 @@ where -n names another namespace.`,
 	return cmd
 }
 
-// drainArguments separates the nodes from the scenario.
+// drainArguments separates the nodes from the scenario. Beside a cluster, a node's name alone will do, as it does for kubectl drain.
 func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 	targets, scenarios := input.Targets(c.Args)
 	for _, target := range targets {
@@ -82,6 +82,14 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 			return nil, nil, c.Usage("%s is given twice", target)
 		default:
 			nodes = append(nodes, name)
+		}
+	}
+	if names, files := input.NamesAmong(scenarios); len(targets) == 0 && (len(files)+len(c.Input.Cluster)+len(c.Input.Files) > 0 || c.Input.Live(c.Command, files)) {
+		nodes, scenarios = names, files
+		for i, name := range names {
+			if slices.Contains(names[:i], name) {
+				return nil, nil, c.Usage("%s is given twice", name)
+			}
 		}
 	}
 	if len(nodes) == 0 {
