@@ -27,6 +27,8 @@ type Share struct {
 	Proportion int `json:"proportion"`
 	// Now is how many replicas it asks for.
 	Now int `json:"now"`
+	// Most is how many its HorizontalPodAutoscaler allows at most, without which the search goes on; missing if it has none.
+	Most int `json:"most,omitempty"`
 }
 
 // Options say which failures must be survived, and report progress.

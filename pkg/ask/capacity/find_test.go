@@ -69,6 +69,9 @@ func found(t *testing.T, result *simulation.Result, workloads, mixes []string, o
 	var all []string
 	for _, answer := range answers {
 		line := answer.Name
+		if most := answer.Workloads[0].Most; most > 0 {
+			line += fmt.Sprintf(" (%d allowed)", most)
+		}
 		for _, limit := range append([]capacity.Limit{answer.Fit}, answer.Survive...) {
 			line += fmt.Sprintf(" %d", limit.More)
 			if limit.Short {
@@ -131,7 +134,7 @@ func TestFind(t *testing.T) {
 		// An autoscaler does not keep the workload from using the available room.
 		{name: "an autoscaler", world: three, workloads: []string{"deploy/web"}, objects: append(web(1, "1500m", "1Gi", ""), runtime.RawExtension{Raw: []byte(
 			`{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": {"maxReplicas": 2,
-			"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`)}), want: []string{"deployment/web 5 cpu on 3"}},
+			"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}`)}), want: []string{"deployment/web (2 allowed) 5 cpu on 3"}},
 		{name: "a StatefulSet", world: three, objects: []runtime.RawExtension{workloadOf("StatefulSet", "db", 1, "1500m", "1Gi", `"terminationGracePeriodSeconds": 1, `)},
 			want: []string{"statefulset/db 5 cpu on 3"}},
 		// One pod a node fits, and none is replaced while its node is only unreachable, so that as many survive as fit. The nodes have room

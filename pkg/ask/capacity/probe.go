@@ -61,10 +61,10 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	s := *base.Scenario
 	s.Steps = s.Steps[:len(s.Steps)-1] // the last step does nothing
 	p.scenario = &s
-	for _, share := range mix {
+	for i, share := range mix {
 		for _, hpa := range p.state.HorizontalPodAutoscalers {
 			if ref := hpa.Spec.ScaleTargetRef; share.Ref == (cluster.Ref{Kind: ref.Kind, Namespace: hpa.Namespace, Name: ref.Name}) {
-				p.autoscaled = true
+				p.autoscaled, p.mix[i].Most = true, int(hpa.Spec.MaxReplicas)
 				p.scenario = p.scenario.Then(scenario.Step{Name: "without-autoscaler",
 					Delete: &scenario.Delete{Targets: []string{"hpa/" + hpa.Name}, Namespace: hpa.Namespace}})
 			}

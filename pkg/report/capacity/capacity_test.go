@@ -21,7 +21,7 @@ func mixes() []capacity.Mix {
 	db := cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}
 	return []capacity.Mix{
 		{
-			Name: "deployment/web", Workloads: []capacity.Share{{Ref: web, Proportion: 1, Now: 3}},
+			Name: "deployment/web", Workloads: []capacity.Share{{Ref: web, Proportion: 1, Now: 3, Most: 4}},
 			Fit: capacity.Limit{More: 2, Stranded: 1, Pod: "default/web-6", Message: "0/3 nodes are available: 2 Insufficient cpu, 1 node(s) had untolerated taint(s).", Probes: 5,
 				Binds:  []capacity.Binding{{Kind: "cpu", What: "cpu", Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Nodes: 2}, {Kind: "taint", What: "taint", Nodes: 1}},
 				Uneven: []capacity.Uneven{{Fits: 5, DoesNot: 4}}},
@@ -54,6 +54,7 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, r, "answers", "capacity-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
 		"deployment/web: 2 more replicas fit (5 in all); the 3rd stays Pending: cpu on 2 of 3 nodes, taint on 1.",
+		"  The HorizontalPodAutoscaler of deployment/web allows it 4.",
 		"  While any zone may fail: 1 more replica fits (4 in all); with the 2nd, the loss of zone a leaves 2 pods without a node: cpu on 1 of 3 nodes.",
 		"  Warning: 5 more fit, but 4 do not: this is below the smallest count that is known not to fit.",
 		"statefulset/db: no more fit: not even the 5 that it asks for now have a node: a pod of it is lost.",

@@ -95,6 +95,11 @@ func document(r *Report, opts report.Options) *doc.Doc {
 // answers are a sentence on what fits, one for each level that may fail, and warnings.
 func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{r.answer(m)}
+	for _, share := range m.Workloads {
+		if all := share.Now + m.Fit.More*share.Proportion; share.Most > 0 && share.Most < all {
+			lines = append(lines, doc.Yellow.Cellf("  The HorizontalPodAutoscaler of %s allows it %d.", share.Qualified(), share.Most))
+		}
+	}
 	if m.IfUsed != nil {
 		as := *m
 		as.Fit = *m.IfUsed
