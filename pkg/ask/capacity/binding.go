@@ -56,7 +56,9 @@ func kindOf(reason placement.Reason, pod *v1.Pod) (kind, what string) {
 		}
 	case "TaintToleration":
 		return "taint", "a taint"
-	case "NodeUnschedulable", "NodeName":
+	case "NodeUnschedulable":
+		return "node", "a cordon"
+	case "NodeName":
 		return "node", reason.Message
 	case "NodePorts":
 		return "port", "the host port"

@@ -124,7 +124,7 @@ func TestBindings(t *testing.T) {
 	}
 	want := []string{
 		"cpu: cpu", "taint: the failure itself", "memory: memory", "resource: example.com/gpu", "pods: the number of pods a node takes", "taint: a taint",
-		"node: unschedulable", "port: the host port", "rule: the required anti-affinity of pods that are there",
+		"node: a cordon", "port: the host port", "rule: the required anti-affinity of pods that are there",
 		"rule: required anti-affinity over rack", "rule: required affinity over zone",
 		"rule: didn't match pod topology spread constraints", "volume: no available volume zone", "other: no",
 	}
