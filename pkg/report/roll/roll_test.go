@@ -78,6 +78,8 @@ func TestVerdict(t *testing.T) {
 	more.Blocked[1].Budget = &roll.Budget{Name: "shop/cart", Healthy: 1, Needs: 1}
 	one.Nodes, one.Turns = 1, one.Turns[:1]
 	bare.Blocked[0].Budget = nil
+	uncounted := stopped()
+	uncounted.Blocked[0].Budget = &roll.Budget{Name: "shop/web"}
 	never.Surge, never.Waited = 2, nil
 	for want, answers := range map[string][]*roll.Answer{
 		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                         {done()},
@@ -86,6 +88,7 @@ func TestVerdict(t *testing.T) {
 		"No: 1 pod stays Pending in the end; all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; at most 3 are Pending at once.": {left()},
 		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                             {stopped()},
 		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                            {bare},
+		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (it cannot be computed).":                                                     {uncounted},
 		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                  {goesOn},
 		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 2 do not end: budgets allow no eviction, such as shop/web (2 of 2 needed).":                         {more},
 		"The smallest surge that never leaves a pod Pending is 2; 2 of 3 ways replace all nodes of pool=general.":                                                            {stopped(), done(), never},

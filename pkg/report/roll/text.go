@@ -107,7 +107,7 @@ func verdict(a *roll.Answer) doc.Cell {
 // why is what keeps a drain from its end, in short.
 func why(b *roll.Blocked) string {
 	if b.Budget != nil {
-		return fmt.Sprintf("budget %s allows no eviction (%d of %d needed)", b.Budget.Name, b.Budget.Healthy, b.Budget.Needs)
+		return fmt.Sprintf("budget %s allows no eviction (%s)", b.Budget.Name, needs(b.Budget))
 	}
 	return fmt.Sprintf("%s stays on node/%s", pod(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
 }
@@ -119,7 +119,16 @@ func whyAll(all []roll.Blocked) string {
 	if first == nil || !slices.ContainsFunc(all, other) {
 		return why(&all[0])
 	}
-	return fmt.Sprintf("budgets allow no eviction, such as %s (%d of %d needed)", first.Name, first.Healthy, first.Needs)
+	return fmt.Sprintf("budgets allow no eviction, such as %s (%s)", first.Name, needs(first))
+}
+
+// needs is why the budget allows none. One that needs nothing would allow all: it is that of pods of which the controller does not count how
+// many there should be.
+func needs(b *roll.Budget) string {
+	if b.Needs == 0 {
+		return "it cannot be computed"
+	}
+	return fmt.Sprintf("%d of %d needed", b.Healthy, b.Needs)
 }
 
 // blocked says which pods keep which drains from their ends, once for each reason, and what happens then.
