@@ -3,8 +3,8 @@ package scenario
 // RemoveNodes takes nodes away, as a failure of mode deleted does: those named, those that the selector matches, or some of them.
 type RemoveNodes struct {
 	Nodes `json:",inline"`
-	// Count is how many of the selected nodes go, or of all but control planes if none is selected: the emptiest first, by the larger of the shares of cpu
-	// and memory that pods request, and of equals in the order of their names. Default: all that are selected.
+	// Count is how many of the selected nodes go, or of all but control planes if none is selected: the emptiest first, by the larger of the
+	// shares of cpu and memory that pods request, and of equals in the order of their names. Default: all that are selected.
 	Count int `json:"count,omitempty" jsonschema:"minimum=1"`
 }
 

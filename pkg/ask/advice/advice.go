@@ -158,7 +158,8 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if !slices.Contains(Kinds, owner.Kind) {
 		return nil, fmt.Errorf("%s: unsupported kind: use a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController", owner.Qualified())
 	}
-	r := &runs{scenario: s, maker: variant.NewMaker(s), owner: owner, opts: &opts}
+	r := &runs{scenario: s, worlds: simulation.NewWorlds(s), maker: variant.NewMaker(s), owner: owner, opts: &opts}
+	defer r.worlds.Close()
 	if err := r.base(ctx); err != nil {
 		return nil, err
 	}

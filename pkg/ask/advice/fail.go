@@ -67,7 +67,10 @@ func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 		name := func(i int) string { return "failures with " + next[i].Name }
 		err := r.each(ctx, name, len(next), func(ctx context.Context, w world.World, i int) error {
 			c := next[i]
-			looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), Holding: true, AllCores: len(next) == 1 && r.opts.Workers < 1}
+			looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), Holding: true}
+			if len(next) == 1 && r.opts.Workers < 1 {
+				looked.Among = r.worlds
+			}
 			r.recovers(&looked, c.state)
 			metrics, err := metric.Of(ctx, w, c.scenario, c.state, looked)
 			if err != nil {

@@ -31,6 +31,7 @@ const confidence = 0.95
 // runs makes the runs for one workload.
 type runs struct {
 	scenario *scenario.Scenario
+	worlds   *simulation.Worlds
 	owner    cluster.Ref
 	opts     *Options
 	workload cluster.Object // after the last step
@@ -42,13 +43,10 @@ type runs struct {
 }
 
 func (r *runs) base(ctx context.Context) error {
-	w, err := simulation.NewWorld(r.scenario)
-	if err != nil {
+	return r.worlds.Each(ctx, 1, parallel.Options{}, func(ctx context.Context, w world.World, _ int) (err error) {
+		r.result, err = simulation.Run(ctx, r.scenario, simulation.Options{World: w})
 		return err
-	}
-	defer w.Close()
-	r.result, err = simulation.Run(ctx, r.scenario, simulation.Options{World: w})
-	return err
+	})
 }
 
 // evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and
@@ -433,5 +431,5 @@ func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(
 	if r.opts.Progress != nil {
 		opts.Progress = func(last, done int) { r.opts.Progress(name(last), done, n) }
 	}
-	return simulation.Each(ctx, r.scenario, n, opts, f)
+	return r.worlds.Each(ctx, n, opts, f)
 }

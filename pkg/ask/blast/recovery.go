@@ -33,7 +33,14 @@ import (
 // Failures are independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
 // Progress, if set, is called with the domains whose loss is at work, the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
-	jobs, err := plan(state, s.Config, analysis, opts)
+	worlds := simulation.NewWorlds(s)
+	defer worlds.Close()
+	return RecoverAmong(ctx, worlds, state, analysis, opts, progress)
+}
+
+// RecoverAmong is Recover in existing worlds, for callers that examine several clusters.
+func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
+	jobs, err := plan(state, worlds.Scenario.Config, analysis, opts)
 	if err != nil {
 		return err
 	}
@@ -54,7 +61,7 @@ func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, an
 	if progress != nil {
 		each.Progress = func(last, done int) { progress(jobs[last].domains(), done, len(jobs)) }
 	}
-	err = simulation.Each(ctx, s, len(jobs), each, one)
+	err = worlds.Each(ctx, len(jobs), each, one)
 	var end last
 	if errors.As(err, &end) {
 		jobs = jobs[:end+1]

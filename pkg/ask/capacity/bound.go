@@ -15,23 +15,23 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// demand is what pods of a workload request that the same groups take, and that come back alike.
-type demand struct {
-	demanding
-	groups []bool
-	amounts
-}
-
+// demanding are pods of a workload that the same groups take, and that come back alike.
 type demanding struct {
 	owner cluster.Ref
 	on    string // the groups
 	back  comeback
 }
 
+// demand is what these request.
+type demand struct {
+	groups []bool
+	amounts
+}
+
 // look finds which groups take a pod when their nodes are empty but for what comes with each node, and adds up what the pods request. What
 // no group takes and has no node is set aside.
 func (z *sizer) look(ctx context.Context, lacks []lack) error {
-	z.agents = map[*v1.Node]amounts{}
+	z.agents, z.demands = map[*v1.Node]amounts{}, map[demanding]*demand{}
 	for _, g := range z.groups {
 		for _, zone := range g.Zones {
 			z.agents[zone.Nodes[0]] = nil
@@ -152,12 +152,10 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 // require adds what a pod requests to the demands of its workload.
 func (z *sizer) require(owner cluster.Ref, groups []bool, back comeback, list v1.ResourceList) {
 	by := demanding{owner, fmt.Sprint(groups), back}
-	at := slices.IndexFunc(z.demands, func(d demand) bool { return d.demanding == by })
-	if at < 0 {
-		at = len(z.demands)
-		z.demands = append(z.demands, demand{by, groups, amounts{}})
+	if z.demands[by] == nil {
+		z.demands[by] = &demand{groups, amounts{}}
 	}
-	z.demands[at].add(list, 1)
+	z.demands[by].add(list, 1)
 }
 
 func followsNodes(ref metav1.OwnerReference) bool {

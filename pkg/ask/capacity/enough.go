@@ -63,21 +63,21 @@ func (z *sizer) boundOf(level string) *bound {
 	}
 	b := &bound{resources: slices.Sorted(maps.Keys(names))}
 	known := map[string]bool{}
-	for _, d := range z.demands {
-		if known[d.on] {
+	for by, d := range z.demands {
+		if known[by.on] {
 			continue
 		}
-		known[d.on] = true
+		known[by.on] = true
 		n := need{d.groups, make([]int64, len(b.resources)), make([]int64, len(b.resources))}
-		for _, other := range z.demands {
-			if aside[other.owner] || !within(other.groups, d.groups) {
+		for of, other := range z.demands {
+			if aside[of.owner] || !within(other.groups, d.groups) {
 				continue
 			}
 			for r, name := range b.resources {
 				switch {
-				case level == "" || other.back == certain:
+				case level == "" || of.back == certain:
 					n.certain[r] += other.amounts[name]
-				case other.back == unlessLost:
+				case of.back == unlessLost:
 					n.unlessLost[r] += other.amounts[name]
 				}
 			}

@@ -29,7 +29,7 @@ func TestEnough(t *testing.T) {
 		return []ZoneNodes{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
 	}
 	z := &sizer{groups: []NodeGroup{{Name: "plain", Zones: four()}, {Name: "tainted", Zones: four()}}, numbers: []number{{0, []int{0}, 1}, {1, []int{0}, 1}}}
-	z.agents = map[*v1.Node]amounts{z.groups[0].Zones[0].Nodes[0]: {"cpu": 1000}}
+	z.agents, z.demands = map[*v1.Node]amounts{z.groups[0].Zones[0].Nodes[0]: {"cpu": 1000}}, map[demanding]*demand{}
 	two := v1.ResourceList{"cpu": resource.MustParse("2")}
 	for _, groups := range [][]bool{{true, true}, {true, false}, {true, true}} {
 		z.require(cluster.Ref{}, groups, perhaps, two)

@@ -137,6 +137,7 @@ const (
 // none; the result then says that it is partial.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Mix, error) {
 	f := newFinder(base, mixes, opts)
+	defer f.worlds.Close()
 	err := f.find(ctx)
 	if err == nil {
 		return f.answers, nil
@@ -151,6 +152,7 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 // finder answers for several mixes at once.
 type finder struct {
 	base    *simulation.Result
+	worlds  *simulation.Worlds
 	opts    Options
 	large   bool // many workloads in a large cluster, or very many pods fit
 	probers []*prober
@@ -161,7 +163,7 @@ type finder struct {
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
-	f := &finder{base: base, opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Mix, len(mixes))}
+	f := &finder{base: base, worlds: simulation.NewWorlds(base.Scenario), opts: opts, large: len(mixes)*len(lastState(base).Pods) > largeWork, answers: make([]Mix, len(mixes))}
 	for _, mix := range mixes {
 		f.probers = append(f.probers, newProber(base, mix, opts))
 	}
@@ -178,7 +180,7 @@ func (f *finder) find(ctx context.Context) error {
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: onAllCores(f.base), whole: true}).survives(ctx, lastState(f.base)); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, lastState(f.base)); err != nil {
 				return err
 			}
 		}
@@ -186,7 +188,7 @@ func (f *finder) find(ctx context.Context) error {
 	for _, p := range f.probers {
 		p.tell, p.budget, p.zero = f.tell, checked, zero
 		if len(f.probers) == 1 {
-			p.onAllCores = true
+			p.among = f.worlds
 		}
 		if p.autoscaled {
 			p.zero = nil // without the autoscaler, other pods may come back
@@ -217,7 +219,7 @@ func (f *finder) find(ctx context.Context) error {
 }
 
 func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, w world.World, i int) error) error {
-	return simulation.Each(ctx, f.base.Scenario, n, parallel.Options{}, one)
+	return f.worlds.Each(ctx, n, parallel.Options{}, one)
 }
 
 // tell says what is tried.

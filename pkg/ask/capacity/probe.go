@@ -41,8 +41,8 @@ type prober struct {
 	// leave some, which is the first to be tried.
 	zero map[string]*verdict
 	weak string
-	// onAllCores recovers from several failures at once.
-	onAllCores bool
+	// among, if set, are the worlds in which the cluster recovers from several failures at once.
+	among      *simulation.Worlds
 	autoscaled bool // the mix has a HorizontalPodAutoscaler
 	tell       func(what string, tried int)
 }

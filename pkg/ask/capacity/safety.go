@@ -54,9 +54,11 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 		return nil, err
 	}
 	defer w.Close()
+	worlds := simulation.NewWorlds(base.Scenario)
+	defer worlds.Close()
 	var all []Safety
 	for _, level := range opts.Survive {
-		r := &rescue{world: w, lose: onAllCores(base), levels: base.Scenario.LevelKeys, level: level, opts: opts}
+		r := &rescue{world: w, lose: among(worlds), levels: base.Scenario.LevelKeys, level: level, opts: opts}
 		safety, err := r.look(ctx, lastState(base))
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"

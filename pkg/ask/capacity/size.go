@@ -77,7 +77,7 @@ type sizer struct {
 	aside      map[failure]map[cluster.Ref]int
 	state      *cluster.State // after the first run
 	pending    []placement.Pending
-	demands    []demand
+	demands    map[demanding]*demand
 	bounds     []*bound             // of these; nil: not asked for since pods were set aside
 	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
 }

@@ -22,10 +22,10 @@ func in(w world.World) recoverer {
 	}
 }
 
-// onAllCores recovers from several at once.
-func onAllCores(base *simulation.Result) recoverer {
+// among recovers from several at once.
+func among(worlds *simulation.Worlds) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
-		return blast.Recover(ctx, state, base.Scenario, analysis, opts, nil)
+		return blast.RecoverAmong(ctx, worlds, state, analysis, opts, nil)
 	}
 }
 
@@ -86,8 +86,8 @@ func (l losses) rank(f blast.Failure) int {
 // losses are the failures that a count has to survive. All are examined if the worst is to be found.
 func (p *prober) losses(level string, whole bool) losses {
 	l := losses{level: level, mode: p.opts.Mode, recoverer: in(p.world), whole: whole}
-	if p.onAllCores {
-		l.recoverer = onAllCores(p.base)
+	if p.among != nil {
+		l.recoverer = among(p.among)
 	}
 	if !whole {
 		l.first = p.weak

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -115,9 +116,9 @@ type Options struct {
 	Worst int
 	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
 	Holding bool
-	// AllCores lets the cluster recover from several failures at once, each in a world of its own, for a caller that looks at one cluster. It
-	// changes no figure.
-	AllCores bool
+	// Among, if set, are the worlds in which the cluster recovers from several failures at once, for a caller that looks at one cluster. They
+	// change no figure.
+	Among *simulation.Worlds
 }
 
 // DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods each takes
@@ -190,9 +191,9 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 				failures = opts.worst(failures)
 			}
 			of.Levels[0].Failures = failures
-			if opts.AllCores {
+			if opts.Among != nil {
 				looked.Until = func(*blast.Failure, *blast.Recovery) bool { return false } // leaves out what lookAhead adds
-				err = blast.Recover(ctx, state, s, of, looked, nil)
+				err = blast.RecoverAmong(ctx, opts.Among, state, of, looked, nil)
 			} else {
 				err = blast.RecoverIn(ctx, w, state, of, looked)
 			}

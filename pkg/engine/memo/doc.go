@@ -9,6 +9,6 @@
 //   - what a plugin says of a node by looking at nothing but the template and the node is kept until the node changes (framework.go), for
 //     all templates that differ in nothing but rules about other pods (template.go).
 //
-// Filter, Score and NormalizeScore are upstream's, except for the sum that is PodTopologySpread's Score (spread_score.go). What a plugin reads is known of the plugins listed here only, with the reason; every
-// other plugin is asked each time.
+// Filter, Score and NormalizeScore are upstream's, except for the sum that is PodTopologySpread's Score (spread_score.go). What a plugin reads
+// is known of the plugins listed here only, with the reason; every other plugin is asked each time.
 package memo

@@ -233,7 +233,8 @@ func (r *Report) looked(keys []string) []string {
 // leftBehind is the title of failures.
 const leftBehind = "Lost pods that do not come back, of those that each failure takes:"
 
-// failures is a row for each level after whose failures some pods do not come back, and the variants of which it is so alike. Where a level has one domain, its loss leaves nothing to come back to.
+// failures is a row for each level after whose failures some pods do not come back, and the variants of which it is so alike. Where a level has
+// one domain, its loss leaves nothing to come back to.
 func (r *Report) failures() [][]doc.Cell {
 	type row struct{ variant, level, notBack string }
 	var rows []row

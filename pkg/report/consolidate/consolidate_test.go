@@ -44,7 +44,7 @@ func TestVerdict(t *testing.T) {
 	plain.Survive, plain.Saved = nil, nil
 	for want, a := range map[string]*consolidate.Answer{
 		"2 of 12 nodes can go: 10 are enough, 0.50 an hour less; no budget is broken, no pod stays Pending, also after the loss of any zone as before.": answer(),
-		"2 of 12 nodes can go: 10 are enough; no budget is broken, no pod stays Pending.":                                                               plain,
+		"2 of 12 nodes can go: 10 are enough; no budget is broken, no pod stays Pending while no node fails.":                                           plain,
 		"No node can go: all 4 are needed, or stay for other reasons.":                                                                                  {Nodes: 4},
 	} {
 		r := &Report{Answer: *a}

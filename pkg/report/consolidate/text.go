@@ -92,6 +92,9 @@ func (r *Report) verdict() doc.Cell {
 		saved = fmt.Sprintf(", %.2f an hour less", *r.Saved)
 	}
 	survives := ""
+	if len(r.Survive) == 0 {
+		survives = " while no node fails"
+	}
 	for _, level := range r.Survive {
 		survives += fmt.Sprintf(", also after the loss of any %s as before", doc.DomainOf(level))
 	}

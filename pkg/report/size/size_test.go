@@ -75,7 +75,7 @@ func TestEven(t *testing.T) {
 	}, "v0.1.0")
 	reporttest.Formats(t, Formats, r, "even", "size-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
-		"4 nodes at 1 an hour will do, as many of a group in each of its zones: every pod has a node. The scenario has 2 at 0.5.",
+		"4 nodes at 1 an hour will do, as many of a group in each of its zones: every pod has a node while none fails. The scenario has 2 at 0.5.",
 		"With numbers that differ from zone to zone 2 nodes at 0.5 an hour will do: 2 of small in a; simulate size --free searches for the fewest of these.",
 	)
 }

@@ -43,6 +43,9 @@ func (r *Report) verdict() []doc.Cell {
 	if aside := r.aside(); aside > 0 {
 		goal = fmt.Sprintf("every pod but %d has a node", aside)
 	}
+	if len(r.Survive) == 0 {
+		goal += " while none fails"
+	}
 	for _, level := range r.Survive {
 		goal += ", also after the loss of any " + doc.DomainOf(level)
 	}

@@ -84,7 +84,9 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 			nodes = append(nodes, name)
 		}
 	}
-	if names, files := input.NamesAmong(scenarios); len(targets) == 0 && (len(files)+len(c.Input.Cluster)+len(c.Input.Files) > 0 || c.Input.Live(c.Command, files)) {
+	names, files := input.NamesAmong(scenarios)
+	given := len(files)+len(c.Input.Cluster)+len(c.Input.Files) > 0 || c.Input.Live(c.Command, files)
+	if len(targets) == 0 && given {
 		nodes, scenarios = names, files
 		for i, name := range names {
 			if slices.Contains(names[:i], name) {
