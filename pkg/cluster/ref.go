@@ -125,20 +125,20 @@ func (w WorkloadRef) Compare(other WorkloadRef) int {
 // DeploymentConfig rather than its ReplicationController, the CronJob rather than its Job, and the pod itself, as kind Pod, if nothing
 // controls it.
 func (s *State) Owners() func(*v1.Pod) Ref {
-	above := map[types.UID]metav1.OwnerReference{}
+	above := make(map[types.UID]*metav1.OwnerReference, len(s.ReplicaSets)+len(s.ReplicationControllers)+len(s.Jobs))
 	for _, set := range s.ReplicaSets {
 		if ref := metav1.GetControllerOfNoCopy(set); ref != nil {
-			above[set.UID] = *ref
+			above[set.UID] = ref
 		}
 	}
 	for _, rc := range s.ReplicationControllers {
 		if ref := metav1.GetControllerOfNoCopy(rc); ref != nil {
-			above[rc.UID] = *ref
+			above[rc.UID] = ref
 		}
 	}
 	for _, job := range s.Jobs {
 		if ref := metav1.GetControllerOfNoCopy(job); ref != nil {
-			above[job.UID] = *ref
+			above[job.UID] = ref
 		}
 	}
 	return func(pod *v1.Pod) Ref {
@@ -147,7 +147,7 @@ func (s *State) Owners() func(*v1.Pod) Ref {
 			return Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
 		}
 		if outer, found := above[ref.UID]; found {
-			ref = &outer
+			ref = outer
 		}
 		return Ref{Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name}
 	}

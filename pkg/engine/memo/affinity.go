@@ -32,6 +32,7 @@ type affinity struct {
 // affinityState is what the plugin knows of pods that look alike to rules between pods, at a position of the log.
 type affinityState struct {
 	pod      fwk.PodInfo // one of them, with the namespaces that its terms select
+	free     bool        // of rules about other pods
 	labels   labels.Set  // of its namespace
 	position int
 	effects  []*effect // of one pod of each class, by the class's id; nil if not known yet
@@ -172,7 +173,7 @@ func (a *affinity) stateOf(pod *v1.Pod) *affinityState {
 	if err != nil {
 		return nil
 	}
-	s = &affinityState{pod: info, labels: interpodaffinity.GetNamespaceLabelsSnapshot(klog.Background(), pod.Namespace, namespaces), position: m.pods.end()}
+	s = &affinityState{pod: info, free: m.looks.affinity == "", labels: interpodaffinity.GetNamespaceLabelsSnapshot(klog.Background(), pod.Namespace, namespaces), position: m.pods.end()}
 	a.states[m.looks] = s
 	return s
 }
@@ -279,6 +280,9 @@ func (a *affinity) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod
 // effectOf matches the terms as processExistingPod and updateWithPod do, in
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity. It does so once per class.
 func (s *affinityState) effectOf(a *affinity, c *class) *effect {
+	if c.free && s.free {
+		return &none
+	}
 	for len(s.effects) <= c.id {
 		s.effects = append(s.effects, nil)
 	}

@@ -46,6 +46,7 @@ type class struct {
 	id    int
 	looks looks
 	info  fwk.PodInfo    // of one of them
+	free  bool           // of rules about other pods
 	nodes map[string]int // how many of them are on each node
 }
 
@@ -92,7 +93,7 @@ func (p *pods) classify(b *placed) {
 	if c == nil {
 		// The error is about terms that do not parse; upstream ignores it in pods on nodes.
 		info, _ := framework.NewPodInfo(b.pod)
-		c = &class{id: len(p.all), looks: l, info: info, nodes: map[string]int{}}
+		c = &class{id: len(p.all), looks: l, info: info, free: l.affinity == "", nodes: map[string]int{}}
 		p.classes[l] = c
 		p.all = append(p.all, c)
 	}

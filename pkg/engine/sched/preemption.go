@@ -290,12 +290,13 @@ func lowestPriority(pods []fwk.PodInfo) int64 {
 
 // reasonsOf counts the rejections by plugin and message.
 func reasonsOf(diagnosis *framework.Diagnosis) []placement.Reason {
-	count := map[placement.Reason]int{}
-	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) {
+	same, count := map[*fwk.Status]int{}, map[placement.Reason]int{}
+	diagnosis.NodeToStatus.ForEachExplicitNode(func(_ string, status *fwk.Status) { same[status]++ }) // nodes share those that are kept
+	for status, nodes := range same {
 		for _, message := range status.Reasons() {
-			count[placement.Reason{Plugin: status.Plugin(), Message: message}]++
+			count[placement.Reason{Plugin: status.Plugin(), Message: message}] += nodes
 		}
-	})
+	}
 	var reasons []placement.Reason
 	for reason, nodes := range count {
 		reason.Nodes = nodes

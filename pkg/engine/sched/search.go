@@ -30,7 +30,8 @@ func (e *Engine) schedulePod(p *profile, state fwk.CycleState, info *framework.Q
 	found := scheduler.ScheduleResult{EvaluatedNodes: len(feasible) + len(rejected), FeasibleNodes: len(feasible)}
 	switch len(feasible) {
 	case 0:
-		diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
+		statuses := framework.NewNodeToStatus(make(map[string]*fwk.Status, len(rejected)), fwk.NewStatus(fwk.UnschedulableAndUnresolvable))
+		diagnosis := framework.Diagnosis{NodeToStatus: statuses}
 		for _, r := range rejected {
 			diagnosis.NodeToStatus.Set(r.node.Node().Name, r.status)
 		}
