@@ -78,7 +78,7 @@ func (r *Report) heldBack() string {
 	var names []string
 	for i := range r.Variants {
 		if workloads, replicas, wanted := world.HeldBack(r.Variants[i].Held); workloads > 0 {
-			names = append(names, fmt.Sprintf("%s %d of %d (%s)", r.Variants[i].Name, replicas, wanted, words.Count(workloads, "workload")))
+			names = append(names, fmt.Sprintf("%d of %d for %s (%s)", replicas, wanted, r.Variants[i].Name, words.Count(workloads, "workload")))
 		}
 	}
 	if len(names) == 0 {

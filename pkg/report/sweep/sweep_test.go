@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // swept is a sweep of 30 points over the replicas: i of them are Pending from 25 on, and the radius is 1/i.
@@ -55,5 +56,20 @@ func TestAbout(t *testing.T) {
 	want := "Sweep over replicas, after step apply; shard 1 of 10, with 3 of 30 points; skew and blast radius of deployment/web. An asterisk marks what is not beaten."
 	if got := r.about(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// At the points 2 and 3 of 3 an autoscaler holds back 4 of 6 and 7 of 9 replicas; that it wants more than are asked for holds nothing back.
+func TestHeldBack(t *testing.T) {
+	r := &Report{}
+	for i, wanted := range []int32{1, 6, 9} {
+		r.Points = append(r.Points, Point{Index: i, Found: whatif.Found{Held: []world.Held{{Replicas: 2, Wanted: wanted}}}})
+	}
+	const want = "2 of 3 points: HorizontalPodAutoscalers allow fewer replicas; at point 2 2 of 6 (1 workload)."
+	if got := r.heldBack(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (&Report{Points: r.Points[:1]}).heldBack(); got != "" {
+		t.Errorf("got %s, want nothing", got)
 	}
 }
