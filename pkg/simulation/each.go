@@ -28,19 +28,33 @@ func NewWorlds(s *scenario.Scenario) *Worlds { return &Worlds{Scenario: s} }
 // Each is parallel.Each with a world for each worker. Within f, another call may use that world if f does not use it meanwhile, and is the only
 // one.
 func (ws *Worlds) Each(ctx context.Context, n int, opts parallel.Options, f func(ctx context.Context, w world.World, i int) error) error {
-	for len(ws.worlds) < opts.Count(n) {
+	ws.grow(opts.Count(n))
+	return parallel.Each(ctx, n, opts, func(ctx context.Context, worker, i int) error {
+		w, err := ws.of(worker)
+		if err != nil {
+			return err
+		}
+		return f(ctx, w, i)
+	})
+}
+
+// First returns the world of the first worker.
+func (ws *Worlds) First() (world.World, error) {
+	ws.grow(1)
+	return ws.of(0)
+}
+
+func (ws *Worlds) grow(workers int) {
+	for len(ws.worlds) < workers {
 		ws.worlds = append(ws.worlds, nil)
 	}
-	worlds := ws.worlds
-	return parallel.Each(ctx, n, opts, func(ctx context.Context, worker, i int) error {
-		if worlds[worker] == nil {
-			var err error
-			if worlds[worker], err = NewWorld(ws.Scenario); err != nil {
-				return err
-			}
-		}
-		return f(ctx, worlds[worker], i)
-	})
+}
+
+func (ws *Worlds) of(worker int) (_ world.World, err error) {
+	if ws.worlds[worker] == nil {
+		ws.worlds[worker], err = NewWorld(ws.Scenario)
+	}
+	return ws.worlds[worker], err
 }
 
 // Close releases the worlds.

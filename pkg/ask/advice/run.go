@@ -43,10 +43,12 @@ type runs struct {
 }
 
 func (r *runs) base(ctx context.Context) error {
-	return r.worlds.Each(ctx, 1, parallel.Options{}, func(ctx context.Context, w world.World, _ int) (err error) {
-		r.result, err = simulation.Run(ctx, r.scenario, simulation.Options{World: w})
+	w, err := r.worlds.First()
+	if err != nil {
 		return err
-	})
+	}
+	r.result, err = simulation.Run(ctx, r.scenario, simulation.Options{World: w})
+	return err
 }
 
 // evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and

@@ -241,10 +241,11 @@ func sizerOf(t *testing.T, r *rand.Rand, mode node.FailureMode) (*sizer, string)
 	if err := z.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	if z.world, err = simulation.NewWorld(s); err != nil {
+	z.worlds = simulation.NewWorlds(s)
+	t.Cleanup(z.worlds.Close)
+	if z.world, err = z.worlds.First(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(z.world.Close)
 	text := ""
 	for _, obj := range objects {
 		text += string(obj.Raw) + "\n"

@@ -49,13 +49,12 @@ type Lack struct {
 // and if not, for each failure in turn, the fewest nodes of one group in one zone with which it does. If the context ends, it returns the levels
 // known by then, and the result says that it is partial.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
-	w, err := simulation.NewWorld(base.Scenario)
+	worlds := simulation.NewWorlds(base.Scenario)
+	defer worlds.Close()
+	w, err := worlds.First()
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	worlds := simulation.NewWorlds(base.Scenario)
-	defer worlds.Close()
 	var all []Safety
 	for _, level := range opts.Survive {
 		r := &rescue{world: w, lose: among(worlds), levels: base.Scenario.LevelKeys, level: level, opts: opts}

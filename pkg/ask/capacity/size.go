@@ -29,16 +29,12 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
-	w, err := simulation.NewWorld(z.scenario)
-	if err != nil {
+	z.worlds = simulation.NewWorlds(z.scenario)
+	defer z.worlds.Close()
+	var err error
+	if z.world, err = z.worlds.First(); err != nil {
 		return nil, err
 	}
-	z.world, z.worlds = w, []world.World{w}
-	defer func() {
-		for _, w := range z.worlds {
-			w.Close()
-		}
-	}()
 	return z.search(ctx)
 }
 
@@ -66,7 +62,7 @@ type sizer struct {
 	autoscaler *scenario.Autoscaler
 	opts       SizeOptions
 	world      world.World
-	worlds     []world.World // of as many cores as were needed so far, the first of them that world
+	worlds     *simulation.Worlds // the first of them is that world
 	groups     []NodeGroup
 	priced     bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers    []number
@@ -296,16 +292,9 @@ func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]in
 
 // runAll runs the scenario on several clusters at once. Of all but the first an error does not matter: what they lack is nil then.
 func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
-	for len(z.worlds) < len(points) {
-		w, err := simulation.NewWorld(z.scenario)
-		if err != nil {
-			return nil, err
-		}
-		z.worlds = append(z.worlds, w)
-	}
 	found := make([][]lack, len(points))
-	err := parallel.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, worker, i int) (err error) {
-		if found[i], err = z.run(ctx, z.worlds[worker], points[i], whole); i > 0 {
+	err := z.worlds.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, w world.World, i int) (err error) {
+		if found[i], err = z.run(ctx, w, points[i], whole); i > 0 {
 			return nil
 		}
 		return err
@@ -415,7 +404,7 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 		return nil
 	}
 	found, err := free.lower(ctx, found, true)
-	z.sizing.Tried, z.worlds = free.sizing.Tried, free.worlds
+	z.sizing.Tried = free.sizing.Tried
 	if free.cost(found) < z.cost(even) {
 		groups, nodes := free.sized(free.counts(found))
 		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
