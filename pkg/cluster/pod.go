@@ -33,6 +33,21 @@ func Active(pod *v1.Pod) bool { return controller.IsPodActive(pod) }
 // Waits reports whether the pod waits for a node.
 func Waits(pod *v1.Pod) bool { return pod.Spec.NodeName == "" && !Terminal(pod) }
 
+// LastTried returns when a scheduler last tried to place a pod without a node, as far as is known: when its PodScheduled condition was last
+// probed, which a FailedScheduling event of a dump says, or else when the condition last changed, or else when the pod was created.
+func LastTried(pod *v1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		switch c := &pod.Status.Conditions[i]; {
+		case c.Type != v1.PodScheduled || c.Status != v1.ConditionFalse:
+		case !c.LastProbeTime.IsZero():
+			return c.LastProbeTime.Time
+		case !c.LastTransitionTime.IsZero():
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
+}
+
 // RunsOnce reports whether the pod is not there to run for ever: its kubelet does not start it again when it has succeeded.
 func RunsOnce(pod *v1.Pod) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever || pod.Spec.RestartPolicy == v1.RestartPolicyOnFailure

@@ -44,6 +44,7 @@ func Latest(objs []Object) metav1.Time {
 		case *v1.Pod:
 			for _, condition := range o.Status.Conditions {
 				consider(condition.LastTransitionTime)
+				consider(condition.LastProbeTime)
 			}
 			if o.DeletionTimestamp != nil {
 				consider(metav1.NewTime(DeletionRequested(o)))

@@ -386,6 +386,7 @@ func (l *loader) finish(s *scenario.Scenario) {
 	s.Notes = append(s.Notes, unevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
+	probed(s)
 	l.dump(s)
 	l.addOwners(s)
 	l.nodeGroups(s)
@@ -468,9 +469,9 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	if file.Ties == "" && sched.RandomTies(file.Scheduler.Kubernetes) {
 		file.Ties = "random"
 	}
-	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Seed: ptr.Deref(file.Seed, 1)}
+	s.Failures, s.Ties = file.Failures, sched.Ties{Random: file.Ties == "random", Arrivals: file.Arrivals == "random", Seed: ptr.Deref(file.Seed, 1)}
 	s.Autoscaler = file.Autoscaler
-	s.RandomArrivals, s.AsTemplate, s.PlaceAnew = file.Arrivals == "random", file.AsTemplate, file.Fresh
+	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
 	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage
 	scenario.ValidateFile(l.problems, file)

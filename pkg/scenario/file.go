@@ -44,8 +44,9 @@ type File struct {
 	// Ties says who wins among nodes of equal score: upstream, the first in kube-scheduler's own order, which a real scheduler
 	// takes most often; or random, drawn from the seed. Default: upstream.
 	Ties string `json:"ties,omitempty" jsonschema:"enum=upstream,enum=random"`
-	// Arrivals says in which order the workloads arrive that are applied together: listed, as they are written; or random, drawn from
-	// the seed. Objects that make no pods come before them. Default: listed.
+	// Arrivals says in which order comes what comes at the same time: listed, as it is written; or random, drawn from the seed. That are the
+	// workloads of an apply, after its objects that make no pods; the evictions of a drain; the controllers that act at the same time; and the
+	// pods that wait and are tried again together. Default: listed.
 	Arrivals string `json:"arrivals,omitempty" jsonschema:"enum=listed,enum=random"`
 	// UnknownOwners says what becomes of pods of a dump whose controllers the input lacks, such as StrimziPodSets or, in a dump of nodes and
 	// pods, ReplicaSets: replace, they come back with the spec that they have; or gone, nobody replaces them. Default: replace.

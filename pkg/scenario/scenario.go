@@ -46,8 +46,6 @@ type Scenario struct {
 	// APIServer is how the API server is run.
 	APIServer cluster.APIServer
 	Ties      sched.Ties
-	// RandomArrivals means that workloads applied together arrive in an order drawn from the seed of the ties.
-	RandomArrivals bool
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
 	TerminationSeconds int64
 	Config             *sched.Config

@@ -11,7 +11,7 @@ import (
 // arriving returns the step with the objects of an apply in order of arrival. If that is random, the order of the workloads derives only from
 // the seed and the step's name, so earlier draws do not change it.
 func (r *run) arriving(spec *scenario.LoadedStep) *scenario.LoadedStep {
-	if !r.scenario.RandomArrivals || spec.Apply == nil {
+	if !r.scenario.Ties.Arrivals || spec.Apply == nil {
 		return spec
 	}
 	var others, workloads []cluster.Object

@@ -193,8 +193,8 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 			notes = append(notes, fmt.Sprintf("Before the first step the autoscaler acts: %s.", did.Words()))
 		}
 	}
-	if s.RandomArrivals {
-		notes = append(notes, "Workloads that are applied together arrive in an order that is drawn from the seed.")
+	if s.Ties.Arrivals {
+		notes = append(notes, "Workloads that are applied together, evictions of a drain and pods that wait come in an order that is drawn from the seed.")
 	}
 	notes = append(notes, s.Config.Notes(len(state.Nodes))...)
 	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}, state, nil

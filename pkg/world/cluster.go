@@ -32,6 +32,7 @@ type Cluster struct {
 	engine      *sched.Engine
 	controllers controller.Controllers
 	source      *rand.PCG     // random source of the controllers; nil without random ties
+	arrivals    *rand.PCG     // random source of the order of what comes at the same time; nil without random arrivals
 	gone        cluster.State // nodes that were taken away, with what was published of them
 	scaler      *scaler       // nil: nobody adds or removes nodes
 }
@@ -71,14 +72,19 @@ func (c *Cluster) Close() {
 func (c *Cluster) Reset() {
 	c.engine.Reset()
 	c.gone = cluster.State{}
-	c.controllers.Rand, c.source = nil, nil
+	c.controllers.Rand, c.controllers.Seed, c.source = nil, nil, nil
+	c.controllers.Arrivals, c.arrivals = nil, nil
 	if c.scaler != nil {
 		c.scaler.decides.Return(autoscaler.Mark{})
 		c.scaler.cloud = cloud{}
 	}
 	if c.ties.Random {
 		c.source = rand.NewPCG(c.ties.Seed, 1)
-		c.controllers.Rand = rand.New(c.source)
+		c.controllers.Rand, c.controllers.Seed = rand.New(c.source), &c.ties.Seed
+	}
+	if c.ties.Arrivals {
+		c.arrivals = rand.NewPCG(c.ties.Seed, 3)
+		c.controllers.Arrivals = rand.New(c.arrivals)
 	}
 }
 
@@ -100,11 +106,11 @@ type Mark struct {
 	// Members are the marks of the members of a federation.
 	Members map[string]Mark
 
-	engine sched.Mark
-	source rand.PCG
-	gone   cluster.State
-	scaler autoscaler.Mark
-	cloud  cloud
+	engine           sched.Mark
+	source, arrivals rand.PCG
+	gone             cluster.State
+	scaler           autoscaler.Mark
+	cloud            cloud
 }
 
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
@@ -115,6 +121,9 @@ func (c *Cluster) Mark() Mark {
 	m := Mark{engine: c.engine.Mark(), gone: c.gone}
 	if c.source != nil {
 		m.source = *c.source
+	}
+	if c.arrivals != nil {
+		m.arrivals = *c.arrivals
 	}
 	if c.scaler != nil {
 		m.scaler, m.cloud = c.scaler.decides.Mark(), c.scaler.cloud
@@ -127,6 +136,9 @@ func (c *Cluster) Resume(m Mark) error {
 	c.engine.Return(m.engine)
 	if c.source != nil {
 		*c.source = m.source
+	}
+	if c.arrivals != nil {
+		*c.arrivals = m.arrivals
 	}
 	c.gone = m.gone
 	if c.scaler != nil {
@@ -201,12 +213,14 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		if !until.IsZero() && !state.Now.Time.Before(until) {
 			return state, false, nil
 		}
-		next, err := c.round(ctx, state, to)
+		next, behind, err := c.round(ctx, state, to)
 		if err != nil {
 			return nil, false, err
 		}
 		if next != state {
-			state = c.showChange(next)
+			if state = c.showChange(next); behind {
+				state = At(state, next.Now.Time) // the rest comes at the same moment
+			}
 			continue
 		}
 		if loops++; loops <= maxLoops {
@@ -244,18 +258,20 @@ func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 }
 
 // round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
-// moved.
-func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+// moved. With random ties the controllers or the scheduler may be behind: they have more to do at this moment.
+func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
 	if c.engine == nil {
-		return state, nil
+		return state, false, nil
 	}
-	next, err := c.reconcile(state)
+	next, behind, err := c.reconcile(state)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	queue := c.controllers.Unscheduled(next)
 	if next != state {
+		all := len(queue)
 		queue = c.arrived(queue)
+		behind = behind || len(queue) < all
 	}
 	c.engine.Progress, c.engine.Record = c.Progress, nil
 	if c.Record != nil {
@@ -268,7 +284,7 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 	}
 	placed, err := c.engine.Place(ctx, next, queue)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	to.Placed = append(to.Placed, placed.Placed...)
 	to.Pending = to.stillSaid(placed.Pending)
@@ -279,26 +295,26 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 	}
 	to.Preempted = append(to.Preempted, placed.Preempted...)
 	pods := list.Each(placed.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
-	return c.controllers.Bound(after(next, placed), pods), nil
+	return c.controllers.Bound(after(next, placed), pods), behind, nil
 }
 
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.
 const maxSyncs = 20
 
 // reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still busy with the first pods.
-// With random ties the scheduler may be faster.
-func (c *Cluster) reconcile(state *cluster.State) (*cluster.State, error) {
+// With random ties the scheduler may be faster, and the controllers are behind.
+func (c *Cluster) reconcile(state *cluster.State) (_ *cluster.State, behind bool, err error) {
 	for range maxSyncs {
 		next, err := c.controllers.Reconcile(state)
 		if err != nil || next == state {
-			return state, err
+			return state, false, err
 		}
 		state = next
 		if random := c.controllers.Rand; random != nil && random.IntN(2) == 0 {
-			break
+			return state, true, nil
 		}
 	}
-	return state, nil
+	return state, false, nil
 }
 
 // arrived returns the pods that the scheduler tries before the controllers sync again: all of them or, with random ties, perhaps only some.

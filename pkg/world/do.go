@@ -80,7 +80,7 @@ func inTurn[T any](ctx context.Context, c *Cluster, state *cluster.State, to *Re
 	for i, one := range all {
 		var err error
 		if i > 0 {
-			if state, err = c.round(ctx, state, to); err != nil {
+			if state, _, err = c.round(ctx, state, to); err != nil {
 				return nil, err
 			}
 		}

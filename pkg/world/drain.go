@@ -218,6 +218,9 @@ type drainedPod struct {
 // evict evicts the pods, as far as it is allowed, and asks again for those that are refused.
 func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []drainedPod, to *Record) (*cluster.State, error) {
 	losesWork := state.LosesWork()
+	if random := d.controllers.Arrivals; random != nil {
+		random.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	}
 	var deadline time.Time
 	if d.options.Timeout > 0 {
 		deadline = state.Now.Add(d.options.Timeout)
@@ -227,10 +230,11 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 		refused, evicted := false, false
 		for i := range pods {
 			pod := &pods[i]
-			if current := podOf(state, pod.Pod); current == nil || current.DeletionTimestamp != nil {
+			current := podOf(state, pod.Pod)
+			if current == nil || current.DeletionTimestamp != nil {
 				continue
 			}
-			next, err := node.Evict(state, pod.Pod)
+			next, err := node.Evict(state, current)
 			if err != nil {
 				if refused = true; pod.refused == nil {
 					pod.since = state.Now.Time
@@ -247,6 +251,9 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 				pod.of.Delayed = append(pod.of.Delayed, DelayedPod{pod.Pod, state.Now.Sub(pod.since)})
 			}
 			state, evicted = next, true
+			if state, err = d.betweenEvictions(ctx, state, to); err != nil {
+				return nil, err
+			}
 		}
 		if over := !deadline.IsZero() && !state.Now.Before(&metav1.Time{Time: deadline}); over || refused && rests && !evicted {
 			break
@@ -287,6 +294,18 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 		}
 	}
 	return state, nil
+}
+
+// betweenEvictions lets controllers and scheduler act after an eviction, if chance says that they are faster than the next one. kubectl evicts
+// the pods of a node all at once, in no particular order; see evictPods in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go. Without random arrivals they act when
+// all pods of the node have been evicted.
+func (d *drainer) betweenEvictions(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
+	if random := d.controllers.Arrivals; random == nil || random.IntN(2) == 0 {
+		return state, nil
+	}
+	next, _, err := d.round(ctx, state, to)
+	return next, err
 }
 
 func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {

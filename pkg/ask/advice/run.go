@@ -16,7 +16,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -372,7 +371,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	err := r.each(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
 		of, trial := i%len(tried), i/len(tried)
 		s := *tried[of].scenario
-		s.Ties = sched.Ties{Random: true, Seed: r.opts.Seed + uint64(trial)}
+		s.Ties.Random, s.Ties.Seed = true, r.opts.Seed+uint64(trial)
 		result, err := simulation.Run(ctx, &s, simulation.Options{World: w})
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ type Options struct {
 // RunExact follows every way in which ties among nodes can be decided. It returns a *TooMany if they are too many.
 func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, error) {
 	fixed := *s
-	fixed.Ties.Random, fixed.RandomArrivals = false, false
+	fixed.Ties.Random, fixed.Ties.Arrivals = false, false
 	alone, err := world.NewCluster(s.Config, fixed.Ties)
 	if err != nil {
 		return nil, err

@@ -191,7 +191,7 @@ func TestTooMany(t *testing.T) {
 func TestTrialsAreRuns(t *testing.T) {
 	s := walkthrough(t)
 	s.Ties.Seed = 7
-	s.RandomArrivals = true
+	s.Ties.Arrivals = true
 	const n = 20
 	var sets []*TrialSet
 	for _, procs := range []int{1, 8} {

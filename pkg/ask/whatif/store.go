@@ -71,8 +71,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		k.configs[s.Config] = config
 	}
 	content := struct {
-		Ties           sched.Ties
-		RandomArrivals bool
+		Ties sched.Ties
 		sched.Release
 		Config             []byte
 		LevelKeys          []string
@@ -84,7 +83,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Federation         scenario.Federation
 		Members            []memberDigest
 		Karmada            []karmadaDigest // of the workloads, then of each step
-	}{Federation: s.Federation, Ties: s.Ties, RandomArrivals: s.RandomArrivals, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
+	}{Federation: s.Federation, Ties: s.Ties, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
 		return nil, err

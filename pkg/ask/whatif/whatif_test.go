@@ -259,7 +259,7 @@ func TestKeys(t *testing.T) {
 	seeded := *s
 	seeded.Ties.Seed = 7
 	shuffled := *s
-	shuffled.RandomArrivals = true
+	shuffled.Ties.Arrivals = true
 	all := []string{
 		key(s, 0, whatif.Options{}, "v1"), key(s, 1, whatif.Options{}, "v1"), key(s, 0, whatif.Options{}, "v2"), key(&seeded, 0, whatif.Options{}, "v1"),
 		key(&shuffled, 0, whatif.Options{}, "v1"),

@@ -21,6 +21,10 @@ type Controllers struct {
 	// Rand chooses among equals, such as the pods of equal rank of which a ReplicaSet must delete one, and makes the UIDs of
 	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
 	Rand *rand.Rand
+	// Seed, if set, draws how long kubelets take to end a pod.
+	Seed *uint64
+	// Arrivals, if set, draws which of the controllers that have something to do comes first. Otherwise they act in order of arrival.
+	Arrivals *rand.Rand
 
 	nodes    node.Controllers
 	memory   memory
@@ -41,6 +45,7 @@ type Controllers struct {
 // The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
 // for instance because its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
+	c.nodes.Seed = c.Seed
 	next := c.attach(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
 	owned := c.ownership(next)
 	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
@@ -85,6 +90,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			next = metav1.NewTime(at)
 		}
 	}
+	c.nodes.Seed = c.Seed
 	consider(c.nodes.Next(s))
 	for _, scaling := range c.scalings(s) {
 		consider(looksAfter(scaling.by, s.Now.Time))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,7 +17,7 @@ import (
 // workloads syncs all that makes pods, in order of arrival: each kind has a controller of its own, and in a real cluster they all act at the
 // same time.
 func (p *pass) workloads() error {
-	err := inOrderOfArrival(p.State,
+	err := inOrderOfArrival(p.State, p.Arrivals,
 		p.incompleteSets(),
 		ofKind(p.ReplicationControllers, func(rc *v1.ReplicationController) error {
 			return p.replicaSet(replicated{p.replicaSetOf(rc), rc, replicationControllerKind})
@@ -143,8 +144,9 @@ func ofKind[T cluster.Object](objs []T, sync func(T) error) *kind {
 	return &kind{count: len(objs), get: func(i int) cluster.Object { return objs[i] }, sync: func(i int) error { return sync(objs[i]) }}
 }
 
-// inOrderOfArrival syncs the objects of all kinds. Those of one kind keep their order, and an error ends the syncs of its kind.
-func inOrderOfArrival(s *cluster.State, kinds ...*kind) error {
+// inOrderOfArrival syncs the objects of all kinds. Those of one kind keep their order, and an error ends the syncs of its kind. With a
+// generator it is chance which kind comes next: in a real cluster each has a controller of its own.
+func inOrderOfArrival(s *cluster.State, random *rand.Rand, kinds ...*kind) error {
 	done := func(k *kind) bool { return k.next == k.count }
 	kinds = slices.DeleteFunc(kinds, done)
 	arrive := func(k *kind) {
@@ -160,6 +162,9 @@ func inOrderOfArrival(s *cluster.State, kinds ...*kind) error {
 	var problems []error
 	for len(kinds) > 0 {
 		first := slices.MinFunc(kinds, func(a, b *kind) int { return a.arrival - b.arrival })
+		if random != nil {
+			first = kinds[random.IntN(len(kinds))]
+		}
 		if err := first.sync(first.next); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", cluster.RefTo(first.get(first.next)).Describe(), err))
 			first.next = first.count - 1

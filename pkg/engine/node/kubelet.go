@@ -1,8 +1,10 @@
 package node
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/util/taints"
@@ -30,7 +32,7 @@ func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 
 // endPods removes the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector deletes them because
 // their node is gone or out of service. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
-func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
+func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 	c.follow(s)
 	var ending []*v1.Pod
 	for _, due := range c.due {
@@ -47,7 +49,7 @@ func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 			continue
 		}
 		node := c.byName[pod.Spec.NodeName]
-		if node != nil && !isOutOfService(node) && pod.DeletionTimestamp.After(s.Now.Time) && !quick(r) {
+		if node != nil && !isOutOfService(node) && c.endsAt(pod).After(s.Now.Time) {
 			continue
 		}
 		if awaited {
@@ -59,8 +61,27 @@ func (c *Controllers) endPods(s *cluster.State, r *rand.Rand) *cluster.State {
 	return s.With(kept...).Without(gone...)
 }
 
-// quick reports, randomly, whether a kubelet has ended a pod before its time. Without a generator it returns false.
-func quick(r *rand.Rand) bool { return r != nil && r.IntN(4) == 0 }
+// reaction is how long controllers and scheduler take to react to the deletion of a pod. A pod that ends sooner was never Terminating for
+// them.
+const reaction = time.Second / 8
+
+// endsAt returns when the kubelet of a Terminating pod has ended the pod. That is the end of the grace period or, with a seed, some time before
+// that, each with the same probability, and never later: containers end when they are asked to, or are killed. The time is drawn once for each
+// pod. It is in whole seconds, as the clock is.
+func (c *Controllers) endsAt(pod *v1.Pod) time.Time {
+	latest := pod.DeletionTimestamp.Time
+	if c.Seed == nil {
+		return latest
+	}
+	asked := cluster.DeletionRequested(pod)
+	hash := fnv.New64a()
+	hash.Write([]byte(pod.UID))
+	took := time.Duration(rand.New(rand.NewPCG(*c.Seed, hash.Sum64())).Float64() * float64(latest.Sub(asked)))
+	if took < reaction {
+		return asked
+	}
+	return asked.Add((took + time.Second - 1).Truncate(time.Second))
+}
 
 // isOutOfService reports whether the garbage collector removes the Terminating pods of the node.
 func isOutOfService(node *v1.Node) bool {

@@ -12,6 +12,9 @@ import (
 // Controllers holds the controllers of nodes and the kubelets. They cache what they have seen, so that each call looks only at changes and
 // at what is due. The cache never changes a result. The zero value is ready to use.
 type Controllers struct {
+	// Seed, if set, draws how long kubelets take to end a pod; see endsAt.
+	Seed *uint64
+
 	// steady is a list of nodes that all have the taints that match their conditions.
 	steady []*v1.Node
 	// The other fields derive from the nodes and pods of the last call.
@@ -101,7 +104,7 @@ func (c *Controllers) dueOn(name string) (now due) {
 // taints nodes by their conditions, evicts pods that do not tolerate a taint, and removes pods that have ended. It returns the same state
 // if nothing is due. The generator chooses among equals; nil means a fixed order.
 func (c *Controllers) Reconcile(s *cluster.State, r *rand.Rand) *cluster.State {
-	return c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r)), r)
+	return c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r)))
 }
 
 // Next returns the next time after s.Now at which Reconcile has something to do even if nothing else changes: a toleration of a NoExecute
@@ -128,7 +131,7 @@ func (c *Controllers) Next(s *cluster.State) time.Time {
 		}
 		for _, pod := range due.ending {
 			if !cluster.Terminal(pod) {
-				consider(pod.DeletionTimestamp.Time)
+				consider(c.endsAt(pod))
 			}
 		}
 	}

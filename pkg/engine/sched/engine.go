@@ -29,12 +29,15 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Ties determines which node wins among nodes with the same top score.
+// Ties determines which node wins among nodes with the same top score, and what comes first of all that comes at the same time.
 type Ties struct {
 	// Random chooses among them with equal probability, from Seed, and so does every other choice that a real control plane leaves to
-	// chance. Otherwise the first node in upstream's own order wins, as it does most often in a real scheduler.
+	// chance, apart from those of Arrivals. Otherwise the first node in upstream's own order wins, as it does most often in a real scheduler.
 	Random bool
-	Seed   uint64
+	// Arrivals draws from Seed the order of the workloads of an apply, of the evictions of a drain, of controllers that act at the same
+	// time, and of waiting pods that are moved to the queue together.
+	Arrivals bool
+	Seed     uint64
 }
 
 // Engine is a kube-scheduler that decides in memory. It is not safe for concurrent use; each goroutine needs its own. Building the first
@@ -64,6 +67,8 @@ type Engine struct {
 	ties      Ties
 	random    *rand.Rand // nil: upstream's order
 	source    *rand.PCG  // of random
+	moves     *rand.Rand // nil: waiting pods keep their order when they are moved to the queue
+	moving    *rand.PCG  // of moves
 
 	state   *cluster.State // in the cache and the listers
 	bound   map[types.NamespacedName]*v1.Pod
@@ -186,7 +191,7 @@ func (e *Engine) Close() { e.stop() }
 // Place schedules the pods on the cluster in the given state, until none of the remaining pods can be placed. The state must contain the
 // pods. It returns an error if the scheduler failed; a pod without a node is not an error.
 //
-// The profile's QueueSort orders the pods; pods of equal priority keep their order. If anything has changed since, a rejected pod is
+// The profile's QueueSort orders the pods: by priority, then by the time of their last attempt. If anything has changed since, a rejected pod is
 // retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func (it item) decode() outcome {
 		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
 	}
 	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), Source: it.source}
-	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || gv.Group == "admissionregistration.k8s.io" {
+	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || h.Kind == "Event" && bytes.Contains(it.json, []byte("FailedScheduling")) || gv.Group == "admissionregistration.k8s.io" {
 		ignored.JSON = slices.Clone(it.json)
 	}
 	return outcome{Set: Set{Ignored: []Ignored{ignored}}}

@@ -77,7 +77,8 @@ type Ignored struct {
 	APIVersion string
 	cluster.Ref
 	// JSON is the whole object if its API group is not one of Kubernetes' own, so that an operator's resource can be expanded, or if it is a
-	// ConfigMap, which can be a policy's parameter, or the configuration of webhooks. Otherwise it is nil, so that Secrets are not stored.
+	// ConfigMap, which can be a policy's parameter, the configuration of webhooks, or a FailedScheduling Event. Otherwise it is nil, so that
+	// Secrets are not stored.
 	JSON   []byte
 	Source Source
 }

@@ -78,7 +78,7 @@ func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	i.choice(cmd, "ties", "ties", func(f *scenario.File) *string { return &f.Ties }, []string{"upstream", "random"},
 		"`WINNER` among equal nodes: upstream (the first in kube-scheduler's own order) or random\n(default upstream, or what the scenario says)")
 	i.choice(cmd, "arrivals", "arrivals", func(f *scenario.File) *string { return &f.Arrivals }, []string{"listed", "random"},
-		"`ORDER` in which workloads that are applied together arrive: listed or random\n(default listed, or what the scenario says)")
+		"`ORDER` of workloads that are applied together, of evictions of a drain and of pods that wait: listed or random\n(default listed, or what the scenario says)")
 	i.choice(cmd, "unknown-owners", "unknownOwners", func(f *scenario.File) *string { return &f.UnknownOwners }, []string{"replace", "gone"},
 		"`WHAT` becomes of pods whose controllers the input lacks: replace (they come back) or gone\n(default replace, or what the scenario says)")
 	flags.BoolVar(overlay(i, "as-template", "asTemplate", func(f *scenario.File) *bool { return &f.AsTemplate }), "as-template", false,

@@ -1,0 +1,82 @@
+package loader
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// failedScheduling is an Event of v1, or of events.k8s.io/v1, which names the same things differently.
+type failedScheduling struct {
+	Reason         string           `json:"reason"`
+	InvolvedObject eventOf          `json:"involvedObject"`
+	Regarding      eventOf          `json:"regarding"`
+	FirstTimestamp metav1.Time      `json:"firstTimestamp"`
+	LastTimestamp  metav1.Time      `json:"lastTimestamp"`
+	DeprecatedLast metav1.Time      `json:"deprecatedLastTimestamp"`
+	EventTime      metav1.MicroTime `json:"eventTime"`
+	Series         struct {
+		LastObservedTime metav1.MicroTime `json:"lastObservedTime"`
+	} `json:"series"`
+}
+
+// eventOf is the pod of an Event.
+type eventOf struct {
+	UID types.UID `json:"uid"`
+}
+
+// last returns when the event was last observed.
+func (e *failedScheduling) last() time.Time {
+	return slices.MaxFunc([]time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.DeprecatedLast.Time, e.EventTime.Time, e.Series.LastObservedTime.Time}, time.Time.Compare)
+}
+
+// probe notes in a pod when its PodScheduled condition was last probed.
+func probe(pod *v1.Pod, at metav1.Time) {
+	conditions := slices.Clone(pod.Status.Conditions)
+	i := slices.IndexFunc(conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	if i < 0 {
+		i, conditions = len(conditions), append(conditions, v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable})
+	}
+	conditions[i].LastProbeTime = at
+	pod.Status.Conditions = conditions
+}
+
+// probed gives the waiting pods of a dump the time of their last attempt that its FailedScheduling Events say, as the time at which their
+// PodScheduled condition was last probed. The condition itself says only when the first attempt failed: an attempt that fails again changes
+// nothing in it.
+func probed(s *scenario.Scenario) {
+	last := map[types.UID]time.Time{}
+	for _, ignored := range s.Ignored {
+		var e failedScheduling
+		if ignored.Kind != "Event" || json.Unmarshal(ignored.JSON, &e) != nil || e.Reason != "FailedScheduling" {
+			continue
+		}
+		for _, pod := range []eventOf{e.InvolvedObject, e.Regarding} {
+			if at := e.last(); pod.UID != "" && at.After(last[pod.UID]) {
+				last[pod.UID] = at
+			}
+		}
+	}
+	if len(last) == 0 {
+		return
+	}
+	in := func(objs []cluster.Object) {
+		for _, obj := range objs {
+			if pod, is := obj.(*v1.Pod); is && cluster.Waits(pod) && last[pod.UID].After(cluster.LastTried(pod)) {
+				probe(pod, metav1.NewTime(last[pod.UID]))
+			}
+		}
+	}
+	in(s.Cluster)
+	in(s.Workloads)
+	for i := range s.Steps {
+		in(s.Steps[i].Objects)
+	}
+}
