@@ -1,6 +1,9 @@
 package cluster
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Refusal is an object that the API server does not create or change, because of a RuntimeClass, a LimitRange or a ResourceQuota. Its
 // names are those of the workload whose pods are refused, of the pod whose claim on devices is, of the claim of an ephemeral volume, or of the
@@ -25,6 +28,21 @@ func (r Refusal) Reason() string {
 	}
 	return r.Message
 }
+
+// denial has the words of a ValidatingAdmissionPolicy.
+var denial = regexp.MustCompile(`(?s)ValidatingAdmissionPolicy '([^']+)'(?: with binding '[^']+')? denied request: (.*)`)
+
+// Denial returns the name of the ValidatingAdmissionPolicy that refuses the object, and what the policy says. The name is "" if something else
+// does.
+func (r Refusal) Denial() (policy, says string) {
+	if found := denial.FindStringSubmatch(r.Message); found != nil {
+		return found[1], found[2]
+	}
+	return "", r.Reason()
+}
+
+// OfObject reports whether it is an object other than a pod that a user asked for.
+func (r Refusal) OfObject() bool { return !r.Retried && r.Kind != "Pod" }
 
 // OfWorkload reports whether pods of a workload are refused.
 func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Kind != "Pod" }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
@@ -22,32 +23,17 @@ func (t *writer) conclusion() {
 		t.Line(doc.Bold.Cell("No steps."))
 		return
 	case 1:
-		line, then := steps[0].Summary.text()+t.report.resized(), ""
-		if c := steps[0].Change; c != nil {
-			line, then = c.Text(steps[0].Autoscaling.With()), line
-		}
-		if stuck := steps[0].Rollouts; len(stuck) > 0 {
-			line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(list.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
-		}
-		if n := len(steps[0].Drains); n > 0 {
-			line = unended(n) + "; " + line
-		}
-		for _, trouble := range steps[0].karmada() {
-			line += "; " + trouble
-		}
-		if waiting := steps[0].waitingCronJobs(); len(steps[0].Pods) == 0 && len(waiting) > 0 {
-			line = "Nothing runs now: " + words.Few(list.Each(waiting, controller.CronJob.Runs))
-		}
-		t.Line(doc.Bold.Cell(line))
-		if then != "" {
-			t.Linef(doc.Plain, "%s", then)
-		}
+		t.concludeStep(steps[0])
 		t.verdict()
 		return
 	}
 	style := doc.Bold
+	if refused := steps[len(steps)-1].refusedObjects(); refused != "" {
+		t.Line(doc.Bold.Cell(refused))
+		style = doc.Plain
+	}
 	if answer := t.report.answer(); answer != "" {
-		t.Line(doc.Bold.Cell(answer))
+		t.Line(style.Cell(answer))
 		style = doc.Plain
 	}
 	var parts []string
@@ -79,6 +65,35 @@ func (t *writer) conclusion() {
 	t.verdict()
 }
 
+// concludeStep says how the only step went.
+func (t *writer) concludeStep(s Step) {
+	line, then := s.Summary.text()+t.report.resized(), ""
+	if s.Change != nil {
+		line, then = s.Change.Text(s.Autoscaling.With()), line
+	}
+	if stuck := s.Rollouts; len(stuck) > 0 {
+		line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(list.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
+	}
+	if n := len(s.Drains); n > 0 {
+		line = unended(n) + "; " + line
+	}
+	for _, trouble := range s.karmada() {
+		line += "; " + trouble
+	}
+	if waiting := s.waitingCronJobs(); len(s.Pods) == 0 && len(waiting) > 0 {
+		line = "Nothing runs now: " + words.Few(list.Each(waiting, controller.CronJob.Runs))
+	}
+	if refused := s.refusedObjects(); refused != "" {
+		t.Line(doc.Bold.Cell(refused))
+		t.Linef(doc.Plain, "%s", line)
+	} else {
+		t.Line(doc.Bold.Cell(line))
+	}
+	if then != "" {
+		t.Linef(doc.Plain, "%s", then)
+	}
+}
+
 // troubles says what is not as it should be after the step; "" if nothing.
 func troubles(s Step) string {
 	var parts []string
@@ -87,6 +102,9 @@ func troubles(s Step) string {
 	}
 	if n := s.Summary.NotCreated; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" refused")
+	}
+	if n := list.Count(s.Refused, cluster.Refusal.OfObject); n > 0 {
+		parts = append(parts, words.Count(n, "object")+" refused")
 	}
 	if n := s.Summary.NotReady; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" not ready")

@@ -36,6 +36,11 @@ func (r *Report) Met() bool {
 	return failed == 0
 }
 
+// Accepted reports whether the API server took all objects of the steps of which nothing else is expected.
+func (r *Report) Accepted() bool {
+	return !slices.ContainsFunc(r.Steps, func(s Step) bool { return len(s.Expectations) == 0 && s.refusedObjects() != "" })
+}
+
 // judged counts the expectations of all steps, and those that were not met.
 func judged(steps []Step) (total, failed int) {
 	for _, s := range steps {

@@ -18,6 +18,26 @@ func (s *stepText) subject(r cluster.Refusal) string {
 	return name
 }
 
+// refusedObjects says which objects other than pods the API server did not take from a user: "Refused by policy ceiling: deployment/web: no
+// more than 40 replicas"; "" if it took all.
+func (s *Step) refusedObjects() string {
+	objects := list.Where(s.Refused, cluster.Refusal.OfObject)
+	if len(objects) == 0 {
+		return ""
+	}
+	by := "the API server"
+	policy, says := objects[0].Denial()
+	if policy != "" {
+		by = "policy " + policy
+	}
+	alike := list.Where(objects, func(r cluster.Refusal) bool { return r.Reason() == objects[0].Reason() })
+	line := fmt.Sprintf("Refused by %s: %s: %s", by, words.Few(list.Each(alike, func(r cluster.Refusal) string { return r.Qualified() })), says)
+	if others := len(objects) - len(alike); others > 0 {
+		line += fmt.Sprintf("; and %s refused", words.Is(others, "other object"))
+	}
+	return line
+}
+
 // refused says of the workloads whose pods were not created what the API server said, and what it says of several workloads once.
 func (t *writer) refused(s *stepText) {
 	if len(s.Refused) == 0 {

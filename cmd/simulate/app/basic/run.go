@@ -86,7 +86,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 						c.Page.Data.Blast = failures
 					}
 				}
-				return found, command.Unless(found.Met(), stopped)
+				return found, command.Unless(found.Met() && found.Accepted(), stopped)
 			}
 			return q.Run(s)(cmd, args)
 		},
