@@ -48,6 +48,8 @@ type Look struct {
 type Level struct {
 	// Key is the topology key.
 	Key string
+	// Whole means that its one domain has every node, so that its failure is the end of the cluster.
+	Whole bool
 	// Radius is the largest share of a workload of several replicas that a failure takes.
 	Radius float64
 	// Domain is the domain whose failure leaves the most pods that do not come back, and NotBack their number; Domain is empty if all do.
@@ -59,6 +61,18 @@ type Level struct {
 
 // Check is a check of lint.
 type Check struct{ ID, Severity string }
+
+// Worst returns the level with the failure that leaves the most pods that do not come back; its Domain is empty if all do. A level that is
+// Whole does not count, unless all are: that everything is lost with the only region is no news.
+func (l *Look) Worst() Level {
+	worst, onlyWhole := Level{}, !slices.ContainsFunc(l.Levels, func(level Level) bool { return !level.Whole })
+	for _, level := range l.Levels {
+		if level.NotBack > worst.NotBack && (onlyWhole || !level.Whole) {
+			worst = level
+		}
+	}
+	return worst
+}
 
 // At looks at the cluster of the scenario.
 func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) {
@@ -106,7 +120,7 @@ func (l *Look) failures(ctx context.Context, result *simulation.Result, last *si
 	}
 	for i := range analysis.Levels {
 		level := &analysis.Levels[i]
-		found := Level{Key: level.TopologyKey, Radius: level.Replicated.Share, Workloads: map[cluster.WorkloadRef]int{}}
+		found := Level{Key: level.TopologyKey, Whole: level.Domains == 1 && len(level.Unlabelled) == 0, Radius: level.Replicated.Share, Workloads: map[cluster.WorkloadRef]int{}}
 		for j := range level.Failures {
 			failure := &level.Failures[j]
 			recovery := level.Recovery(failure)

@@ -133,12 +133,7 @@ func summary(l *look.Look) string {
 	for _, n := range l.Pending {
 		pending += n
 	}
-	worst := look.Level{}
-	for _, level := range l.Levels {
-		if level.NotBack > worst.NotBack {
-			worst = level
-		}
-	}
+	worst := l.Worst()
 	text := fmt.Sprintf("%s and %s, %d Pending", words.Count(l.Nodes, "node"), words.Count(l.Running, "pod"), pending)
 	if worst.NotBack == 0 {
 		return text + "; every pod comes back from any failure that was looked at"
