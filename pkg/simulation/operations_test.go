@@ -1,0 +1,228 @@
+package simulation
+
+import (
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// operation is what kubectl did on a real control plane v1.37.1, of which before.json.gz is a dump before and real.json.gz the pods before and
+// after. The nodes were those of kwok.
+type operation struct {
+	// Kind and What say what was done, as the scenario does.
+	Kind, What string
+	// Equal are the figures that must be as they were; see figures.
+	Equal []string
+	// Chance means that chance decides: one of so many seeds must be right, by default 12.
+	Chance bool
+	Seeds  uint64
+}
+
+// operated are the pods before and after an operation, by namespace and name, and the zones of the nodes.
+type operated struct {
+	Before, After map[string]operatedPod
+	Zone          map[string]string
+}
+
+type operatedPod struct {
+	UID string
+	// Owner is the outermost one, as namespace/kind/name.
+	Owner string `json:"wl"`
+	Node  string
+	// Ends means that the pod is Terminating.
+	Ends bool `json:"term"`
+	// Message is that of the PodScheduled condition.
+	Message string `json:"msg"`
+}
+
+// Each operation comes out as on the real control plane, in all that its case names: which pods wait and with which message, which are gone,
+// and where the others are. If chance decides, some seed gives what happened.
+func TestOperationsComeOutAsInReality(t *testing.T) {
+	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "operations", "*", "case.json"))
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no recorded operations: %v", err)
+	}
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			var op operation
+			var happened operated
+			decodeFile(t, file, &op)
+			decodeFile(t, filepath.Join(dir, "real.json.gz"), &happened)
+			s, err := loader.Load(filepath.Join(dir, "scenario.yaml"), loader.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := NewCluster(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			diff := op.diff(t, &happened, s, w)
+			for seed := uint64(1); diff != "" && op.Chance && seed <= cmp.Or(op.Seeds, 12); seed++ {
+				random := *s
+				random.Ties.Random, random.Ties.Arrivals, random.Ties.Seed = true, true, seed
+				if d := op.diff(t, &happened, &random, w); len(d) < len(diff) {
+					diff = d
+				}
+			}
+			if diff != "" {
+				t.Errorf("%s %s (-real +predicted):\n%s", op.Kind, op.What, diff)
+			}
+		})
+	}
+}
+
+func decodeFile(t *testing.T, path string, into any) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(file)
+	if strings.HasSuffix(path, ".gz") {
+		unpacked, err := gzip.NewReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder = json.NewDecoder(unpacked)
+	}
+	if err := decoder.Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// diff runs the scenario of an operation and compares what it says with what happened.
+func (op *operation) diff(t *testing.T, happened *operated, s *scenario.Scenario, w world.World) string {
+	t.Helper()
+	result, err := Run(t.Context(), s, Options{World: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := &result.Steps[len(result.Steps)-1]
+	predicted := podsAfter(step)
+	zones := maps.Clone(happened.Zone)
+	for _, node := range step.State.Nodes {
+		zones[node.Name] = node.Labels["topology.kubernetes.io/zone"]
+	}
+	// A pod that has waited all the time keeps its old message until it is tried again.
+	waited := func(name string) bool {
+		was, is, ours := happened.Before[name], happened.After[name], predicted[name]
+		return was.UID != "" && was == is && was.Node == "" && !was.Ends && was.UID == ours.UID && ours.Node == ""
+	}
+	want, got := figures(happened.Before, happened.After, zones, waited), figures(happened.Before, predicted, zones, waited)
+	keep := func(figure string, _ map[string]int) bool { return !slices.Contains(op.Equal, figure) }
+	maps.DeleteFunc(want, keep)
+	maps.DeleteFunc(got, keep)
+	return gocmp.Diff(want, got)
+}
+
+// podsAfter are the pods after a step, without those that have ended.
+func podsAfter(step *Step) map[string]operatedPod {
+	messages := map[string]string{}
+	for _, p := range step.Pending {
+		messages[string(p.Pod.UID)] = p.Message
+	}
+	pods, owner := map[string]operatedPod{}, step.State.Owners()
+	for _, pod := range step.State.Pods {
+		if cluster.Terminal(pod) {
+			continue
+		}
+		of := owner(pod)
+		pods[pod.Namespace+"/"+pod.Name] = operatedPod{
+			UID: string(pod.UID), Owner: pod.Namespace + "/" + of.String(), Node: pod.Spec.NodeName, Ends: pod.DeletionTimestamp != nil, Message: messages[string(pod.UID)],
+		}
+	}
+	return pods
+}
+
+var numbersOf = regexp.MustCompile(`\d+`)
+
+// figures count pods: those that are pending, by owner and message; those that wait, by owner and message without its numbers; those that run, that are Terminating and that are gone, by owner; and those that
+// run, by owner and zone and by owner and node.
+func figures(before, after map[string]operatedPod, zones map[string]string, waited func(name string) bool) map[string]map[string]int {
+	f := map[string]map[string]int{"pending": {}, "waiting": {}, "running": {}, "terminating": {}, "gone": {}, "zones": {}, "nodes": {}}
+	for name, pod := range after {
+		switch {
+		case pod.Ends:
+			f["terminating"][pod.Owner]++
+		case pod.Node != "":
+			f["running"][pod.Owner]++
+			f["zones"][pod.Owner+" "+zones[pod.Node]]++
+			f["nodes"][pod.Owner+" "+pod.Node]++
+		case !waited(name):
+			f["pending"][pod.Owner+" "+pod.Message]++
+			f["waiting"][pod.Owner+" "+numbersOf.ReplaceAllString(pod.Message, "#")]++
+		}
+	}
+	for name, pod := range before {
+		if is := after[name]; is.UID != pod.UID || is.Ends {
+			f["gone"][pod.Owner]++
+		}
+	}
+	return f
+}
+
+// Four pods wait, b-older's five minutes longer than a-younger's, which are listed first, and a node with room for two comes. kube-scheduler
+// took both of b-older in two of three runs, and one of each in the third.
+func TestPodsThatWaitTheLongestComeFirst(t *testing.T) {
+	s, err := loader.Load(filepath.Join("testdata", "groundtruth", "operations", "pending-order", "scenario.yaml"), loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := func(s *scenario.Scenario) string {
+		apps := byApp(runCase(t, s).Steps[0].State)
+		return fmt.Sprintf("%d of b-older, %d of a-younger", apps["b-older"]["n2"], apps["a-younger"]["n2"])
+	}
+	if got := older(s); got != "2 of b-older, 0 of a-younger" {
+		t.Errorf("in the order of the queue: %s", got)
+	}
+	seen := map[string]int{}
+	for seed := range uint64(30) {
+		random := *s
+		random.Ties.Random, random.Ties.Arrivals, random.Ties.Seed = true, true, seed
+		seen[older(&random)]++
+	}
+	if both, one := seen["2 of b-older, 0 of a-younger"], seen["1 of b-older, 1 of a-younger"]; both < 8 || one < 4 {
+		t.Errorf("of 30 seeds %v", seen)
+	}
+}
+
+// A rollout with maxSurge 0 makes the new pod while the old one is still Terminating, so that the new one preempts the Job's. In all of three
+// real runs it did, though the kubelets ended pods long before their grace period was over.
+func TestARolloutPreemptsBeforeAPodHasEnded(t *testing.T) {
+	s, err := loader.Load(filepath.Join("testdata", "groundtruth", "operations", "rollout-preempts", "scenario.yaml"), loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const trials = 50
+	preempted := 0
+	for seed := range uint64(trials) {
+		random := *s
+		random.Ties.Random, random.Ties.Seed = true, seed
+		if len(runCase(t, &random).Steps[1].Preempted) > 0 {
+			preempted++
+		}
+	}
+	// One pod in eight ends before anything reacts; both do in 1 of 64 trials.
+	if preempted < trials-4 {
+		t.Errorf("%d of %d trials preempt", preempted, trials)
+	}
+}
