@@ -84,7 +84,7 @@ func (l *loader) nodeGroups(s *scenario.Scenario) {
 	if s.Autoscaler == nil || l.incomplete || s.Federated() {
 		return
 	}
-	grouped, note, err := s.Autoscaler.Grouped(s.Nodes())
+	grouped, note, err := s.Autoscaler.Grouped(s.Nodes(), s.Pods())
 	if err != nil {
 		l.problems.AddLines(field.NewPath("autoscaler"), err)
 		return

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -28,8 +28,8 @@ func (a *Autoscaler) byLabels() bool {
 }
 
 // Grouped returns the autoscaler with the groups that the labels of the nodes name, and a note that says which these are. Groups that are
-// written out already stay.
-func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
+// written out already stay. No autoscaler changes the number of control planes, which the nodes or the pods show.
+func (a *Autoscaler) Grouped(nodes []*v1.Node, pods []*v1.Pod) (*Autoscaler, string, error) {
 	if !a.byLabels() {
 		return a, "", nil
 	}
@@ -41,9 +41,10 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
 	found.NodeGroups = nil
 	var names, used []string
 	members, without := map[string]int{}, 0
+	controlPlanes := cluster.ControlPlanes(nodes, pods)
 	for _, node := range nodes {
 		key := labelOf(node, labels)
-		if key == "" {
+		if key == "" || controlPlanes[node.Name] {
 			without++
 			continue
 		}
@@ -94,11 +95,8 @@ func (a *Autoscaler) Grouped(nodes []*v1.Node) (*Autoscaler, string, error) {
 	return &found, note + ".", errors.Join(problems...)
 }
 
-// labelOf is the first of the labels that the node has, or "". No autoscaler changes the number of control planes.
+// labelOf is the first of the labels that the node has, or "".
 func labelOf(node *v1.Node, labels []string) string {
-	if topology.IsControlPlane(node) {
-		return ""
-	}
 	for _, key := range labels {
 		if node.Labels[key] != "" {
 			return key

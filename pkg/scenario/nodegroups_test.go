@@ -51,7 +51,7 @@ func TestGrouped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, note, err := tt.given.Grouped(nodes)
+			got, note, err := tt.given.Grouped(nodes, nil)
 			if tt.problem != "" {
 				if err == nil || err.Error() != tt.problem {
 					t.Fatalf("got  %v\nwant %s", err, tt.problem)

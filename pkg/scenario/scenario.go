@@ -126,14 +126,20 @@ func (s *Scenario) Source(step string, owner cluster.Ref) (manifest.Source, bool
 }
 
 // Nodes returns every node that the scenario ever holds.
-func (s *Scenario) Nodes() []*v1.Node {
-	var nodes []*v1.Node
-	for _, obj := range s.Objects() {
-		if node, ok := obj.(*v1.Node); ok {
-			nodes = append(nodes, node)
+func (s *Scenario) Nodes() []*v1.Node { return ofType[*v1.Node](s.Objects()) }
+
+// Pods returns every pod that the scenario is given as an object of its own.
+func (s *Scenario) Pods() []*v1.Pod { return ofType[*v1.Pod](s.Objects()) }
+
+// ofType returns the objects of one type.
+func ofType[T cluster.Object](objects []cluster.Object) []T {
+	var all []T
+	for _, obj := range objects {
+		if typed, is := obj.(T); is {
+			all = append(all, typed)
 		}
 	}
-	return nodes
+	return all
 }
 
 // Objects returns everything that the scenario ever holds, in order of appearance. What is in a member of a federation has the name that it

@@ -33,12 +33,6 @@ const (
 // controlPlane is the label key and taint key that kubeadm gives control-plane nodes.
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// IsControlPlane reports whether the node is of the control plane: by its label or its taint, of which a dump may hold but one.
-func IsControlPlane(node *v1.Node) bool {
-	_, labelled := node.Labels[controlPlane]
-	return labelled || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == controlPlane })
-}
-
 // FromKind builds the nodes of the cluster that kind would create from a configuration (apiVersion kind.x-k8s.io/v1alpha4), with the names,
 // labels and taints that kind, kubeadm and the kubelet give them. Control-plane nodes come first, then workers, both in the order of the
 // file. Settings that do not affect how the scheduler sees a node are decoded but not checked. The error lists every problem with its place

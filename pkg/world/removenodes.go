@@ -13,7 +13,6 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/topology"
 )
 
 // removeNodes takes nodes away, and their pods with them. Controllers replace the pods.
@@ -26,8 +25,9 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 			return state, "", problem
 		}
 	} else {
+		controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
 		for _, node := range state.Nodes {
-			if !topology.IsControlPlane(node) { // which are often the emptiest, and nobody means them
+			if !controlPlanes[node.Name] { // which are often the emptiest, and nobody means them
 				names = append(names, node.Name)
 			}
 		}

@@ -95,14 +95,20 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 
 // nothingLeft reports whether every pod was set aside.
 func (z *sizer) nothingLeft() bool {
-	aside, all := 0, 0
+	aside := 0
 	for _, pods := range z.aside[failure{}] {
 		aside += pods
 	}
+	return aside > 0 && aside == z.toPlace()
+}
+
+// toPlace counts the pods that do not come with a node.
+func (z *sizer) toPlace() int {
+	all := 0
 	for _, pod := range z.state.Pods {
 		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
 			all++
 		}
 	}
-	return aside > 0 && aside == all
+	return all
 }

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -28,15 +29,25 @@ type demand struct {
 	amounts
 }
 
+// roomiest returns the node with as much of each resource as any node of the group has in the zone.
+func (z *ZoneNodes) roomiest(node *v1.Node) *v1.Node {
+	most := maps.Clone(node.Status.Allocatable)
+	for _, other := range z.Nodes {
+		for name, quantity := range other.Status.Allocatable {
+			if has := most[name]; has.Cmp(quantity) < 0 {
+				most[name] = quantity
+			}
+		}
+	}
+	roomy := *node
+	roomy.Status.Allocatable = most
+	return &roomy
+}
+
 // look finds which groups take a pod when their nodes are empty but for what comes with each node, and adds up what the pods request. What
 // no group takes and has no node is set aside.
 func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	z.agents, z.demands = map[*v1.Node]amounts{}, map[demanding]*demand{}
-	for _, g := range z.groups {
-		for _, zone := range g.Zones {
-			z.agents[zone.Nodes[0]] = nil
-		}
-	}
 	empty := z.empty()
 	var classes alike.Pods
 	taken := map[string][]bool{}
@@ -73,22 +84,29 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	return nil
 }
 
-// empty returns the state with a node of each group in each zone, what runs there because of the node, and no workloads. It records what
-// that requests.
+// empty returns the state with a node of each group in each zone, the roomiest, what runs there because of the node, and no workloads. It
+// records what that requests.
 func (z *sizer) empty() *cluster.State {
-	kept := map[string]*v1.Node{}
+	zones := map[string]*ZoneNodes{} // by the name of the first node
 	state := *z.state
 	state.Nodes, state.Pods = nil, nil
-	for first := range z.agents {
-		kept[first.Name] = first
+	for i := range z.groups {
+		for j := range z.groups[i].Zones {
+			zone := &z.groups[i].Zones[j]
+			zones[zone.Nodes[0].Name] = zone
+		}
 	}
 	for _, node := range z.state.Nodes {
-		if kept[node.Name] != nil {
-			state.Nodes = append(state.Nodes, node)
+		if zone := zones[node.Name]; zone != nil {
+			state.Nodes = append(state.Nodes, zone.roomiest(node))
 		}
 	}
 	for _, pod := range z.state.Pods {
-		if first := kept[pod.Spec.NodeName]; first != nil && slices.ContainsFunc(pod.OwnerReferences, followsNodes) && !cluster.Terminal(pod) {
+		zone := zones[pod.Spec.NodeName]
+		if zone == nil {
+			continue
+		}
+		if first := zone.Nodes[0]; slices.ContainsFunc(pod.OwnerReferences, followsNodes) && !cluster.Terminal(pod) {
 			state.Pods = append(state.Pods, pod)
 			if z.agents[first] == nil {
 				z.agents[first] = amounts{}

@@ -88,6 +88,7 @@ func (z *sizer) boundOf(level string) *bound {
 		var rooms []room
 		for _, zone := range g.Zones {
 			first := zone.Nodes[0]
+			has := zone.roomiest(first).Status.Allocatable
 			r := room{domain: -1}
 			if value, labelled := topology.Value(first.Labels, level); labelled {
 				if r.domain = slices.Index(b.domains, value); r.domain < 0 {
@@ -96,7 +97,7 @@ func (z *sizer) boundOf(level string) *bound {
 				}
 			}
 			for _, name := range b.resources {
-				r.node = append(r.node, max(0, amount(name, first.Status.Allocatable[name])-z.agents[first][name]))
+				r.node = append(r.node, max(0, amount(name, has[name])-z.agents[first][name]))
 			}
 			rooms = append(rooms, r)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// NodeGroup is a number of nodes that differ only in their names and their places in the topology.
+// NodeGroup is a number of nodes that differ only in their names, their places in the topology and, by a little, in their sizes.
 type NodeGroup struct {
 	Name  string
 	Zones []ZoneNodes
@@ -24,6 +24,8 @@ type NodeGroup struct {
 	Priced bool
 	// Kept means that its nodes stay as they are: they are control planes or cordoned, or were not asked for.
 	Kept bool
+	// ControlPlane means that they are control planes.
+	ControlPlane bool
 }
 
 // ZoneNodes are a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
@@ -52,27 +54,30 @@ func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 			published = append(published, slice)
 		}
 	}
-	return groupsOf(nodes, published, s.LevelKeys)
+	return groupsOf(nodes, s.Pods(), published, s.LevelKeys)
 }
 
-// groupsOf returns the groups of the nodes, whose devices are published in the slices; levels are further keys of their places.
-func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
-	devices := devicesOf(published)
+// groupsOf returns the groups of the nodes, on which the pods run, and whose devices are published in the slices; levels are further keys of
+// their places.
+func groupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
+	devices, controlPlanes := devicesOf(published), cluster.ControlPlanes(nodes, pods)
 	var groups []NodeGroup
-	position := map[string]int{}
+	position := map[string][]int{} // of the groups of a kind, which differ in size
 	for _, node := range nodes {
 		price, priced, err := topology.Price(node)
 		if err != nil {
 			return nil, err
 		}
-		kind := signature(node, levels) + fmt.Sprint(devices.kinds(node))
-		i, found := position[kind]
-		if !found {
-			i = len(groups)
-			position[kind] = i
-			groups = append(groups, NodeGroup{Name: groupName(node, levels), Price: price, Priced: priced, Kept: closed(node)})
+		// A node that is not meant for workloads is kept: more of its kind would not help them.
+		kept := controlPlanes[node.Name] || node.Spec.Unschedulable
+		kind := signature(node, levels) + fmt.Sprint(kept, devices.kinds(node))
+		at := slices.IndexFunc(position[kind], func(i int) bool { return similar(groups[i].Zones[0].Nodes[0], node) })
+		if at < 0 {
+			at = len(position[kind])
+			position[kind] = append(position[kind], len(groups))
+			groups = append(groups, NodeGroup{Name: groupName(node, levels), Price: price, Priced: priced, Kept: kept, ControlPlane: controlPlanes[node.Name]})
 		}
-		g := &groups[i]
+		g := &groups[position[kind][at]]
 		zone := node.Labels[v1.LabelTopologyZone]
 		z := slices.IndexFunc(g.Zones, func(z ZoneNodes) bool { return z.Name == zone })
 		if z < 0 {
@@ -91,22 +96,26 @@ func groupsOf(nodes []*v1.Node, published []*resourcev1.ResourceSlice, levels []
 	return groups, nil
 }
 
-// closed reports whether the node is not meant for workloads: more of its kind would not help them.
-func closed(node *v1.Node) bool {
-	return topology.IsControlPlane(node) || node.Spec.Unschedulable
+// similar reports whether the nodes are of a size. A node that does not say what it has has what pods can have.
+func similar(a, b *v1.Node) bool {
+	sized := func(node *v1.Node) *v1.Node {
+		if node.Status.Capacity != nil {
+			return node
+		}
+		whole := *node
+		whole.Status.Capacity = node.Status.Allocatable
+		return &whole
+	}
+	return cluster.SimilarSize(sized(a), sized(b))
 }
 
-// signature returns the same string for nodes of one group.
+// signature returns the same string for nodes of one group, which are of a size besides.
 func signature(node *v1.Node, levels []string) string {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, value string) bool {
 		return key == v1.LabelHostname || value == node.Name || slices.Contains(levels, key) || topology.IsPlace(key)
 	})
-	allocatable := map[v1.ResourceName]string{}
-	for name, quantity := range node.Status.Allocatable {
-		allocatable[name] = quantity.String()
-	}
-	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, allocatable, node.Annotations[topology.PriceAnnotation])
+	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, node.Annotations[topology.PriceAnnotation])
 }
 
 // groupName returns the provider's name of the group, or the node's name without its places and number.

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Two nodes that differ in nothing but their names and places are one group. With another taint, size, label or price they are two, since
+// Two nodes that differ in nothing but their names, places and some KiB are one group. With another taint, size, label or price they are two, since
 // one cannot be had in place of the other.
 func TestGroups(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -26,6 +26,8 @@ func TestGroups(t *testing.T) {
 		"a taint":     {func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}} }, []string{"worker a:1", "worker-2 a:1"}},
 		"a cordon":    {func(n *v1.Node) { n.Spec.Unschedulable = true }, []string{"worker a:1", "worker-2 a:1"}},
 		"the size":    {func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("8") }, []string{"worker a:1", "worker-2 a:1"}},
+		"some KiB":    {func(n *v1.Node) { n.Status.Allocatable[v1.ResourceMemory] = resource.MustParse("15013468Ki") }, []string{"worker a:2"}},
+		"some MiB":    {func(n *v1.Node) { n.Status.Allocatable[v1.ResourceMemory] = resource.MustParse("15400000Ki") }, []string{"worker a:1", "worker-2 a:1"}},
 		"a label":     {func(n *v1.Node) { n.Labels["disk"] = "ssd" }, []string{"worker a:1", "worker-2 a:1"}},
 		"its price":   {func(n *v1.Node) { n.Annotations = map[string]string{topology.PriceAnnotation: "2"} }, []string{"worker a:1", "worker-2 a:1"}},
 		"its own key": {func(n *v1.Node) { n.Labels["node-name"] = n.Name }, []string{"worker a:2"}},
@@ -34,7 +36,7 @@ func TestGroups(t *testing.T) {
 		for _, node := range []string{"worker-1", "worker-2"} {
 			nodes = append(nodes, &v1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{v1.LabelHostname: node, v1.LabelTopologyZone: "a"}},
-				Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
+				Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("15013440Ki")}},
 			})
 		}
 		test.change(nodes[1].(*v1.Node))

@@ -125,7 +125,7 @@ func (z *sizer) prepare() error {
 			z.numbers = append(z.numbers, number{i, all, price * float64(len(all))})
 		}
 	}
-	if len(z.numbers) == 0 && len(z.opts.Groups) == 0 {
+	if len(groups) == 0 {
 		problems = append(problems, errors.New("no nodes to size; give a cluster with a node of each group, in each of its zones"))
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -199,7 +199,7 @@ func (z *sizer) counts(point []int) [][]int {
 // sized returns the groups with these nodes, by group and zone, and how many of them may change. Nil is for none.
 func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 	for i, of := range z.groups {
-		g := Group{Name: of.Name, Kept: of.Kept}
+		g := Group{Name: of.Name, Kept: of.Kept, ControlPlane: of.ControlPlane}
 		if of.Priced {
 			g.Price = &of.Price
 		}
@@ -443,7 +443,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	if err := z.look(ctx, lacks); err != nil {
 		return nil, nil, err
 	}
-	if z.nothingLeft() {
+	if z.sizing.Pods = z.toPlace(); z.nothingLeft() {
 		return nil, lacks, nil
 	}
 	if len(z.opts.Survive) == 0 { // with other pods set aside the first run is the same
@@ -455,6 +455,9 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	for {
 		if lacks, err = z.try(ctx, true, point); err != nil || len(lacks) == 0 {
 			return point, nil, err
+		}
+		if len(point) == 0 { // all nodes are kept
+			return nil, lacks, nil
 		}
 		more := make([]int, len(point))
 		for i, n := range point {

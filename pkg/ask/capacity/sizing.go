@@ -21,7 +21,8 @@ type SizeOptions struct {
 
 // Sizing is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
 type Sizing struct {
-	// Found says whether there is one. If not, Fewer holds what happens on the largest that was tried.
+	// Found says whether there is one. If not, Fewer holds what happens on the largest that was tried. If no group may change, the only cluster
+	// is the present one.
 	Found bool `json:"found"`
 	// Survive are the topology keys of which any one domain may fail, and Mode is how its nodes fail.
 	Survive []string `json:"survive,omitempty"`
@@ -46,6 +47,8 @@ type Sizing struct {
 	Proven bool `json:"proven"`
 	// Tried is how many clusters were tried.
 	Tried int `json:"tried"`
+	// Pods is the number of pods that do not come with a node, those that were set aside among them.
+	Pods int `json:"pods"`
 	// Unbound is the number of pods that had nodes and were placed again.
 	Unbound int `json:"unbound,omitempty"`
 	// Foreign is the number of pods of schedulers that are not configured, which are left out.
@@ -69,6 +72,8 @@ type Group struct {
 	Name string `json:"name"`
 	// Kept means that its nodes stay as they are.
 	Kept bool `json:"kept,omitempty"`
+	// ControlPlane means that they are control planes.
+	ControlPlane bool `json:"controlPlane,omitempty"`
 	// Price is what a node costs per hour; missing if that is not known.
 	Price *float64 `json:"price,omitempty"`
 	// Zones are its nodes by zone.

@@ -146,12 +146,13 @@ type consolidation struct {
 // all tries each node, the least used first, as it is then.
 func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 	c.answer.Nodes = len(state.Nodes)
+	controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
 	var rest []string
 	for _, node := range state.Nodes {
 		switch {
 		case slices.Contains(c.Keep, node.Name):
 			c.stays(Stay{Node: node.Name, Why: Kept})
-		case len(c.Among) == 0 && topology.IsControlPlane(node):
+		case len(c.Among) == 0 && controlPlanes[node.Name]:
 			c.stays(Stay{Node: node.Name, Why: ControlPlane})
 		case len(c.Among) > 0 && !slices.Contains(c.Among, node.Name):
 		default:

@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
 )
 
 // similar returns the groups whose nodes are nearly the same and that the same pods fit. See
@@ -51,32 +52,7 @@ func (x *expansion) alike(a, b *template) bool {
 		})
 		return kept
 	}
-	near := func(ratio float64) func(v1.ResourceName, resource.Quantity, resource.Quantity) bool {
-		return func(_ v1.ResourceName, p, q resource.Quantity) bool {
-			larger, smaller := float64(p.MilliValue()), float64(q.MilliValue())
-			if larger < smaller {
-				larger, smaller = smaller, larger
-			}
-			return larger-smaller <= larger*ratio
-		}
-	}
-	return same(a.node.Status.Capacity, b.node.Status.Capacity, func(name v1.ResourceName, p, q resource.Quantity) bool {
-		return p.Cmp(q) == 0 || name == v1.ResourceMemory && near(0.015)(name, p, q)
-	}) && same(a.node.Status.Allocatable, b.node.Status.Allocatable, near(0.05)) && same(a.free(), b.free(), near(0.05)) &&
-		maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
-}
-
-// same reports whether both lists have the same resources, and equal amounts of each.
-func same(a, b v1.ResourceList, equal func(v1.ResourceName, resource.Quantity, resource.Quantity) bool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, quantity := range a {
-		if other, has := b[name]; !has || !equal(name, quantity, other) {
-			return false
-		}
-	}
-	return true
+	return cluster.SimilarSize(a.node, b.node) && cluster.SimilarResources(a.free(), b.free()) && maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
 }
 
 // free returns what the node's own pods leave of each resource that every node counts or that they ask for.

@@ -81,10 +81,43 @@ var because = map[consolidate.Why]string{
 	consolidate.ByAutoscaler: "the autoscaler would add another one",
 }
 
+// untried reports whether a node that stays for this was not tried.
+func untried(why consolidate.Why) bool {
+	return why == consolidate.Kept || why == consolidate.ControlPlane
+}
+
+// stay counts the nodes that stay for such reasons.
+func (r *Report) stay(has func(consolidate.Why) bool) int {
+	return list.Count(r.Stays, func(s consolidate.Stay) bool { return has(s.Why) })
+}
+
+// whyUntried is why no node was tried.
+func (r *Report) whyUntried() string {
+	planes := r.stay(func(w consolidate.Why) bool { return w == consolidate.ControlPlane })
+	kept := r.stay(func(w consolidate.Why) bool { return w == consolidate.Kept })
+	only := "; --pool KEY=VALUE tries those with a label"
+	switch {
+	case planes+kept == 0:
+		return "the cluster has no other"
+	case kept == 0:
+		return words.Pick(planes, "the only one is a control plane", fmt.Sprintf("all %d are control planes", planes)) + only
+	case kept == r.Nodes:
+		return "you keep " + words.Pick(kept, "the only one", fmt.Sprintf("all %d", kept))
+	case planes == 0:
+		return fmt.Sprintf("you keep %d of %d, and --pool names no other", kept, r.Nodes)
+	}
+	return fmt.Sprintf("%s, and you keep %s", words.Count(planes, "control plane")+words.Pick(planes, " is not asked about", " are not asked about"), words.Pick(kept, "the other", fmt.Sprintf("the other %d", kept)))
+}
+
 // verdict is the first line.
 func (r *Report) verdict() doc.Cell {
 	n := len(r.Removed)
-	if n == 0 {
+	switch tried := n + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
+	case tried == 0:
+		return doc.Yellow.Cellf("No node was tried: %s.", r.whyUntried())
+	case n == 0 && tried < r.Nodes:
+		return doc.Yellow.Cellf("No node can go: %d of %d %s tried, and %s for another reason.", tried, r.Nodes, words.Pick(tried, "was", "were"), words.Pick(tried, "is needed, or stays", "each is needed, or stays"))
+	case n == 0:
 		return doc.Yellow.Cellf("No node can go: all %d are needed, or stay for other reasons.", r.Nodes)
 	}
 	saved := ""

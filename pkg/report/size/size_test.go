@@ -23,7 +23,7 @@ func sized(t *testing.T, found bool, a, b, kept int) *Report {
 			Level: v1.LabelTopologyZone, Domains: 2, Lacks: []capacity.Lack{{Group: "small", Zone: "b", Nodes: 1}},
 			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 2, Pod: "default/web-3", Message: "0/6 nodes are available: 6 Insufficient cpu."}},
 		}},
-		Nodes: a + b, Before: 5, CostBefore: &before, Proven: found, Tried: 12, Unbound: 1, Foreign: 2,
+		Nodes: a + b, Before: 5, CostBefore: &before, Proven: found, Tried: 12, Pods: 12, Unbound: 1, Foreign: 2,
 		Groups: []capacity.Group{
 			{Name: "small", Price: &price, Zones: []capacity.Zone{{Zone: "a", Nodes: a, Before: 3}, {Zone: "b", Nodes: b, Before: 2}}},
 			{Name: "control plane", Kept: true, Zones: []capacity.Zone{{Nodes: kept, Before: 1}}},
@@ -84,6 +84,34 @@ func TestNothingWillDo(t *testing.T) {
 	r := sized(t, false, 0, 0, 0)
 	reporttest.Formats(t, Formats, r, "none", "size-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}), "small                  a        <none>   3        0.25")
+}
+
+// The first line is the answer also where no node is needed, and where none helps.
+func TestFirstLine(t *testing.T) {
+	group := func(kept, plane bool, before int) capacity.Group {
+		return capacity.Group{Name: "g", Kept: kept, ControlPlane: plane, Zones: []capacity.Zone{{Before: before}}}
+	}
+	planes, cordoned, workers := group(true, true, 3), group(true, false, 2), group(false, false, 4)
+	aside := []capacity.Aside{{Workload: "deployment/web", Pods: 3, Empty: true}}
+	for want, sizing := range map[string]capacity.Sizing{
+		"No node besides the 3 control planes is needed: every pod has a node while none fails.":                        {Found: true, Pods: 4, Groups: []capacity.Group{planes}},
+		"No node besides the 5 that stay is needed: every pod has a node while none fails. The scenario has 4 more.":    {Found: true, Pods: 4, Before: 4, Groups: []capacity.Group{planes, cordoned, workers}},
+		"No node besides the one that stays is needed: every pod has a node while none fails. The scenario has 4 more.": {Found: true, Pods: 4, Before: 4, Groups: []capacity.Group{group(true, false, 1), workers}},
+		"No node is needed: every pod has a node while none fails. The scenario has 4.":                                 {Found: true, Before: 4, Groups: []capacity.Group{workers}},
+		"It takes more than the control plane so that every pod has a node, also after the loss of any node. Give a node of a group that may grow, or name theirs with --group.": {Pods: 4,
+			Survive: []string{v1.LabelHostname}, Groups: []capacity.Group{group(true, true, 1)}},
+		"No number of these nodes is enough: 3 of 3 pods have no node, however many there are.": {Pods: 3, Aside: aside, Before: 4, Groups: []capacity.Group{workers}},
+		"No number of these nodes is enough: 3 of 4 pods have no node, however many there are. No node besides the 3 control planes is needed for the other one.": {Found: true, Pods: 4, Aside: aside, Before: 4,
+			Groups: []capacity.Group{planes, workers}},
+		"No number of these nodes is enough: 3 of 5 pods have no node, however many there are. No node besides the 3 control planes is needed for the other 2.": {Found: true, Pods: 5, Aside: aside, Before: 4,
+			Groups: []capacity.Group{planes, workers}},
+		"2 nodes will do: every pod but 3 has a node while none fails. The scenario has 4.": {Found: true, Pods: 5, Aside: aside, Nodes: 2, Before: 4, Groups: []capacity.Group{planes, workers}},
+	} {
+		r := &Report{Sizing: sizing}
+		if got := document(r, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
 }
 
 func TestMarkdownHostile(t *testing.T) {

@@ -53,7 +53,26 @@ func (r *Report) verdict() []doc.Cell {
 		goal += " but for what is set aside"
 	}
 	var lines []doc.Cell
-	switch {
+	none := "No node is needed"
+	if besides := r.kept(); besides != "" {
+		none = "No node besides " + besides + " is needed"
+	}
+	switch aside := r.aside(); {
+	case aside > 0 && aside == r.Pods:
+		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s.", r.useless()))
+	case !r.Found && r.allKept():
+		lines = append(lines, doc.Red.Cellf("It takes more than %s so that %s. Give a node of a group that may grow, or name theirs with --group.", r.kept(), goal))
+	case r.Found && r.Nodes == 0 && aside > 0:
+		lines = append(lines, doc.Red.Cellf("No number of these nodes is enough: %s. %s for %s.", r.useless(), none, words.Pick(r.Pods-aside, "the other one", fmt.Sprintf("the other %d", r.Pods-aside))))
+	case r.Found && r.Nodes == 0:
+		line := none + ": " + goal
+		if r.Before > 0 {
+			line += fmt.Sprintf(". The scenario has %d", r.Before)
+			if r.kept() != "" {
+				line += " more"
+			}
+		}
+		lines = append(lines, doc.Green.Cell(line+"."))
 	case !r.Found:
 		lines = append(lines, doc.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
@@ -86,6 +105,42 @@ func (r *Report) verdict() []doc.Cell {
 		lines = append(lines, doc.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// kept names the nodes that stay as they are, if there are any.
+func (r *Report) kept() string {
+	nodes, planes := 0, 0
+	for _, g := range r.Groups {
+		for _, z := range g.Zones {
+			if g.Kept {
+				nodes += z.Before
+			}
+			if g.Kept && g.ControlPlane {
+				planes += z.Before
+			}
+		}
+	}
+	switch {
+	case nodes == 0:
+		return ""
+	case nodes == 1 && planes == 1:
+		return "the control plane"
+	case nodes == planes:
+		return fmt.Sprintf("the %d control planes", nodes)
+	case nodes == 1:
+		return "the one that stays"
+	}
+	return fmt.Sprintf("the %d that stay", nodes)
+}
+
+// allKept reports whether no group may change.
+func (r *Report) allKept() bool {
+	return !slices.ContainsFunc(r.Groups, func(g capacity.Group) bool { return !g.Kept })
+}
+
+// useless says that pods have no node whatever the numbers are.
+func (r *Report) useless() string {
+	return fmt.Sprintf("%d of %s %s no node, however many there are", r.aside(), words.Count(r.Pods, "pod"), words.Pick(r.aside(), "has", "have"))
 }
 
 // autoscaled says to what the autoscaler comes by itself.

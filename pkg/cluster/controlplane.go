@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// controlPlaneRoles are the keys of the labels and taints that installers give the nodes of a control plane: kubeadm since 1.20; kubeadm before
+// and OpenShift; RKE 1.
+var controlPlaneRoles = []string{
+	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node-role.kubernetes.io/controlplane",
+}
+
+// controlPlaneParts are the static pods of a control plane, without the names of their nodes: as kubeadm and RKE2, OpenShift and kops name them.
+// A kube-apiserver-proxy is on workers, too.
+var controlPlaneParts = []string{
+	"kube-apiserver", "kube-controller-manager", "kube-scheduler", "openshift-kube-scheduler", "etcd", "etcd-manager-main",
+}
+
+// ControlPlanes returns the names of the nodes that are of the control plane: those with a label, a taint or a static pod of one. A dump may
+// hold but one of these.
+func ControlPlanes(nodes []*v1.Node, pods []*v1.Pod) map[string]bool {
+	found := map[string]bool{}
+	for _, node := range nodes {
+		for _, role := range controlPlaneRoles {
+			_, labelled := node.Labels[role]
+			if labelled || slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == role }) {
+				found[node.Name] = true
+			}
+		}
+	}
+	for _, pod := range pods {
+		if on := pod.Spec.NodeName; on != "" && isStatic(pod) && slices.Contains(controlPlaneParts, strings.TrimSuffix(pod.Name, "-"+on)) {
+			found[on] = true
+		}
+	}
+	return found
+}
+
+// isStatic reports whether the pod is the mirror of a static one, which the kubelet of its node alone makes.
+func isStatic(pod *v1.Pod) bool {
+	by := metav1.GetControllerOfNoCopy(pod)
+	return metav1.HasAnnotation(pod.ObjectMeta, v1.MirrorPodAnnotationKey) || by != nil && by.Kind == "Node"
+}
