@@ -123,7 +123,7 @@ func (l *look) otherRelease(t *term) string {
 func spreadMisses(_ *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
-		if t.Kind != rule.Spread || t.unknown() || t.matches.Matches(s.labels()) {
+		if t.Kind != rule.Spread || t.unknown() || t.matches.Matches(s.labels()) || t.mixed() {
 			continue
 		}
 		f := Finding{Field: t.field() + ".labelSelector", Fix: fmt.Sprintf("give it labelSelector %s", matchLabels(s.identity())),

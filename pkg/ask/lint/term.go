@@ -141,16 +141,20 @@ func (t *term) revised() bool {
 	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
 }
 
-// known reports whether the scenario ever contains a pod, other than the subject's own, that the term is about.
+// known reports whether the scenario ever contains a pod that the term is about, of whatever owner. The subject's own pods may differ from its
+// template: an operator gives each role a label of its own, and Patroni gives one to the leader.
 func (l *look) known(t *term) bool {
 	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
 		return true
 	}
 	// Controllers outside the scenario may have pods in it, as in a part of a dump.
-	owner := t.of.step.State.Owners()
-	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool {
-		return t.about(pod.Namespace, pod.Labels) && owner(pod) != t.of.owner
-	})
+	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
+}
+
+// mixed reports whether the term selects pods of an owner whose template is not known: it has only the labels that all of them share.
+func (t *term) mixed() bool {
+	_, unknown := t.of.object.(*cluster.UnknownOwner)
+	return unknown && slices.ContainsFunc(t.of.pods(), func(pod *v1.Pod) bool { return t.matches.Matches(labels.Set(pod.Labels)) })
 }
 
 // counted returns the nodes whose domains a spread constraint counts.
