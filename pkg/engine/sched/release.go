@@ -73,5 +73,8 @@ func RandomTies(kubernetes string) bool {
 	return slices.Contains(Releases(), kubernetes) && Release{Kubernetes: kubernetes}.before("1.35")
 }
 
+// Before reports whether a minor release, such as 1.28, is earlier than another.
+func Before(a, b string) bool { return version.MustParse(a).LessThan(version.MustParse(b)) }
+
 // before reports whether the release is earlier than the minor release.
-func (r Release) before(minor string) bool { return r.minor().LessThan(version.MustParse(minor)) }
+func (r Release) before(minor string) bool { return Before(r.Minor(), minor) }

@@ -37,7 +37,8 @@ the pods that the two do not place alike. Running pods do not move by themselves
 Also list the objects that only one release accepts, or that they store in different ways, the feature gates that change and have
 to do with an object, and what changes but is not simulated.
 
-The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets.
+The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets. If that is older than
+what can be simulated, it is the oldest that can, and a note says so.
 
 The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes of these kinds:
   moved     a pod would go to another node
@@ -161,9 +162,23 @@ func before(c *command.Call, from string) (*scenario.Scenario, error) {
 	switch kubelets := cluster.Kubelets(nodes); {
 	case kubelets == "":
 		return nil, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
+	case sched.Before(kubelets, sched.Releases()[0]):
+		return asOldest(c, kubelets)
 	case !slices.Contains(sched.Releases(), kubelets):
 		return nil, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
 	}
+	return s, nil
+}
+
+// asOldest reads the scenario as the oldest release that can be simulated, which is the nearest one to that of the kubelets, and notes that.
+func asOldest(c *command.Call, kubelets string) (*scenario.Scenario, error) {
+	oldest := sched.Releases()[0]
+	c.Input.Options.Kubernetes = oldest
+	s, err := c.Load(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("The nodes run Kubernetes %s, which cannot be simulated; %s is the nearest release, and this compares from it. What changed between the two is missing.", kubelets, oldest))
 	return s, nil
 }
 
