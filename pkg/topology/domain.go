@@ -54,6 +54,16 @@ func Key(word string) string {
 	return strings.Join(parts, together)
 }
 
+// ShortKey returns the short name for a topology key, or the key itself if it has none.
+func ShortKey(key string) string {
+	for _, word := range []string{"cluster", "region", "zone", "node"} {
+		if words[word] == key {
+			return word
+		}
+	}
+	return key
+}
+
 // KeyAmong returns the topology key that a word stands for among the nodes: as Key does, or the one label key that is called so after its
 // domain, such as node.kubernetes.io/instance-type for instance-type.
 func KeyAmong(nodes []*v1.Node, word string) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // scalable are the kinds with replicas that a target can name. Unknown owners have them, too.
@@ -186,22 +187,35 @@ func near(wanted string, known []cluster.Ref) string {
 }
 
 // Levels parses the levels of which a domain may fail, as topology keys or the short names of topology.Key. The error lists all that no
-// node has.
-func Levels(nodes []*v1.Node, s *scenario.Scenario, words []string) ([]string, error) {
+// node has, and the levels to give.
+func Levels(nodes []*v1.Node, s *scenario.Scenario, given []string) ([]string, error) {
 	var keys []string
 	var problems []error
-	for _, word := range words {
+	for _, word := range given {
 		key := topology.KeyAmong(nodes, word)
 		domains, _ := topology.Domains(nodes, key)
 		switch {
 		case len(domains) == 0:
-			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; the nodes have %s", word, key,
-				strings.Join(topology.Levels(nodes, s.LevelKeys...), ", ")))
+			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; %s", word, key, usableLevels(nodes, s)))
 		case len(domains) == 1:
-			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; give a level with at least two domains", word, domains[0].Value))
+			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; %s", word, domains[0].Value, usableLevels(nodes, s)))
 		case !slices.Contains(keys, key):
 			keys = append(keys, key)
 		}
 	}
 	return keys, errors.Join(problems...)
+}
+
+// usableLevels says which levels to give: those with at least two domains.
+func usableLevels(nodes []*v1.Node, s *scenario.Scenario) string {
+	var usable []string
+	for _, key := range topology.Levels(nodes, s.LevelKeys...) {
+		if domains, _ := topology.Domains(nodes, key); len(domains) > 1 {
+			usable = append(usable, fmt.Sprintf("%s (%d domains)", topology.ShortKey(key), len(domains)))
+		}
+	}
+	if len(usable) == 0 {
+		return "these nodes have no level with at least two domains"
+	}
+	return "give " + words.Or(usable)
 }
