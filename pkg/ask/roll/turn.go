@@ -102,12 +102,8 @@ func (r *roll) replace(ctx context.Context, old []string) error {
 		r.answer.Blocked = append(r.answer.Blocked, *r.blocked(drained, r.done+i+1))
 	}
 	if len(gone) > 0 && (r.opts.KeepGoing || stay == nil) {
-		if _, err = r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}}); err != nil {
-			return err
-		}
-		r.answer.Replaced += len(gone)
 		after := max(0, len(gone)-before-r.spare)
-		if err = r.add(ctx, gone[len(gone)-after:], &turn); err != nil {
+		if err := r.exchange(ctx, gone, gone[len(gone)-after:], &turn); err != nil {
 			return err
 		}
 		r.spare += before + after - len(gone)
@@ -125,6 +121,27 @@ func (r *roll) replace(ctx context.Context, old []string) error {
 	turn.Total, turn.Price = len(end.Nodes), r.price(end.Nodes)
 	r.answer.Evicted += turn.Evicted
 	r.answer.Turns = append(r.answer.Turns, turn)
+	return nil
+}
+
+// exchange removes nodes, and then adds one for each of some of them. No cluster is without a node: the last nodes are removed, empty and
+// cordoned as they are, when the new ones are there.
+func (r *roll) exchange(ctx context.Context, gone, anew []string, turn *Turn) error {
+	remove := func() error {
+		_, err := r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}})
+		return err
+	}
+	add := func() error { return r.add(ctx, anew, turn) }
+	order := []func() error{remove, add}
+	if len(gone) == len(r.course.State().Nodes) {
+		order = []func() error{add, remove}
+	}
+	for _, do := range order {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	r.answer.Replaced += len(gone)
 	return nil
 }
 
