@@ -93,7 +93,7 @@ func (w *walk) failureBounds(path *field.Path, f *scenario.FailureBounds, nodes 
 	if f.Level == "" {
 		return // reported already
 	}
-	all, _ := topology.Domains(nodes, topology.Key(f.Level))
+	all, _ := topology.Domains(nodes, topology.KeyAmong(nodes, f.Level))
 	switch {
 	case len(all) == 0:
 		w.Add(path.Child("level"), "%s", scenario.LabelHint(f.Level, "node", scenario.NodeLabels(nodes)))

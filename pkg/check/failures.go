@@ -16,14 +16,11 @@ func (w *walk) failures(f *scenario.Failures) {
 	path := field.NewPath("failures")
 	nodes := scenario.NodeLabels(w.scenario.Nodes())
 	carried := func(key string) bool {
-		return slices.ContainsFunc(nodes, func(set labels.Set) bool {
-			_, found := topology.Value(set, topology.Key(key))
-			return found
-		})
+		return slices.ContainsFunc(nodes, func(set labels.Set) bool { _, found := topology.Value(set, key); return found })
 	}
 	for i, key := range f.Levels {
 		switch path := path.Child("levels").Index(i); {
-		case !carried(key):
+		case !carried(topology.KeyAmong(w.scenario.Nodes(), key)):
 			w.Add(path, "%s", scenario.LabelHint(key, "node", nodes))
 		case slices.IndexFunc(f.Levels, func(other string) bool { return topology.Key(other) == topology.Key(key) }) < i:
 			w.Add(path, "%q is listed twice", key)
@@ -33,7 +30,7 @@ func (w *walk) failures(f *scenario.Failures) {
 		w.workload(path.Child("quorum").Index(i), target)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Rates)) {
-		if topology.Key(key) != topology.Key("node") && !carried(key) { // a node is a node without any label, too
+		if topology.Key(key) != topology.Key("node") && !carried(topology.Key(key)) { // a node is a node without any label, too
 			w.Add(path.Child("rates").Key(key), "%s", scenario.LabelHint(key, "node", nodes))
 		}
 	}

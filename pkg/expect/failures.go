@@ -54,7 +54,7 @@ func (j *judge) judgeFailures(ctx context.Context, f *failures) error {
 
 // bounded finds what the bounded failures take.
 func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) (*bounded, error) {
-	set := failureSet{level: topology.Key(bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
+	set := failureSet{level: topology.KeyAmong(f.step.State.Nodes, bounds.Level), simultaneous: bounds.Count(&f.scenario.Failures), mode: f.mode(bounds)}
 	b := &bounded{FailureBounds: bounds, failureSet: set, step: f.step, found: &blast.Level{}}
 	if domains, _ := topology.Domains(f.step.State.Nodes, set.level); len(domains) < set.simultaneous {
 		b.missing = fmt.Sprintf("after this step the level has %s, and %d cannot fail together", words.Count(len(domains), "domain"), set.simultaneous)

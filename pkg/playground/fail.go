@@ -70,7 +70,7 @@ func checkDomains(nodes []*v1.Node, request FailRequest) error {
 		return failed(KindInput, "domains are given without their topologyKey; give it, or leave out domains")
 	}
 	known := map[string]bool{}
-	domains, _ := topology.Domains(nodes, topology.Key(request.TopologyKey))
+	domains, _ := topology.Domains(nodes, topology.KeyAmong(nodes, request.TopologyKey))
 	for _, domain := range domains {
 		known[domain.Value] = true
 	}

@@ -65,11 +65,14 @@ func ShortKey(key string) string {
 }
 
 // KeyAmong returns the topology key that a word stands for among the nodes: as Key does, or the one label key that is called so after its
-// domain, such as node.kubernetes.io/instance-type for instance-type.
+// domain, such as node.kubernetes.io/instance-type for instance-type. A zone or region is that of the older label if no node has the new one.
 func KeyAmong(nodes []*v1.Node, word string) string {
 	parts := strings.Split(Key(word), together)
-	for i, part := range parts {
-		part, value, chosen := strings.Cut(part, with)
+	for i, short := range strings.Split(word, together) {
+		part, value, chosen := strings.Cut(parts[i], with)
+		if before := keyOn(nodes, part); !strings.HasPrefix(short, part) {
+			part = before
+		}
 		found := map[string]bool{}
 		for _, node := range nodes {
 			for key := range node.Labels {
@@ -133,7 +136,7 @@ func Domains(nodes []*v1.Node, key string) (domains []Domain, unlabelled []*v1.N
 // Levels returns the topology keys that at least one node carries, widest first: cluster, region, zone, the further keys in the order given
 // (see Spec.LevelKeys), hostname. Further keys must be named, because a label alone does not show whether its nodes fail together.
 func Levels(nodes []*v1.Node, further ...string) []string {
-	keys := slices.Concat([]string{LabelCluster, v1.LabelTopologyRegion, v1.LabelTopologyZone}, further, []string{v1.LabelHostname})
+	keys := slices.Concat([]string{LabelCluster, keyOn(nodes, v1.LabelTopologyRegion), ZoneKey(nodes)}, further, []string{v1.LabelHostname})
 	var levels []string
 	for _, key := range keys {
 		carried := func(node *v1.Node) bool { _, found := Value(node.Labels, key); return found }

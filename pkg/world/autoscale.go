@@ -155,7 +155,7 @@ func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone s
 	var zones []string
 	first, nodes := map[string]*v1.Node{}, map[string]int{}
 	for _, node := range state.Nodes {
-		in := node.Labels[v1.LabelTopologyZone]
+		in := topology.ZoneOf(node.Labels)
 		if !of.Has(node) || !cluster.Answers(node) || zone != "" && in != zone {
 			continue
 		}
@@ -234,10 +234,10 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 	if s.tried != nil && slices.Equal(s.tried.pods, decision.Help) && slices.Equal(s.tried.nodes, state.Nodes) {
 		return decision, "", nil
 	}
-	zones, _ := topology.Domains(state.Nodes, v1.LabelTopologyZone)
+	zones, _ := topology.Domains(state.Nodes, topology.ZoneKey(state.Nodes))
 	after := s.decides.Mark()
 	for _, zone := range zones {
-		elsewhere := func(node *v1.Node) bool { return node.Labels[v1.LabelTopologyZone] != zone.Value }
+		elsewhere := func(node *v1.Node) bool { return topology.ZoneOf(node.Labels) != zone.Value }
 		inZone := func(node *v1.Node) bool { return !elsewhere(node) }
 		turned := *state
 		turned.Nodes = slices.Concat(slices.DeleteFunc(slices.Clone(state.Nodes), elsewhere), slices.DeleteFunc(slices.Clone(state.Nodes), inZone))

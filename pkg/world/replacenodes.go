@@ -29,7 +29,7 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 	}
 	old := list.Each(names, state.Node)
 	slices.SortStableFunc(old, func(a, b *v1.Node) int {
-		return cmp.Or(cmp.Compare(a.Labels[v1.LabelTopologyRegion], b.Labels[v1.LabelTopologyRegion]), cmp.Compare(a.Labels[v1.LabelTopologyZone], b.Labels[v1.LabelTopologyZone]))
+		return cmp.Or(cmp.Compare(topology.RegionOf(a.Labels), topology.RegionOf(b.Labels)), cmp.Compare(topology.ZoneOf(a.Labels), topology.ZoneOf(b.Labels)))
 	})
 	key, value, _ := strings.Cut(action.Label, "=")
 	like := ofType(state, old, key, value)

@@ -42,7 +42,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	found := topology.Levels(state.Nodes, opts.LevelKeys...)
 	var keys []string
 	for _, word := range opts.Levels {
-		if key := topology.Key(word); !slices.Contains(keys, key) {
+		if key := topology.KeyAmong(state.Nodes, word); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -31,7 +31,7 @@ type room struct {
 }
 
 // zonal are the levels whose domains are whole zones: from these, pods are evicted. In a zone of which only a part is lost they may stay.
-var zonal = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}
+var zonal = topology.PlaceKeys
 
 // enough reports whether the nodes have what the pods request: those of some groups what the pods request that no other groups take.
 func (z *sizer) enough(point []int) bool {

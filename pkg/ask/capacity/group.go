@@ -78,7 +78,7 @@ func groupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.Resource
 			groups = append(groups, NodeGroup{Name: groupName(node, levels), Price: price, Priced: priced, Kept: kept, ControlPlane: controlPlanes[node.Name]})
 		}
 		g := &groups[position[kind][at]]
-		zone := node.Labels[v1.LabelTopologyZone]
+		zone := topology.ZoneOf(node.Labels)
 		z := slices.IndexFunc(g.Zones, func(z ZoneNodes) bool { return z.Name == zone })
 		if z < 0 {
 			z = len(g.Zones)
@@ -126,7 +126,7 @@ func groupName(node *v1.Node, levels []string) string {
 		}
 	}
 	name := node.Name
-	for _, key := range slices.Concat(levels, []string{v1.LabelTopologyZone, v1.LabelTopologyRegion}) {
+	for _, key := range slices.Concat(levels, topology.PlaceKeys) {
 		if value := strings.ToLower(node.Labels[key]); value != "" {
 			name = strings.TrimPrefix(name, value+"-")
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // Changes to the nodes: cordoned ones can be uncordoned, and one can be added.
@@ -101,8 +102,8 @@ func (d *domain) words() string {
 // domains groups the nodes by zone and by the keys of the hard rules, in order of the nodes, up to the number that is tried.
 func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	keys := p.hardKeys()
-	if !slices.Contains(keys, v1.LabelTopologyZone) {
-		keys = append(keys, v1.LabelTopologyZone)
+	if zone := topology.ZoneKey(nodes); !slices.Contains(keys, zone) {
+		keys = append(keys, zone)
 	}
 	var all []domain
 	for _, node := range nodes {

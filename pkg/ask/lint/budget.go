@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -52,7 +52,7 @@ func budgetForbids(_ *look, s *subject) []Finding {
 // budgetBroken finds budgets that lose too many pods with a zone.
 func budgetBroken(l *look, s *subject) ([]Finding, error) {
 	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
-	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, v1.LabelTopologyZone) < 2 {
+	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) < 2 {
 		return nil, nil
 	}
 	analysis, err := l.zoneLosses(s.step)

@@ -325,7 +325,7 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 // zoneLosses returns what each zone takes with it after the step.
 func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	if l.losses[step] == nil {
-		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1})
+		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{topology.ZoneKey(step.State.Nodes)}, Simultaneous: 1})
 		if err != nil {
 			return nil, err
 		}

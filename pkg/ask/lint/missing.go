@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -108,7 +109,7 @@ func ruleMissing(l *look, s *subject) []Finding {
 	if slices.ContainsFunc(rule.Of(&s.pod.Spec), placesPods) {
 		return nil
 	}
-	return []Finding{{Field: s.path, Fix: s.spreadOver(v1.LabelTopologyZone),
+	return []Finding{{Field: s.path, Fix: s.spreadOver(topology.ZoneKey(s.step.State.Nodes)),
 		Message: fmt.Sprintf("no rule keeps the %s apart: only the scheduler's own scores do, and any other score can outvote them", words.Count(s.replicas, "replica"))}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -204,7 +205,7 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
 	}
-	keys := slices.DeleteFunc([]string{v1.LabelTopologyZone, v1.LabelHostname}, s.gathered)
+	keys := slices.DeleteFunc([]string{topology.ZoneKey(s.step.State.Nodes), v1.LabelHostname}, s.gathered)
 	for _, key := range keys {
 		domain, pods := s.together(key)
 		if domain == "" {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -24,7 +24,7 @@ func (r *roll) nodes() ([]string, error) {
 	if r.opts.Order == ByZone {
 		zone := func(name string) (string, string) {
 			node := r.start.Node(name)
-			return node.Labels[v1.LabelTopologyRegion], node.Labels[v1.LabelTopologyZone]
+			return topology.RegionOf(node.Labels), topology.ZoneOf(node.Labels)
 		}
 		slices.SortStableFunc(names, func(a, b string) int {
 			regionA, zoneA := zone(a)

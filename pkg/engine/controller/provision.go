@@ -7,6 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // VolumeTopologyAnnotation on a StorageClass says which nodes reach a volume that the class provisions: "zone" those in the
@@ -108,8 +110,8 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 	require := func(key, value string) {
 		requirements = append(requirements, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}})
 	}
-	switch topology := volumeTopology(class); {
-	case len(class.AllowedTopologies) > 0 && topology != topologyNode:
+	switch reach := volumeTopology(class); {
+	case len(class.AllowedTopologies) > 0 && reach != topologyNode:
 		for _, expression := range allowedTerm(class, node).MatchLabelExpressions {
 			value := expression.Values[0]
 			if node != nil {
@@ -117,14 +119,15 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 			}
 			require(expression.Key, value)
 		}
-	case node == nil || topology == topologyNone:
-	case topology == topologyNode:
+	case node == nil || reach == topologyNone:
+	case reach == topologyNode:
 		if host, ok := node.Labels[v1.LabelHostname]; ok {
 			require(v1.LabelHostname, host)
 		}
 	default:
-		if zone, ok := node.Labels[v1.LabelTopologyZone]; ok {
-			require(v1.LabelTopologyZone, zone)
+		key := topology.ZoneKey([]*v1.Node{node})
+		if zone, ok := node.Labels[key]; ok {
+			require(key, zone)
 		}
 	}
 	return requiredAffinity(requirements)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
 // excludeDisruption is the label of nodes that do not count for the state of their zone. See labelNodeDisruptionExclusion in
@@ -49,7 +50,7 @@ func Disruptions(s *cluster.State) []Disruption {
 		if _, goes := zones.interval(zone); goes || len(zone.waiting) == 0 {
 			continue
 		}
-		d := Disruption{Region: zone.waiting[0].Labels[v1.LabelTopologyRegion], Zone: zone.waiting[0].Labels[v1.LabelTopologyZone]}
+		d := Disruption{Region: topology.RegionOf(zone.waiting[0].Labels), Zone: topology.ZoneOf(zone.waiting[0].Labels)}
 		d.Nodes = list.Each(zone.waiting, func(node *v1.Node) string { return node.Name })
 		all = append(all, d)
 	}

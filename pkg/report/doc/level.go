@@ -28,9 +28,9 @@ func Noun(key string) string {
 	switch key {
 	case Cluster:
 		return "cluster"
-	case Region:
+	case Region, v1.LabelFailureDomainBetaRegion:
 		return "region"
-	case Zone:
+	case Zone, v1.LabelFailureDomainBetaZone:
 		return "zone"
 	case Hostname:
 		return "node"

@@ -69,8 +69,8 @@ The goal is what is counted, for each workload of two or more pods:
 				if opts.Goal == askrebalance.Soft {
 					opts.Level = ""
 				} else {
-					opts.Level = topology.Key(opts.Level)
 					nodes := result.Steps[len(result.Steps)-1].State.Nodes
+					opts.Level = topology.KeyAmong(nodes, opts.Level)
 					if domains, _ := topology.Domains(nodes, opts.Level); len(domains) == 0 {
 						return nil, c.Usage("--over %s: no node has this label; give one of %s", opts.Level, strings.Join(topology.Levels(nodes, s.LevelKeys...), ", "))
 					}

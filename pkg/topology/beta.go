@@ -1,0 +1,66 @@
+package topology
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Nodes of a kubelet before 1.17 have the labels failure-domain.beta.kubernetes.io/zone and /region alone. The zones of reports are then the
+// values of these, as they are for the node lifecycle controller, which reads both: see GetZoneKey in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/node/topology/helpers.go. The scheduler does not:
+// a rule with the new key finds no label on such nodes, as in their cluster.
+
+// older maps the keys of zones and regions to those before Kubernetes 1.17.
+var older = map[string]string{
+	v1.LabelTopologyZone:   v1.LabelFailureDomainBetaZone,
+	v1.LabelTopologyRegion: v1.LabelFailureDomainBetaRegion,
+}
+
+// PlaceKeys are the label keys of zones and regions, new and old.
+var PlaceKeys = []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion}
+
+// ZoneKey returns the label key by which the nodes are in zones: topology.kubernetes.io/zone, or the older key if only that is on them.
+func ZoneKey(nodes []*v1.Node) string { return keyOn(nodes, v1.LabelTopologyZone) }
+
+// keyOn returns the key, or the older one if nodes have only that.
+func keyOn(nodes []*v1.Node, key string) string {
+	has := func(key string) bool {
+		return slices.ContainsFunc(nodes, func(node *v1.Node) bool { _, found := node.Labels[key]; return found })
+	}
+	if before := older[key]; before != "" && !has(key) && has(before) {
+		return before
+	}
+	return key
+}
+
+// ZoneOf returns the zone of a node with the labels, and "" if it is in none.
+func ZoneOf(labels map[string]string) string { return placeOf(labels, v1.LabelTopologyZone) }
+
+// RegionOf returns the region of a node with the labels, and "" if it is in none.
+func RegionOf(labels map[string]string) string { return placeOf(labels, v1.LabelTopologyRegion) }
+
+func placeOf(labels map[string]string, key string) string {
+	if value, found := labels[key]; found {
+		return value
+	}
+	return labels[older[key]]
+}
+
+// OlderKeys returns the older keys by which the nodes are in zones and regions, and the nodes that have an older key although others have
+// the new one, so that they are in no zone.
+func OlderKeys(nodes []*v1.Node) (keys []string, apart []*v1.Node) {
+	for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {
+		if on := keyOn(nodes, key); on != key {
+			keys = append(keys, on)
+			continue
+		}
+		for _, node := range nodes {
+			_, has := node.Labels[key]
+			if _, before := node.Labels[older[key]]; before && !has && !slices.Contains(apart, node) {
+				apart = append(apart, node)
+			}
+		}
+	}
+	return keys, apart
+}
