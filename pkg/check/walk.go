@@ -2,19 +2,25 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
@@ -72,7 +78,7 @@ func Check(ctx context.Context, p *scenario.Problems, s *scenario.Scenario) {
 		}
 	}
 	if len(w.known.pods) == 0 {
-		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
+		w.noWorkload()
 	}
 	if !s.Dump {
 		for _, obj := range s.Objects() {
@@ -113,6 +119,27 @@ func (w *walk) noNodes() {
 		besides = ""
 	}
 	w.Add(nil, "%s, so nothing can be placed; give Node objects, a kind configuration, a kubectl dump%s", where, besides)
+}
+
+// noWorkload reports that the scenario has no workload, and the custom resources that may stand for one.
+func (w *walk) noWorkload() {
+	var custom []string
+	for _, ignored := range w.scenario.Ignored {
+		group, _, _ := strings.Cut(ignored.APIVersion, "/")
+		if ignored.JSON != nil && strings.Contains(group, ".") && !admission.IsGroup(group) && ignored.Kind != "CustomResourceDefinition" {
+			custom = append(custom, fmt.Sprintf("%s %s of %s", ignored.Kind, cluster.Qualify(cmp.Or(ignored.Namespace, metav1.NamespaceDefault), ignored.Name), ignored.APIVersion))
+		}
+	}
+	if len(custom) == 0 {
+		w.Add(nil, "there is no workload, so there is nothing to place; give a Pod, a Deployment or another controller of pods")
+		return
+	}
+	const most = 3
+	if more := len(custom) - most; more > 0 {
+		custom = append(custom[:most], words.Count(more, "other resource"))
+	}
+	w.Add(nil, "there is no workload that is known, only %s; say where the pod template is by a rule in customResources of a scenario (docs/operators.md), or give the pods or the controllers that the operator makes",
+		words.And(custom))
 }
 
 // workloads applies what is there before the first step.

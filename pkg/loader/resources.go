@@ -2,11 +2,15 @@ package loader
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -175,7 +179,9 @@ func (e *expander) expand(given []content) []cluster.Object {
 	for _, read := range given {
 		there := list.Set(read.objects, cluster.RefTo)
 		all = append(all, read.objects...)
-		for _, obj := range e.loader.made(operator.Expand(e.operators, read.resources, e.known...)) {
+		done := withPods(read)
+		e.ignored = append(e.ignored, list.Where(read.resources, done)...)
+		for _, obj := range e.loader.made(operator.Expand(e.operators, list.Without(read.resources, done), e.known...)) {
 			e.made[cluster.RefTo(obj)] = obj
 			if !there[cluster.RefTo(obj)] {
 				all = append(all, obj)
@@ -183,6 +189,39 @@ func (e *expander) expand(given []content) []cluster.Object {
 		}
 	}
 	return all
+}
+
+// withPods returns a function that reports whether a resource of a dump has made pods, itself or by a resource that it owns. The dump then has
+// those pods, and nothing more is made of the resource: a RayCluster owns its pods.
+func withPods(read content) func(manifest.Ignored) bool {
+	has := map[types.UID]bool{}
+	for _, obj := range read.objects {
+		switch obj.(type) {
+		case *v1.Pod, *appsv1.ReplicaSet:
+			if by := metav1.GetControllerOfNoCopy(obj); by != nil {
+				has[by.UID] = true
+			}
+		}
+	}
+	owned := map[cluster.Ref]metav1.PartialObjectMetadata{}
+	for _, resource := range read.resources {
+		var parsed metav1.PartialObjectMetadata
+		if resource.JSON != nil && json.Unmarshal(resource.JSON, &parsed) == nil {
+			owned[resource.Ref] = parsed
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, resource := range owned {
+			if by := metav1.GetControllerOfNoCopy(&resource); by != nil && has[resource.UID] && !has[by.UID] {
+				has[by.UID], changed = true, true
+			}
+		}
+	}
+	return func(resource manifest.Ignored) bool {
+		uid := owned[resource.Ref].UID
+		return uid != "" && has[uid]
+	}
 }
 
 // bring returns the objects of the contents. In a federation, custom resources are templates, from which the members' operators make objects.

@@ -151,7 +151,7 @@ func TestDocsShowEveryField(t *testing.T) {
 // The reference is looked up; what stands before it is read.
 func TestDocsLength(t *testing.T) {
 	text, _, _ := strings.Cut(readDocs(t), begin)
-	if lines := strings.Count(text, "\n"); lines > 413 {
-		t.Errorf("%s has %d lines before its reference, which nobody reads; 413 are enough", docs, lines)
+	if lines := strings.Count(text, "\n"); lines > 415 {
+		t.Errorf("%s has %d lines before its reference, which nobody reads; 415 are enough", docs, lines)
 	}
 }

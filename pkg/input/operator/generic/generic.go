@@ -20,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // Workloads are the kinds that a resource can become.
@@ -89,12 +90,17 @@ func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
 	expansion := &operator.Expansion{}
 	var problems []error
 	for i := range r.Objects {
-		obj, warnings, assumptions, err := r.Objects[i].make(resource)
-		expansion.Warnings, expansion.Assumptions = append(expansion.Warnings, warnings...), append(expansion.Assumptions, assumptions...)
-		if problems = append(problems, err); obj != nil {
-			expansion.Objects = append(expansion.Objects, operator.Made{Object: obj})
+		items, err := r.Objects[i].items(resource)
+		problems = append(problems, err)
+		for _, item := range items {
+			obj, warnings, assumptions, err := r.Objects[i].make(item)
+			expansion.Warnings, expansion.Assumptions = append(expansion.Warnings, warnings...), append(expansion.Assumptions, assumptions...)
+			if problems = append(problems, err); obj != nil {
+				expansion.Objects = append(expansion.Objects, operator.Made{Object: obj})
+			}
 		}
 	}
+	expansion.Warnings, expansion.Assumptions = list.Once(expansion.Warnings), list.Once(expansion.Assumptions)
 	return expansion, errors.Join(problems...)
 }
 

@@ -21,6 +21,12 @@ import (
 // with dots between them, or brackets around a name that contains dots, and list items by index: spec.volumes.0,
 // metadata.labels[example.com/cluster].
 type Shape struct {
+	// Each is the path of a list or an object of the resource. The shape is made for each of its items: item is the item in paths and texts, and
+	// key its place in the list, or its name in lower case. Default: the shape is made once.
+	Each string `json:"each,omitempty"`
+	// Times is how many such objects are made: a path of a number, or a number. In paths and texts index is the number of the object, from 0.
+	// Default: 1.
+	Times string `json:"times,omitempty"`
 	// With is the path that the resource must have for the object to be created, for example spec.entityOperator. Default: none.
 	With string `json:"with,omitempty"`
 	// Without is the path that the resource must not have for the object to be created. Default: none.
@@ -30,8 +36,8 @@ type Shape struct {
 	// Cases change the object for resources with certain values, in order. Default: none.
 	Cases []Case `json:"cases,omitempty"`
 	// Fields maps places in the object to paths in the resource, from which they are taken if present. Of several paths, separated by
-	// commas, the first present one is taken. A place that ends in + keeps what the object has; the value is merged over it or appended.
-	// Default: none.
+	// commas, the first present one is taken. Numbers can be reckoned: spec.size - 1, item.replicas * item.hosts, and spec.tasks.*.replicas is a
+	// sum. A place that ends in + keeps what the object has; the value is merged over it or appended. Default: none.
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
@@ -58,7 +64,7 @@ func (s *Shape) Validate() error {
 	if !scheme.Scheme.Recognizes(schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)) {
 		return fmt.Errorf("object: unknown kind %q of apiVersion %q; give a Kubernetes kind, such as StatefulSet of apps/v1", head.Kind, head.APIVersion)
 	}
-	paths := []string{s.With, s.Without}
+	paths := slices.Concat(strings.Split(s.With, ", "), strings.Split(s.Without, ", "), strings.Split(s.Each, ", "), strings.Split(s.Times, ", "))
 	for _, c := range s.Cases {
 		if c.Path == "" {
 			return errors.New("cases: path: missing; give the fields with dots between them, for example spec.shards")
@@ -80,8 +86,8 @@ func (s *Shape) Validate() error {
 // make creates the object for a resource, or nil if the resource does not call for one. Unknown fields are returned as warnings, and notes
 // as assumptions.
 func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
-	_, with := find(resource, s.With)
-	if _, without := find(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
+	_, with := findFirst(resource, s.With)
+	if _, without := findFirst(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
 		return nil, nil, nil, nil
 	}
 	text, err := fill(string(s.Object.Raw), resource)
@@ -123,11 +129,8 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 		return -1
 	})
 	for _, place := range places {
-		for _, path := range strings.Split(s.Fields[place], ", ") {
-			if value, found := find(resource, path); found {
-				made, _ = put(made, steps(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
-				break
-			}
+		if value, found := findFirst(resource, s.Fields[place]); found {
+			made, _ = put(made, steps(strings.TrimSuffix(place, "+")), runtime.DeepCopyJSONValue(value), kept(place))
 		}
 	}
 	obj, warnings, err = typed(made)
@@ -164,7 +167,7 @@ func typed(made any) (cluster.Object, []string, error) {
 }
 
 func (c *Case) holds(resource map[string]any) bool {
-	value, found := find(resource, c.Path)
+	value, found := findFirst(resource, c.Path)
 	text := fmt.Sprint(value)
 	return found && (c.Is == "" || text == c.Is) && (c.Not == "" || text != c.Not)
 }
@@ -180,8 +183,7 @@ func fill(text string, resource map[string]any) (string, error) {
 			missing[holder[1:len(holder)-1]] = true
 			return ""
 		}
-		quoted, _ := json.Marshal(fmt.Sprint(value)) // a JSON string
-		return string(quoted[1 : len(quoted)-1])
+		return jsonOf(value)
 	})
 	var problems []error
 	for _, path := range slices.Sorted(maps.Keys(missing)) {

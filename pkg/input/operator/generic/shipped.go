@@ -16,15 +16,25 @@ import (
 //go:embed shipped.yaml
 var shippedFile []byte
 
+// templatesFile contains the rules for resources that hold pod templates, and the sources of the rules.
+//
+//go:embed templates.yaml
+var templatesFile []byte
+
 // Shipped returns the operators for the rules that come with the program, one per kind.
 var Shipped = sync.OnceValue(func() []operator.Operator {
-	var file []struct {
+	type entry struct {
 		APIVersion string  `json:"apiVersion"`
 		Kind       string  `json:"kind"`
 		Objects    []Shape `json:"objects"`
 	}
-	if err := yaml.UnmarshalStrict(shippedFile, &file); err != nil {
-		panic(err) // a test parses it
+	var file []entry
+	for _, text := range [][]byte{shippedFile, templatesFile} {
+		var entries []entry
+		if err := yaml.UnmarshalStrict(text, &entries); err != nil {
+			panic(err) // a test parses it
+		}
+		file = append(file, entries...)
 	}
 	var kinds []schema.GroupKind
 	rules := map[schema.GroupKind][]Rule{}

@@ -1,0 +1,131 @@
+package generic
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxTimes is how many objects a shape makes of a resource, at most.
+const maxTimes = 10_000
+
+// items returns the resource once for each object that the shape makes of it: with the item and its key, if the shape is made for each item of
+// a list or an object, and with the index, if it is made several times.
+func (s *Shape) items(resource map[string]any) ([]map[string]any, error) {
+	all := []map[string]any{resource}
+	if s.Each != "" {
+		value, _ := findFirst(resource, s.Each)
+		all = nil
+		switch v := value.(type) {
+		case []any:
+			for i, item := range v {
+				all = append(all, extended(resource, "item", item, "key", strconv.Itoa(i)))
+			}
+		case map[string]any:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				all = append(all, extended(resource, "item", v[key], "key", strings.ToLower(key)))
+			}
+		case nil:
+		default:
+			return nil, fmt.Errorf("%s: Invalid value: %v: a list or an object is wanted", s.Each, value)
+		}
+	}
+	if s.Times == "" {
+		return all, nil
+	}
+	var times []map[string]any
+	for _, one := range all {
+		value, _ := findFirst(one, s.Times)
+		number, isNumber := value.(float64)
+		if !isNumber || number < 0 || number > maxTimes || number != float64(int(number)) {
+			return nil, fmt.Errorf("%s: Invalid value: %v: a whole number from 0 to %d is wanted", s.Times, value, maxTimes)
+		}
+		for i := range int(number) {
+			times = append(times, extended(one, "index", strconv.Itoa(i)))
+		}
+	}
+	return times, nil
+}
+
+// extended returns the resource with more fields, given as name and value in turn.
+func extended(resource map[string]any, fields ...any) map[string]any {
+	more := maps.Clone(resource)
+	for i := 0; i < len(fields); i += 2 {
+		more[fields[i].(string)] = fields[i+1]
+	}
+	return more
+}
+
+// findFirst returns the value of the first of several paths, separated by commas, that has one. A whole number stands for itself. A path can be
+// reckoned with another one or a number: spec.size - 1. Where only the other one is missing, it does not count. A * takes the sum over all
+// items of a list, where an item without the field counts 1.
+func findFirst(resource map[string]any, paths string) (any, bool) {
+	for _, path := range strings.Split(paths, ", ") {
+		if number, err := strconv.Atoi(path); err == nil {
+			return float64(number), true
+		}
+		parts := strings.Fields(path)
+		if len(parts) == 3 && slices.Contains([]string{"+", "-", "*"}, parts[1]) {
+			if value, found := reckon(resource, parts[0], parts[1], parts[2]); found {
+				return value, true
+			}
+			continue
+		}
+		if list, field, sum := strings.Cut(path, ".*."); sum {
+			if value, found := total(resource, list, field); found {
+				return value, true
+			}
+			continue
+		}
+		if value, found := find(resource, path); found {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+func reckon(resource map[string]any, path, operator, other string) (any, bool) {
+	value, _ := findFirst(resource, path)
+	left, found := value.(float64)
+	if !found {
+		return nil, false
+	}
+	value, _ = findFirst(resource, other)
+	right, counts := value.(float64)
+	switch {
+	case !counts:
+		return left, true
+	case operator == "*":
+		return left * right, true
+	case operator == "+":
+		return left + right, true
+	}
+	return left - right, true
+}
+
+func total(resource map[string]any, path, field string) (any, bool) {
+	value, _ := find(resource, path)
+	items, _ := value.([]any)
+	sum := 0.0
+	for _, item := range items {
+		number := 1.0
+		if value, found := find(item, field); found {
+			number, _ = value.(float64)
+		}
+		sum += number
+	}
+	return sum, len(items) > 0
+}
+
+// jsonOf returns a value as text in an object: a number without an exponent, and anything else as Go prints it.
+func jsonOf(value any) string {
+	text := fmt.Sprint(value)
+	if number, is := value.(float64); is && number == float64(int64(number)) {
+		text = strconv.FormatInt(int64(number), 10)
+	}
+	quoted, _ := json.Marshal(text) // a JSON string
+	return string(quoted[1 : len(quoted)-1])
+}
