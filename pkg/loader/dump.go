@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/owner"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -46,14 +48,15 @@ func (l *loader) dump(s *scenario.Scenario) {
 
 // notesOf says of each kind of flaw which objects have it.
 func notesOf(flaws []manifest.Flaw) []string {
-	var notes []string
+	notes := leftOut(flaws)
+	flaws = list.Without(flaws, func(f manifest.Flaw) bool { return f.Field != "" })
 	note := func(f manifest.Flaw) string {
 		words := "read as far as it is known"
 		if f.Aside {
 			words = "set aside"
 		}
 		// In a list of containers the same is wrong at several positions.
-		return fmt.Sprintf("%s: %s (%%s): %s.", words, f.Kind, strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
+		return fmt.Sprintf("%s: %s (%%s): %s.", words, cmp.Or(f.Kind, "object"), strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
 	}
 	groups := list.Group(flaws, note)
 	for i, g := range groups {
@@ -65,6 +68,30 @@ func notesOf(flaws []manifest.Flaw) []string {
 		notes = append(notes, fmt.Sprintf(note(g[0]), some(slices.Compact(names), maxFlawed)))
 	}
 	return notes
+}
+
+// leftOut counts the fields that were left out because they are not valid, as a tool that redacts dumps makes them, and no pod is placed by them.
+func leftOut(flaws []manifest.Flaw) []string {
+	left := list.Without(flaws, func(f manifest.Flaw) bool { return f.Field == "" })
+	if len(left) == 0 {
+		return nil
+	}
+	var counts []string
+	for _, g := range list.Group(left, func(f manifest.Flaw) string { return f.Kind + " " + f.Field }) {
+		names := slices.Compact(list.Each(g, func(f manifest.Flaw) string { return namespacedName(f.Namespace, f.Name) }))
+		counts = append(counts, fmt.Sprintf("%s of %s (%s)", g[0].Field, words.Count(len(names), g[0].Kind), some(names, maxFlawed)))
+	}
+	return []string{fmt.Sprintf("read without fields that are not valid and by which no pod is placed: %s.", some(counts, maxFlaws))}
+}
+
+// noNodesLeft reports why the nodes of a dump were all set aside.
+func (l *loader) noNodesLeft(s *scenario.Scenario) {
+	if len(s.Nodes()) > 0 {
+		return
+	}
+	for _, note := range notesOf(list.Without(l.flaws, func(f manifest.Flaw) bool { return !f.Aside || f.Kind != "Node" && f.Kind != "" })) {
+		l.problems.Add(nil, "%s", strings.TrimSuffix(note, "."))
+	}
 }
 
 // setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
@@ -224,4 +251,19 @@ func (l *loader) addOwners(s *scenario.Scenario) {
 		}
 	}
 	s.Notes = append(s.Notes, unknown.Notes(l.ownersGone)...)
+}
+
+// noteOlderKeys says by which labels nodes of before Kubernetes 1.17 are in zones and regions, and which are in none.
+func noteOlderKeys(nodes []*v1.Node) (notes []string) {
+	keys, apart := topology.OlderKeys(nodes)
+	if len(keys) > 0 {
+		notes = append(notes, fmt.Sprintf("Zones and regions are those of %s, since no node has %s; for the scheduler, a rule with the new key finds no domain.",
+			words.And(keys), words.Pick(len(keys), "the label that took its place", "the labels that took their places")))
+	}
+	if len(apart) > 0 {
+		names := list.Each(apart, func(node *v1.Node) string { return node.Name })
+		notes = append(notes, fmt.Sprintf("Node (%s): only failure-domain.beta.kubernetes.io labels say where %s, which others have as topology.kubernetes.io: in no zone here, as for the scheduler.",
+			some(names, maxNamed), words.Pick(len(apart), "it is", "they are")))
+	}
+	return notes
 }

@@ -385,12 +385,14 @@ func (l *loader) finish(s *scenario.Scenario) {
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)
 	s.Notes = append(s.Notes, l.noteRelease()...)
+	s.Notes = append(s.Notes, noteOlderKeys(s.Nodes())...)
 	scenario.ValidateSteps(l.problems, s, func(target scenario.Target) bool { return l.ended() || l.given.holds(target) })
 	probed(s)
 	l.dump(s)
 	l.addOwners(s)
 	l.nodeGroups(s)
 	s.KeepAdmitted()
+	l.noNodesLeft(s)
 	if l.incomplete {
 		check.Nodes(l.ctx, l.problems, s)
 	} else {

@@ -32,15 +32,22 @@ func (it item) decode() outcome {
 	if len(it.errs) > 0 {
 		return outcome{errs: it.errs}
 	}
-	h := it.header
-	if h.APIVersion == "" || h.Kind == "" {
-		return fail("%s", missing(h))
+	if it.header.APIVersion == "" || it.header.Kind == "" {
+		if !it.dumped() || !it.giveKind() {
+			return fail("%s", missing(it.header, it.dumped()))
+		}
 	}
+	h := it.header
 	gv, err := schema.ParseGroupVersion(h.APIVersion)
 	if err != nil {
 		return fail("apiVersion %q is not of the form group/version", h.APIVersion)
 	}
 	known := admission.KindNamed(h.Kind)
+	if it.dumped() {
+		if o, decoded := it.decodeFormer(gv.WithKind(h.Kind)); decoded {
+			return o
+		}
+	}
 	switch {
 	case h.Kind == "Table" && gv.Group == "meta.k8s.io" || h.Kind == "Status" && h.APIVersion == "v1":
 		return fail("%s of %s is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints", h.Kind, h.APIVersion)
@@ -81,16 +88,20 @@ func (it item) refuse(subject string, problems ...string) (o outcome) {
 	return o
 }
 
-// dumped reports whether an API server has written the item: only an API server sets resourceVersion.
-func (it item) dumped() bool { return it.header.Metadata.ResourceVersion != "" }
+// dumped reports whether an API server has written the item: only an API server sets uid and resourceVersion.
+func (it item) dumped() bool {
+	return it.header.Metadata.UID != "" || it.header.Metadata.ResourceVersion != ""
+}
 
 func (it item) flaw(problem string, aside bool) Flaw {
 	h := it.header
 	return Flaw{Ref: h.ref(), Problem: oneLine(problem), Aside: aside, Source: it.source}
 }
 
-func missing(h header) string {
+func missing(h header, dumped bool) string {
 	switch {
+	case dumped:
+		return "its apiVersion or kind is missing, and its fields do not show what it is"
 	case h.Kind != "":
 		return fmt.Sprintf("%s without an apiVersion; every object has both", h.Kind)
 	case h.APIVersion != "":
@@ -99,20 +110,38 @@ func missing(h header) string {
 	return "no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"
 }
 
-// decodeObject decodes an object of a kind that takes part in scheduling.
+// decodeObject decodes an object of a kind that takes part in scheduling. It leaves out fields of a dump that are not valid and by which no
+// pod is placed.
 func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
+	var flaws []Flaw
+	for {
+		o, problems := it.decodeTyped(gvk)
+		if len(problems) == 0 {
+			o.Flaws = append(flaws, o.Flaws...)
+			return o
+		}
+		without, more, left := it.withoutUnplacing(problems)
+		if !left {
+			return it.refuse(it.header.describe(), problems...)
+		}
+		it, flaws = without, append(flaws, more...)
+	}
+}
+
+// decodeTyped decodes the object as one of the kind. It returns what an API server would refuse.
+func (it item) decodeTyped(gvk schema.GroupVersionKind) (o outcome, refused []string) {
 	obj, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
-		return it.refuse(it.header.describe(), err.Error())
+		return outcome{}, []string{err.Error()}
 	}
 	if found := checkQuantities(reflect.TypeOf(obj), it.json); len(found) > 0 {
-		return it.refuse(it.header.describe(), found...)
+		return outcome{}, found
 	}
 	// This is what the API server's JSON serializer calls, too:
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
 	strict, err := kjson.UnmarshalStrict(it.json, obj)
 	if err != nil {
-		return it.refuse(it.header.describe(), problems(reflect.TypeOf(obj), it.json, err)...)
+		return outcome{}, problems(reflect.TypeOf(obj), it.json, err)
 	}
 	return it.create(obj.(cluster.Object), gvk.GroupVersion(), strict)
 }
@@ -140,29 +169,30 @@ func (it item) decodeUnread() (outcome, bool) {
 	if v, k := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind(); v != h.APIVersion || k != h.Kind {
 		return outcome{}, false // the text has another apiVersion or kind further on
 	}
-	h.Metadata.Name, h.Metadata.Namespace, h.Metadata.ResourceVersion = obj.GetName(), obj.GetNamespace(), obj.GetResourceVersion()
-	return it.create(obj, gv, strict), true
+	h.Metadata.Name, h.Metadata.Namespace, h.Metadata.UID, h.Metadata.ResourceVersion = obj.GetName(), obj.GetNamespace(), string(obj.GetUID()), obj.GetResourceVersion()
+	o, refused := it.create(obj, gv, strict)
+	return o, len(refused) == 0
 }
 
-// create does what an API server does with a decoded object. The strict errors are those of the decoder.
-func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) outcome {
+// create does what an API server does with a decoded object, and returns what it would refuse. The strict errors are those of the decoder.
+func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) (o outcome, refused []string) {
 	unknown := strictProblems(reflect.TypeOf(obj), strict)
 	if len(unknown) > 0 && !it.dumped() {
-		return it.refuse(it.header.describe(), unknown...)
+		return outcome{}, unknown
 	}
 	group := cluster.PodGroupOf(obj)
 	created, problems := admission.Create(obj, gv, it.source.String())
 	if len(problems) > 0 {
-		return it.refuse(it.header.describe(), problems...)
+		return outcome{}, problems
 	}
 	if cluster.PodGroupOf(created) != "" {
 		group = "" // the group was kept
 	}
-	o := outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source, PodGroup: group}}}}
+	o = outcome{Set: Set{Objects: []Object{{Object: created, Source: it.source, PodGroup: group}}}}
 	for _, problem := range unknown {
 		o.Flaws = append(o.Flaws, it.flaw(problem, false))
 	}
-	return o
+	return o, nil
 }
 
 // decodeKind returns the nodes of a kind cluster configuration.

@@ -17,8 +17,8 @@ func TestFlaws(t *testing.T) {
 			`[test: Pod shop/p: spec.priority: Invalid value: "high": a string where a whole number is wanted true]`},
 		{"a value that is legal elsewhere", fmt.Sprintf(pod, ", resourceVersion: '7'", "", ", restartPolicy: Sometimes"), "[]",
 			`[test: Pod p: spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never" true]`},
-		{"a version that is gone", `{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: b, namespace: shop, resourceVersion: '7'}}`, "[]",
-			`[test: PodDisruptionBudget shop/b: apiVersion policy/v1beta1 has no PodDisruptionBudget in Kubernetes 1.37; use policy/v1 true]`},
+		{"a version that is gone", `{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClaim, metadata: {name: b, namespace: shop, resourceVersion: '7'}}`, "[]",
+			`[test: ResourceClaim shop/b: apiVersion resource.k8s.io/v1alpha2 has no ResourceClaim in Kubernetes 1.37; use resource.k8s.io/v1 true]`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

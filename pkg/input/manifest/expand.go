@@ -35,6 +35,7 @@ type header struct {
 	Metadata   struct {
 		Name            string `json:"name"`
 		Namespace       string `json:"namespace"`
+		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
 }
@@ -66,6 +67,9 @@ func expand(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
 	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
 		if items, ok := expandSnapshot(it); ok {
+			return items
+		}
+		if items := it.unlistedItems(); items != nil {
 			return items
 		}
 	}

@@ -97,8 +97,18 @@ type Flaw struct {
 	// Problem is the error that the flaw would be in a manifest.
 	Problem string
 	// Aside means that the object is left out. Otherwise it was read without its unknown fields.
-	Aside  bool
+	Aside bool
+	// Field is the name of a field that is not valid, if the object was read without it since no pod is placed by it: spec.podCIDRs.
+	Field  string
 	Source Source
+}
+
+// Describe returns the object as in errors.
+func (f Flaw) Describe() string {
+	if f.Kind == "" {
+		return cluster.Ref{Kind: "object", Namespace: f.Namespace, Name: f.Name}.Describe()
+	}
+	return f.Ref.Describe()
 }
 
 // Error returns the error that the flaw would be in a manifest.

@@ -1,0 +1,182 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tools that redact dumps replace values by others that an API server would refuse, such as a podCIDR by REDACTED/24 or a machineID by 0. If no
+// pod is placed by the field, the object is read without it.
+
+// unplacing lists the fields of an object, and of a kind, by which no pod is placed; [] is any item of a list or a key of a map. Fields that
+// validation demands, such as the name of a container, are not among them.
+var (
+	ofMetadata = []string{"metadata.annotations[]", "metadata.creationTimestamp", "metadata.managedFields", "metadata.selfLink", "metadata.clusterName"}
+	ofStatus   = fieldsOfEach("status.conditions[]", "lastHeartbeatTime", "lastProbeTime", "lastTransitionTime", "lastUpdateTime", "message")
+	unplacing  = map[string][]string{
+		"Node": slices.Concat(
+			fieldsOfEach("spec", "configSource", "externalID", "podCIDR", "podCIDRs", "providerID"),
+			fieldsOfEach("status", "addresses", "config", "daemonEndpoints", "phase", "runtimeHandlers", "volumesAttached", "volumesInUse"),
+			fieldsOfEach("status.nodeInfo", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "swap", "systemUUID")),
+		"Pod": slices.Concat(ofPod(""), fieldsOfEach("status", "hostIP", "hostIPs", "message", "podIP", "podIPs", "qosClass", "startTime"),
+			fieldsOfEach("status.containerStatuses[]", ofContainerStatus...), fieldsOfEach("status.initContainerStatuses[]", ofContainerStatus...),
+			[]string{"status.ephemeralContainerStatuses"}),
+		"Deployment":            ofPod("spec.template."),
+		"ReplicaSet":            ofPod("spec.template."),
+		"StatefulSet":           ofPod("spec.template."),
+		"DaemonSet":             ofPod("spec.template."),
+		"ReplicationController": ofPod("spec.template."),
+		"Job":                   ofPod("spec.template."),
+		"CronJob":               ofPod("spec.jobTemplate.spec.template."),
+		"Service": slices.Concat([]string{"status"}, fieldsOfEach("spec", "clusterIP", "clusterIPs", "externalIPs", "externalName", "healthCheckNodePort",
+			"ipFamilies", "ipFamilyPolicy", "loadBalancerClass", "loadBalancerIP", "loadBalancerSourceRanges", "sessionAffinityConfig"),
+			fieldsOfEach("spec.ports[]", "appProtocol", "nodePort", "targetPort")),
+		"PersistentVolume": slices.Concat([]string{"spec.mountOptions"}, fieldsOfEach("spec.csi", "controllerExpandSecretRef", "controllerPublishSecretRef",
+			"fsType", "nodeExpandSecretRef", "nodePublishSecretRef", "nodeStageSecretRef", "volumeAttributes")),
+		"StorageClass": {"mountOptions", "parameters"},
+	}
+	ofContainerStatus = []string{"containerID", "image", "imageID", "lastState", "ready", "restartCount", "started", "state", "user", "volumeMounts"}
+)
+
+// ofPod returns the fields of a pod, or of a pod template under the path.
+func ofPod(path string) []string {
+	container := []string{"args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy", "securityContext", "startupProbe",
+		"stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeMounts", "workingDir"}
+	fields := slices.Concat(fieldsOfEach("spec", "automountServiceAccountToken", "dnsConfig", "dnsPolicy", "enableServiceLinks", "ephemeralContainers", "hostAliases",
+		"hostname", "imagePullSecrets", "securityContext", "serviceAccount", "setHostnameAsFQDN", "subdomain"),
+		fieldsOfEach("spec.containers[]", container...), fieldsOfEach("spec.initContainers[]", container...),
+		fieldsOfEach("spec.volumes[]", "configMap", "downwardAPI", "hostPath", "nfs", "projected", "secret"))
+	if path != "" {
+		fields = append(fields, ofMetadata...)
+	}
+	for i := range fields {
+		fields[i] = path + fields[i]
+	}
+	return fields
+}
+
+// fieldsOfEach returns the paths of the fields below the path.
+func fieldsOfEach(path string, names ...string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = path + "." + name
+	}
+	return paths
+}
+
+// withoutUnplacing returns the item without the fields with the problems, and a flaw for each field. It reports whether all problems are of
+// fields by which no pod is placed.
+func (it item) withoutUnplacing(problems []string) (item, []Flaw, bool) {
+	if !it.dumped() {
+		return it, nil, false
+	}
+	object, err := fieldsOfJSON(it.json)
+	if err != nil {
+		return it, nil, false
+	}
+	var flaws []Flaw
+	for _, problem := range problems {
+		path, places := fieldToLeaveOut(it.header.Kind, problem)
+		if path == nil {
+			return it, nil, false
+		}
+		// An API server writes the first of a list of addresses into a field of its own, too: podCIDR beside podCIDRs.
+		removed := removeAt(object, path)
+		if first, plural := strings.CutSuffix(path[len(path)-1], "s"); plural {
+			removed = removeAt(object, append(slices.Clone(path[:len(path)-1]), first)) || removed
+		}
+		if !removed && !slices.ContainsFunc(flaws, func(f Flaw) bool { return f.Field == places }) {
+			return it, nil, false // the field is missing, so leaving it out is no cure
+		}
+		flaw := it.flaw(problem, false)
+		flaw.Field = places
+		flaws = append(flaws, flaw)
+	}
+	if it.json, err = json.Marshal(object); err != nil {
+		return it, nil, false
+	}
+	return it, flaws, true
+}
+
+// fieldToLeaveOut returns the path of the field with the problem if no pod is placed by the field, and the field's name, such as
+// spec.containers[].env.
+func fieldToLeaveOut(kind, problem string) (path []string, name string) {
+	steps := pathOfProblem(problem)
+	for _, field := range slices.Concat(ofMetadata, ofStatus, unplacing[kind]) {
+		pattern := pathOfProblem(field + ":")
+		if len(pattern) > len(steps) {
+			continue
+		}
+		matches := true
+		for i, step := range pattern {
+			matches = matches && (step == steps[i] || step == anyItem)
+		}
+		if last := steps[len(pattern)-1]; matches && !(strings.HasSuffix(field, "annotations[]") && ofKubernetes(last)) {
+			return steps[:len(pattern)], field
+		}
+	}
+	return nil, ""
+}
+
+// ofKubernetes reports whether Kubernetes gives the annotation a meaning.
+func ofKubernetes(annotation string) bool {
+	domain, _, _ := strings.Cut(annotation, "/")
+	return domain == "kubernetes.io" || domain == "k8s.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")
+}
+
+// anyItem is the step of a pattern for any item.
+const anyItem = ""
+
+// pathOfProblem returns the names and positions of the path with which a problem begins, as spec, containers, 0 and env of
+// spec.containers[0].env: Invalid value. It returns nil for a problem of the whole object.
+func pathOfProblem(problem string) (steps []string) {
+	for rest := problem; ; {
+		end := strings.IndexAny(rest, ".[: ")
+		if end < 0 || rest[end] == ' ' {
+			return nil
+		}
+		if end > 0 {
+			steps = append(steps, rest[:end])
+		}
+		switch rest[end] {
+		case ':':
+			return steps
+		case '[':
+			key, after, found := strings.Cut(rest[end+1:], "]")
+			if !found {
+				return nil
+			}
+			steps, rest = append(steps, key), after
+		default:
+			rest = rest[end+1:]
+		}
+	}
+}
+
+// removeAt removes the field at the path, and reports whether it was there.
+func removeAt(value any, path []string) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		next, found := v[path[0]]
+		if found && len(path) == 1 {
+			delete(v, path[0])
+		}
+		return found && (len(path) == 1 || removeAt(next, path[1:]))
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		return err == nil && 0 <= i && i < len(v) && len(path) > 1 && removeAt(v[i], path[1:])
+	}
+	return false
+}
+
+// fieldsOfJSON returns the fields of a JSON object, with numbers as they are written.
+func fieldsOfJSON(object []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	var fields map[string]any
+	err := decoder.Decode(&fields)
+	return fields, err
+}
