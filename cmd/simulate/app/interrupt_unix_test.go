@@ -6,14 +6,18 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
@@ -28,8 +32,17 @@ func (s stuck) Read([]byte) (int, error) {
 	select {}
 }
 
+// signals are those that end a command, with its exit status.
+func signals() map[syscall.Signal]int {
+	all := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		all[syscall.SIGHUP] = 129
+	}
+	return all
+}
+
 func TestSignals(t *testing.T) {
-	for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for signal, want := range signals() {
 		var errOut bytes.Buffer
 		if got := Main([]string{"run", "-f", "-"}, stuck{signal}, io.Discard, &errOut); got != want || errOut.String() != "simulate: interrupted\n" {
 			t.Errorf("%s: exit status %d, want %d; standard error %q", signal, got, want, errOut.String())
@@ -59,6 +72,30 @@ func TestSignalsWhileLoading(t *testing.T) {
 		var errOut bytes.Buffer
 		if got := Main([]string{command, folder}, nil, io.Discard, &errOut); got != 130 || errOut.String() != "simulate: interrupted\n" {
 			t.Errorf("%s: exit status %d, want 130; standard error %q", command, got, errOut.String())
+		}
+	}
+}
+
+// A command that renders ends with the gate, and with it what it has started: all that could write into the pipe is gone.
+func TestSignalsWhileRendering(t *testing.T) {
+	for signal, want := range signals() {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := os.ReadFile(pipe) // until nobody can write any more
+			ended <- err
+		}()
+		var out, errOut bytes.Buffer
+		render := fmt.Sprintf("exec 3> '%s'; (trap '' INT TERM HUP; exec sleep 10000) & kill -%d $PPID; wait; echo", pipe, signal)
+		got := Main([]string{"gate", "--render", render}, nil, &out, &errOut)
+		if diff := cmp.Diff("simulate: interrupted\n", errOut.String()); got != want || diff != "" || out.Len() > 0 {
+			t.Errorf("%s: exit status %d, want %d; standard output %q; standard error (-want +got):\n%s", signal, got, want, out.String(), diff)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -1,85 +1,150 @@
 package ci
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// checkout is the working tree of a commit in a folder of its own.
+// checkout is the working tree of a commit in a folder of its own. As a file system it has the paths of the working directory, absolute ones and
+// those with ".." included, and opens what the commit has in their place. Files outside of the repository are the same for both.
 type checkout struct {
-	root   string // the top of the tree; "" for none
-	prefix string // the working directory within it
+	*repository
+	root string // the top of the tree
+	// remover removes the tree when alive is closed, which happens however this process ends.
+	remover *exec.Cmd
+	alive   io.Closer
 }
 
 // checkOut makes the working tree of a commit.
-func checkOut(c *command.Call, commit string) (checkout, error) {
-	prefix, err := git(c, "rev-parse", "--show-prefix")
-	if err != nil {
-		return checkout{}, exit.Input(fmt.Errorf("--base: %w; run it in a git repository", err))
+func checkOut(c *command.Call, commit string) (*checkout, error) {
+	found, err := findRepository(c.Context())
+	switch {
+	case exit.Interrupted(err):
+		return nil, err
+	case err != nil:
+		return nil, exit.Input(fmt.Errorf("--base: %w; run it in a git repository", err))
 	}
-	if _, err := git(c, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {
-		return checkout{}, exit.Input(fmt.Errorf("--base: git knows no commit %q here; fetch it, or name another", commit))
+	id, err := found.git(c.Context(), "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}")
+	switch {
+	case exit.Interrupted(err):
+		return nil, err
+	case err != nil:
+		return nil, exit.Input(fmt.Errorf("--base: git knows no commit %q here; fetch it, or name another", commit))
 	}
-	root, err := os.MkdirTemp("", "simulate-gate-")
-	if err != nil {
-		return checkout{}, err
-	}
-	of := checkout{root: root, prefix: prefix}
-	if _, err := git(c, "worktree", "add", "--quiet", "--detach", "--force", root, commit); err != nil {
-		of.remove()
-		return checkout{}, fmt.Errorf("--base %s: %w", commit, err)
-	}
-	return of, nil
-}
-
-func (o checkout) folder() string { return filepath.Join(o.root, filepath.FromSlash(o.prefix)) }
-
-func (o checkout) files() fs.FS { return os.DirFS(o.folder()) }
-
-// remove removes the working tree. Git forgets it with the next command that prunes.
-func (o checkout) remove() {
-	_ = os.RemoveAll(o.root)
-	_ = exec.Command("git", "worktree", "prune").Run()
-}
-
-// scenarios are the scenario files below the folders, as scenarioFiles finds them in the working directory.
-func (o checkout) scenarios(args []string) []string {
-	if o.root == "" {
-		return nil
-	}
-	if len(args) == 0 {
-		args = []string{"."}
-	}
-	var found []string
-	for _, arg := range args {
-		files, _ := scenarioFiles([]string{filepath.Join(o.folder(), arg)}) // the commit may have none
-		for _, file := range files {
-			if path, err := filepath.Rel(o.folder(), file); err == nil && filepath.IsLocal(path) {
-				found = append(found, path)
-			}
+	for _, path := range c.Args {
+		if _, inside := found.within(path); !inside {
+			return nil, exit.Input(fmt.Errorf("--base: %s is outside of the git repository %s, so no commit has it; name folders and files in the repository", path, found.top))
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	root, err := os.MkdirTemp("", "simulate-gate-")
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := &checkout{repository: found, root: root}
+	made.removeAtEnd()
+	if _, err := found.git(c.Context(), "worktree", "add", "--quiet", "--detach", "--force", root, id); err != nil {
+		made.remove()
+		if exit.Interrupted(err) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("--base %s: %w", commit, err)
+	}
+	return made, nil
 }
 
-// git runs a command of git in the working directory and returns what it prints.
-func git(c *command.Call, args ...string) (string, error) {
-	run := exec.CommandContext(c.Context(), "git", args...)
-	var problems bytes.Buffer
-	run.Stderr = &problems
-	out, err := run.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
+// forget is a shell script that removes a working tree and what git knows of it, and of no other, once its standard input ends.
+const forget = `cat; git worktree remove --force --force "$1"; rm -rf "$1"`
+
+// removeAtEnd starts a process that removes the tree when this one is gone, be it by a second signal or by kill -9.
+func (o *checkout) removeAtEnd() {
+	remover := exec.Command("sh", "-c", forget, "sh", o.root)
+	remover.Dir, remover.Env = o.top, o.environ
+	setApart(remover)
+	alive, err := remover.StdinPipe()
+	if err == nil && remover.Start() == nil {
+		o.remover, o.alive = remover, alive
 	}
-	return strings.TrimSuffix(string(out), "\n"), nil
+}
+
+// remove removes the working tree.
+func (o *checkout) remove() {
+	if o.remover != nil {
+		_ = o.alive.Close()
+		_ = o.remover.Wait()
+		return
+	}
+	remover := exec.Command("git", "worktree", "remove", "--force", "--force", o.root) // there is no shell
+	remover.Dir, remover.Env = o.top, o.environ
+	_ = remover.Run()
+	_ = os.RemoveAll(o.root)
+}
+
+// Open opens what the commit has in the place of a file or a folder.
+func (o *checkout) Open(name string) (fs.File, error) {
+	file, err := os.Open(o.place(name))
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		return nil, &fs.PathError{Op: failed.Op, Path: name, Err: failed.Err}
+	}
+	return file, err
+}
+
+// place is where the tree has what a path names in the working directory.
+func (o *checkout) place(path string) string {
+	inside, is := o.within(path)
+	if !is {
+		return path
+	}
+	place := filepath.Join(o.root, inside)
+	real, err := filepath.EvalSymlinks(place)
+	if err != nil { // the commit does not have it; what a new link leads to, it may have
+		if led, err := filepath.EvalSymlinks(o.absolute(path)); err == nil {
+			if inside, is := below(o.top, led); is {
+				return filepath.Join(o.root, inside)
+			}
+		}
+		return place
+	}
+	if _, is := below(o.root, real); is {
+		return place
+	}
+	if inside, is := below(o.top, real); is { // by a link with an absolute path
+		return filepath.Join(o.root, inside)
+	}
+	return place
+}
+
+// hasFolder reports whether the commit has the working directory.
+func (o *checkout) hasFolder() bool {
+	info, err := os.Stat(o.place("."))
+	return err == nil && info.IsDir()
+}
+
+// scenarios are the scenario files that the tree has in the place of a file or below that of a folder, as paths of the working directory.
+func (o *checkout) scenarios(path string) []string {
+	place := o.place(path)
+	files, _ := scenarioFiles([]string{place}) // the commit may have none
+	for i, file := range files {
+		if inside, is := below(place, file); is {
+			files[i] = filepath.Join(path, inside)
+		}
+	}
+	return files
+}
+
+// named is a text without the names of the tree's folder, which are others with each call.
+func (o *checkout) named(text string) string {
+	folder := o.place(".")
+	return strings.NewReplacer(folder+string(filepath.Separator), "", folder, ".", o.root+string(filepath.Separator), "").Replace(text)
 }

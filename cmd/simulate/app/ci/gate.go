@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -73,7 +73,10 @@ of the severity --lint. What else got worse is a warning. Without --base there i
 			if err := errors.Join(g.Unwanted.Check(cmd, blast.Kind), checkSeverity(cmd, "--lint", g.lint)); err != nil {
 				return err
 			}
-			if g.base == "" && cmd.Flags().Changed("fail-on") {
+			switch {
+			case g.base == "" && cmd.Flags().Changed("base"):
+				return exit.Usage(cmd, "--base is empty; name a commit, such as main, or leave --base out to compare with nothing")
+			case g.base == "" && cmd.Flags().Changed("fail-on"):
 				return exit.Usage(cmd, "--fail-on has no effect without --base; give both")
 			}
 			return g.run(command.NewCall(cmd, s, &input.Flags{Federated: true}, args))
@@ -112,7 +115,7 @@ type looked struct {
 
 func (g *gating) run(c *command.Call) error {
 	defer c.Bar.Done()
-	var base checkout
+	var base *checkout
 	if g.base != "" {
 		var err error
 		if base, err = checkOut(c, g.base); err != nil {
@@ -128,7 +131,7 @@ func (g *gating) run(c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	subjects = append(scenariosOn(all, base, c.Args, g.opts), subjects...)
+	subjects = append(g.scenariosOn(c, all, base), subjects...)
 	for _, one := range subjects {
 		if err := g.subject(c, one); err != nil {
 			return err
@@ -181,37 +184,44 @@ func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
 	return all, nil
 }
 
-// scenariosOn are the scenarios of both sides, in the order of their paths.
-func scenariosOn(all []*tested, base checkout, args []string, opts loader.Options) []*subject {
+// scenariosOn are the scenarios of both sides, in the order of their paths. The base is nil for none.
+func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*subject {
 	subjects := map[string]*subject{}
 	for _, one := range all {
 		subjects[one.path] = &subject{name: one.path, outcome: one, head: func() (*scenario.Scenario, error) { return one.Scenario, one.Err }}
 	}
-	for _, file := range base.scenarios(args) {
-		path := file
-		if filepath.Base(file) == loader.FileName {
-			path = filepath.Dir(file)
-		}
-		if subjects[path] == nil {
-			subjects[path] = &subject{name: path}
-		}
-		subjects[path].base = func() (*scenario.Scenario, error) { return loader.LoadFS(base.files(), filepath.ToSlash(file), opts) }
+	folders := c.Args
+	if len(folders) == 0 {
+		folders = []string{"."}
 	}
-	var sorted []*subject
-	for _, one := range subjects {
-		sorted = append(sorted, one)
+	for _, folder := range folders {
+		if base == nil {
+			break
+		}
+		for _, file := range base.scenarios(folder) {
+			path := file
+			if filepath.Base(file) == loader.FileName {
+				path = filepath.Dir(file)
+			}
+			if subjects[path] == nil {
+				subjects[path] = &subject{name: path}
+			}
+			subjects[path].base = func() (*scenario.Scenario, error) { return loader.LoadContext(c.Context(), base, file, g.opts) }
+		}
 	}
-	slices.SortFunc(sorted, func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
-	return sorted
+	return slices.SortedFunc(maps.Values(subjects), func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
 }
 
 // rendered runs the commands on both sides. All of them run before anything is read, since they may write files.
-func (g *gating) rendered(c *command.Call, base checkout) ([]*subject, error) {
+func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
 	var subjects []*subject
 	for _, command := range g.renders {
 		one := &subject{name: command}
-		head, err := render(c, ".", command)
-		if err != nil {
+		head, err := renderHead(c, base, command)
+		switch {
+		case exit.Interrupted(err):
+			return nil, err
+		case err != nil:
 			return nil, exit.Input(fmt.Errorf("--render %s: %w", command, err))
 		}
 		load := func(manifests []byte) (*scenario.Scenario, error) {
@@ -222,8 +232,11 @@ func (g *gating) rendered(c *command.Call, base checkout) ([]*subject, error) {
 		if one.text = head; len(bytes.TrimSpace(head)) > 0 {
 			one.head = func() (*scenario.Scenario, error) { return load(head) }
 		}
-		if base.root != "" {
-			manifests, err := render(c, base.folder(), command)
+		if base != nil && base.hasFolder() {
+			manifests, err := renderBase(c, base, command)
+			if exit.Interrupted(err) {
+				return nil, err
+			}
 			if err != nil || len(bytes.TrimSpace(manifests)) > 0 {
 				one.base = func() (*scenario.Scenario, error) {
 					if err != nil {
@@ -238,22 +251,6 @@ func (g *gating) rendered(c *command.Call, base checkout) ([]*subject, error) {
 		}
 	}
 	return subjects, nil
-}
-
-// render runs a shell command in a folder and returns what it prints.
-func render(c *command.Call, folder, command string) ([]byte, error) {
-	run := exec.CommandContext(c.Context(), "sh", "-c", command)
-	var problems bytes.Buffer
-	run.Dir, run.Stderr = folder, &problems
-	out, err := run.Output()
-	if err != nil {
-		last := strings.TrimSpace(problems.String())
-		if last = last[strings.LastIndex(last, "\n")+1:]; last != "" {
-			return nil, fmt.Errorf("%w: %s", err, last)
-		}
-		return nil, err
-	}
-	return out, nil
 }
 
 // subject looks at both sides, and adds what differs.

@@ -126,15 +126,21 @@ func scenarioFiles(args []string) ([]string, error) {
 			continue
 		}
 		before := len(files)
-		err = filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
+		root := arg
+		if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+			root += string(filepath.Separator) // WalkDir follows no link but that before a separator
+		}
+		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && path != arg && strings.HasPrefix(entry.Name(), "."):
+			case entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), "."):
 				return fs.SkipDir
 			case !entry.IsDir() && entry.Name() == loader.FileName:
 				files = append(files, filepath.Clean(path))
-				return readable(path)
+				if err := readable(path); err != nil {
+					problems = append(problems, err)
+				}
 			}
 			return nil
 		})

@@ -18,17 +18,21 @@ func (i *interruption) Is(target error) bool { return target == context.Canceled
 
 // status is the exit code by which a shell knows the signal: 128 and its number.
 func (i *interruption) status() int {
-	if i.signal == syscall.SIGTERM {
-		return 128 + int(syscall.SIGTERM)
+	if number, is := i.signal.(syscall.Signal); is {
+		return 128 + int(number)
 	}
 	return 128 + int(syscall.SIGINT)
 }
 
-// UntilInterrupted returns a context that the first SIGINT or SIGTERM ends. A second one ends the process at once, as without this.
+// UntilInterrupted returns a context that the first SIGINT, SIGTERM, or SIGHUP of a terminal that is closed ends. A second one ends the process at
+// once, as without this. Under nohup, which has SIGHUP ignored, it still is.
 func UntilInterrupted() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case received := <-signals:
