@@ -47,6 +47,7 @@ type gating struct {
 	// A reason to fail comes with its exit code; the first one counts. Warnings do not fail.
 	status            int
 	reasons, warnings []string
+	uncompared        []string        // which subjects are not compared though the base has them, and why
 	compared          strings.Builder // what differs, as Markdown
 }
 
@@ -63,7 +64,8 @@ manifests that it prints are placed on the nodes of --cluster, and compared alik
 scenarios name.
 
 It fails, with exit code 3, if an expectation is not met, if something that --fail-on names got worse, or if lint finds something new
-of the severity --lint. What else got worse is a warning. Without --base there is nothing to compare, and lint does not fail.`,
+of the severity --lint. What else got worse is a warning, and so is a base that cannot be run or rendered: then what there is now is
+judged as if it were new. Without --base there is nothing to compare, and lint does not fail.`,
 		Example: `  simulate gate scenarios --base main
   simulate gate --base HEAD
   simulate gate scenarios --base origin/main --reports out
@@ -104,13 +106,15 @@ type subject struct {
 	head, base func() (*scenario.Scenario, error)
 	outcome    *tested // of a scenario
 	text       []byte  // what a command renders
+	nested     string  // the folder of the git repository within this one that has it, if any
 }
 
 // looked is what a side of a subject comes to.
 type looked struct {
-	blast *blast.Report
-	lint  *lint.Report
-	run   *run.Report
+	result *simulation.Result
+	blast  *blast.Report
+	lint   *lint.Report
+	run    *run.Report
 }
 
 func (g *gating) run(c *command.Call) error {
@@ -189,6 +193,9 @@ func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*
 	subjects := map[string]*subject{}
 	for _, one := range all {
 		subjects[one.path] = &subject{name: one.path, outcome: one, head: func() (*scenario.Scenario, error) { return one.Scenario, one.Err }}
+		if base != nil {
+			subjects[one.path].nested = base.nested(one.path)
+		}
 	}
 	folders := c.Args
 	if len(folders) == 0 {
@@ -287,9 +294,12 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 	if g.base == "" {
 		return nil
 	}
+	if one.base == nil && one.nested != "" {
+		g.judgeUncompared(one, head, fmt.Sprintf("%s is in %s, a git repository of its own, of which the base has no files; run the gate there", markdown.Code(one.name), markdown.Code(one.nested)), "")
+		return nil
+	}
 	if one.base == nil {
-		section("New: the base does not have it, so it is compared with nothing.")
-		g.linted(one.name, head.lint)
+		g.judgeNew(one, head)
 		return nil
 	}
 	base, err := g.look(c, one.base, nil)
@@ -297,7 +307,8 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 		return err
 	}
 	if err != nil {
-		section("No baseline: it cannot be run as it is in the base, so it is compared with nothing.")
+		reason, details := unusable(one, err)
+		g.judgeUncompared(one, head, reason, details)
 		return nil
 	}
 	compared := diff.NewBlast(base.blast, head.blast, c.ToolVersion)
@@ -354,7 +365,7 @@ func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), 
 	if err != nil {
 		return nil, err
 	}
-	side.lint = lint.New(linted, c.ToolVersion)
+	side.result, side.lint = result, lint.New(linted, c.ToolVersion)
 	side.lint.Locate(os.ReadFile)
 	return side, nil
 }
@@ -364,9 +375,9 @@ func (g *gating) report(all []*tested) string {
 	var out strings.Builder
 	switch {
 	case g.status != 0:
-		fmt.Fprintf(&out, "❌ **Fails**: %s.\n", strings.Join(g.reasons, "; "))
-	case len(g.warnings) > 0:
-		fmt.Fprintf(&out, "⚠️ **Passes**, but %s.\n", strings.Join(g.warnings, "; "))
+		fmt.Fprintf(&out, "❌ **Fails**: %s.\n", strings.Join(slices.Concat(g.reasons, g.uncompared), "; "))
+	case len(g.uncompared)+len(g.warnings) > 0:
+		fmt.Fprintf(&out, "⚠️ **Passes**, but %s.\n", strings.Join(slices.Concat(g.uncompared, g.warnings), "; "))
 	case g.base == "":
 		fmt.Fprintf(&out, "✅ **Passes**: every expectation is met.\n")
 	default:

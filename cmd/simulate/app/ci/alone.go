@@ -1,0 +1,110 @@
+package ci
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report/format/markdown"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// maxReason is how many characters of a reason stand in the verdict. The section of the subject has all of them.
+const maxReason = 300
+
+// judgeNew judges a subject that the base does not have: what waits, waits because of the change.
+func (g *gating) judgeNew(one *subject, head *looked) {
+	name := markdown.Code(one.name)
+	fmt.Fprintf(&g.compared, "New: the base does not have it, so it is compared with nothing.\n")
+	waiting, why := waits(head.result)
+	switch {
+	case waiting == "":
+	case slices.Contains(g.FailOn, expect.FailOnPending), slices.Contains(g.FailOn, expect.FailOnAny):
+		g.fail(exit.Unmet, "%s is new, and %s", name, waiting)
+	default:
+		g.warnings = append(g.warnings, fmt.Sprintf("%s is new, and %s", name, waiting))
+	}
+	g.compared.WriteString(why)
+	g.linted(one.name, head.lint)
+}
+
+// judgeUncompared judges a subject that the base has, but not in a state to compare with. Lint treats it as new. Whether the change makes its pods
+// wait nobody knows, so that they are a warning.
+func (g *gating) judgeUncompared(one *subject, head *looked, reason, details string) {
+	g.uncompared = append(g.uncompared, "not compared: "+reason)
+	fmt.Fprintf(&g.compared, "Not compared: %s. So it is judged as if it were new.\n%s", reason, details)
+	waiting, why := waits(head.result)
+	if waiting != "" {
+		g.warnings = append(g.warnings, fmt.Sprintf("%s in %s", waiting, markdown.Code(one.name)))
+	}
+	g.compared.WriteString(why)
+	g.linted(one.name, head.lint)
+}
+
+// unusable is why a base cannot be compared with, and all that its error says.
+func unusable(one *subject, err error) (reason, details string) {
+	what := "run"
+	if errors.As(err, new(*programError)) {
+		what = "rendered"
+	}
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	reason = fmt.Sprintf("the base of %s cannot be %s: %s", markdown.Code(one.name), what, markdown.Code(words.Short(lines[0], maxReason)))
+	if len(lines) > 1 {
+		reason += fmt.Sprintf(" and %d more", len(lines)-1)
+		details = "\n" + markdown.Fenced(lines) + "\n"
+	}
+	return reason, details
+}
+
+// waits returns how many pods of which workloads are Pending after the step after which most are, and as Markdown why. Pods that were Pending
+// before the first step do not count, nor does a step after which the scenario itself expects how many are Pending.
+func waits(result *simulation.Result) (waiting, why string) {
+	before := map[types.NamespacedName]bool{}
+	for _, pod := range result.Initial.Pods {
+		before[cluster.NameOf(pod)] = pod.Spec.NodeName == ""
+	}
+	var most *simulation.Step
+	var pending []placement.Pending
+	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
+		if boundsPending(spec.Expect) || boundsPending(result.Scenario.Expect) {
+			continue
+		}
+		newly := list.Without(result.Steps[i].Pending, func(p placement.Pending) bool { return before[cluster.NameOf(p.Pod)] })
+		if len(newly) > len(pending) {
+			most, pending = &result.Steps[i], newly
+		}
+	}
+	if most == nil {
+		return "", ""
+	}
+	owner := most.State.Owners()
+	pods := map[cluster.Ref]int{}
+	for _, pod := range most.State.Pods {
+		if pod.DeletionTimestamp == nil {
+			pods[owner(pod)]++
+		}
+	}
+	var parts, lines []string
+	for _, group := range list.Group(pending, func(p placement.Pending) cluster.Ref { return owner(p.Pod) }) {
+		of := owner(group[0].Pod)
+		part := fmt.Sprintf("%d of %s of ", len(group), words.Count(pods[of], "pod"))
+		parts = append(parts, part+markdown.Code(of.Qualified()))
+		lines = append(lines, fmt.Sprintf("%s%s Pending after step %s: %s", part, of.Qualified(), most.Name, group[0].Why()))
+	}
+	return fmt.Sprintf("%s %s Pending", words.Few(parts), words.Pick(len(pending), "is", "are")), "\n" + markdown.Fenced(lines) + "\n"
+}
+
+// boundsPending reports whether it is expected how many pods are Pending.
+func boundsPending(expected *scenario.Expect) bool {
+	return expected != nil && (expected.Pending != nil || expected.PendingAtMost != nil)
+}
