@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -372,26 +371,5 @@ func TestAsKind(t *testing.T) {
 	}
 	if _, err := AsKind("a_b", workers); err == nil || !strings.Contains(err.Error(), "cluster names must match") {
 		t.Errorf("a_b: %v", err)
-	}
-}
-
-// A dump may have lost the label or the taint, and other taints say nothing.
-func TestIsControlPlane(t *testing.T) {
-	const key = "node-role.kubernetes.io/control-plane"
-	for want, nodes := range map[bool][]v1.Node{
-		true: {
-			{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{key: ""}}},
-			{Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "a", Effect: v1.TaintEffectNoExecute}, {Key: key, Effect: v1.TaintEffectNoSchedule}}}},
-		},
-		false: {
-			{},
-			{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": key}}, Spec: v1.NodeSpec{Taints: []v1.Taint{{Key: "nvidia.com/gpu", Value: key}}}},
-		},
-	} {
-		for i := range nodes {
-			if got := IsControlPlane(&nodes[i]); got != want {
-				t.Errorf("node %d: %v, want %v", i, got, want)
-			}
-		}
 	}
 }
