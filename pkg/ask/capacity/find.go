@@ -286,7 +286,7 @@ func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, *place
 		return p.state, nil, nil
 	}
 	if p.full == nil || p.fits != limit.More {
-		full, err := p.run(ctx, p.scaled(p.scenario, limit.More), p.base, nil)
+		full, err := p.run(ctx, p.scaled(p.scenario, limit.More), p.from, nil)
 		if err != nil {
 			return nil, nil, err
 		}

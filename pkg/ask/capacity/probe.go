@@ -31,7 +31,9 @@ type prober struct {
 	tried    int
 	enough   int  // units that are looked for at most; 0 is as many as there are
 	hurried  bool // enough is such that the search does not take long, and nothing is checked
-	budget   int  // pods that are placed to check whether fewer always fit
+	// from is the base from which counts are tried: see baseInParallel.
+	from   *simulation.Result
+	budget int // pods that are placed to check whether fewer always fit
 
 	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
 	// twice, so that no pod is placed again.
@@ -51,7 +53,7 @@ type prober struct {
 func (p *prober) leave() { p.world, p.full = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
-	p := &prober{base: base, opts: opts, mix: slices.Clone(mix), name: nameOf(mix), state: lastState(base), pending: map[types.UID]bool{}}
+	p := &prober{base: base, from: base, opts: opts, mix: slices.Clone(mix), name: nameOf(mix), state: lastState(base), pending: map[types.UID]bool{}}
 	for i := range p.mix {
 		p.mix[i].Now = replicas(p.state, p.mix[i].Ref)
 	}
@@ -120,7 +122,7 @@ type verdict struct {
 // grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
 // without a node, not just one.
 func (p *prober) grow(ctx context.Context, units int, level string, last bool) (*verdict, error) {
-	s, known := p.scenario, p.base
+	s, known := p.scenario, p.from
 	if p.full != nil && p.fits < units {
 		s, known = p.full.Scenario, p.full
 	}
@@ -133,7 +135,7 @@ func (p *prober) grow(ctx context.Context, units int, level string, last bool) (
 
 // alone reports whether that many further units fit, and come back whichever domain of the level fails; "" means that none fails.
 func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
-	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.base, units, level, false)
+	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.from, units, level, false)
 	return v, err
 }
 

@@ -16,7 +16,9 @@ const (
 
 // limit searches the largest number of units that fit. If not 0, end is a count known not to fit.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
-	p.tried, p.full = 0, nil
+	if p.tried, p.full, p.from = 0, nil, p.base; level == "" {
+		p.from = p.baseInParallel()
+	}
 	search := &search{
 		known:  map[int]*verdict{},
 		grow:   func(units int, last bool) (*verdict, error) { return p.grow(ctx, units, level, last) },
@@ -25,8 +27,11 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 		step:   1,
 		budget: p.budget,
 	}
-	if level != "" {
+	switch {
+	case level != "":
 		search.moved = len(p.state.Pods)
+	case p.steady():
+		search.budget = 0
 	}
 	limit := &Limit{Level: level}
 	none, err := search.at(0)

@@ -49,6 +49,9 @@ type ConfigOptions struct {
 // Release returns the release under which the configuration was read.
 func (c *Config) Release() Release { return c.release }
 
+// AllUpstream reports whether no plugin and no extender besides kube-scheduler's own decides.
+func (c *Config) AllUpstream() bool { return len(c.plugins)+len(c.extenders) == 0 }
+
 // Plain returns a copy of the configuration whose engines cache no answers of plugins, as kube-scheduler does not. The answers are the
 // same; they take longer.
 func (c *Config) Plain() *Config {
