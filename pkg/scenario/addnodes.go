@@ -43,8 +43,6 @@ func (a *AddNodes) Type() *topology.NodeType {
 // Startup returns how long the new nodes take to be ready.
 func (a *AddNodes) Startup() time.Duration { return duration(a.After) }
 
-func (*AddNodes) instead() string { return "give the nodes of a member in clusters" }
-
 func (a *AddNodes) validate(c *checks) {
 	if a.Count < 0 || a.Count > maxAdded {
 		c.Add(c.path.Child("count"), "%d is not from 0 to %d", a.Count, maxAdded)

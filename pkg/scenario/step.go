@@ -11,7 +11,7 @@ import (
 )
 
 // Step is one thing that happens, and what is expected after it. Give it a name and at most one action; fresh and expect can be given
-// with an action or alone. A federation takes none of fresh, scaleBy, trigger, addNodes, removeNodes, replaceNodes and
+// with an action or alone. A federation takes none of fresh, scaleBy, trigger, removeNodes, replaceNodes and
 // drain; only a federation takes join.
 type Step struct {
 	// Name is the step's name on the report. No two steps have the same.

@@ -29,6 +29,7 @@ var actions = world.Actions[*Fleet]{
 	"scale":    joined(change(world.Scale)),
 	"delete":   joined((*Fleet).delete),
 	"rollout":  joined(change(world.Rollout)),
+	"addNodes": joined((*Fleet).addNodes),
 	"cordon":   joined((*Fleet).cordon),
 	"uncordon": joined((*Fleet).uncordon),
 	"fail":     joined((*Fleet).fail),

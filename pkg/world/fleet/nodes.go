@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,6 +28,35 @@ func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 		}
 	}
 	return nodes
+}
+
+// addNodes adds nodes to the member that has the node that they are like.
+func (f *Fleet) addNodes(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
+	names, problem := world.SelectNodes(state, field.NewPath("addNodes", "like"), scenario.Nodes{Names: []string{step.AddNodes.Like}})
+	if problem != nil {
+		return nil, "", problem
+	}
+	if step.AddNodes.After != "" {
+		return nil, "", errors.New("addNodes.after: is for a single cluster; leave it out")
+	}
+	add := *step.AddNodes
+	var in, place string
+	in, add.Like = cluster.Apart(names[0])
+	if place, add.InPlaceOf = cluster.Apart(add.InPlaceOf); place != "" && place != in {
+		return nil, "", fmt.Errorf("addNodes.inPlaceOf: node %s is not in cluster %s, which has node %s; give one of that cluster", step.AddNodes.InPlaceOf, in, add.Like)
+	}
+	m := state.Federation.Member(in)
+	member, err := f.acting(m)
+	if err != nil {
+		return nil, "", err
+	}
+	var did world.Record
+	next, action, err := member.Do(ctx, m.State, &scenario.LoadedStep{Step: scenario.Step{AddNodes: &add}}, &did)
+	if err != nil {
+		return nil, "", fmt.Errorf("cluster %s: %w", in, err)
+	}
+	take(to, m, &did)
+	return state.Federation.With(m.In(next)), action + " in cluster " + in, nil
 }
 
 // cordon keeps new pods off nodes of the members.
