@@ -36,11 +36,15 @@ func (c *Course) State() *cluster.State {
 
 // Do carries out a step. The course is as before if it cannot.
 func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
-	loaded := scenario.LoadedStep{Step: step}
-	if _, err := c.run.step(ctx, c.State(), &loaded, &c.Result); err != nil {
+	return c.DoLoaded(ctx, scenario.LoadedStep{Step: step})
+}
+
+// DoLoaded is Do of a step with the objects that it brings.
+func (c *Course) DoLoaded(ctx context.Context, step scenario.LoadedStep) (*Step, error) {
+	if _, err := c.run.step(ctx, c.State(), &step, &c.Result); err != nil {
 		return nil, err
 	}
-	c.Did = append(c.Did, step)
+	c.Did = append(c.Did, step.Step)
 	return &c.Steps[len(c.Steps)-1], nil
 }
 

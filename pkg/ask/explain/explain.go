@@ -1,12 +1,13 @@
 // Package explain explains why pods are where they are (Pods): how the scheduler chose, as recorded, and what would have changed that. What
-// would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), and what would place a
-// Pending pod (Fixes), by running the scenario again with one change. No answer comes from a rule of thumb.
+// would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), by running the scenario again
+// without the rule; what gives a Pending pod a node (Fixes), by making the change after the step. No answer comes from a rule of thumb.
 //
 //	result of a run ─ step, workload or pod ─▶ what can be changed
-//	for each change:
-//	  scenario.Edit, Scale, With, Then ──────▶ the scenario as it would be, up to the step
-//	  simulation.Run ────────────────────────▶ the step as it would be
-//	  compare ───────────────────────────────▶ Effect · Fix · tried in vain
+//	for each rule:
+//	  variant.Edit, simulation.Run ──────────▶ the step as it would be ─ compare ─▶ Effect
+//	for each change that touches what refuses the pod (strategy.go, spread.go, node.go, volume.go, request.go, workload.go):
+//	  stepsOf ───────────────────────────────▶ further steps, as a user would do them (candidate.go)
+//	  simulation.Course ─────────────────────▶ the cluster after them ─ judge ─▶ Fix · tried in vain (judge.go)
 //
 // Runs are sequential, since each first sets the feature gates of the process. With random ties both runs draw from the same seed, but a
 // change can shift the draws; differences are then not necessarily due to the change.

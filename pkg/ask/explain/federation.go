@@ -10,7 +10,6 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -78,29 +77,4 @@ func (p *pendingPod) shown(node string) string {
 		return node
 	}
 	return cluster.Joined(p.member.Name, node)
-}
-
-// with returns the scenario with one more node in the pod's cluster, from the start.
-func (p *pendingPod) with(node *v1.Node) *scenario.Scenario {
-	if p.member == nil {
-		return p.scenario.With(node)
-	}
-	more := func(m scenario.Member) scenario.Member {
-		if m.Cluster.Name != p.member.Name {
-			return m
-		}
-		return scenario.NewMember(m.Cluster, append(slices.Clip(m.Objects), node))
-	}
-	next := *p.scenario
-	next.Members, next.Steps = slices.Clone(next.Members), slices.Clone(next.Steps)
-	for i, m := range next.Members {
-		next.Members[i] = more(m)
-	}
-	for i := range next.Steps {
-		if joined := next.Steps[i].Karmada.Joined; joined != nil {
-			m := more(*joined)
-			next.Steps[i].Karmada.Joined = &m
-		}
-	}
-	return &next
 }

@@ -7,70 +7,115 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Fix is a single change that places Pending pods of a workload.
+// Fix is a change that gives a Pending pod a node.
 type Fix struct {
-	// Change describes the change.
+	// Change describes the change, and what else the pod needs then, such as its deletion.
 	Change string `json:"change"`
-	// Pending is the number of the step's Pending pods after the change, and OfWorkload how many of them belong to the workload.
+	// Price lists what the change costs: pods that are evicted or replaced, a rule that holds less. Missing if it costs nothing else.
+	Price []string `json:"price,omitempty"`
+	// Commands make the change with kubectl, in this order. Missing for a new node, which kubectl does not make.
+	Commands []string `json:"commands,omitempty"`
+	// Steps make the change as further steps of the scenario.
+	Steps []map[string]any `json:"steps,omitempty"`
+	// Pending is the number of Pending pods after the change, and OfWorkload how many of them belong to the workload.
 	Pending    int `json:"pending"`
 	OfWorkload int `json:"ofWorkload"`
-	// Node is where the pod's counterpart goes: the node of the n-th pod of the workload's latest revision, if the pod is now its n-th. It
-	// is missing if that pod is still Pending, or does not exist.
+	// Node is the node that the pod gets: its own, or that of the pod in its place. Missing where it needs none any more.
 	Node string `json:"node,omitempty"`
 }
 
-// Fixes returns the single changes that help a Pending pod of the step, and descriptions of changes that it tried and that do not help. Each was
-// tried by running the scenario with it up to the step. A change helps if fewer pods of the pod's workload are Pending, no fewer run, and
-// fewer of the step's pods are Pending, so that it does not merely move the problem. For a StatefulSet, which creates no pod before the
-// previous one runs, it also helps if more pods run and no more are Pending.
+// Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each was applied to the cluster
+// as it is after the step, as a user would apply it: a patch of the workload is rolled out by its controller, and a new node comes now. The
+// change is a fix if afterwards
 //
-// Fixes are tried and sorted as follows: first the fixes that leave no pod of the workload Pending; among them the smallest intervention first.
+//   - the pod has a node. A StatefulSet's pod, a DaemonSet's pod of a node, a pod of an index and a pod without a controller are themselves;
+//     any other pod can be replaced by another of its workload, of which then fewer are Pending;
+//   - every pod of the workload that ran still runs, or its replacement does;
+//   - so does every pod of others, unless the change is a DaemonSet's priority class, whose point is preemption. The price says whom it evicts.
 //
-//  1. Uncordon a node, once the step is over: one of each domain.
-//  2. Soften a hard rule; take it away where it cannot be softened.
-//  3. Tolerate a taint, but none of node.kubernetes.io, which say that a node is not well.
-//  4. Request less: the most CPU, to 1m, and the most memory, to 1Mi, that the container that requests most of it can have
-//     for as few Pending pods as with 1m or 1Mi. The next larger amount has been tried, and leaves more.
-//  5. Run fewer replicas: as many as leave none of the workload Pending. One replica more has been tried, and does not do that.
-//  6. Add a node like one that would take such pods, there from the start: one for each domain, and one for each key of a
-//     hard rule in a domain of its own.
+// Controllers of StatefulSets, ReplicaSets and ReplicationControllers never replace a Pending pod of an old template: if the patch alone does
+// not help, the pod is deleted, too, and the fix says so.
 //
-// A domain here is the nodes with equal values of the zone label and of the keys of the pod's hard rules, except the hostname. At most 12
-// taints are tried, 12 domains to uncordon a node in and 12 to add one to, and 3 nodes per domain, or 3 that differ; amounts and replicas
-// are found by bisection. So there are no more than about 150 runs.
+// Fixes are tried and listed as follows, the mildest first; but those that leave no pod of the workload Pending come before the others, and fewer
+// replicas last. Only changes are tried that touch a plugin that refuses the pod.
+//
+//  1. Take away a scheduling gate; uncordon a node; delete a pod whose template has changed since.
+//  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
+//  3. Add the label that nodes or the pod's volume lack.
+//  4. Let a rollout stop old pods before it starts new ones.
+//  5. Delete the pod with its claim.
+//  6. Give the pods a priority class that exists.
+//  7. Request less: the most that helps.
+//  8. Tolerate a taint that the workload seems to be meant to tolerate.
+//  9. Soften a hard rule; take it away where it cannot be softened.
+//  10. Add a node.
+//  11. Run fewer replicas.
+//  12. If nothing else helps, pairs: a change of a rule with a new node, another strategy or a change of another rule.
 func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
-	p, err := newPendingPod(result, step, pod)
+	s, err := stepOf(result, step)
 	if err != nil {
 		return nil, nil, err
 	}
-	attempts := slices.Concat(p.uncordon(), p.soften(), p.tolerate(), p.requestLess(), p.fewerReplicas(), p.moreNodes())
-	for i, a := range attempts {
-		opts.progress(i, len(attempts))
-		fix, err := a.try(ctx)
-		var failed *simulation.StepError
-		switch {
-		case errors.As(err, &failed):
-			tried = append(tried, fmt.Sprintf("%s: %s", a.changes[0], failed)) // a later step depends on what is changed
-		case err != nil:
-			return nil, nil, fmt.Errorf("%s: %w", a.changes[0], err)
-		case fix == nil:
-			tried = append(tried, a.changes...)
-		default:
-			fixes = append(fixes, *fix)
-		}
+	upTo := *result
+	upTo.Scenario = result.Scenario.Until(step)
+	upTo.Steps = result.Steps[:slices.IndexFunc(result.Steps, func(other simulation.Step) bool { return other.Name == step })+1]
+	w, err := simulation.NewWorld(upTo.Scenario)
+	if err != nil {
+		return nil, nil, err
 	}
-	opts.progress(len(attempts), len(attempts))
+	defer w.Close()
+	course, err := simulation.GoOn(w, &upTo, simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := newPendingPod(course, s, pod)
+	if err != nil {
+		return nil, nil, err
+	}
+	fixes, tried, err = p.fixes(ctx, opts)
+	return fixes, tried, err
+}
+
+// fixes tries the single changes and, if none helps, the pairs.
+func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, tried []string, err error) {
+	var fewer []Fix // the last resort
+	try := func(attempts []attempt) error {
+		for i, a := range attempts {
+			opts.progress(i, len(attempts))
+			fix, err := a.try(ctx)
+			switch {
+			case err != nil:
+				return fmt.Errorf("%s: %w", a.changes[0], err)
+			case fix == nil:
+				tried = append(tried, a.changes...)
+			case a.gone:
+				fewer = append(fewer, *fix)
+			default:
+				fixes = append(fixes, *fix)
+			}
+		}
+		opts.progress(len(attempts), len(attempts))
+		return nil
+	}
+	if err = try(p.singles()); err == nil && len(fixes) == 0 {
+		err = try(p.pairs())
+	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return min(a.OfWorkload, 1) - min(b.OfWorkload, 1) })
-	return fixes, tried, nil
+	return append(fixes, fewer...), tried, err
+}
+
+// singles are the single changes, in the order in which Fixes lists them.
+func (p *pendingPod) singles() []attempt {
+	if gates := p.ungate(); gates != nil {
+		return gates
+	}
+	return slices.Concat(p.uncordon(), p.deleteOld(), p.refineSpreads(), p.labelNodes(), p.labelVolumes(), p.stopOldPodsFirst(), p.deleteClaim(),
+		p.raisePriority(), p.requestLess(), p.tolerate(), p.soften(), p.moreNodes(), p.fewerReplicas())
 }
 
 // attempt is one way to help.
@@ -79,116 +124,42 @@ type attempt struct {
 	changes []string
 	// try returns the result, or nil if it does not help.
 	try func(context.Context) (*Fix, error)
+	// gone means that the pod itself may go.
+	gone bool
 }
 
-// pendingPod is the pod and its context.
-type pendingPod struct {
-	scenario *scenario.Scenario // up to the step
-	step     *simulation.Step
-	pod      *v1.Pod
-	owner    cluster.Ref
-	spec     *v1.PodSpec // the workload's
-	place    int         // of the pod among those of its revision
-	// running and waiting are how many of the workload's pods have a node and how many do not.
-	running, waiting int
+// once returns the attempt that tries one candidate.
+func (p *pendingPod) once(c candidate) attempt { return p.first([]candidate{c}) }
 
-	nodes  []*v1.Node      // of the pod's scheduler
-	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
-	made   bool            // of a custom resource, of which Karmada takes replicas and requests
-}
-
-func newPendingPod(result *simulation.Result, step string, pod *v1.Pod) (*pendingPod, error) {
-	s, err := stepOf(result, step)
-	if err != nil {
-		return nil, err
-	}
-	for _, pending := range s.Pending {
-		if pending.Pod.Namespace != pod.Namespace || pending.Pod.Name != pod.Name {
-			continue
-		}
-		p := &pendingPod{scenario: result.Scenario.Until(step), step: s, pod: pending.Pod, owner: s.State.Owners()(pending.Pod)}
-		p.spec = specOf(s.State, p.owner)
-		pods := podsOf(s.State)[p.owner]
-		p.place = slices.IndexFunc(revision(pods, p.pod), func(other *v1.Pod) bool { return other.UID == p.pod.UID })
-		p.running, p.waiting = count(pods)
-		p.nodes = s.State.Nodes
-		if p.member = memberOf(s.State, pod); p.member != nil {
-			p.nodes = p.member.State.Nodes
-			b := s.State.Federation.Control.BindingOf(p.owner)
-			p.made = b != nil && b.Template.Kind != p.owner.Kind
-		}
-		return p, nil
-	}
-	return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, step)
-}
-
-// count returns how many pods have a node and how many do not.
-func count(pods []*v1.Pod) (running, waiting int) {
-	for _, pod := range pods {
-		if pod.Spec.NodeName == "" {
-			waiting++
-		} else {
-			running++
-		}
-	}
-	return running, waiting
-}
-
-// run returns the result of the scenario, or nil if it does not help. At least that many pods of the workload must run, and never none: a
-// pod without a controller that is placed first and preempted later is not created again.
-func (p *pendingPod) run(ctx context.Context, change string, s *scenario.Scenario, least int) (*Fix, error) {
-	step, err := last(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	pods := podsOf(step.State)[p.owner]
-	running, waiting := count(pods)
-	fewer := waiting < p.waiting && len(step.Pending) < len(p.step.Pending) && running >= max(least, 1)
-	next := waiting == p.waiting && len(step.Pending) <= len(p.step.Pending) && running > p.running
-	if !fewer && !next {
-		return nil, nil
-	}
-	fix := &Fix{Change: change, Pending: len(step.Pending), OfWorkload: waiting}
-	if p.member != nil {
-		pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return pod.Labels[cluster.MemberLabel] != p.member.Name })
-	}
-	if len(pods) > 0 {
-		if latest := revision(pods, pods[len(pods)-1]); p.place < len(latest) {
-			fix.Node = latest[p.place].Spec.NodeName
-		}
-	}
-	return fix, nil
-}
-
-// revision returns the pods with the pod's controller: of a Deployment those of one ReplicaSet, otherwise all.
-func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
-	controller := func(pod *v1.Pod) types.UID {
-		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-			return ref.UID
-		}
-		return pod.UID
-	}
-	return list.Where(pods, func(other *v1.Pod) bool { return controller(other) == controller(pod) })
-}
-
-// once returns the attempt that runs a scenario.
-func (p *pendingPod) once(change string, s *scenario.Scenario) attempt {
-	return attempt{[]string{change}, func(ctx context.Context) (*Fix, error) { return p.run(ctx, change, s, p.running) }}
-}
-
-// first returns the attempt that takes the first of several that helps.
-func first(attempts []attempt) attempt {
+// first returns the attempt that takes the first of several candidates that helps.
+func (p *pendingPod) first(candidates []candidate) attempt {
 	var changes []string
-	for _, a := range attempts {
-		changes = append(changes, a.changes...)
+	for i := range candidates {
+		changes = append(changes, candidates[i].change)
 	}
-	return attempt{changes, func(ctx context.Context) (*Fix, error) {
-		for _, a := range attempts {
-			if fix, err := a.try(ctx); fix != nil || err != nil {
+	return attempt{changes: changes, try: func(ctx context.Context) (*Fix, error) {
+		for i := range candidates {
+			if fix, err := p.try(ctx, &candidates[i]); fix != nil || err != nil {
 				return fix, err
 			}
 		}
 		return nil, nil
+	}}
+}
+
+// most returns the attempt that finds the amount nearest to one that fails, of those that leave no more pods of the workload Pending than the
+// amount that should help most.
+func (p *pendingPod) most(change string, helps, fails int64, of func(amount int64) candidate) attempt {
+	return attempt{changes: []string{change}, try: func(ctx context.Context) (*Fix, error) {
+		try := func(amount int64) (*Fix, error) {
+			c := of(amount)
+			return p.try(ctx, &c)
+		}
+		fix, err := try(helps)
+		if fix == nil || err != nil {
+			return nil, err
+		}
+		return halve(helps, fails, fix, try)
 	}}
 }
 
@@ -208,4 +179,41 @@ func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (
 		}
 	}
 	return fix, nil
+}
+
+// try makes the change after the step, and returns nil if the pod then has no node. What the API server refuses does not help.
+func (p *pendingPod) try(ctx context.Context, c *candidate) (*Fix, error) {
+	steps, err := p.stepsOf(c)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	if err := p.course.Back(0); err != nil {
+		return nil, err
+	}
+	for i := range steps {
+		if done, err := p.do(ctx, &steps[i]); !done {
+			return nil, err
+		}
+	}
+	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil {
+		return fix, nil
+	}
+	return p.tryDeleted(ctx, c, steps)
+}
+
+// says describes the change. The spec of a pod and the template of a Job cannot change.
+func (p *pendingPod) says(c *candidate) string {
+	if c.edit != nil && (p.owner.Kind == "Pod" || p.owner.Kind == "Job") {
+		return fmt.Sprintf("delete %s and create it with: %s", p.owner, c.change)
+	}
+	return c.change
+}
+
+// do carries out a step, and reports whether that was possible.
+func (p *pendingPod) do(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
+	_, err := p.course.DoLoaded(ctx, *step)
+	if errors.As(err, new(*simulation.StepError)) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -64,34 +64,33 @@ func TestFixes(t *testing.T) {
 		fixes, tried                   []string
 	}{
 		{
-			// Three workers and a tainted control plane. With a soft rule, the fourth pod goes to the zone that has only one. With the
-			// toleration, the control plane is the first of four equal nodes, and the last worker is left for the fourth pod.
+			// Three workers and a tainted control plane, which nothing says the pods are meant for. A soft rule does not help by itself: the old
+			// pods keep the new ones of its rollout away, and none of them may stop before a new one runs, unless two may be missing.
 			name:     "one too many for the nodes",
 			cluster:  node("cp", "a", taint) + node("w1", "a", "") + node("w2", "b", "") + node("w3", "b", ""),
 			workload: workload("Deployment", 4, "cpu: 100m", apart),
 			step:     "workloads",
 			fixes: []string{
-				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) w1",
-				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) w3",
+				"make the required anti-affinity over kubernetes.io/hostname preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 2: 0 (0) w3",
+				"one more node like w1 in topology.kubernetes.io/zone a: 0 (0) w1-new-1",
+				"one more node like w2 in topology.kubernetes.io/zone b: 0 (0) w2-new-1",
 				"one replica fewer: 3: 0 (0)",
-				"one more node like w1 in topology.kubernetes.io/zone a: 0 (0) w1-more",
-				"one more node like w2 in topology.kubernetes.io/zone b: 0 (0) w2-more",
 			},
-			tried: []string{"request less CPU"},
 		},
 		{
-			// 4 CPU take one pod of 2500m; two of at most 2 CPU. A cordoned node is uncordoned after the step.
+			// 4 CPU take one pod of 2500m, and leave 1500m: the rollout stops it only once two others run, of at most 750m each. A node in zone b is
+			// like n1 in the place of n2, which is cordoned.
 			name:     "too large",
 			cluster:  node("n1", "a", "") + node("n2", "b", "unschedulable: true"),
 			workload: workload("Deployment", 2, "cpu: 2500m, memory: 1Gi", ""),
 			step:     "workloads",
 			fixes: []string{
 				"uncordon n2: 0 (0) n2",
-				"request at most 2 CPU (now 2500m): 0 (0) n1",
+				"request at most 750m CPU (now 2500m): 0 (0) n1",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
+				"one more node like n1 in topology.kubernetes.io/zone b: 0 (0) n2-new-1",
 				"one replica fewer: 1: 0 (0)",
-				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
 			},
-			tried: []string{"request less memory"},
 		},
 		{
 			// As above, but the pods' limits set their requests, and the new request is below the limit.
@@ -100,35 +99,36 @@ func TestFixes(t *testing.T) {
 			workload: strings.Replace(workload("Deployment", 2, "cpu: 2500m", ""), "requests", "limits", 1),
 			step:     "workloads",
 			fixes: []string{
-				"request at most 2 CPU (now 2500m): 0 (0) n1",
+				"request at most 750m CPU (now 2500m): 0 (0) n1",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
 				"one replica fewer: 1: 0 (0)",
-				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
 			},
 		},
 		{
-			// 8Gi take two pods of 3Gi; five of at most 1638Mi, since 8192 / 5 = 1638.4. One more node takes two more, which leaves one;
-			// the Pending pod is the third, and goes to n1 after one on each.
+			// 8Gi take two pods of 3Gi, and leave 2Gi: the rollout stops none of them before three others run, of at most 682Mi, since
+			// 2048 / 3 = 682.7. One more node takes two more, which leaves one.
 			name:     "several too many",
 			cluster:  node("n1", "a", ""),
 			workload: workload("Deployment", 5, "memory: 3Gi", ""),
 			step:     "workloads",
 			fixes: []string{
-				"request at most 1638Mi memory (now 3Gi): 0 (0) n1",
+				"request at most 682Mi memory (now 3Gi): 0 (0) n1",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-new-1",
 				"3 replicas fewer: 2: 0 (0)",
-				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1",
 			},
 		},
 		{
-			// A StatefulSet waits with the pods after the Pending one, which is the third. With a third node the fourth is Pending.
+			// A StatefulSet waits with the pods after the Pending one, which is the third. With a third node the fourth is Pending. A soft rule does
+			// not help: the third pod is not replaced and, deleted, still meets the rule of the first two, which stay as they are until it runs.
 			name:     "stateful",
 			cluster:  node("n1", "a", "") + node("n2", "a", ""),
 			workload: workload("StatefulSet", 5, "", apart),
 			step:     "workloads",
 			fixes: []string{
-				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-new-1",
 				"3 replicas fewer: 2: 0 (0)",
-				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-more",
 			},
+			tried: []string{"make the required anti-affinity over kubernetes.io/hostname preferred"},
 		},
 		{
 			// A soft constraint over the same key keeps the hard one from becoming soft, too. Zone b is empty, since n2 is tainted, so zone
@@ -140,40 +140,44 @@ func TestFixes(t *testing.T) {
           {maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: web}}}]`),
 			step: "workloads",
 			fixes: []string{
+				"nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone: 0 (0) n1",
+				"maxSkew: 3 (now 1) in the spread over topology.kubernetes.io/zone: 0 (0) n1",
 				"remove the spread over topology.kubernetes.io/zone, maxSkew 1, DoNotSchedule: 0 (0) n1",
-				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) n2",
+				"one more node like n1 in topology.kubernetes.io/zone b: 0 (0) n2-new-1",
+				"one more node like n1 in a topology.kubernetes.io/zone of its own: 0 (0) n1-new-1",
 				"one replica fewer: 1: 0 (0)",
-				"one more node like n1 in a topology.kubernetes.io/zone of its own: 0 (0) n1-more",
 			},
-			tried: []string{"one more node like n1 in topology.kubernetes.io/zone a"},
+			tried: []string{
+				"nodeAffinityPolicy: Ignore in the spread over topology.kubernetes.io/zone",
+				"matchLabelKeys: [pod-template-hash] in the spread over topology.kubernetes.io/zone",
+				"one more node like n1 in topology.kubernetes.io/zone a",
+			},
 		},
 		{
-			// With one replica that one would be Pending.
+			// With one replica that one would be Pending, and so it would be with another node without the label.
 			name:     "node selector",
 			cluster:  node("n1", "a", ""),
 			workload: workload("Deployment", 3, "", `, nodeSelector: {disktype: ssd}`),
 			step:     "workloads",
-			fixes:    []string{"make the node selector disktype=ssd preferred node affinity: 0 (0) n1"},
-			tried:    []string{"fewer replicas", "one more node like n1 in topology.kubernetes.io/zone a"},
+			fixes:    []string{"label node n1 with disktype=ssd: 0 (0) n1", "make the node selector disktype=ssd preferred node affinity: 0 (0) n1"},
+			tried:    []string{"one more node like n1 in topology.kubernetes.io/zone a", "fewer replicas"},
 		},
 		{
-			// A later step depends on the rule: without it, the patch does not fit.
+			// A step patches the rule, which nothing keeps from being changed after it.
 			name:     "a patch of the rule",
 			cluster:  node("n1", "a", ""),
 			workload: workload("Deployment", 1, "", `, nodeSelector: {disktype: hdd}`),
 			steps: `
 - name: patch
   patch: {target: deployment/web, type: json, patch: [{op: replace, path: /spec/template/spec/nodeSelector/disktype, value: hdd}]}`,
-			step: "patch",
-			tried: []string{
-				`make the node selector disktype=hdd preferred node affinity: step "patch": the patch does not fit Deployment default/web: ` +
-					`replace operation does not apply: doc is missing path: /spec/template/spec/nodeSelector/disktype: missing value`,
-				"one more node like n1 in topology.kubernetes.io/zone a",
-			},
+			step:  "patch",
+			fixes: []string{"label node n1 with disktype=hdd: 0 (0) n1", "make the node selector disktype=hdd preferred node affinity: 0 (0) n1"},
+			tried: []string{"one more node like n1 in topology.kubernetes.io/zone a"},
 		},
 		{
-			// The number of replicas is that of the scale step; two nodes take two, and a third one three. What leaves none Pending
-			// comes first.
+			// The number of replicas is that of the scale step; two nodes take two, and a third one three. Fewer
+			// replicas come last. The rollout of a soft rule waits for pods that the rule of the old ones keeps away, unless one of these may
+			// stop, of which two are missing already.
 			name:     "after a scale",
 			cluster:  node("cp", "a", taint) + node("n1", "a", "") + node("n2", "a", ""),
 			workload: workload("Deployment", 1, "", apart),
@@ -181,27 +185,27 @@ func TestFixes(t *testing.T) {
 - {name: scale, scale: {target: deployment/web, replicas: 4}}`,
 			step: "scale",
 			fixes: []string{
-				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"make the required anti-affinity over kubernetes.io/hostname preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 3: 0 (0) n2",
+				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-new-1",
 				"2 replicas fewer: 2: 0 (0)",
-				"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 1 (1) n2",
-				"one more node like n1 in topology.kubernetes.io/zone a: 1 (1) n1-more",
 			},
 		},
 		{
-			// n1 takes one of the two, and it would be web, which comes first: then other is Pending.
+			// n1 has other, and no room for web: it needs a second node, and no rule about it.
 			name:    "passing on the trouble",
 			cluster: node("n1", "a", ""),
 			workload: workload("Deployment", 1, "cpu: 3", `, nodeSelector: {disktype: ssd}`) +
 				strings.ReplaceAll(workload("Deployment", 1, "cpu: 3", ""), "web", "other"),
-			step: "workloads",
+			step:  "workloads",
+			fixes: []string{"make the node selector disktype=ssd preferred node affinity, and one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1"},
 			tried: []string{
+				"label node n1 with disktype=ssd",
 				"make the node selector disktype=ssd preferred node affinity",
-				"request less CPU",
 				"one more node like n1 in topology.kubernetes.io/zone a",
 			},
 		},
 		{
-			// With a soft rule the pod runs at first, and is preempted for good in the second step.
+			// The node has the pod of the high class. A pod without a controller is created anew to change.
 			name: "placed and preempted",
 			cluster: node("n1", "a", "") + `  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}
 `,
@@ -211,10 +215,12 @@ func TestFixes(t *testing.T) {
 			steps: `
 - name: high
   apply: {objects: [{apiVersion: v1, kind: Pod, metadata: {name: high}, spec: {priorityClassName: high, containers: [{name: c, image: c, resources: {requests: {cpu: 3}}}]}}]}`,
-			step: "high",
+			step:  "high",
+			fixes: []string{"delete pod/web and create it with: make the node selector disktype=ssd preferred node affinity, and one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1"},
 			tried: []string{
+				"label node n1 with disktype=ssd",
+				"give the pods the priority class high (1000, now 0)",
 				"make the node selector disktype=ssd preferred node affinity",
-				"request less CPU",
 				"one more node like n1 in topology.kubernetes.io/zone a",
 			},
 		},
@@ -227,8 +233,8 @@ func TestFixes(t *testing.T) {
           {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}`),
 			step: "workloads",
 			fixes: []string{
+				"one more node like n1 in a topology.kubernetes.io/region of its own: 0 (0) n1-new-1",
 				"one replica fewer: 1: 0 (0)",
-				"one more node like n1 in a topology.kubernetes.io/region of its own: 0 (0) n1-more",
 			},
 			tried: []string{
 				"make the required anti-affinity over topology.kubernetes.io/region preferred",
@@ -238,8 +244,8 @@ func TestFixes(t *testing.T) {
 			},
 		},
 		{
-			// The first pod of the new revision finds an old one on each node. With a soft rule it shares the first of them; with one
-			// replica, or with another node, one is free.
+			// The first pod of the new revision finds an old one on each node, whose rule keeps it away, soft as its own may be. It needs a node
+			// that an old pod leaves, or another one.
 			name:     "a rolling update",
 			cluster:  node("n1", "a", "") + node("n2", "a", ""),
 			workload: workload("Deployment", 2, "", apart),
@@ -247,10 +253,11 @@ func TestFixes(t *testing.T) {
 - {name: restart, rollout: {target: deployment/web, restart: true}}`,
 			step: "restart",
 			fixes: []string{
-				"make the required anti-affinity over kubernetes.io/hostname preferred: 0 (0) n1",
+				"let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1: 0 (0) n2",
+				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
 				"one replica fewer: 1: 0 (0) n2",
-				"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
 			},
+			tried: []string{"make the required anti-affinity over kubernetes.io/hostname preferred"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -287,13 +294,13 @@ func TestFixesOfADump(t *testing.T) {
 `+pod("x", ", nodeName: n1")+pod("y", ", nodeName: n2")+pod("z", ""))
 	fixes, tried := fixed(t, result, "workloads")
 	if diff := cmp.Diff([]string{
+		"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-1",
 		"one replica fewer: 2: 0 (0)",
-		"one more node like n1 in topology.kubernetes.io/zone a: 0 (0) n1-more",
 	}, fixes); diff != "" {
 		t.Errorf("fixes (-want +got):\n%s", diff)
 	}
-	// Both the rule and the request keep the pod away, so neither change helps alone.
-	if diff := cmp.Diff([]string{"make the required anti-affinity over kubernetes.io/hostname preferred, by a rollout", "request less CPU"}, tried); diff != "" {
+	// The request keeps the pod away, and so does the rule of the pods that run.
+	if diff := cmp.Diff([]string{"request less CPU"}, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
 	// Nothing has moved: the template that the edit changed is that of the pods, so there was no rollout.
@@ -306,22 +313,19 @@ func TestFixesOfADump(t *testing.T) {
 	}
 }
 
-// Two regions, and three pods that must be in different ones. The control plane is in no region, so it takes any number of them once its
-// taint is tolerated; it comes first among equal nodes, and the third pod goes to a worker.
+// Two regions, and three pods that must be in different ones. Nothing says that the pods are meant for the control plane, which is in no region.
+// Once the rule is soft, those of the old pods still keep the new ones away, of which one stops if two pods may be missing.
 func TestFixesInTheWalkthrough(t *testing.T) {
 	const region, zone = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 	fixes, tried := fixed(t, walkthrough(t), "hard-region-3")
 	if diff := cmp.Diff([]string{
-		"make the required anti-affinity over " + region + " preferred: 0 (0) affinity-worker2",
-		"tolerate node-role.kubernetes.io/control-plane:NoSchedule: 0 (0) affinity-worker",
+		"make the required anti-affinity over " + region + " preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 2: 0 (0) affinity-worker3",
+		"one more node like affinity-worker in a " + region + " of its own: 0 (0) affinity-worker-new-1",
 		"one replica fewer: 2: 0 (0)",
-		"one more node like affinity-worker in a " + region + " of its own: 0 (0) affinity-worker-more",
 	}, fixes); diff != "" {
 		t.Errorf("fixes (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
-		"request less CPU",
-		"request less memory",
 		"one more node like affinity-worker in " + region + " west and " + zone + " west-1a",
 		"one more node like affinity-worker2 in " + region + " west and " + zone + " west-1c",
 		"one more node like affinity-worker3 in " + region + " east and " + zone + " east-1b",

@@ -2,75 +2,165 @@ package explain
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
-// Changes to the nodes: cordoned ones can be uncordoned, and one can be added.
+// Changes to the nodes: cordoned ones can be uncordoned, and one can be added, now.
 
 const (
 	maxEach = 12 // taints, and domains
-	maxLike = 3  // nodes per domain
+	maxLike = 3  // nodes per domain, and parts of a pod
 )
 
 func (p *pendingPod) uncordon() []attempt {
+	if !p.refusedBy("NodeUnschedulable") {
+		return nil
+	}
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.domains(cordoned) {
-		var nodes []attempt
-		for _, node := range d.nodes[:min(len(d.nodes), maxLike)] {
-			name := p.shown(node.Name)
-			change := "uncordon " + name
-			nodes = append(nodes, p.once(change, p.scenario.Then(scenario.Step{Name: change, Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{name}}}})))
-		}
-		attempts = append(attempts, first(nodes))
+		attempts = append(attempts, p.first(list.Each(d.nodes[:min(len(d.nodes), maxLike)], p.uncordonOf)))
 	}
 	return attempts
 }
 
+func (p *pendingPod) uncordonOf(node *v1.Node) candidate {
+	name := p.shown(node.Name)
+	return candidate{change: "uncordon " + name, steps: []scenario.Step{{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{name}}}}}}
+}
+
+// uncordoned are the changes that uncordon the first node of each domain.
+func (p *pendingPod) uncordoned() []candidate {
+	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
+	return list.Each(p.domains(cordoned), func(d domain) candidate { return p.uncordonOf(d.nodes[0]) })
+}
+
+// moreNodes are one more node in each domain, like one that is there, one in a domain of its own, and a larger one where none is large enough.
 func (p *pendingPod) moreNodes() []attempt {
-	open := list.Without(p.nodes, func(node *v1.Node) bool { return cluster.Repels(node, p.pod) })
+	open := p.open()
 	if len(open) == 0 {
 		return nil
 	}
 	var attempts []attempt
 	for _, d := range p.domains(open) {
-		var nodes []attempt
-		for _, node := range different(d.nodes) {
-			nodes = append(nodes, p.once("one more node like "+p.shown(node.Name)+d.words(), p.with(p.like(node))))
-		}
-		attempts = append(attempts, first(nodes))
+		attempts = append(attempts, p.first(list.Each(different(d.nodes), func(node *v1.Node) candidate { return p.moreLike(node, d.words()) })))
+	}
+	for _, c := range p.inClosedDomains(open) {
+		attempts = append(attempts, p.once(c))
 	}
 	for _, key := range p.hardKeys() {
-		var nodes []attempt
-		for _, node := range different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
-			apart := p.like(node)
-			apart.Labels[key] = apart.Name
-			if _, zoned := apart.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
-				apart.Labels[v1.LabelTopologyZone] = apart.Name // a zone is in one region
-			}
-			nodes = append(nodes, p.once("one more node like "+p.shown(node.Name)+" in a "+key+" of its own", p.with(apart)))
-		}
-		if len(nodes) > 0 {
-			attempts = append(attempts, first(nodes))
+		if own := p.inNewDomain(open, key); len(own) > 0 {
+			attempts = append(attempts, p.first(own))
 		}
 	}
+	if larger := p.larger(open); len(larger) > 0 {
+		attempts = append(attempts, p.first(larger))
+	}
 	return attempts
+}
+
+// newNodes are the changes of moreNodes with the first node of each domain.
+func (p *pendingPod) newNodes() []candidate {
+	open := p.open()
+	if len(open) == 0 {
+		return nil
+	}
+	all := list.Each(p.domains(open), func(d domain) candidate { return p.moreLike(d.nodes[0], d.words()) })
+	all = slices.Concat(all, p.inClosedDomains(open))
+	for _, key := range p.hardKeys() {
+		all = append(all, p.inNewDomain(open, key)...)
+	}
+	return all
+}
+
+// open are the nodes of which one more could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
+func (p *pendingPod) open() []*v1.Node {
+	if p.owner.Kind == "DaemonSet" {
+		return nil
+	}
+	return list.Where(p.nodes, func(node *v1.Node) bool { return !cluster.Repels(node, p.pod) })
+}
+
+func (p *pendingPod) moreLike(node *v1.Node, where string) candidate {
+	return candidate{change: "one more node like " + p.shown(node.Name) + where, steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(node.Name)}}}}
+}
+
+// inClosedDomains are one more node in each zone whose nodes all keep the pod away, as those that do not answer do.
+func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
+	known := p.domains(open)
+	var all []candidate
+	for _, d := range p.domains(p.nodes) {
+		same := func(other domain) bool { return slices.Equal(other.values, d.values) }
+		if !slices.ContainsFunc(known, same) && p.member == nil && d.words() != "" {
+			all = append(all, candidate{change: "one more node like " + open[0].Name + d.words(),
+				steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: open[0].Name, InPlaceOf: d.nodes[0].Name}}}})
+		}
+	}
+	return all
+}
+
+// inNewDomain are one more node like each that differs, with a value of its own of the key of a hard rule.
+func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
+	var all []candidate
+	for _, node := range different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
+		own := "new-" + node.Labels[key]
+		labels := map[string]string{key: own}
+		if _, zoned := node.Labels[v1.LabelTopologyZone]; zoned && key == v1.LabelTopologyRegion {
+			labels[v1.LabelTopologyZone] = own // a zone is in one region
+		}
+		all = append(all, candidate{change: "one more node like " + p.shown(node.Name) + " in a " + key + " of its own",
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(node.Name), Labels: labels}}}})
+	}
+	return all
+}
+
+// larger are one more node of twice, four and eight times the size of the largest, where no node has as much CPU and memory as the pod requests.
+func (p *pendingPod) larger(open []*v1.Node) []candidate {
+	asks := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})
+	enough := func(node *v1.Node) bool {
+		return asks.Cpu().Cmp(*node.Status.Allocatable.Cpu()) <= 0 && asks.Memory().Cmp(*node.Status.Allocatable.Memory()) <= 0
+	}
+	if slices.ContainsFunc(open, enough) || p.member != nil {
+		return nil
+	}
+	largest := open[0]
+	for _, node := range open {
+		if c := node.Status.Allocatable.Cpu().Cmp(*largest.Status.Allocatable.Cpu()); c > 0 || c == 0 && node.Status.Allocatable.Memory().Cmp(*largest.Status.Allocatable.Memory()) > 0 {
+			largest = node
+		}
+	}
+	var all []candidate
+	for _, times := range []int64{2, 4, 8} {
+		cpu, memory := largest.Status.Allocatable.Cpu().DeepCopy(), largest.Status.Allocatable.Memory().DeepCopy()
+		if !cpu.Mul(times) || !memory.Mul(times) || cpu.IsZero() || memory.IsZero() {
+			return nil
+		}
+		all = append(all, candidate{change: fmt.Sprintf("one more node like %s, of %s CPU and %s memory", p.shown(largest.Name), cpu.String(), memory.String()),
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(largest.Name), CPU: topology.Quantity(cpu.String()), Memory: topology.Quantity(memory.String())}}}})
+	}
+	return all
 }
 
 // hardKeys returns the keys of the pod's hard rules, without the hostname: every new node has its own hostname.
 func (p *pendingPod) hardKeys() []string {
 	var keys []string
+	if p.spec == nil {
+		return nil
+	}
 	for _, r := range rule.Of(p.spec) {
 		if r.Hard && r.TopologyKey != "" && r.TopologyKey != v1.LabelHostname && !slices.Contains(keys, r.TopologyKey) {
 			keys = append(keys, r.TopologyKey)
@@ -134,20 +224,94 @@ func different(nodes []*v1.Node) []*v1.Node {
 	return all
 }
 
-// like returns a new node that equals the other in everything but its identity.
-func (p *pendingPod) like(node *v1.Node) *v1.Node {
-	name := node.Name + "-more"
-	for p.step.State.Node(p.shown(name)) != nil {
-		name += "-more"
+// labelNodes gives nodes the label that they lack: one that the pod's node selector or affinity asks for, or the topology key of a hard rule.
+func (p *pendingPod) labelNodes() []attempt {
+	if p.spec == nil || p.member != nil {
+		return nil
 	}
-	more := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels), Annotations: node.Annotations},
-		Spec:       v1.NodeSpec{Taints: node.Spec.Taints},
-		Status:     v1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable, Conditions: node.Status.Conditions},
+	var attempts []attempt
+	if p.refusedBy("NodeAffinity") {
+		var nearest []candidate
+		for _, node := range p.open() {
+			if labels := p.missing(node); len(labels) > 0 && len(nearest) < maxLike {
+				nearest = append(nearest, candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
+					steps: []scenario.Step{labelled("node/"+node.Name, labels)}})
+			}
+		}
+		if len(nearest) > 0 {
+			attempts = append(attempts, p.first(nearest))
+		}
 	}
-	if more.Labels == nil {
-		more.Labels = map[string]string{}
+	if !p.refusedBy("PodTopologySpread", "InterPodAffinity") {
+		return attempts
 	}
-	more.Labels[v1.LabelHostname] = name
-	return more
+	for _, key := range p.hardKeys() {
+		lacking := list.Where(p.open(), func(node *v1.Node) bool { return node.Labels[key] == "" })
+		if len(lacking) == 0 {
+			continue
+		}
+		lacking = lacking[:min(len(lacking), 20*maxEach)]
+		c := candidate{change: fmt.Sprintf("label %s with %s %s: %s none (tried with one value for all)", nodesIn(lacking), words.Pick(len(lacking), "its", "their"), key, words.Pick(len(lacking), "it has", "they have"))}
+		for _, node := range lacking {
+			c.steps = append(c.steps, labelled("node/"+node.Name, map[string]string{key: "one"}))
+		}
+		attempts = append(attempts, p.once(c))
+	}
+	return attempts
+}
+
+// nodesIn names the nodes.
+func nodesIn(nodes []*v1.Node) string {
+	names := list.Each(nodes, func(node *v1.Node) string { return node.Name })
+	if len(names) > maxLike {
+		return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:maxLike], ", "), len(names)-maxLike)
+	}
+	return words.Pick(len(names), "node ", "nodes ") + words.And(names)
+}
+
+func pairsOf(labels map[string]string) []string {
+	return list.Each(slices.Sorted(maps.Keys(labels)), func(key string) string { return key + "=" + labels[key] })
+}
+
+// missing returns the labels with which the node would satisfy the pod's node selector and required affinity; none if other labels than new ones
+// would have to change, if they are more than two, or if a label says where or what a node is.
+func (p *pendingPod) missing(node *v1.Node) map[string]string {
+	terms := []v1.NodeSelectorTerm{{}}
+	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		terms = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	}
+	for _, term := range terms {
+		labels := maps.Clone(p.spec.NodeSelector)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		for _, r := range term.MatchExpressions {
+			switch {
+			case r.Operator == v1.NodeSelectorOpIn && len(r.Values) > 0 && !slices.Contains(r.Values, node.Labels[r.Key]):
+				labels[r.Key] = r.Values[0]
+			case r.Operator == v1.NodeSelectorOpExists && node.Labels[r.Key] == "":
+				labels[r.Key] = "true"
+			}
+		}
+		maps.DeleteFunc(labels, func(key, value string) bool { return node.Labels[key] == value })
+		ours := !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(key string) bool { return node.Labels[key] != "" || describes(key) })
+		if len(labels) == 0 || len(labels) > 2 || !ours {
+			continue
+		}
+		made := node.DeepCopy()
+		if made.Labels == nil {
+			made.Labels = map[string]string{}
+		}
+		maps.Copy(made.Labels, labels)
+		if fits, err := nodeaffinity.GetRequiredNodeAffinity(&v1.Pod{Spec: *p.spec}).Match(made); err == nil && fits {
+			return labels
+		}
+	}
+	return nil
+}
+
+// describes reports whether a label says where or what a node is, which nobody can choose.
+func describes(key string) bool {
+	return strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "topology.") ||
+		strings.HasPrefix(key, "failure-domain.beta.kubernetes.io/") || strings.HasPrefix(key, "beta.kubernetes.io/")
 }

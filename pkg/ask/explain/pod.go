@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,8 +32,8 @@ type Pod struct {
 	// Flips are the changes that would have sent it elsewhere, and Effects what each of its rules changes in the step.
 	Flips   []Flip
 	Effects []Effect
-	// Fixes are the changes that would place it, and Tried those that would not. Only the first Pending pod of a workload has them, since they
-	// are the same for the others.
+	// Fixes are the changes that would place it, and Tried those that would not. Of a workload's pods for which the scheduler says the same, and
+	// that can stand for each other, only the first has them.
 	Fixes []Fix
 	Tried []string
 	// Notes say what could not be answered, and why.
@@ -229,7 +230,7 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 // complete adds what would have changed each pod's placement.
 func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
-	fixed := map[cluster.Ref]bool{}
+	fixed := map[refusal]bool{}
 	for i := range pods {
 		pod := &pods[i]
 		if _, known := effects[pod.Owner]; !known {
@@ -250,8 +251,8 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 		switch {
 		case pod.Placed != nil:
 			pod.Flips, err = flipsIn(ctx, result.Scenario.Config, memberOf(in.State, pod.Placed.Pod), pod.Placed)
-		case !fixed[pod.Owner]:
-			fixed[pod.Owner] = true
+		case !fixed[refusalOf(in, pod)]:
+			fixed[refusalOf(in, pod)] = true
 			pod.Fixes, pod.Tried, err = Fixes(ctx, result, pod.Step, pod.Pending.Pod, opts)
 		}
 		if err != nil {
@@ -259,6 +260,29 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 		}
 	}
 	return nil
+}
+
+// refusal is why a pod waits, and what is its own of that: two pods with equal refusals need the same changes.
+type refusal struct {
+	owner                 cluster.Ref
+	controller            types.UID
+	message, node, volume string
+	revision              string
+}
+
+func refusalOf(step *simulation.Step, pod *Pod) refusal {
+	waits := pod.Pending.Pod
+	r := refusal{owner: pod.Owner, controller: controllerOf(waits), message: pod.Pending.Message, revision: waits.Labels[appsv1.ControllerRevisionHashLabelKey]}
+	if id, lasts := identity(pod.Owner, waits); lasts && pod.Owner.Kind == "DaemonSet" {
+		r.node = id
+	}
+	if group := pod.Pending.Group; group != nil { // its pods wait for the same thing
+		r.message = "pod group " + group.Name
+	}
+	for _, v := range boundVolumesOf(step.State, waits) {
+		r.volume += v.volume.Name + " "
+	}
+	return r
 }
 
 func (p *Pod) pod() *v1.Pod {

@@ -1,42 +1,62 @@
 package explain
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/variant"
+	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Changes to the workload itself: its rules, tolerations, requests, and replicas.
+// Changes to the workload itself: its rules, tolerations and replicas.
 
+// refusing are the plugins that refuse for a kind of rule.
+var refusing = map[rule.Kind]string{
+	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity",
+	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity", rule.Spread: "PodTopologySpread",
+}
+
+// soften makes each hard rule soft. Where the rule of the old pods keeps the new ones of its rollout away, they have to stop first; whether that helps
+// a rollout that is under way is tried by itself.
 func (p *pendingPod) soften() []attempt {
+	var strategies []candidate
+	if len(p.before[p.owner].placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
+		strategies = p.strategies()
+	}
 	var attempts []attempt
+	for _, c := range p.softened(true) {
+		all := []candidate{c}
+		for _, strategy := range strategies {
+			all = append(all, c.and(strategy))
+		}
+		one := p.first(all)
+		one.changes = []string{c.change}
+		attempts = append(attempts, one)
+	}
+	return attempts
+}
+
+// softened are the changes that make each hard rule soft, or of those alone that refuse the pod.
+func (p *pendingPod) softened(refusingOnly bool) []candidate {
+	if p.spec == nil {
+		return nil
+	}
+	var all []candidate
 	for _, r := range rule.Of(p.spec) {
-		if !r.Hard {
+		if !r.Hard || refusingOnly && !p.refusedBy(refusing[r.Kind]) {
 			continue
 		}
 		change, edit := softened(r), rule.Soften
 		if !rule.Soften(p.spec.DeepCopy(), r) {
 			change, edit = "remove the "+r.String(), rule.Without
 		}
-		attempts = append(attempts, p.once(change+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) { edit(spec, r) })))
+		all = append(all, candidate{change: change, edit: func(spec *v1.PodSpec) { edit(spec, r) }})
 	}
-	return attempts
-}
-
-// rolled says that a change of the template reaches pods that run by a rollout; nothing if none runs before.
-func (p *pendingPod) rolled() string {
-	if variant.Rolled(p.scenario, p.owner) {
-		return ", by a rollout"
-	}
-	return ""
+	return all
 }
 
 // softened describes how a hard rule becomes soft.
@@ -50,13 +70,17 @@ func softened(r rule.Rule) string {
 	return fmt.Sprintf("make the %s preferred", r)
 }
 
+// tolerate tolerates the taints that the workload seems to be meant to tolerate, but none of node.kubernetes.io, which say that a node is not well.
 func (p *pendingPod) tolerate() []attempt {
+	if p.spec == nil || !p.refusedBy("TaintToleration") {
+		return nil
+	}
 	var taints []v1.Taint
 	for _, node := range p.nodes {
 		for _, taint := range node.Spec.Taints {
 			known := slices.ContainsFunc(taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value })
 			alone := &v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}
-			if !known && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) {
+			if !known && !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && cluster.Repels(alone, p.pod) && p.meantFor(taint) {
 				taints = append(taints, taint)
 			}
 		}
@@ -64,133 +88,100 @@ func (p *pendingPod) tolerate() []attempt {
 	var attempts []attempt
 	for _, taint := range taints[:min(len(taints), maxEach)] {
 		toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
-		attempts = append(attempts, p.once("tolerate "+taint.ToString()+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) {
-			if !slices.Contains(spec.Tolerations, toleration) {
-				spec.Tolerations = append(spec.Tolerations, toleration)
-			}
-		})))
+		attempts = append(attempts, p.once(candidate{change: "tolerate " + taint.ToString(), edit: func(spec *v1.PodSpec) {
+			spec.Tolerations = append(spec.Tolerations, toleration)
+		}}))
 	}
 	return attempts
 }
 
-// unit is the step by which a request is reduced.
-type unit struct {
-	resource v1.ResourceName
-	word     string
-	amount   func(resource.Quantity) int64 // rounded up
-	quantity func(int64) resource.Quantity
-}
-
-const mebi = 1 << 20
-
-var units = []unit{
-	{v1.ResourceCPU, "CPU", func(q resource.Quantity) int64 { return q.MilliValue() },
-		func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }},
-	{v1.ResourceMemory, "memory", func(q resource.Quantity) int64 { return (q.Value() + mebi - 1) / mebi },
-		func(n int64) resource.Quantity { return *resource.NewQuantity(n*mebi, resource.BinarySI) }},
-}
-
-func (p *pendingPod) requestLess() []attempt {
-	if p.spec.Resources != nil || p.made {
-		return nil // a pod-level request takes precedence over its containers'
+// meantFor reports whether something lets one believe that the pod is meant for nodes with the taint: its node selector and affinity name the
+// taint's key or leave only such nodes, or a toleration names the key: of another pod of the workload or, as the pods of DaemonSets are for all nodes,
+// of another DaemonSet's.
+func (p *pendingPod) meantFor(taint v1.Taint) bool {
+	for _, r := range rule.Of(p.spec) {
+		if r.Hard && (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && strings.Contains(r.Selector, taint.Key) {
+			return true
+		}
 	}
-	var attempts []attempt
-	for _, u := range units {
-		i := p.greediest(u.resource)
-		if i < 0 {
+	attracting, tainted := 0, 0
+	for _, node := range p.nodes {
+		if !cluster.Attracts(node, p.pod) {
 			continue
 		}
-		container := p.spec.Containers[i].Name
-		request := requestOf(&p.spec.Containers[i], u.resource)
-		now := u.amount(request)
-		if now < 2 {
+		attracting++
+		if slices.ContainsFunc(node.Spec.Taints, func(other v1.Taint) bool { return taint.MatchTaint(&other) && taint.Value == other.Value }) {
+			tainted++
+		}
+	}
+	if attracting > 0 && attracting == tainted {
+		return true
+	}
+	names := func(tolerations []v1.Toleration) bool {
+		return slices.ContainsFunc(tolerations, func(t v1.Toleration) bool { return t.Key == taint.Key })
+	}
+	for owner, of := range p.before {
+		if owner != p.owner && (owner.Kind != "DaemonSet" || p.owner.Kind != "DaemonSet") {
 			continue
 		}
-		where := ""
-		if len(p.spec.Containers) > 1 {
-			where = " in container " + container
-		}
-		try := func(ctx context.Context, amount int64) (*Fix, error) {
-			quantity := u.quantity(amount)
-			change := fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), u.word, where, request.String())
-			return p.run(ctx, change+p.rolled(), variant.Change(p.scenario, p.owner, func(spec *v1.PodSpec) { atMost(spec, container, u.resource, quantity) }), p.running)
-		}
-		attempts = append(attempts, attempt{[]string{fmt.Sprintf("request less %s%s", u.word, where)}, func(ctx context.Context) (*Fix, error) {
-			fix, err := try(ctx, 1)
-			if fix == nil || err != nil {
-				return nil, err
+		for _, pods := range []map[string]*v1.Pod{of.placed, of.waiting} {
+			for _, pod := range pods {
+				if names(pod.Spec.Tolerations) {
+					return true
+				}
 			}
-			return halve(1, now, fix, func(amount int64) (*Fix, error) { return try(ctx, amount) })
-		}})
-	}
-	return attempts
-}
-
-// greediest returns the container that requests most of the resource, or -1 if none requests any.
-func (p *pendingPod) greediest(name v1.ResourceName) int {
-	found := -1
-	var most resource.Quantity
-	for i := range p.spec.Containers {
-		if request := requestOf(&p.spec.Containers[i], name); request.Cmp(most) > 0 {
-			found, most = i, request
 		}
 	}
-	return found
-}
-
-// requestOf returns what a pod with this container requests for it: its limit, unless a template says otherwise.
-func requestOf(container *v1.Container, name v1.ResourceName) resource.Quantity {
-	if request, given := container.Resources.Requests[name]; given {
-		return request
-	}
-	return container.Resources.Limits[name]
-}
-
-// atMost lowers the container's request if it is larger.
-func atMost(spec *v1.PodSpec, container string, name v1.ResourceName, most resource.Quantity) {
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		if request := requestOf(c, name); c.Name != container || request.Cmp(most) <= 0 {
-			continue
-		}
-		if c.Resources.Requests == nil {
-			c.Resources.Requests = v1.ResourceList{}
-		}
-		c.Resources.Requests[name] = most
-	}
+	return false
 }
 
 func (p *pendingPod) fewerReplicas() []attempt {
-	obj := cluster.Find(p.step.State.Objects(), p.owner)
-	replicas, scales := int32(0), false
-	if obj != nil {
-		replicas, scales = cluster.Replicas(obj)
+	if p.object == nil || p.made {
+		return nil
 	}
+	replicas, scales := cluster.Replicas(p.object)
+	running, waiting := len(p.before[p.owner].placed), len(p.before[p.owner].waiting)
 	// A StatefulSet has not even created the pods after the waiting one.
-	most := min(max(p.waiting, int(replicas)-p.running), int(replicas)-1)
+	most := min(max(waiting, int(replicas)-running), int(replicas)-1)
 	if p.member != nil {
 		most = int(replicas) - 1 // Karmada takes from all clusters, also from those where all run
 	}
-	if !scales || most < 1 || p.made {
+	if !scales || most < 1 {
 		return nil
 	}
-	try := func(ctx context.Context, fewer int64) (*Fix, error) {
+	fewer := p.most("fewer replicas", int64(most), 0, func(fewer int64) candidate {
 		left := int(replicas) - int(fewer)
 		change := fmt.Sprintf("%d replicas fewer: %d", fewer, left)
 		if fewer == 1 {
 			change = fmt.Sprintf("one replica fewer: %d", left)
 		}
-		fix, err := p.run(ctx, change, variant.Scale(p.scenario, p.owner, p.step.Name, int32(left)), min(p.running, left))
-		if fix == nil || fix.OfWorkload > 0 {
-			return nil, err
+		return candidate{change: change, gone: true, steps: []scenario.Step{{Scale: &scenario.Scale{Target: target(p.owner), Replicas: int32(left)}}}}
+	})
+	fewer.gone = true
+	return []attempt{fewer}
+}
+
+// maxPairs is how many pairs are tried.
+const maxPairs = 40
+
+// pairs are two changes at once: a rule that is refined or softened, with another strategy of the rollout, a node, or another rule.
+func (p *pendingPod) pairs() []attempt {
+	rules := slices.Concat(p.refinements(), p.softened(false))
+	var others []candidate
+	if p.member == nil {
+		others = slices.Concat(p.uncordoned(), p.newNodes())
+		if len(p.before[p.owner].placed) > 0 {
+			others = slices.Concat(p.strategies(), others)
 		}
-		return fix, err
 	}
-	return []attempt{{[]string{"fewer replicas"}, func(ctx context.Context) (*Fix, error) {
-		fix, err := try(ctx, int64(most))
-		if fix == nil || err != nil {
-			return nil, err
+	var attempts []attempt
+	for i := range rules {
+		for j := range others {
+			attempts = append(attempts, p.once(rules[i].and(others[j])))
 		}
-		return halve(int64(most), 0, fix, func(fewer int64) (*Fix, error) { return try(ctx, fewer) })
-	}}}
+		for j := range rules[:i] {
+			attempts = append(attempts, p.once(rules[j].and(rules[i])))
+		}
+	}
+	return attempts[:min(len(attempts), maxPairs)]
 }

@@ -43,6 +43,7 @@ func TestWriteExplain(t *testing.T) {
 		}
 		reporttest.Golden(t, ""+name+".text", written("text", report.Options{}))
 		reporttest.Golden(t, ""+name+".story", written("text", report.Options{Story: true}))
+		reporttest.Golden(t, ""+name+".patch", written("patch", report.Options{}))
 		if err := reporttest.Validate(t, schema, written("json", report.Options{})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

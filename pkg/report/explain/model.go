@@ -78,7 +78,7 @@ type Explanation struct {
 	Flips []explain.Flip `json:"flips,omitempty"`
 	// Effects are what each rule of the pod changes: the scenario was run again without it.
 	Effects []explain.Effect `json:"effects,omitempty"`
-	// Fixes are the single changes that help a Pending pod, the least first, each verified by running the scenario with it.
+	// Fixes are the changes that give a Pending pod a node, the mildest first, each applied to the cluster as it is after the step.
 	Fixes []explain.Fix `json:"fixes,omitempty"`
 	// Tried are the changes that were tried for a Pending pod, and do not help.
 	Tried []string `json:"tried,omitempty"`

@@ -187,7 +187,7 @@ func (e *Explanation) help() []string {
 		}
 	}
 	if len(e.Fixes) > 0 {
-		story = append(story, "The smallest single change that helps, of those tried: "+e.Fixes[0].Change+".")
+		story = append(story, "The mildest change that helps, of those tried: "+e.Fixes[0].Change+".")
 	}
 	return story
 }

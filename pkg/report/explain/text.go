@@ -182,17 +182,17 @@ func (t *writer) fixes(e *Explanation) {
 	if len(e.Fixes)+len(e.Tried) == 0 {
 		return
 	}
-	t.Line(doc.Bold.Cell("  Single changes that help"), doc.Plain.Cell(", each verified by a run of the scenario with it:"))
+	t.Line(doc.Bold.Cell("  Changes that help"), doc.Plain.Cell(", each applied to the cluster as it is after the step:"))
 	if len(e.Fixes) == 0 {
 		t.Linef(doc.Plain, "    none of those tried")
 	}
 	var rows [][]doc.Cell
 	for _, fix := range e.Fixes {
-		cells := doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then")
+		effect := fix.Price
 		if fix.Node != "" {
-			cells = append(cells, doc.Plain.Cell("the pod's place on "+fix.Node))
+			effect = append([]string{"the pod on " + fix.Node}, effect...)
 		}
-		rows = append(rows, cells)
+		rows = append(rows, doc.Plain.Row(fix.Change, words.Is(fix.Pending, "pod")+" Pending then", strings.Join(effect, "; ")))
 	}
 	t.Table("    ", rows...)
 	if len(e.Tried) > 0 {

@@ -35,8 +35,8 @@ func newExplain(s command.Streams) *cobra.Command {
 		Use:   "explain TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
 		Short: "Show why pods are where they are, or Pending, and what would change that",
 		Long: `Run a scenario and show, for a pod or the pods of a workload, what every plugin decided about every node, which rule gave which
-points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which single change would
-place a Pending pod. Each of these changes was run on the real scheduler. Of a custom resource the pods of what its operator makes are
+points, the smallest changes that would have sent the pod elsewhere, what each of its rules does, and which changes would
+place a Pending pod, with their price. Each of these changes was run on the real scheduler. Of a custom resource the pods of what its operator makes are
 explained. In a federation Karmada's decision comes first and, where it refuses the workload, with which single change it would not.`,
 		Example: `  simulate explain deploy/lorem-ipsum-deployment --step soft-region-3
   simulate explain pod web-3 scenario.yaml --node worker-2

@@ -13,4 +13,4 @@ Pod default/lorem-ipsum-deployment-56447b58fb-zx49x of deployment/lorem-ipsum-de
   1. Filter: the scheduler looks at 4 nodes. InterPodAffinity refuses affinity-worker, affinity-worker2 and affinity-worker3 (node(s) didn't match pod anti-affinity rules); TaintToleration refuses affinity-control-plane (node(s) had untolerated taint(s)). None is left.
   2. No node is left, so the pod stays Pending. The event on the pod reads: 0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't match pod anti-affinity rules. preemption: 0/4 nodes are available: 1 Preemption is not helpful for scheduling, 3 No preemption victims found for incoming pod.
   3. The rule required anti-affinity over topology.kubernetes.io/region decides: without it 2 pods of the workload are elsewhere and 0 pods are Pending instead of 1.
-  4. The smallest single change that helps, of those tried: make the required anti-affinity over topology.kubernetes.io/region preferred.
+  4. The mildest change that helps, of those tried: let the rollout stop all old pods before it starts new ones: strategy Recreate.

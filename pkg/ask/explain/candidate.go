@@ -1,0 +1,311 @@
+package explain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// candidate is a change that is tried: a change of the workload, further steps before it, or both.
+type candidate struct {
+	change string
+	price  []string
+	// edit changes the spec of the workload's pods in place, and strategy the workload.
+	edit     func(*v1.PodSpec)
+	strategy func(cluster.Object)
+	steps    []scenario.Step
+	// evicts means that others may lose their nodes for it, and gone that the pod itself may go.
+	evicts, gone bool
+}
+
+// and returns the candidate that makes both changes.
+func (c candidate) and(other candidate) candidate {
+	both := candidate{change: c.change + ", and " + other.change, price: slices.Concat(c.price, other.price),
+		steps: slices.Concat(c.steps, other.steps), evicts: c.evicts || other.evicts}
+	both.edit = c.edit
+	if other.edit != nil {
+		both.edit = other.edit
+		if c.edit != nil {
+			both.edit = func(spec *v1.PodSpec) { c.edit(spec); other.edit(spec) }
+		}
+	}
+	if both.strategy = c.strategy; other.strategy != nil {
+		both.strategy = other.strategy
+	}
+	return both
+}
+
+// stepsOf returns the steps with which a user makes the change; none if the change is impossible, or changes nothing.
+func (p *pendingPod) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
+	steps := list.Each(c.steps, func(step scenario.Step) scenario.LoadedStep { return scenario.LoadedStep{Step: step} })
+	if c.edit != nil || c.strategy != nil {
+		edits, err := p.editsOf(c)
+		if err != nil || len(edits) == 0 {
+			return nil, err
+		}
+		steps = append(steps, edits...)
+	}
+	for i := range steps {
+		steps[i].Name = p.nameOf(i)
+	}
+	return steps, nil
+}
+
+// editsOf returns the steps that change the workload: a patch. A pod and a Job, whose specs cannot change, are deleted and created again,
+// and a CronJob also runs again in the place of its Job.
+func (p *pendingPod) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
+	if p.object == nil || p.made {
+		return nil, nil
+	}
+	changed := p.object.DeepCopyObject().(cluster.Object)
+	if spec, _ := cluster.PodSpec(changed); spec != nil && c.edit != nil {
+		c.edit(spec)
+	}
+	if c.strategy != nil {
+		c.strategy(changed)
+	}
+	if equality.Semantic.DeepEqual(changed, p.object) {
+		return nil, nil
+	}
+	switch p.owner.Kind {
+	case "Pod", "Job":
+		return p.recreated(changed)
+	}
+	patch, err := patchBetween(p.object, changed)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	steps := []scenario.LoadedStep{{Step: scenario.Step{Patch: patch}}}
+	if job := metav1.GetControllerOfNoCopy(p.pod); p.owner.Kind == "CronJob" && job != nil {
+		steps = append(steps, scenario.LoadedStep{Step: deletion(p.pod.Namespace, "job/"+job.Name)},
+			scenario.LoadedStep{Step: scenario.Step{Trigger: &scenario.Trigger{Target: target(p.owner)}}})
+	}
+	return steps, nil
+}
+
+// target names an object in a step.
+func target(ref cluster.Ref) scenario.Target {
+	t := scenario.Target{Target: ref.String(), Namespace: ref.Namespace}
+	if t.Namespace == v1.NamespaceDefault {
+		t.Namespace = ""
+	}
+	return t
+}
+
+// patchBetween is the strategic merge patch that makes the one object of the other, or a merge patch where that makes something else: lists whose
+// elements have equal keys, for one. It is nil if they are the same.
+func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
+	before, err := manifest.Encode(was)
+	if err != nil {
+		return nil, nil //nolint:nilerr // what stands for a controller of another kind cannot be patched
+	}
+	after, err := manifest.Encode(is)
+	if err != nil {
+		return nil, err
+	}
+	patch := &scenario.Patch{Target: target(cluster.RefTo(was)), Type: "strategic"}
+	if patch.Patch.Raw, err = strategicpatch.CreateTwoWayMergePatch(before, after, was); err == nil {
+		if made, err := patch.Apply(was); err == nil {
+			if again, err := manifest.Encode(made); err == nil && bytes.Equal(again, after) {
+				return patch, nil
+			}
+		}
+	}
+	patch.Type = "merge"
+	patch.Patch.Raw, err = jsonpatch.CreateMergePatch(before, after)
+	if string(patch.Patch.Raw) == "{}" {
+		return nil, err
+	}
+	return patch, err
+}
+
+// recreated returns the steps that delete a pod or a Job and create it with a change.
+func (p *pendingPod) recreated(changed cluster.Object) ([]scenario.LoadedStep, error) {
+	created := asWritten(changed)
+	encoded, err := manifest.Encode(created)
+	if err != nil {
+		return nil, err
+	}
+	var short map[string]any
+	if err := json.Unmarshal(encoded, &short); err != nil {
+		return nil, err
+	}
+	delete(short, "status")
+	if encoded, err = json.Marshal(short); err != nil {
+		return nil, err
+	}
+	t := target(p.owner)
+	return []scenario.LoadedStep{
+		{Step: deletion(t.Namespace, t.Target)},
+		{Step: scenario.Step{Apply: &scenario.Source{Objects: []runtime.RawExtension{{Raw: encoded}}}}, Objects: []cluster.Object{created}},
+	}, nil
+}
+
+// asWritten returns a pod or a Job as its user would write it, without what the API server, controllers and the scheduler added.
+func asWritten(obj cluster.Object) cluster.Object {
+	written := obj.DeepCopyObject().(cluster.Object)
+	written.SetUID("")
+	written.SetResourceVersion("")
+	written.SetGeneration(0)
+	written.SetCreationTimestamp(metav1.Time{})
+	written.SetDeletionTimestamp(nil)
+	written.SetManagedFields(nil)
+	switch obj := written.(type) {
+	case *v1.Pod:
+		obj.Status = v1.PodStatus{}
+		obj.Spec.NodeName, obj.Spec.Priority, obj.Spec.PreemptionPolicy = "", nil, nil
+	case *batchv1.Job:
+		obj.Status = batchv1.JobStatus{}
+		obj.Spec.Selector = nil
+		for _, label := range []string{"controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel} {
+			delete(obj.Spec.Template.Labels, label)
+			delete(obj.Labels, label)
+		}
+	}
+	return written
+}
+
+// tryDeleted is try where the workload has its new template and the pod still waits with the old one: its controller does not replace a pod
+// that is not ready. First the pod alone is deleted, then all that wait.
+func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
+	if !slices.Contains([]string{"StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet"}, p.owner.Kind) || p.member != nil {
+		return nil, nil
+	}
+	waits := list.Where(p.course.State().Pods, func(pod *v1.Pod) bool { return cluster.Waits(pod) && p.ownerOf(pod) == p.owner })
+	if !slices.ContainsFunc(waits, func(pod *v1.Pod) bool { return pod.UID == p.pod.UID }) {
+		return nil, nil
+	}
+	others := list.Where(waits, func(pod *v1.Pod) bool { return pod.UID != p.pod.UID && p.waited[pod.UID] })
+	var names []string
+	for _, pods := range [][]*v1.Pod{{p.pod}, others} {
+		if len(pods) == 0 {
+			break
+		}
+		for _, pod := range pods {
+			step := scenario.LoadedStep{Step: deletion(pod.Namespace, "pod/"+pod.Name)}
+			step.Name = p.nameOf(len(steps))
+			if done, err := p.do(ctx, &step); !done {
+				return nil, err
+			}
+			steps, names = append(slices.Clip(steps), step), append(names, pod.Name)
+		}
+		says := fmt.Sprintf("%s, then delete %s %s, which %s not replaced otherwise", c.change, words.Pick(len(names), "pod", "pods"), words.And(names), words.Pick(len(names), "is", "are"))
+		if fix := p.judge(c, says, steps); fix != nil {
+			return fix, nil
+		}
+	}
+	return nil, nil
+}
+
+// nameOf is the name of the i-th step of a change, which no other step has.
+func (p *pendingPod) nameOf(i int) string {
+	name := fmt.Sprintf("fix %d", i+1)
+	for p.taken[name] {
+		name += "'"
+	}
+	return name
+}
+
+// deletion is the step that deletes objects of a namespace in one moment.
+func deletion(namespace string, targets ...string) scenario.Step {
+	if namespace == v1.NamespaceDefault {
+		namespace = ""
+	}
+	return scenario.Step{Delete: &scenario.Delete{Targets: targets, Namespace: namespace, Together: true}}
+}
+
+// labelled is the step that labels an object.
+func labelled(target string, labels map[string]string) scenario.Step {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
+	if err != nil {
+		panic(err) // these are strings
+	}
+	return scenario.Step{Patch: &scenario.Patch{Target: scenario.Target{Target: target}, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
+}
+
+// encoded are the steps as they stand in a scenario.
+func encoded(steps []scenario.LoadedStep) []map[string]any {
+	return list.Each(steps, func(step scenario.LoadedStep) map[string]any {
+		raw, err := json.Marshal(step.Step)
+		if err != nil {
+			panic(err) // a step is plain data
+		}
+		var plain map[string]any
+		if err := json.Unmarshal(raw, &plain); err != nil {
+			panic(err)
+		}
+		return plain
+	})
+}
+
+// commandsOf are the steps as commands; none if one of them is not for kubectl.
+func commandsOf(steps []scenario.LoadedStep) []string {
+	var commands []string
+	for i := range steps {
+		command := commandOf(&steps[i].Step)
+		if command == "" {
+			return nil
+		}
+		commands = append(commands, command)
+	}
+	return commands
+}
+
+func commandOf(step *scenario.Step) string {
+	switch {
+	case step.Patch != nil:
+		if labels := labelsOf(step.Patch); labels != "" {
+			return fmt.Sprintf("kubectl label %s %s --overwrite", strings.Replace(step.Patch.Target.Target, "/", " ", 1), labels)
+		}
+		return fmt.Sprintf("kubectl patch %s --type=%s -p %s", step.Patch.Argument(), step.Patch.Type, quoted(string(step.Patch.Patch.Raw)))
+	case step.Scale != nil:
+		return fmt.Sprintf("kubectl scale %s --replicas=%d", step.Scale.Argument(), step.Scale.Replicas)
+	case step.Delete != nil:
+		return "kubectl delete " + cluster.Argument(step.Delete.Namespace, strings.Join(step.Delete.Targets, " "))
+	case step.Uncordon != nil:
+		return "kubectl uncordon " + strings.Join(step.Uncordon.Names, " ")
+	case step.Trigger != nil:
+		_, name, _ := strings.Cut(step.Trigger.Target.Target, "/")
+		return fmt.Sprintf("kubectl create job %s --from=%s", cluster.Argument(step.Trigger.Namespace, name+"-again"), step.Trigger.Target.Target)
+	case step.Apply != nil:
+		return "kubectl create -f - <<< " + quoted(string(step.Apply.Objects[0].Raw))
+	}
+	return ""
+}
+
+// labelsOf are the labels that a patch of a node or a volume sets.
+func labelsOf(patch *scenario.Patch) string {
+	var sets struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if patch.Type != "merge" || json.Unmarshal(patch.Patch.Raw, &sets) != nil {
+		return ""
+	}
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(sets.Metadata.Labels)) {
+		labels = append(labels, key+"="+sets.Metadata.Labels[key])
+	}
+	return strings.Join(labels, " ")
+}
+
+// quoted is an argument of a shell.
+func quoted(argument string) string { return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'" }

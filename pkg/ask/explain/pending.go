@@ -1,0 +1,95 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// pendingPod is the pod and its context.
+type pendingPod struct {
+	course *simulation.Course // from the step on
+	steps  int                // of the course before a change
+	taken  map[string]bool    // names of steps
+	step   *simulation.Step
+
+	pending *placement.Pending
+	pod     *v1.Pod
+	owner   cluster.Ref
+	ownerOf func(*v1.Pod) cluster.Ref // in the step
+	object  cluster.Object            // the workload as its user wrote it; nil if it is not there, or is of a kind of its own
+	spec    *v1.PodSpec               // of the workload's next pod; nil if there is none
+	place   int                       // of the pod among those of its revision
+	before  map[cluster.Ref]crew
+	waited  map[types.UID]bool // all that were Pending
+
+	nodes  []*v1.Node      // on which the pod can be, whether they take it or not
+	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
+	made   bool            // of a custom resource, of which Karmada takes replicas and requests
+	maker  string          // the custom resource of which an operator makes the workload
+}
+
+func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (*pendingPod, error) {
+	at := slices.IndexFunc(s.Pending, func(pending placement.Pending) bool { return cluster.NameOf(pending.Pod) == cluster.NameOf(pod) })
+	if at < 0 {
+		return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, s.Name)
+	}
+	p := &pendingPod{course: course, steps: len(course.Steps), taken: map[string]bool{}, step: s, pending: &s.Pending[at], pod: s.Pending[at].Pod,
+		ownerOf: s.State.Owners(), before: crews(s.State), waited: map[types.UID]bool{}, nodes: s.State.Nodes}
+	for i := range course.Steps {
+		p.taken[course.Steps[i].Name] = true
+	}
+	for i := range s.Pending {
+		p.waited[s.Pending[i].Pod.UID] = true
+	}
+	p.owner = p.ownerOf(p.pod)
+	p.spec = specOf(s.State, p.owner)
+	p.place = slices.IndexFunc(revision(podsOf(s.State)[p.owner], p.pod), func(other *v1.Pod) bool { return other.UID == p.pod.UID })
+	p.object = s.State.Find(p.owner)
+	if p.member = memberOf(s.State, pod); p.member != nil {
+		p.nodes = p.member.State.Nodes
+		control := s.State.Federation.Control
+		b := control.BindingOf(p.owner)
+		p.made = b != nil && b.Template.Kind != p.owner.Kind
+		for _, template := range control.Templates {
+			if obj := cluster.Find(template.Objects, p.owner); obj != nil {
+				p.object = obj
+			}
+		}
+	}
+	if _, made := p.object.(*cluster.UnknownOwner); made {
+		p.object = nil
+	}
+	if p.object != nil {
+		if of, made := madeOf(p.object); made {
+			p.maker = of.String()
+		}
+	}
+	if node, lasts := identity(p.owner, p.pod); lasts && p.owner.Kind == "DaemonSet" {
+		p.nodes = list.Where(p.nodes, func(n *v1.Node) bool { return n.Name == node })
+	}
+	return p, nil
+}
+
+// unclear reports whether the refusal does not say what keeps the pod waiting: no node was looked at, or others of its pod group have none.
+func (p *pendingPod) unclear() bool { return len(p.pending.Reasons) == 0 || p.pending.Group != nil }
+
+// refusedBy reports whether one of the plugins refuses the pod on one of its nodes. If that is not clear, each can.
+func (p *pendingPod) refusedBy(plugins ...string) bool {
+	return p.unclear() || slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool { return slices.Contains(plugins, r.Plugin) })
+}
+
+// lacks reports whether a node has too little of the resource for the pod.
+func (p *pendingPod) lacks(name v1.ResourceName) bool {
+	return p.unclear() || slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool {
+		return strings.HasPrefix(r.Message, "Insufficient ") && strings.TrimPrefix(r.Message, "Insufficient ") == string(name)
+	})
+}

@@ -1,0 +1,158 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+)
+
+const mebi = 1 << 20
+
+// asking is a part of a pod that requests a resource: a container, an init container, a sidecar, or the pod itself.
+type asking struct {
+	name  string // in a sentence, such as "in sidecar proxy"
+	of    func(*v1.PodSpec) *v1.ResourceRequirements
+	now   resource.Quantity
+	least int64 // in units
+}
+
+// requestLess finds, for each resource that is short and for each part that requests it, how much the part can request.
+func (p *pendingPod) requestLess() []attempt {
+	if p.spec == nil || p.made || !p.refusedBy("NodeResourcesFit") {
+		return nil
+	}
+	var attempts []attempt
+	for _, name := range p.short() {
+		unit := unitOf(name)
+		parts := p.asking(name, unit)
+		for _, part := range parts[:min(len(parts), maxLike)] {
+			word := string(name)
+			if name == v1.ResourceCPU {
+				word = "CPU"
+			}
+			now := unit.amount(part.now)
+			if now <= part.least {
+				continue
+			}
+			attempts = append(attempts, p.most("request less "+word+part.name, part.least, now, func(amount int64) candidate {
+				quantity := unit.quantity(amount)
+				return candidate{
+					change: fmt.Sprintf("request at most %s %s%s (now %s)", quantity.String(), word, part.name, part.now.String()),
+					edit:   func(spec *v1.PodSpec) { atMost(part.of(spec), name, quantity) },
+				}
+			}))
+		}
+	}
+	return attempts
+}
+
+// short are the resources of which nodes have too little; CPU and memory where the refusal does not say.
+func (p *pendingPod) short() []v1.ResourceName {
+	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
+	if p.unclear() {
+		return names
+	}
+	for _, r := range p.pending.Reasons {
+		name, insufficient := strings.CutPrefix(r.Message, "Insufficient ")
+		if insufficient && !slices.Contains(names, v1.ResourceName(name)) {
+			names = append(names, v1.ResourceName(name))
+		}
+	}
+	return slices.DeleteFunc(names, func(name v1.ResourceName) bool { return !p.lacks(name) })
+}
+
+// unit is the step by which a request is reduced.
+type unit struct {
+	amount   func(resource.Quantity) int64 // rounded up
+	quantity func(int64) resource.Quantity
+}
+
+// unitOf is 1m of CPU, 1Mi of what is counted in bytes, and 1 of anything else.
+func unitOf(name v1.ResourceName) unit {
+	switch {
+	case name == v1.ResourceCPU:
+		return unit{func(q resource.Quantity) int64 { return q.MilliValue() },
+			func(n int64) resource.Quantity { return *resource.NewMilliQuantity(n, resource.DecimalSI) }}
+	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, v1helper.IsHugePageResourceName(name):
+		return unit{func(q resource.Quantity) int64 { return (q.Value() + mebi - 1) / mebi },
+			func(n int64) resource.Quantity { return *resource.NewQuantity(n*mebi, resource.BinarySI) }}
+	}
+	return unit{func(q resource.Quantity) int64 { return q.Value() },
+		func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }}
+}
+
+// asking returns the parts that request the resource, the greediest first. A pod-level request counts in the place of its containers', and is at
+// least their sum.
+func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
+	least := int64(1)
+	if v1helper.IsExtendedResourceName(name) {
+		least = 0
+	}
+	if p.spec.Resources != nil {
+		if now, given := p.spec.Resources.Requests[name]; given {
+			sum := resourcehelper.AggregateContainerRequests(&v1.Pod{Spec: *p.spec}, resourcehelper.PodResourcesOptions{})[name]
+			return []asking{{" for the whole pod", func(spec *v1.PodSpec) *v1.ResourceRequirements { return spec.Resources }, now, max(least, unit.amount(sum))}}
+		}
+	}
+	var all []asking
+	several := len(p.spec.Containers)+len(p.spec.InitContainers) > 1
+	add := func(kind string, i int, list func(*v1.PodSpec) []v1.Container) {
+		container := &list(p.spec)[i]
+		now := requestOf(&container.Resources, name)
+		if now.IsZero() {
+			return
+		}
+		words := ""
+		if several {
+			words = " in " + kind + " " + container.Name
+		}
+		all = append(all, asking{words, func(spec *v1.PodSpec) *v1.ResourceRequirements {
+			if containers := list(spec); i < len(containers) {
+				return &containers[i].Resources
+			}
+			return nil
+		}, now, least})
+	}
+	for i := range p.spec.Containers {
+		add("container", i, func(spec *v1.PodSpec) []v1.Container { return spec.Containers })
+	}
+	for i := range p.spec.InitContainers {
+		kind := "init container"
+		if policy := p.spec.InitContainers[i].RestartPolicy; policy != nil && *policy == v1.ContainerRestartPolicyAlways {
+			kind = "sidecar"
+		}
+		add(kind, i, func(spec *v1.PodSpec) []v1.Container { return spec.InitContainers })
+	}
+	slices.SortStableFunc(all, func(a, b asking) int { return b.now.Cmp(a.now) })
+	return all
+}
+
+// requestOf returns what a pod with these resources requests: its limit, unless a template says otherwise.
+func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quantity {
+	if request, given := of.Requests[name]; given {
+		return request
+	}
+	return of.Limits[name]
+}
+
+// atMost lowers the request if it is larger. The limit of what cannot be overcommitted is its request.
+func atMost(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
+	if of == nil {
+		return
+	}
+	if request := requestOf(of, name); request.Cmp(most) <= 0 {
+		return
+	}
+	if of.Requests == nil {
+		of.Requests = v1.ResourceList{}
+	}
+	of.Requests[name] = most
+	if _, limited := of.Limits[name]; limited && !v1helper.IsOvercommitAllowed(name) {
+		of.Limits[name] = most
+	}
+}

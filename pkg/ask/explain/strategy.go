@@ -1,0 +1,151 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Changes of how pods replace others: a rollout that stops old pods first, a pod that is deleted, alone or with its claim, and preemption.
+
+// ungate takes away the gates of a pod that the scheduler does not try for them. Nothing else helps such a pod.
+func (p *pendingPod) ungate() []attempt {
+	if len(p.pod.Spec.SchedulingGates) == 0 || p.pending.Message != placement.Gated || p.member != nil {
+		return nil
+	}
+	open := p.pod.DeepCopy()
+	open.Spec.SchedulingGates = nil
+	patch, err := patchBetween(p.pod, open)
+	if err != nil || patch == nil {
+		return nil
+	}
+	return []attempt{p.once(candidate{change: "remove the scheduling gates of the pod, as whoever set them does", steps: []scenario.Step{{Patch: patch}}})}
+}
+
+// deleteOld deletes a StatefulSet's pod of an old template, which its controller does not replace while it is not ready.
+func (p *pendingPod) deleteOld() []attempt {
+	set, is := p.object.(*appsv1.StatefulSet)
+	revision := p.pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	if !is || p.member != nil || revision == "" || set.Status.UpdateRevision == "" || revision == set.Status.UpdateRevision {
+		return nil
+	}
+	return []attempt{p.once(candidate{
+		change: fmt.Sprintf("delete pod %s: it is of an old template, the template is right already, and nobody replaces the pod while it is not ready", p.pod.Name),
+		steps:  []scenario.Step{deletion(p.pod.Namespace, "pod/"+p.pod.Name)},
+	})}
+}
+
+// stopOldPodsFirst lets a rollout that is under way stop pods before it starts others: old ones hold what the new ones need.
+func (p *pendingPod) stopOldPodsFirst() []attempt {
+	switch p.object.(type) {
+	case *appsv1.Deployment:
+		old := slices.ContainsFunc(podsOf(p.step.State)[p.owner], func(pod *v1.Pod) bool {
+			return pod.Spec.NodeName != "" && controllerOf(pod) != controllerOf(p.pod)
+		})
+		if !old {
+			return nil
+		}
+	case *appsv1.DaemonSet:
+	default:
+		return nil
+	}
+	if strategies := p.strategies(); len(strategies) > 0 {
+		return []attempt{p.first(strategies)}
+	}
+	return nil
+}
+
+// strategies are those with which a rollout stops old pods first, the mildest first.
+func (p *pendingPod) strategies() []candidate {
+	var all []candidate
+	switch obj := p.object.(type) {
+	case *appsv1.Deployment:
+		if obj.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+			return nil
+		}
+		waiting := len(p.before[p.owner].waiting)
+		for _, unavailable := range slices.Compact([]int{1, waiting + 1}) {
+			all = append(all, candidate{
+				change: fmt.Sprintf("let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %d", unavailable),
+				strategy: func(obj cluster.Object) {
+					none, some := intstr.FromInt32(0), intstr.FromInt32(int32(unavailable))
+					obj.(*appsv1.Deployment).Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+						RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &none, MaxUnavailable: &some}}
+				},
+			})
+		}
+		all = append(all, candidate{
+			change: "let the rollout stop all old pods before it starts new ones: strategy Recreate",
+			price:  []string{"none of its pods runs in between"},
+			strategy: func(obj cluster.Object) {
+				obj.(*appsv1.Deployment).Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+			},
+		})
+	case *appsv1.DaemonSet:
+		rolling := obj.Spec.UpdateStrategy.RollingUpdate
+		if rolling == nil || rolling.MaxSurge == nil || rolling.MaxSurge.String() == "0" {
+			return nil
+		}
+		all = append(all, candidate{
+			change: "let the rollout stop the old pod of a node before it starts the new one: maxSurge 0 and maxUnavailable 1",
+			strategy: func(obj cluster.Object) {
+				none, one := intstr.FromInt32(0), intstr.FromInt32(1)
+				obj.(*appsv1.DaemonSet).Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxSurge: &none, MaxUnavailable: &one}
+			},
+		})
+	}
+	return all
+}
+
+// raisePriority gives the workload's pods the lowest priority class that helps: one of the cluster or, for a DaemonSet, one of Kubernetes' own.
+// Only a DaemonSet's pods are worth that others are left without a node, since they are for their node alone.
+func (p *pendingPod) raisePriority() []attempt {
+	if p.spec == nil || p.member != nil || len(p.pending.Reasons) == 0 {
+		return nil
+	}
+	now := int32(0)
+	if p.pod.Spec.Priority != nil {
+		now = *p.pod.Spec.Priority
+	}
+	var classes []*schedulingv1.PriorityClass
+	for _, class := range p.step.State.PriorityClasses {
+		if class.Value > now && (class.Value < scheduling.SystemCriticalPriority || p.owner.Kind == "DaemonSet") {
+			classes = append(classes, class)
+		}
+	}
+	if p.owner.Kind == "DaemonSet" {
+		for _, class := range schedulingapi.SystemPriorityClasses() {
+			known := slices.ContainsFunc(classes, func(other *schedulingv1.PriorityClass) bool { return other.Name == class.Name })
+			if class.Value > now && !known {
+				classes = append(classes, class)
+			}
+		}
+	}
+	slices.SortStableFunc(classes, func(a, b *schedulingv1.PriorityClass) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name))
+	})
+	var all []candidate
+	for _, class := range classes {
+		all = append(all, candidate{
+			change: fmt.Sprintf("give the pods the priority class %s (%d, now %d)", class.Name, class.Value, now), evicts: p.owner.Kind == "DaemonSet",
+			edit: func(spec *v1.PodSpec) {
+				spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = class.Name, nil, nil
+			},
+		})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []attempt{p.first(all[:min(len(all), maxEach)])}
+}

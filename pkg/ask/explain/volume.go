@@ -1,0 +1,107 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	volumehelpers "k8s.io/cloud-provider/volume/helpers"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// Changes to the pod's volumes: a label that contradicts the nodes', and a claim whose volume is where the pod cannot be.
+
+// boundVolume is a claim of the pod and its volume.
+type boundVolume struct {
+	claim  *v1.PersistentVolumeClaim
+	volume *v1.PersistentVolume
+}
+
+func (p *pendingPod) volumes() []boundVolume { return boundVolumesOf(p.step.State, p.pod) }
+
+// boundVolumesOf returns the pod's claims that are bound to a volume.
+func boundVolumesOf(state *cluster.State, pod *v1.Pod) []boundVolume {
+	var all []boundVolume
+	for _, v := range pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		for _, claim := range state.PersistentVolumeClaims {
+			if claim.Namespace != pod.Namespace || claim.Name != v.PersistentVolumeClaim.ClaimName || claim.Spec.VolumeName == "" {
+				continue
+			}
+			at := slices.IndexFunc(state.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
+			if at >= 0 {
+				all = append(all, boundVolume{claim, state.PersistentVolumes[at]})
+			}
+		}
+	}
+	return all
+}
+
+// labelVolumes gives a volume the zone and the region of a node that its own affinity admits, where its labels contradict the node's.
+func (p *pendingPod) labelVolumes() []attempt {
+	if p.member != nil || !p.refusedBy("VolumeZone") {
+		return nil
+	}
+	var attempts []attempt
+	for _, v := range p.volumes() {
+		var all []candidate
+		for _, node := range p.nodes {
+			if volume.CheckNodeAffinity(v.volume, node.Labels) != nil {
+				continue
+			}
+			labels := map[string]string{}
+			for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion} {
+				now, labelled := v.volume.Labels[key]
+				if zones, err := volumehelpers.LabelZonesToSet(now); labelled && node.Labels[key] != "" && (err != nil || !zones.Has(node.Labels[key])) {
+					labels[key] = node.Labels[key]
+				}
+			}
+			change := fmt.Sprintf("label volume %s with %s, as the nodes that its affinity admits", v.volume.Name, joined(labels, v.volume.Labels))
+			if len(labels) > 0 && len(all) < maxLike && !slices.ContainsFunc(all, func(c candidate) bool { return c.change == change }) {
+				all = append(all, candidate{change: change, steps: []scenario.Step{labelled("persistentvolume/"+v.volume.Name, labels)}})
+			}
+		}
+		if len(all) > 0 {
+			attempts = append(attempts, p.first(all))
+		}
+	}
+	return attempts
+}
+
+// joined lists labels with what they are now.
+func joined(labels, now map[string]string) string {
+	all := ""
+	for i, pair := range pairsOf(labels) {
+		if i > 0 {
+			all += " and "
+		}
+		all += pair
+	}
+	for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion} {
+		if _, changes := labels[key]; changes {
+			all += " (now " + now[key] + ")"
+		}
+	}
+	return all
+}
+
+// deleteClaim deletes a StatefulSet's pod with its claims, of which its controller makes new ones.
+func (p *pendingPod) deleteClaim() []attempt {
+	if p.owner.Kind != "StatefulSet" || p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
+		return nil
+	}
+	var attempts []attempt
+	for _, v := range p.volumes() {
+		attempts = append(attempts, p.once(candidate{
+			change: fmt.Sprintf("delete pod %s and its claim %s: the new claim gets a volume where the pod can run", p.pod.Name, v.claim.Name),
+			price:  []string{"what is on volume " + v.volume.Name + " is lost"},
+			steps:  []scenario.Step{deletion(p.pod.Namespace, "persistentvolumeclaim/"+v.claim.Name, "pod/"+p.pod.Name)},
+		}))
+	}
+	return attempts
+}
