@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
@@ -91,9 +92,12 @@ type Candidate struct {
 
 	held       string // why no change reaches the workload's pods; "" if one does
 	complexity int
-	goals      []goal
-	scenario   *scenario.Scenario // with the patch
-	state      *cluster.State     // after the last step
+	kept       []rule.Rule // as Rules describes them
+	// Whether the candidate drops all rules of the workload is a figure if another one keeps them and leaves nothing Pending.
+	weighed, dropped bool
+	goals            []goal
+	scenario         *scenario.Scenario // with the patch
+	state            *cluster.State     // after the last step
 	// atLeast is how many of the workload's pods the failures of a level strand at least, by topology key, until these are simulated.
 	atLeast map[string]float64
 }

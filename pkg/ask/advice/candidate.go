@@ -2,11 +2,15 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -15,8 +19,9 @@ type proposal struct {
 	name       string
 	by         []rule.Apart
 	complexity int
-	asItIs     bool   // the workload's present rule
-	plain      string // for a rule per revision, the name of the same rule over all revisions
+	asItIs     bool                               // the workload's present rule
+	refine     func(*v1.TopologySpreadConstraint) // of each required one; nil: none
+	plain      string                             // for a rule per revision, the name of the same rule over all revisions
 }
 
 func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
@@ -43,6 +48,33 @@ func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
 		if key != v1.LabelHostname && keys[len(keys)-1] == v1.LabelHostname {
 			all = append(all, pairs(key, v1.LabelHostname, deployment)...)
 		}
+	}
+	return all
+}
+
+// refinements return the workload's present rules with required spread constraints that count other nodes or pods: no nodes whose taints the
+// pods do not tolerate, where a node has one, and no pods of an old revision.
+func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal {
+	required := list.Where(spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule })
+	var all []proposal
+	add := func(words string, lacks func(v1.TopologySpreadConstraint) bool, refine func(*v1.TopologySpreadConstraint)) {
+		if slices.ContainsFunc(required, lacks) {
+			all = append(all, proposal{name: AsItIs + ", " + words, complexity: 1, asItIs: true, refine: refine})
+		}
+	}
+	repels := func(node *v1.Node) bool { return cluster.Repels(node, &v1.Pod{Spec: *spec}) }
+	if slices.ContainsFunc(nodes, repels) {
+		add("nodeTaintsPolicy Honor", func(c v1.TopologySpreadConstraint) bool {
+			return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore
+		}, func(c *v1.TopologySpreadConstraint) { c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor) })
+	}
+	if hash := perRevision[0]; deployment {
+		add("per revision", func(c v1.TopologySpreadConstraint) bool { return !slices.Contains(c.MatchLabelKeys, hash) },
+			func(c *v1.TopologySpreadConstraint) {
+				if !slices.Contains(c.MatchLabelKeys, hash) {
+					c.MatchLabelKeys = append(c.MatchLabelKeys, hash)
+				}
+			})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -38,6 +39,13 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 		template, _ := cluster.Template(changed)
 		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.by...)
 	}
+	if template, _ := cluster.Template(changed); p.refine != nil {
+		for i := range template.Spec.TopologySpreadConstraints {
+			if c := &template.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule {
+				p.refine(c)
+			}
+		}
+	}
 	if d, ok := changed.(*appsv1.Deployment); ok && s != nil {
 		none := intstr.FromInt32(0)
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: &s.maxUnavailable, MaxSurge: &none}
@@ -60,8 +68,8 @@ func patchVariant(owner cluster.Ref, name string, patch json.RawMessage) *scenar
 	}}}
 }
 
-// rulesAfter describes the rules that keep the workload's pods apart with the patch.
-func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]string, error) {
+// rulesAfter returns the rules that keep the workload's pods apart with the patch.
+func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]rule.Rule, error) {
 	if patch != nil {
 		var err error
 		if workload, err = patchVariant(owner, "", patch).Patches[0].Apply(workload); err != nil {
@@ -69,10 +77,13 @@ func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessag
 		}
 	}
 	template, _ := cluster.Template(workload)
-	kept := rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace())
-	words := []string{}
-	for _, r := range kept {
-		words = append(words, r.String())
+	return rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace()), nil
+}
+
+// keep notes the rules that the workload has as the candidate.
+func (c *Candidate) keep(rules []rule.Rule) {
+	c.kept, c.Rules = rules, []string{}
+	for _, r := range rules {
+		c.Rules = append(c.Rules, r.String())
 	}
-	return words, nil
 }

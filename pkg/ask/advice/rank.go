@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
 // goal is a figure to minimize. Goals are listed in the order in which they decide.
@@ -27,6 +28,7 @@ const (
 	pendingGoal   = "Pending"
 	radiusGoal    = "radius"
 	notBackGoal   = "not back"
+	droppedGoal   = "all rules dropped"
 )
 
 // domain returns the word for one domain of the level.
@@ -39,7 +41,15 @@ func domain(key string) string {
 
 // figures returns all figures of the candidate, the most important first.
 func (c *Candidate) figures() []goal {
-	goals := []goal{{pendingGoal, float64(c.Pending)}}
+	var goals []goal
+	if c.weighed {
+		dropped := 0.0
+		if c.dropped {
+			dropped = 1
+		}
+		goals = append(goals, goal{droppedGoal, dropped})
+	}
+	goals = append(goals, goal{pendingGoal, float64(c.Pending)})
 	if c.Rollout != nil {
 		end := ends
 		switch {
@@ -90,9 +100,33 @@ func (c *Candidate) figures() []goal {
 	return goals
 }
 
+// weighRules has no candidate without a rule stand before one that keeps the workload's rules and leaves nothing Pending, if there is one.
+func weighRules(candidates []Candidate) {
+	for i := range candidates {
+		candidates[i].weighed = false
+	}
+	now := asItIs(candidates)
+	now.goals = now.figures()
+	was := now.values()
+	keeps := func(c Candidate) bool {
+		return c.Pending == 0 && (c.Rollout == nil || c.Rollout.Ends) && !slices.ContainsFunc(now.kept, func(was rule.Rule) bool {
+			return !slices.ContainsFunc(c.kept, func(is rule.Rule) bool { return is.TopologyKey == was.TopologyKey && (is.Hard || !was.Hard) })
+		})
+	}
+	differs := func(c Candidate) bool { // from the workload as it is; otherwise the simpler one comes first
+		c.goals = c.figures()
+		return len(c.kept) == 0 && !maps.Equal(c.values(), was)
+	}
+	weighed := len(now.kept) > 0 && slices.ContainsFunc(candidates, keeps) && slices.ContainsFunc(candidates, differs)
+	for i := range candidates {
+		candidates[i].weighed, candidates[i].dropped = weighed, len(candidates[i].kept) == 0
+	}
+}
+
 // rank sorts the candidates, the Pareto front first and within it by the figures in order, then by moved pods and the simplicity of the
 // rule, and finds what beats the others. Once failures of some have been simulated, only these beat others.
 func rank(candidates []Candidate) {
+	weighRules(candidates)
 	anyKnown := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.known() })
 	beats := func(c *Candidate) bool { return c.known() || !anyKnown }
 	var sets []map[string]float64
@@ -197,6 +231,8 @@ func (g goal) words(value, other float64) string {
 		say = func(value float64) string {
 			return []string{ends: "ends", endsOtherwise: "ends with another strategy", doesNotEnd: "never ends"}[int(value)]
 		}
+	case g.name == droppedGoal:
+		return "keeping its rules"
 	case strings.HasPrefix(g.name, radiusGoal):
 		say = func(value float64) string { return fmt.Sprintf("%.0f%%", 100*value) }
 	}

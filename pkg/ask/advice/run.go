@@ -56,12 +56,14 @@ func (r *runs) base(ctx context.Context) error {
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
 	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
-	var err error
-	if asItIs.Rules, err = rulesAfter(r.workload, r.owner, nil); err != nil {
+	rules, err := rulesAfter(r.workload, r.owner, nil)
+	if err != nil {
 		return nil, nil, err
 	}
+	asItIs.keep(rules)
 	tried := []*trial{asItIs}
-	all := proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil)
+	template, _ := cluster.Template(r.workload)
+	all := slices.Concat(refinements(&template.Spec, r.scenario.Nodes(), deployment != nil), proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil))
 	r.large = len(all)*r.pods() > largeWork
 	if err := r.all(ctx, tried); err != nil {
 		return nil, nil, err
@@ -217,9 +219,11 @@ func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 		t.Strategy = s.words
 		t.complexity += 3
 	}
-	if t.Rules, err = rulesAfter(r.workload, r.owner, patch); err != nil {
+	rules, err := rulesAfter(r.workload, r.owner, patch)
+	if err != nil {
 		return nil, err
 	}
+	t.keep(rules)
 	t.scenario, err = r.varied(&t.Candidate)
 	return t, err
 }
