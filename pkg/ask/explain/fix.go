@@ -195,7 +195,7 @@ func (p *pendingPod) try(ctx context.Context, c *candidate) (*Fix, error) {
 			return nil, err
 		}
 	}
-	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil {
+	if fix := p.judge(c, p.says(c), steps); fix != nil || c.edit == nil || p.deletes {
 		return fix, nil
 	}
 	return p.tryDeleted(ctx, c, steps)

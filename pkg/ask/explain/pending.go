@@ -30,6 +30,7 @@ type pendingPod struct {
 	place   int                       // of the pod among those of its revision
 	before  map[cluster.Ref]crew
 	waited  map[types.UID]bool // all that were Pending
+	deletes bool               // its deletion alone helps
 
 	nodes  []*v1.Node      // on which the pod can be, whether they take it or not
 	member *cluster.Member // the pod's cluster in a federation, nil elsewhere

@@ -87,12 +87,9 @@ func unitOf(name v1.ResourceName) unit {
 }
 
 // asking returns the parts that request the resource, the greediest first. A pod-level request counts in the place of its containers', and is at
-// least their sum.
+// least their sum. Of what is counted in pieces, such as GPUs, a part can do without if another one has some.
 func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
-	least := int64(1)
-	if v1helper.IsExtendedResourceName(name) {
-		least = 0
-	}
+	const least = 1
 	if p.spec.Resources != nil {
 		if now, given := p.spec.Resources.Requests[name]; given {
 			sum := resourcehelper.AggregateContainerRequests(&v1.Pod{Spec: *p.spec}, resourcehelper.PodResourcesOptions{})[name]
@@ -127,6 +124,11 @@ func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
 			kind = "sidecar"
 		}
 		add(kind, i, func(spec *v1.PodSpec) []v1.Container { return spec.InitContainers })
+	}
+	if len(all) > 1 && v1helper.IsExtendedResourceName(name) {
+		for i := range all {
+			all[i].least = 0
+		}
 	}
 	slices.SortStableFunc(all, func(a, b asking) int { return b.now.Cmp(a.now) })
 	return all

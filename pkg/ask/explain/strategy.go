@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -40,10 +41,15 @@ func (p *pendingPod) deleteOld() []attempt {
 	if !is || p.member != nil || revision == "" || set.Status.UpdateRevision == "" || revision == set.Status.UpdateRevision {
 		return nil
 	}
-	return []attempt{p.once(candidate{
+	once := p.once(candidate{
 		change: fmt.Sprintf("delete pod %s: it is of an old template, the template is right already, and nobody replaces the pod while it is not ready", p.pod.Name),
 		steps:  []scenario.Step{deletion(p.pod.Namespace, "pod/"+p.pod.Name)},
-	})}
+	})
+	return []attempt{{changes: once.changes, try: func(ctx context.Context) (*Fix, error) {
+		fix, err := once.try(ctx)
+		p.deletes = fix != nil
+		return fix, err
+	}}}
 }
 
 // stopOldPodsFirst lets a rollout that is under way stop pods before it starts others: old ones hold what the new ones need.
