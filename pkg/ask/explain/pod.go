@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -29,6 +30,8 @@ type Pod struct {
 	// Placed is how the pod got its node, with its full cycle; Pending is why it got none. One of them is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
+	// Causes are why the scheduler refuses a Pending pod, with the values of both sides.
+	Causes []cause.Cause
 	// Flips are the changes that would have sent it elsewhere, and Effects what each of its rules changes in the step.
 	Flips   []Flip
 	Effects []Effect
@@ -123,6 +126,9 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	slices.SortStableFunc(pods, func(a, b Pod) int {
 		return slices.Index(names, cluster.NameOf(a.pod())) - slices.Index(names, cluster.NameOf(b.pod()))
 	})
+	if err = addCauses(ctx, result, pods); err != nil {
+		return nil, nil, 0, err
+	}
 	if err = complete(ctx, result, pods, opts); err != nil && ctx.Err() != nil {
 		result.Partial = "interrupted before every change was tried: what every plugin said is whole, and what would send a pod elsewhere is not"
 	}
@@ -225,6 +231,28 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 		}
 	}
 	return pods
+}
+
+// addCauses adds why the scheduler refuses the Pending pods.
+func addCauses(ctx context.Context, result *simulation.Result, pods []Pod) error {
+	f, err := cause.NewFinder(result.Scenario.Config)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for i := range pods {
+		if pods[i].Pending == nil {
+			continue
+		}
+		step, err := stepOf(result, pods[i].Step)
+		if err != nil {
+			return err
+		}
+		if pods[i].Causes, err = f.InMember(ctx, step.State, pods[i].Pending.Pod); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // complete adds what would have changed each pod's placement.

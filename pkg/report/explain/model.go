@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -60,6 +61,8 @@ type Explanation struct {
 	// Node is the pod's node; missing if it got none.
 	Node string `json:"node,omitempty"`
 	placement.Wait
+	// Causes are why the scheduler refuses a Pending pod, with the values of both sides.
+	Causes []cause.Cause `json:"causes,omitempty"`
 	// Runs is the node that the pod came with, as in a dump. The rest then says what the scheduler would do with the pod now.
 	Runs string `json:"runs,omitempty"`
 	// Claims are what the pod claims of devices, as it is after the step.

@@ -57,7 +57,7 @@ func newExplanation(pod *explain.Pod, asked []string) Explanation {
 		e.Node, e.Decision = pod.Placed.Node, &pod.Placed.Decision
 	} else {
 		e.PodRef, e.Cycle = cluster.NewPodRef(pod.Pending.Pod, pod.Owner), pod.Pending.Cycle
-		e.Wait, e.Group = pod.Pending.Wait(), newGroup(pod.Pending.Group)
+		e.Wait, e.Causes, e.Group = pod.Pending.Wait(), pod.Causes, newGroup(pod.Pending.Group)
 	}
 	if pod.Runs != "" && pod.Runs != e.Node {
 		e.Cycle = e.Cycle.Presenting(pod.Runs)

@@ -80,6 +80,9 @@ func (t *writer) explanation(e *Explanation) {
 		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
 		}
+		for _, line := range doc.Causes(e.Causes) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
 	}
 	if e.Group != nil {
 		t.Linef(doc.Plain, "  %s", e.Group.text())

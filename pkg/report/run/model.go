@@ -4,6 +4,7 @@ package run
 import (
 	"slices"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/placement"
@@ -263,6 +264,8 @@ type Pod struct {
 	Gates []string `json:"gates,omitempty"`
 	// Reasons count the nodes by refusing plugin for a Pending pod.
 	Reasons []placement.Reason `json:"reasons,omitempty"`
+	// Causes are why the scheduler refuses a Pending pod, with the values of both sides.
+	Causes []cause.Cause `json:"causes,omitempty"`
 	// Decision is how the node was chosen, for a pod that was placed in this step.
 	Decision *placement.Decision `json:"decision,omitempty"`
 	// Claims are what the pod claims of devices.

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
@@ -74,6 +75,18 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 				pod.Cycle = p.Cycle
 			} else if p := pending[name]; p != nil && pod.Node == "" {
 				pod.Cycle = p.Cycle
+			}
+		}
+	}
+}
+
+// AddCauses adds why the scheduler refuses the Pending pods of each step. The report is what New made of the result, and the causes are those
+// that cause.InRun found in it.
+func (r *Report) AddCauses(found []map[types.NamespacedName][]cause.Cause) {
+	for i := range r.Steps {
+		for j := range r.Steps[i].Pods {
+			if pod := &r.Steps[i].Pods[j]; pod.Node == "" {
+				pod.Causes = found[i][pod.Key()]
 			}
 		}
 	}

@@ -40,6 +40,9 @@ func (t *writer) pending(s *stepText) {
 		for _, line := range doc.Waits(first.Message, first.Reason, first.Untried) {
 			t.Linef(doc.Plain, "    %s", line)
 		}
+		for _, line := range doc.Causes(first.Causes) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 		if len(first.Gates) > 0 {
 			t.Linef(doc.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/diff"
@@ -137,6 +138,11 @@ func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simu
 	found := run.New(shown, judged, c.ToolVersion)
 	found.Answer = run.Answer(result)
 	found.AddCycles(shown, cycles)
+	causes, err := cause.InRun(c.Context(), result)
+	if err != nil {
+		return nil, nil, err
+	}
+	found.AddCauses(causes)
 	return result, found, stopped
 }
 

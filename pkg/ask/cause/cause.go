@@ -1,0 +1,164 @@
+// Package cause says why the scheduler refuses a pod, with the values of both sides: what the pod asks, what the nodes have, and who holds it.
+// kube-scheduler's message counts nodes ("3 Insufficient cpu"); a cause has the numbers ("asks 3 CPU; the most that is free is 1900m on w-2").
+//
+//	state after a step ─ Pending pod ─▶ Finder.Causes
+//	  sched.Engine.Place, recorded ───▶ which plugin refuses which nodes
+//	  one finder for each plugin ─────▶ Cause: typed facts, and the sentence that they make
+//
+// Which plugin refuses a node always comes from the real plugins. The facts are recomputed from the state with upstream's functions, since the
+// plugins keep theirs to themselves; tests compare the two.
+package cause
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
+)
+
+// Cause is one reason for which one plugin refuses a pod. The facts are of the kind that the plugin looks at; the others are missing.
+type Cause struct {
+	// Plugin is the plugin that refuses, such as NodeResourcesFit.
+	Plugin string `json:"plugin"`
+	// Nodes is the number of nodes that it refuses for this reason; 0 if it refuses the pod before it looks at nodes.
+	Nodes int `json:"nodes"`
+	// Sentence says why, with the values of both sides.
+	Sentence string `json:"sentence"`
+	// Resource is what NodeResourcesFit lacks.
+	Resource *Shortage `json:"resource,omitempty"`
+	// Spread is the constraint that PodTopologySpread finds violated.
+	Spread *Spread `json:"spread,omitempty"`
+	// PodAffinity is the term that InterPodAffinity finds violated.
+	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
+	// Taint is what TaintToleration does not let the pod pass.
+	Taint *Taint `json:"taint,omitempty"`
+	// NodeAffinity is what NodeAffinity misses.
+	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
+	// Cordoned are the nodes that NodeUnschedulable refuses.
+	Cordoned []string `json:"cordoned,omitempty"`
+	// HostPort is the port that NodePorts finds taken.
+	HostPort *HostPort `json:"hostPort,omitempty"`
+	// Volume is the claim that VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions finds in the way.
+	Volume *Volume `json:"volume,omitempty"`
+}
+
+// finders compute the causes of a plugin's refusals. A plugin without a finder has no causes; kube-scheduler's message says all there is.
+var finders = map[string]func(*view, refused) []Cause{
+	"InterPodAffinity":   podAffinities,
+	"NodeAffinity":       nodeAffinities,
+	"NodePorts":          hostPorts,
+	"NodeResourcesFit":   shortages,
+	"NodeUnschedulable":  cordons,
+	"NodeVolumeLimits":   volumeLimits,
+	"PodTopologySpread":  spreads,
+	"TaintToleration":    taints,
+	"VolumeBinding":      volumeBindings,
+	"VolumeRestrictions": volumeRestrictions,
+	"VolumeZone":         volumeZones,
+}
+
+// refused is what one plugin refuses.
+type refused struct {
+	// nodes are the refused nodes, in the order of the state; none if the plugin refused the pod before it looked at nodes.
+	nodes []*v1.Node
+	// messages are the plugin's words for each of the nodes, or its words on the pod, if there are no nodes.
+	messages map[string]string
+	whole    string
+}
+
+// view is the cluster as the scheduler saw it, and the pod that it refused.
+type view struct {
+	state *cluster.State
+	pod   *v1.Pod
+	// podsOn are the pods that the scheduler counts on each node: all that have not ended, Terminating ones included.
+	podsOn map[string][]*v1.Pod
+	// verdicts are the refusals of the nodes, by the first plugin that refused each.
+	verdicts map[string]placement.Verdict
+}
+
+func newView(state *cluster.State, pod *v1.Pod, cycle *placement.Cycle) *view {
+	v := &view{state: state, pod: pod, podsOn: map[string][]*v1.Pod{}, verdicts: map[string]placement.Verdict{}}
+	for _, refusal := range cycle.Refusals {
+		for _, node := range refusal.Nodes {
+			v.verdicts[node] = placement.Verdict{Plugin: refusal.Plugin, Status: refusal.Message}
+		}
+	}
+	for _, other := range state.Pods {
+		if other.Spec.NodeName != "" && !cluster.Terminal(other) {
+			v.podsOn[other.Spec.NodeName] = append(v.podsOn[other.Spec.NodeName], other)
+		}
+	}
+	return v
+}
+
+// Finder finds the causes in the states of one scenario. It is not safe for concurrent use.
+type Finder struct {
+	engine *sched.Engine
+}
+
+// NewFinder returns a finder for the scheduler's configuration. Close it.
+func NewFinder(config *sched.Config) (*Finder, error) {
+	engine, err := sched.NewEngine(config, sched.Ties{})
+	if err != nil {
+		return nil, err
+	}
+	return &Finder{engine: engine}, nil
+}
+
+// Close releases the finder's scheduler.
+func (f *Finder) Close() { f.engine.Close() }
+
+// Causes returns why the scheduler refuses the pod in the state, which has it without a node; none if it would place the pod, or fails before
+// any plugin refuses. The plugin that refuses most nodes comes first.
+func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
+	alone := *pod
+	// What others of its group do, and whom it could preempt, is not asked.
+	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
+	alone.Status.NominatedNodeName = ""
+	seen := state.With(&alone)
+	f.engine.Reset()
+	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+	result, err := f.engine.Place(ctx, seen, []*v1.Pod{&alone})
+	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
+		return nil, err
+	}
+	v := newView(seen, &alone, result.Pending[0].Cycle)
+	var causes []Cause
+	for _, plugin := range refusals(seen, result.Pending[0].Cycle) {
+		if find := finders[plugin.name]; find != nil {
+			causes = append(causes, find(v, plugin.refused)...)
+		}
+	}
+	return causes, nil
+}
+
+// pluginRefused is what a plugin refuses, with its name.
+type pluginRefused struct {
+	name string
+	refused
+}
+
+// refusals returns the refusals of a cycle by plugin, the plugin with most nodes first.
+func refusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
+	for _, verdict := range cycle.PreFilter {
+		if verdict.Status != "success" && verdict.Status != "skip" {
+			return []pluginRefused{{verdict.Plugin, refused{whole: verdict.Status}}}
+		}
+	}
+	nodes := state.NodesByName()
+	var all []pluginRefused
+	for _, of := range list.Group(cycle.Refusals, func(r placement.Refusal) string { return r.Plugin }) {
+		p := pluginRefused{of[0].Plugin, refused{messages: map[string]string{}}}
+		for _, refusal := range of {
+			for _, name := range refusal.Nodes {
+				p.nodes, p.messages[name] = append(p.nodes, nodes[name]), refusal.Message
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}

@@ -1,0 +1,120 @@
+package cause_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/internal/runtest"
+)
+
+// world is a cluster of w-1 and w-2 with 4 CPU and 8Gi, and db-1 with 8 CPU and the taint dedicated=db, in zones a, b and c; then objects.
+func world(objects ...string) string {
+	const node = `  - {apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %[1]s, topology.kubernetes.io/zone: %s, disk: %s}}, spec: {%s}, status: {allocatable: {cpu: %s, memory: 8Gi, pods: %d}}}
+`
+	return "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n" +
+		fmt.Sprintf(node, "w-1", "a", "hdd", "", "4", 110) + fmt.Sprintf(node, "w-2", "b", "ssd", "", "4", 3) +
+		fmt.Sprintf(node, "db-1", "c", "ssd", "taints: [{key: dedicated, value: db, effect: NoSchedule}]", "8", 110) +
+		"workloads:\n- objects:\n" + strings.Join(objects, "")
+}
+
+// pod is a bare pod with labels of its name before the dash, on a node unless that is empty.
+func pod(name, node, cpu, spec string) string {
+	app, _, _ := strings.Cut(name, "-")
+	on := ""
+	if node != "" {
+		on = "nodeName: " + node + ", "
+	}
+	return fmt.Sprintf("  - {apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {app: %s}}, spec: {%scontainers: [{name: c, image: c, resources: {requests: {cpu: %s}}}]%s}}\n", name, app, on, cpu, spec)
+}
+
+// TestCauses compares sentences with what a reader computes from the world by hand.
+func TestCauses(t *testing.T) {
+	const dedicated = "TaintToleration 1: untolerated taint dedicated=db:NoSchedule: db-1"
+	spread := `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: new}}%s}]`
+	anti := `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}`
+	for name, test := range map[string]struct {
+		objects []string
+		want    []string
+	}{
+		"short of CPU: w-1 has 4 - 1 - 1 = 2 free, w-2 4 - 3 = 1": {
+			[]string{pod("a-1", "w-1", "1", ""), pod("a-2", "w-1", "1", ""), pod("b-1", "w-2", "3", ""), pod("new", "", "2500m", "")},
+			[]string{"NodeResourcesFit 2: asks 2500m cpu; the most that is free is 2 on w-1 (4 allocatable, 2 requested by 2 pods)", dedicated},
+		},
+		"too many pods on w-2, which takes 3, and no CPU on w-1": {
+			[]string{pod("a-1", "w-1", "4", ""), pod("b-1", "w-2", "1", ""), pod("b-2", "w-2", "1", ""), pod("b-3", "w-2", "1", ""), pod("new", "", "1", "")},
+			[]string{"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)",
+				"NodeResourcesFit 1: w-2 takes 3 pods, and has 3", dedicated},
+		},
+		"a sidecar and a container ask 2 + 3 = 5 CPU, more than any node that it may use has": {
+			[]string{pod("new", "", "3", ", initContainers: [{name: proxy, image: p, restartPolicy: Always, resources: {requests: {cpu: 2}}}]")},
+			[]string{"NodeResourcesFit 2: asks 5 cpu (sidecar proxy 2, container c 3), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
+		},
+		"an init container asks for most": {
+			[]string{pod("new", "", "3", ", initContainers: [{name: migrate, image: p, resources: {requests: {cpu: 6}}}]")},
+			[]string{"NodeResourcesFit 2: asks 6 cpu (init container migrate 6), more than w-1 has in all; the most that is free is 4 on w-1 (4 allocatable, 0 requested by 0 pods)", dedicated},
+		},
+		"zone c has the fewest and its one node is tainted": {
+			[]string{pod("new-1", "w-1", "1", ""), pod("new-2", "w-2", "1", ""), pod("new-3", "", "1", fmt.Sprintf(spread, ""))},
+			[]string{"PodTopologySpread 2: the spread over topology.kubernetes.io/zone counts a 1, b 1 and c 0; c has the fewest (0), so no zone may have more than 1 (maxSkew 1); " +
+				"it takes no pod (db-1: untolerated taint dedicated=db:NoSchedule) and counts, since nodeTaintsPolicy is Ignore", dedicated},
+		},
+		"two zones where minDomains wants three": {
+			[]string{pod("new-1", "w-1", "1", ""), pod("new-2", "w-2", "1", ""), pod("new-3", "", "1", fmt.Sprintf(spread, ", minDomains: 3, nodeTaintsPolicy: Honor"))},
+			[]string{"PodTopologySpread 2: the spread over topology.kubernetes.io/zone counts a 1 and b 1; minDomains wants 3 zones and there are 2, so the fewest counts as 0, " +
+				"and no zone may have more than 1 (maxSkew)", dedicated},
+		},
+		"its own anti-affinity": {
+			[]string{pod("x-1", "w-1", "1", ""), pod("x-2", "w-2", "1", ""), pod("new", "", "1", fmt.Sprintf(anti, "kubernetes.io/hostname", "x"))},
+			[]string{"InterPodAffinity 2: its required anti-affinity over kubernetes.io/hostname keeps it from pods with app=x in namespace default: default/x-1 on w-1 and default/x-2 on w-2", dedicated},
+		},
+		"the anti-affinity of others": {
+			[]string{pod("x-1", "w-1", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("x-2", "w-2", "1", fmt.Sprintf(anti, "topology.kubernetes.io/zone", "new")), pod("new", "", "1", "")},
+			[]string{"InterPodAffinity 2: the required anti-affinity over topology.kubernetes.io/zone of other pods keeps pods with app=new in namespace default away: default/x-1 on w-1 in a and default/x-2 on w-2 in b", dedicated},
+		},
+		"an affinity to pods that there are not": {
+			[]string{pod("new", "", "1", `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: cache}}}]}}`)},
+			[]string{"InterPodAffinity 2: its required affinity over topology.kubernetes.io/zone wants a pod with app=cache in namespace default, and none runs", dedicated},
+		},
+		"a value that no node has, and the nearest node": {
+			[]string{pod("new", "", "1", `, nodeSelector: {disk: nvme, topology.kubernetes.io/zone: a}`)},
+			[]string{"NodeAffinity 3: wants disk=nvme and topology.kubernetes.io/zone=a; no node has disk=nvme (the values there are: hdd and ssd); w-1 comes nearest and lacks only disk=nvme (it has disk=hdd)"},
+		},
+		"a host port": {
+			[]string{pod("x-1", "w-1", "1", ", hostNetwork: true") /* no port */, strings.Replace(pod("x-2", "w-2", "1", ""), "name: c, image: c", "name: c, image: c, ports: [{containerPort: 80, hostPort: 8080}]", 1),
+				strings.Replace(pod("x-3", "w-1", "1", ""), "name: c, image: c", "name: c, image: c, ports: [{containerPort: 80, hostPort: 8080}]", 1),
+				strings.Replace(pod("new", "", "1", ""), "name: c, image: c", "name: c, image: c, ports: [{containerPort: 80, hostPort: 8080}]", 1)},
+			[]string{"NodePorts 2: host port 8080/TCP is held by default/x-3 on w-1 and default/x-2 on w-2", dedicated},
+		},
+		"a volume that only the tainted node reaches": {
+			[]string{
+				"  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: data}, csi: {driver: d.example.com, volumeHandle: h}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [c]}]}]}}}}\n",
+				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: pv, resources: {requests: {storage: 1Gi}}}}\n",
+				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
+			[]string{"VolumeBinding 2: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=c reach: db-1 (untolerated taint dedicated=db:NoSchedule)", dedicated},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := runtest.Run(t, world(test.objects...))
+			found, err := cause.InRun(t.Context(), result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := result.Steps[len(result.Steps)-1]
+			if len(step.Pending) != 1 {
+				t.Fatalf("%d pods are Pending, one is expected", len(step.Pending))
+			}
+			var got []string
+			for _, c := range found[len(found)-1][cluster.NameOf(step.Pending[0].Pod)] {
+				got = append(got, fmt.Sprintf("%s %d: %s", c.Plugin, c.Nodes, c.Sentence))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

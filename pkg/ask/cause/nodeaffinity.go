@@ -1,0 +1,163 @@
+package cause
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// NodeAffinity is what the pod's node selector and required node affinity want, and what the refused nodes lack of it.
+type NodeAffinity struct {
+	// Wants are the requirements, as kubectl -l writes them; of several affinity terms those of the term that the nearest node comes closest to.
+	Wants []string `json:"wants"`
+	// Nearest is the refused node that lacks fewest of them, and Lacks what it lacks.
+	Nearest string   `json:"nearest"`
+	Lacks   []string `json:"lacks"`
+	// Unmet are the requirements that no node of the cluster meets, each with the values that nodes have for its label.
+	Unmet []Unmet `json:"unmet,omitempty"`
+}
+
+// Unmet is a requirement that no node meets.
+type Unmet struct {
+	Requirement string `json:"requirement"`
+	// Values are those that nodes have for the label; none if no node has the label.
+	Values []string `json:"values,omitempty"`
+}
+
+// requirement is a single requirement on a node, with its text.
+type requirement struct {
+	text string
+	key  string // of the label; empty for a field
+	met  func(*v1.Node) bool
+}
+
+// nodeAffinities returns why NodeAffinity refuses the nodes; none if the pod is for certain nodes by name, as a DaemonSet's is, and only other
+// nodes are refused.
+func nodeAffinities(v *view, r refused) []Cause {
+	var nearest *v1.Node
+	var wants, lacks []requirement
+	n := 0
+	for _, node := range r.nodes {
+		lacked, of := leastLacked(v.pod, node)
+		if slices.ContainsFunc(lacked, func(req requirement) bool { return req.key == "" }) {
+			continue
+		}
+		if n++; nearest == nil || len(lacked) < len(lacks) {
+			nearest, wants, lacks = node, of, lacked
+		}
+	}
+	if nearest == nil || len(lacks) == 0 {
+		return nil
+	}
+	text := func(req requirement) string { return req.text }
+	fact := NodeAffinity{Wants: list.Each(wants, text), Nearest: nearest.Name, Lacks: list.Each(lacks, text)}
+	for _, req := range wants {
+		if req.key == "" || slices.ContainsFunc(v.state.Nodes, req.met) {
+			continue
+		}
+		values := map[string]bool{}
+		for _, node := range v.state.Nodes {
+			if value, labelled := node.Labels[req.key]; labelled {
+				values[value] = true
+			}
+		}
+		fact.Unmet = append(fact.Unmet, Unmet{req.text, slices.Sorted(maps.Keys(values))})
+	}
+	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
+}
+
+// leastLacked returns what the node lacks of the pod's requirements, and all of them: of several affinity terms, of which one suffices, for the
+// term of which it lacks least.
+func leastLacked(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
+	best := -1
+	for _, term := range requirementsOf(pod) {
+		missing := list.Where(term, func(req requirement) bool { return !req.met(node) })
+		if best < 0 || len(missing) < best {
+			best, lacked, wants = len(missing), missing, term
+		}
+	}
+	return lacked, wants
+}
+
+// requirementsOf returns the requirements of each way to satisfy the pod: its node selector, with each of its affinity's terms.
+func requirementsOf(pod *v1.Pod) [][]requirement {
+	var selector []requirement
+	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
+		value := pod.Spec.NodeSelector[key]
+		selector = append(selector, requirement{key + "=" + value, key, func(node *v1.Node) bool { return node.Labels[key] == value }})
+	}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return [][]requirement{selector}
+	}
+	var all [][]requirement
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		wants := slices.Clip(selector)
+		for _, expression := range term.MatchExpressions {
+			wants = append(wants, requirement{expressionText(&expression), expression.Key, meets(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{expression}})})
+		}
+		for _, field := range term.MatchFields {
+			wants = append(wants, requirement{expressionText(&field), "", meets(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{field}})})
+		}
+		all = append(all, wants)
+	}
+	return all
+}
+
+// meets returns whether a node meets the one requirement of the term. A term that does not parse matches nothing.
+func meets(term v1.NodeSelectorTerm) func(*v1.Node) bool {
+	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
+	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
+}
+
+// expressionText is the requirement as kubectl -l writes it.
+func expressionText(r *v1.NodeSelectorRequirement) string {
+	switch {
+	case r.Operator == v1.NodeSelectorOpIn && len(r.Values) == 1:
+		return r.Key + "=" + r.Values[0]
+	case r.Operator == v1.NodeSelectorOpNotIn && len(r.Values) == 1:
+		return r.Key + "!=" + r.Values[0]
+	case r.Operator == v1.NodeSelectorOpExists:
+		return "the label " + r.Key
+	case r.Operator == v1.NodeSelectorOpDoesNotExist:
+		return "no label " + r.Key
+	case r.Operator == v1.NodeSelectorOpGt:
+		return r.Key + ">" + strings.Join(r.Values, ",")
+	case r.Operator == v1.NodeSelectorOpLt:
+		return r.Key + "<" + strings.Join(r.Values, ",")
+	}
+	return fmt.Sprintf("%s %s (%s)", r.Key, strings.ToLower(string(r.Operator)), words.Few(r.Values))
+}
+
+// sentence is "wants disk=ssd and pool=db; no node has pool=db (there are a and b); w-3 comes nearest and lacks only disk=ssd (it has disk=hdd)".
+func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
+	s := "wants " + words.And(a.Wants)
+	for _, unmet := range a.Unmet {
+		s += "; no node has " + unmet.Requirement
+		if len(unmet.Values) > 0 {
+			s += " (the values there are: " + words.Few(unmet.Values) + ")"
+		}
+	}
+	var has []string
+	for _, req := range lacks {
+		if value, labelled := nearest.Labels[req.key]; labelled {
+			has = append(has, req.key+"="+value)
+		}
+	}
+	only := ""
+	if len(a.Lacks) < len(a.Wants) {
+		only = "only "
+	}
+	s += fmt.Sprintf("; %s comes nearest and lacks %s%s", a.Nearest, only, words.And(a.Lacks))
+	if len(has) > 0 {
+		s += " (it has " + words.And(has) + ")"
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+package cause
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// parts returns what the pod's effective request for a resource is made of; nil if one container alone makes it. Containers and sidecars run
+// side by side, so their requests add up. Init containers run one after the other before them, so the largest counts, with the sidecars that
+// started before it. Requests of the pod as a whole take the place of both. See PodRequests in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/resource/helpers.go.
+func parts(pod *v1.Pod, name v1.ResourceName) []Part {
+	var all []Part
+	if asked, given := podLevel(pod, name); given {
+		containers := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
+		all = []Part{{"pod-level requests", asked}, {"its containers", containers[name]}}
+	} else {
+		all = containerParts(pod, name)
+	}
+	if overhead, given := pod.Spec.Overhead[name]; given && !overhead.IsZero() {
+		all = append(all, Part{"overhead of runtime class " + runtimeClass(pod), overhead})
+	}
+	if len(all) == 1 && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
+		return nil
+	}
+	return all
+}
+
+func podLevel(pod *v1.Pod, name v1.ResourceName) (asked resource.Quantity, given bool) {
+	if !resourcehelper.IsPodLevelRequestsSet(pod) || !resourcehelper.IsSupportedPodLevelResource(name) {
+		return asked, false
+	}
+	asked, given = pod.Spec.Resources.Requests[name]
+	return asked, given
+}
+
+// containerParts returns the parts of the moment at which the pod asks for most: while one init container runs, or after all of them.
+func containerParts(pod *v1.Pod, name v1.ResourceName) []Part {
+	var sidecars, most []Part
+	var largest resource.Quantity
+	consider := func(parts []Part) {
+		if sum := sumOf(parts); most == nil || sum.Cmp(largest) > 0 {
+			most, largest = parts, sum
+		}
+	}
+	running := []Part{}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			sidecars = appendAsked(sidecars, "sidecar "+c.Name, c.Resources.Requests[name])
+		}
+	}
+	running = append(running, sidecars...)
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		running = appendAsked(running, "container "+c.Name, c.Resources.Requests[name])
+	}
+	consider(running)
+	var before []Part
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			before = appendAsked(before, "sidecar "+c.Name, c.Resources.Requests[name])
+			continue
+		}
+		consider(appendAsked(before[:len(before):len(before)], "init container "+c.Name, c.Resources.Requests[name]))
+	}
+	return most
+}
+
+func appendAsked(parts []Part, of string, asked resource.Quantity) []Part {
+	if asked.IsZero() {
+		return parts
+	}
+	return append(parts, Part{of, asked})
+}
+
+func sumOf(parts []Part) resource.Quantity {
+	var sum resource.Quantity
+	for _, part := range parts {
+		sum.Add(part.Asked)
+	}
+	return sum
+}
+
+func runtimeClass(pod *v1.Pod) string {
+	if pod.Spec.RuntimeClassName == nil {
+		return "none"
+	}
+	return *pod.Spec.RuntimeClassName
+}

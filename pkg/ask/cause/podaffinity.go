@@ -1,0 +1,260 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// The messages of InterPodAffinity. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+const (
+	affinityNotMatched     = "node(s) didn't match pod affinity rules"
+	antiAffinityMatched    = "node(s) didn't match pod anti-affinity rules"
+	existingAntiAffinities = "node(s) didn't satisfy existing pods anti-affinity rules"
+)
+
+// PodAffinity is a required term of pod affinity or anti-affinity that keeps the pod off nodes.
+type PodAffinity struct {
+	// Owner is the running pod whose anti-affinity it is, as namespace/name; empty if the term is the refused pod's own.
+	Owner string `json:"owner,omitempty"`
+	// Anti means anti-affinity.
+	Anti bool `json:"anti,omitempty"`
+	// TopologyKey and Selector are the term's, and Namespaces those in which it looks for pods; "*" for all.
+	TopologyKey string   `json:"topologyKey"`
+	Selector    string   `json:"selector"`
+	Namespaces  []string `json:"namespaces"`
+	// Matching are the running pods that the term selects; of an anti-affinity only those in the refused nodes' domains.
+	Matching []LocatedPod `json:"matching,omitempty"`
+	// Unlabelled are the refused nodes without the label.
+	Unlabelled []string `json:"unlabelled,omitempty"`
+}
+
+// LocatedPod is a running pod.
+type LocatedPod struct {
+	// Pod is namespace/name.
+	Pod    string `json:"pod"`
+	Node   string `json:"node"`
+	Domain string `json:"domain,omitempty"`
+}
+
+// podAffinities returns a cause for each required term that keeps the pod off a node which InterPodAffinity refuses.
+func podAffinities(v *view, r refused) []Cause {
+	var causes []Cause
+	at := func(message string) []*v1.Node {
+		return list.Where(r.nodes, func(node *v1.Node) bool { return r.messages[node.Name] == message })
+	}
+	if affinity := v.pod.Spec.Affinity; affinity != nil {
+		if affinity.PodAffinity != nil {
+			causes = append(causes, v.unmatched(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(affinityNotMatched))...)
+		}
+		if affinity.PodAntiAffinity != nil {
+			causes = append(causes, v.repelled(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, at(antiAffinityMatched))...)
+		}
+	}
+	return append(causes, v.repelledByOthers(at(existingAntiAffinities))...)
+}
+
+// unmatched returns the affinity terms without a matching pod in the domain of one of the nodes.
+func (v *view) unmatched(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
+	var causes []Cause
+	for i := range terms {
+		term := v.newTerm(&terms[i], v.pod)
+		found := term.fact("", false)
+		domains := map[string]bool{}
+		for _, node := range v.state.Nodes {
+			for _, other := range v.podsOn[node.Name] {
+				if value, labelled := node.Labels[term.key]; labelled && term.selects(v, other) {
+					found.Matching = append(found.Matching, LocatedPod{other.Namespace + "/" + other.Name, node.Name, value})
+					domains[value] = true
+				}
+			}
+		}
+		n := 0
+		for _, node := range nodes {
+			value, labelled := node.Labels[term.key]
+			if !labelled {
+				found.Unlabelled = append(found.Unlabelled, node.Name)
+			}
+			if !labelled || !domains[value] {
+				n++
+			}
+		}
+		if n > 0 {
+			causes = append(causes, Cause{Plugin: "InterPodAffinity", Nodes: n, Sentence: found.sentence(), PodAffinity: &found})
+		}
+	}
+	return causes
+}
+
+// repelled returns the pod's own anti-affinity terms with a matching pod in the domain of one of the nodes.
+func (v *view) repelled(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
+	var causes []Cause
+	for i := range terms {
+		term := v.newTerm(&terms[i], v.pod)
+		found := term.fact("", true)
+		inDomain := map[string][]LocatedPod{}
+		for _, node := range v.state.Nodes {
+			value, labelled := node.Labels[term.key]
+			if !labelled {
+				continue
+			}
+			for _, other := range v.podsOn[node.Name] {
+				if term.selects(v, other) {
+					inDomain[value] = append(inDomain[value], LocatedPod{other.Namespace + "/" + other.Name, node.Name, value})
+				}
+			}
+		}
+		if n := found.matchIn(inDomain, nodes); n > 0 {
+			causes = append(causes, Cause{Plugin: "InterPodAffinity", Nodes: n, Sentence: found.sentence(), PodAffinity: &found})
+		}
+	}
+	return causes
+}
+
+// matchIn takes over the pods in the domains of the nodes, each domain once, and returns the number of nodes in domains that have some.
+func (a *PodAffinity) matchIn(inDomain map[string][]LocatedPod, nodes []*v1.Node) int {
+	n, seen := 0, map[string]bool{}
+	for _, node := range nodes {
+		value := node.Labels[a.TopologyKey]
+		if len(inDomain[value]) == 0 {
+			continue
+		}
+		n++
+		if !seen[value] {
+			seen[value] = true
+			a.Matching = append(a.Matching, inDomain[value]...)
+		}
+	}
+	return n
+}
+
+// repelledByOthers returns the anti-affinity terms of running pods that select the pod, those of equal terms together.
+func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
+	type kind struct{ key, selector, namespaces string }
+	found, owners := map[kind]*PodAffinity{}, map[kind]map[string][]LocatedPod{}
+	var order []kind
+	for _, node := range v.state.Nodes {
+		for _, other := range v.podsOn[node.Name] {
+			if other.Spec.Affinity == nil || other.Spec.Affinity.PodAntiAffinity == nil {
+				continue
+			}
+			terms := other.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			for i := range terms {
+				term := v.newTerm(&terms[i], other)
+				value, labelled := node.Labels[term.key]
+				if !labelled || !term.selects(v, v.pod) {
+					continue
+				}
+				name := other.Namespace + "/" + other.Name
+				k := kind{term.key, term.text, strings.Join(term.shown, ",")}
+				if found[k] == nil {
+					fact := term.fact(name, true)
+					found[k], owners[k] = &fact, map[string][]LocatedPod{}
+					order = append(order, k)
+				}
+				owners[k][value] = append(owners[k][value], LocatedPod{name, node.Name, value})
+			}
+		}
+	}
+	var causes []Cause
+	for _, k := range order {
+		fact := found[k]
+		if n := fact.matchIn(owners[k], nodes); n > 0 {
+			fact.Owner = fact.Matching[0].Pod
+			causes = append(causes, Cause{Plugin: "InterPodAffinity", Nodes: n, Sentence: fact.sentence(), PodAffinity: fact})
+		}
+	}
+	return causes
+}
+
+// sentence is "its required anti-affinity over kubernetes.io/hostname keeps it from pods with app=web in namespace shop: shop/web-1 on w-1".
+func (a *PodAffinity) sentence() string {
+	where := "in " + words.Pick(len(a.Namespaces), "namespace ", "namespaces ") + words.And(a.Namespaces)
+	if slices.Equal(a.Namespaces, []string{"*"}) {
+		where = "in any namespace"
+	}
+	pods := words.Few(list.Each(a.Matching, func(p LocatedPod) string { return a.located(p) }))
+	var sentence string
+	switch {
+	case a.Owner != "":
+		sentence = fmt.Sprintf("the required anti-affinity over %s of other pods keeps pods with %s %s away: %s", a.TopologyKey, a.Selector, where, pods)
+	case a.Anti:
+		sentence = fmt.Sprintf("its required anti-affinity over %s keeps it from pods with %s %s: %s", a.TopologyKey, a.Selector, where, pods)
+	case len(a.Matching) == 0:
+		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and none runs", a.TopologyKey, a.Selector, where)
+	default:
+		sentence = fmt.Sprintf("its required affinity over %s wants a pod with %s %s, and those run elsewhere: %s", a.TopologyKey, a.Selector, where, pods)
+	}
+	if len(a.Unlabelled) > 0 {
+		sentence += "; without the label: " + words.Few(a.Unlabelled)
+	}
+	return sentence
+}
+
+// located is "shop/web-1 on w-1", with the domain where it is not the node itself.
+func (a *PodAffinity) located(p LocatedPod) string {
+	if a.TopologyKey == v1.LabelHostname {
+		return p.Pod + " on " + p.Node
+	}
+	return fmt.Sprintf("%s on %s in %s", p.Pod, p.Node, p.Domain)
+}
+
+// term is a required term of pod affinity as it selects pods.
+type term struct {
+	key, text  string
+	selector   labels.Selector
+	namespaces labels.Selector // by labels of the namespace; nil: none
+	named      []string        // by name
+	shown      []string
+}
+
+// newTerm reads a term of the pod. Its matchLabelKeys are in its selector already: the API server puts them there.
+func (v *view) newTerm(t *v1.PodAffinityTerm, owner *v1.Pod) *term {
+	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
+	if err != nil {
+		selector = labels.Nothing() // the API server refuses it
+	}
+	read := &term{key: t.TopologyKey, text: selector.String(), selector: selector, named: t.Namespaces}
+	if read.text == "" {
+		read.text = "any labels"
+	}
+	if t.NamespaceSelector == nil && len(t.Namespaces) == 0 {
+		read.named = []string{owner.Namespace}
+	}
+	read.shown = slices.Clone(read.named)
+	if t.NamespaceSelector != nil {
+		if read.namespaces, err = metav1.LabelSelectorAsSelector(t.NamespaceSelector); err != nil {
+			read.namespaces = labels.Nothing()
+		}
+		if read.namespaces.Empty() {
+			read.shown = []string{"*"}
+			return read
+		}
+		for _, namespace := range v.state.Namespaces {
+			if read.namespaces.Matches(labels.Set(namespace.Labels)) && !slices.Contains(read.shown, namespace.Name) {
+				read.shown = append(read.shown, namespace.Name)
+			}
+		}
+	}
+	return read
+}
+
+// selects reports whether the term selects the pod.
+func (t *term) selects(v *view, pod *v1.Pod) bool {
+	if !t.selector.Matches(labels.Set(pod.Labels)) {
+		return false
+	}
+	return slices.Contains(t.named, pod.Namespace) || slices.Equal(t.shown, []string{"*"}) || slices.Contains(t.shown, pod.Namespace)
+}
+
+func (t *term) fact(owner string, anti bool) PodAffinity {
+	return PodAffinity{Owner: owner, Anti: anti, TopologyKey: t.key, Selector: t.text, Namespaces: t.shown}
+}

@@ -1,0 +1,75 @@
+package cause
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// HostPort is a port of the host that the pod asks for, and the pods that have it.
+type HostPort struct {
+	Port     int32        `json:"port"`
+	Protocol v1.Protocol  `json:"protocol"`
+	HeldBy   []LocatedPod `json:"heldBy"`
+}
+
+// hostPorts returns a cause for each host port that is taken on a node which NodePorts refuses.
+func hostPorts(v *view, r refused) []Cause {
+	var causes []Cause
+	for _, wanted := range hostPortsOf(v.pod) {
+		fact := HostPort{Port: wanted.HostPort, Protocol: wanted.Protocol}
+		for _, node := range r.nodes {
+			for _, other := range v.podsOn[node.Name] {
+				if list.Count(hostPortsOf(other), func(held v1.ContainerPort) bool { return conflicts(wanted, held) }) > 0 {
+					fact.HeldBy = append(fact.HeldBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
+					break
+				}
+			}
+		}
+		if len(fact.HeldBy) > 0 {
+			causes = append(causes, Cause{Plugin: "NodePorts", Nodes: len(fact.HeldBy), Sentence: fact.sentence(), HostPort: &fact})
+		}
+	}
+	return causes
+}
+
+// sentence is "host port 9033/TCP is held by default/web-1 on w-1".
+func (p *HostPort) sentence() string {
+	return fmt.Sprintf("host port %d/%s is held by %s", p.Port, p.Protocol, words.Few(list.Each(p.HeldBy, func(held LocatedPod) string { return held.Pod + " on " + held.Node })))
+}
+
+// hostPortsOf are the ports that the pod takes of its host: those of containers and sidecars, as in GetHostPorts of
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/util/utils.go.
+func hostPortsOf(pod *v1.Pod) []v1.ContainerPort {
+	var ports []v1.ContainerPort
+	appendOf := func(c *v1.Container) {
+		for _, port := range c.Ports {
+			if port.HostPort > 0 {
+				if port.Protocol == "" {
+					port.Protocol = v1.ProtocolTCP
+				}
+				ports = append(ports, port)
+			}
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			appendOf(c)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		appendOf(&pod.Spec.Containers[i])
+	}
+	return ports
+}
+
+// conflicts reports whether a host cannot give both ports.
+func conflicts(wanted, held v1.ContainerPort) bool {
+	taken := fwk.HostPortInfo{}
+	taken.Add(held.HostIP, string(held.Protocol), held.HostPort)
+	return taken.CheckConflict(wanted.HostIP, string(wanted.Protocol), wanted.HostPort)
+}

@@ -1,0 +1,129 @@
+package cause
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Shortage is a resource of which no refused node has as much free as the pod asks.
+type Shortage struct {
+	// Resource is its name, such as cpu; pods is the number of pods that a node takes.
+	Resource v1.ResourceName `json:"resource"`
+	// Asked is the pod's effective request, and Parts what it is made of, where that is more than one container.
+	Asked resource.Quantity `json:"asked"`
+	Parts []Part            `json:"parts,omitempty"`
+	// Node is the refused node that has most of it free: Free of Allocatable, since its Pods request Requested.
+	Node        string            `json:"node"`
+	Free        resource.Quantity `json:"free"`
+	Allocatable resource.Quantity `json:"allocatable"`
+	Requested   resource.Quantity `json:"requested"`
+	Pods        int               `json:"pods"`
+}
+
+// Part is a part of an effective request.
+type Part struct {
+	// Of is what asks for it: "container web", "sidecar proxy", "init container migrate", "overhead", "pod-level requests".
+	Of    string            `json:"of"`
+	Asked resource.Quantity `json:"asked"`
+}
+
+// shortages returns a cause for each resource that is short on a node which NodeResourcesFit refuses.
+func shortages(v *view, r refused) []Cause {
+	asked := podRequests(v.pod, false)
+	names := append(sortedNames(asked), v1.ResourcePods)
+	asked[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	used := map[string]v1.ResourceList{}
+	for _, node := range r.nodes {
+		used[node.Name] = requestedOn(v.podsOn[node.Name])
+		used[node.Name][v1.ResourcePods] = *resource.NewQuantity(int64(len(v.podsOn[node.Name])), resource.DecimalSI)
+	}
+	var causes []Cause
+	for _, name := range names {
+		short := Shortage{Resource: name, Asked: asked[name]}
+		n := 0
+		for _, node := range r.nodes {
+			free := node.Status.Allocatable[name].DeepCopy()
+			free.Sub(used[node.Name][name])
+			if free.Cmp(short.Asked) >= 0 {
+				continue
+			}
+			if n++; n == 1 || free.Cmp(short.Free) > 0 {
+				short.Node, short.Free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
+				short.Allocatable, short.Requested = node.Status.Allocatable[name], used[node.Name][name]
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		short.Parts = parts(v.pod, name)
+		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
+	}
+	slices.SortStableFunc(causes, func(a, b Cause) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	return causes
+}
+
+// sentence is "asks 3 cpu (pod-level requests; its containers ask 1); the most that is free is 1900m on w-2 (8 allocatable, 6100m requested by
+// 14 pods)".
+func (s *Shortage) sentence() string {
+	if s.Resource == v1.ResourcePods {
+		return fmt.Sprintf("%s takes %s, and has %d", s.Node, words.Count(int(s.Allocatable.Value()), "pod"), s.Pods)
+	}
+	asks := fmt.Sprintf("asks %s %s", s.Asked.String(), s.Resource)
+	if len(s.Parts) > 0 {
+		asks += " (" + strings.Join(list.Each(s.Parts, func(p Part) string { return p.Of + " " + p.Asked.String() }), ", ") + ")"
+	}
+	switch {
+	case s.Allocatable.IsZero():
+		return fmt.Sprintf("%s; no node that could take it has any", asks)
+	case s.Allocatable.Cmp(s.Asked) < 0:
+		asks += fmt.Sprintf(", more than %s has in all", s.Node)
+	}
+	return fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
+		asks, s.Free.String(), s.Node, s.Allocatable.String(), s.Requested.String(), words.Count(s.Pods, "pod"))
+}
+
+// podRequests is what the scheduler counts for a pod: for one that runs, what its status says of a resize counts, too. See CalculateResource
+// in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/types.go.
+func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
+	gate := utilfeature.DefaultFeatureGate.Enabled
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		UseStatusResources: runs && gate(features.InPlacePodVerticalScaling),
+		InPlacePodLevelResourcesVerticalScalingEnabled: runs && gate(features.InPlacePodLevelResourcesVerticalScaling),
+		SkipPodLevelResources:                          !gate(features.PodLevelResources),
+		UseDRANodeAllocatableResourceClaimStatus:       gate(features.DRANodeAllocatableResources),
+	})
+}
+
+func requestedOn(pods []*v1.Pod) v1.ResourceList {
+	sum := v1.ResourceList{}
+	for _, pod := range pods {
+		for name, quantity := range podRequests(pod, true) {
+			total := sum[name]
+			total.Add(quantity)
+			sum[name] = total
+		}
+	}
+	return sum
+}
+
+func sortedNames(list v1.ResourceList) []v1.ResourceName {
+	var names []v1.ResourceName
+	for name, quantity := range list {
+		if !quantity.IsZero() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

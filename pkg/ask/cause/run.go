@@ -1,0 +1,66 @@
+package cause
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// InRun returns the causes of the Pending pods of each step, as the step leaves them. Pods of one workload with the same message have the causes
+// of the first.
+func InRun(ctx context.Context, result *simulation.Result) ([]map[types.NamespacedName][]Cause, error) {
+	f, err := NewFinder(result.Scenario.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []map[types.NamespacedName][]Cause
+	for i := range result.Steps {
+		found, err := f.inStep(ctx, &result.Steps[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.NamespacedName][]Cause, error) {
+	found := map[types.NamespacedName][]Cause{}
+	owner := step.State.Owners()
+	type group struct {
+		owner   cluster.Ref
+		message string
+	}
+	tried := list.Where(step.Pending, func(p placement.Pending) bool {
+		return p.Untried == "" && p.Message != placement.Gated && p.Pod.Spec.NodeName == ""
+	})
+	for _, alike := range list.Group(tried, func(p placement.Pending) group { return group{owner(p.Pod), p.Message} }) {
+		causes, err := f.InMember(ctx, step.State, alike[0].Pod)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range alike {
+			found[cluster.NameOf(p.Pod)] = causes
+		}
+	}
+	return found, nil
+}
+
+// InMember is Causes for a pod of a single cluster, or of a member of a federation, whose own scheduler and nodes count.
+func (f *Finder) InMember(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
+	if state.Federation == nil {
+		return f.Causes(ctx, state, pod)
+	}
+	member := state.Federation.Member(pod.Labels[cluster.MemberLabel])
+	if member == nil {
+		return nil, nil
+	}
+	return f.Causes(ctx, member.State, member.Native(pod))
+}

@@ -1,0 +1,265 @@
+package cause
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Spread is a hard topology spread constraint that no refused node satisfies.
+type Spread struct {
+	// TopologyKey, MaxSkew and MinDomains are the constraint's.
+	TopologyKey string `json:"topologyKey"`
+	MaxSkew     int32  `json:"maxSkew"`
+	MinDomains  int32  `json:"minDomains,omitempty"`
+	// Domains are the domains that the plugin counts, with its number of pods in each: those with the fewest first, equals by name.
+	Domains []Domain `json:"domains,omitempty"`
+	// Least is the fewest pods of a domain; 0 if there are fewer domains than MinDomains.
+	Least int `json:"least"`
+	// Unlabelled are the refused nodes without the label.
+	Unlabelled []string `json:"unlabelled,omitempty"`
+	// Blocked says why the domains with the fewest pods take no pod, for each reason which of their nodes.
+	Blocked []Blocked `json:"blocked,omitempty"`
+	// IgnoresTaints means that nodes count whose taints the pod does not tolerate, and one of the domains with the fewest pods has only such.
+	IgnoresTaints bool `json:"ignoresTaints,omitempty"`
+}
+
+// Domain is a failure domain and the pods that a rule counts in it.
+type Domain struct {
+	Domain string `json:"domain"`
+	Pods   int    `json:"pods"`
+}
+
+// Blocked is why nodes take no pod.
+type Blocked struct {
+	Nodes []string `json:"nodes"`
+	// Why is a state: "untolerated taint dedicated=db:NoSchedule", "cordoned", "full, Insufficient cpu".
+	Why string `json:"why"`
+}
+
+// spreads returns a cause for each hard constraint of the pod that a node violates which PodTopologySpread refuses. It counts as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go does.
+func spreads(v *view, r refused) []Cause {
+	constraints := list.Where(v.pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule })
+	var causes []Cause
+	blamed := map[string]bool{} // nodes: the plugin stops at the first constraint that a node violates
+	for i := range constraints {
+		c := &constraints[i]
+		selector := spreadSelector(c, v.pod)
+		spread := Spread{TopologyKey: c.TopologyKey, MaxSkew: c.MaxSkew, MinDomains: ptr.Deref(c.MinDomains, 0)}
+		spread.Domains = v.countSpread(constraints, c, selector)
+		if len(spread.Domains) > 0 && len(spread.Domains) >= int(ptr.Deref(c.MinDomains, 1)) {
+			spread.Least = spread.Domains[0].Pods
+		}
+		self := 0
+		if selector.Matches(labels.Set(v.pod.Labels)) {
+			self = 1
+		}
+		counts := map[string]int{}
+		for _, d := range spread.Domains {
+			counts[d.Domain] = d.Pods
+		}
+		n := 0
+		for _, node := range r.nodes {
+			if blamed[node.Name] {
+				continue
+			}
+			value, labelled := node.Labels[c.TopologyKey]
+			if !labelled {
+				spread.Unlabelled = append(spread.Unlabelled, node.Name)
+			}
+			if !labelled || counts[value]+self-spread.Least > int(c.MaxSkew) {
+				blamed[node.Name] = true
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		v.block(&spread, c)
+		causes = append(causes, Cause{Plugin: "PodTopologySpread", Nodes: n, Sentence: spread.sentence(), Spread: &spread})
+	}
+	return causes
+}
+
+// spreadSelector is the constraint's selector with its matchLabelKeys.
+func spreadSelector(c *v1.TopologySpreadConstraint, pod *v1.Pod) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+	if err != nil {
+		return labels.Nothing() // the API server refuses such a selector
+	}
+	for _, key := range c.MatchLabelKeys {
+		if value, labelled := pod.Labels[key]; labelled {
+			same, _ := labels.SelectorFromSet(labels.Set{key: value}).Requirements()
+			selector = selector.Add(same...)
+		}
+	}
+	return selector
+}
+
+// countSpread returns the domains that the constraint counts: those of nodes that have the labels of all constraints and that its policies
+// include.
+func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector) []Domain {
+	counts := map[string]int{}
+	for _, node := range v.state.Nodes {
+		if slices.ContainsFunc(all, func(c v1.TopologySpreadConstraint) bool { _, labelled := node.Labels[c.TopologyKey]; return !labelled }) || !includes(c, node, v.pod) {
+			continue
+		}
+		counts[node.Labels[c.TopologyKey]] += list.Count(v.podsOn[node.Name], func(pod *v1.Pod) bool {
+			return pod.DeletionTimestamp == nil && pod.Namespace == v.pod.Namespace && !selector.Empty() && selector.Matches(labels.Set(pod.Labels))
+		})
+	}
+	return sortedDomains(counts)
+}
+
+// includes reports whether the constraint counts the node, by its nodeAffinityPolicy and nodeTaintsPolicy.
+func includes(c *v1.TopologySpreadConstraint, node *v1.Node, pod *v1.Pod) bool {
+	if ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor {
+		if match, _ := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !match {
+			return false
+		}
+	}
+	return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore || !cluster.Repels(node, pod)
+}
+
+// block says why the domains with the fewest pods take none.
+func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
+	var at []string
+	for _, d := range s.Domains {
+		if d.Pods == s.Domains[0].Pods {
+			at = append(at, d.Domain)
+		}
+	}
+	for _, node := range v.state.Nodes {
+		if !slices.Contains(at, node.Labels[c.TopologyKey]) || !includes(c, node, v.pod) {
+			continue
+		}
+		why := v.whyNot(node)
+		if why == "" {
+			continue
+		}
+		s.IgnoresTaints = s.IgnoresTaints || cluster.Repels(node, v.pod)
+		same := slices.IndexFunc(s.Blocked, func(b Blocked) bool { return b.Why == why })
+		if same < 0 {
+			same = len(s.Blocked)
+			s.Blocked = append(s.Blocked, Blocked{Why: why})
+		}
+		s.Blocked[same].Nodes = append(s.Blocked[same].Nodes, node.Name)
+	}
+}
+
+// sentence is "the spread over topology.kubernetes.io/zone counts e1 1, e2 0 and e3 1; e2 has the fewest (0), so no zone may have more than 1
+// (maxSkew 1); it takes no pod (n-3: no answer from the kubelet) and counts, since nodeTaintsPolicy is Ignore".
+func (s *Spread) sentence() string {
+	if len(s.Domains) == 0 {
+		return fmt.Sprintf("no node that the spread over %s counts has the label: %s", s.TopologyKey, missingLabel(s.Unlabelled))
+	}
+	least := s.leastDomains()
+	noun := domainNoun(s.TopologyKey)
+	var b strings.Builder
+	fmt.Fprintf(&b, "the spread over %s counts %s; ", s.TopologyKey, s.counts())
+	switch {
+	case int(s.MinDomains) > len(s.Domains):
+		fmt.Fprintf(&b, "minDomains wants %s and there %s %d, so the fewest counts as 0, and no %s may have more than %d (maxSkew)",
+			words.Count(int(s.MinDomains), noun), words.Pick(len(s.Domains), "is", "are"), len(s.Domains), noun, s.MaxSkew)
+	default:
+		fmt.Fprintf(&b, "%s %s the fewest (%d), so no %s may have more than %d (maxSkew %d)",
+			words.Few(least), words.Pick(len(least), "has", "have"), s.Least, noun, s.Least+int(s.MaxSkew), s.MaxSkew)
+		if len(s.Blocked) > 0 {
+			fmt.Fprintf(&b, "; %s no pod (%s)", words.Pick(len(least), "it takes", "they take"), strings.Join(list.Each(s.Blocked, s.blocked), "; "))
+		}
+		if s.IgnoresTaints {
+			fmt.Fprintf(&b, " and %s, since nodeTaintsPolicy is Ignore", words.Pick(len(least), "counts", "count"))
+		}
+	}
+	if len(s.Unlabelled) > 0 {
+		fmt.Fprintf(&b, "; without the label: %s", words.Few(s.Unlabelled))
+	}
+	return b.String()
+}
+
+func missingLabel(nodes []string) string {
+	return words.Few(nodes) + words.Pick(len(nodes), " lacks it", " lack it")
+}
+
+// counts is "e1 2, e2 0, e3 1", by name.
+func (s *Spread) counts() string {
+	byName := slices.SortedFunc(slices.Values(s.Domains), func(a, b Domain) int { return strings.Compare(a.Domain, b.Domain) })
+	return words.Few(list.Each(byName, func(d Domain) string { return fmt.Sprintf("%s %d", d.Domain, d.Pods) }))
+}
+
+func (s *Spread) leastDomains() []string {
+	var names []string
+	for _, d := range s.Domains {
+		if d.Pods == s.Domains[0].Pods {
+			names = append(names, d.Domain)
+		}
+	}
+	return names
+}
+
+// blocked is "n-3: no answer from the kubelet"; without the nodes if they are all the domains with the fewest pods.
+func (s *Spread) blocked(b Blocked) string {
+	if slices.Equal(slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(s.leastDomains()))) {
+		return b.Why
+	}
+	return words.Few(b.Nodes) + ": " + b.Why
+}
+
+// domainNoun is how people call a domain of the key.
+func domainNoun(key string) string {
+	switch key {
+	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone:
+		return "zone"
+	case v1.LabelTopologyRegion, v1.LabelFailureDomainBetaRegion:
+		return "region"
+	case v1.LabelHostname:
+		return "node"
+	}
+	return "domain"
+}
+
+func sortedDomains(counts map[string]int) []Domain {
+	domains := make([]Domain, 0, len(counts))
+	for name, pods := range counts {
+		domains = append(domains, Domain{name, pods})
+	}
+	slices.SortFunc(domains, func(a, b Domain) int {
+		if a.Pods != b.Pods {
+			return a.Pods - b.Pods
+		}
+		return strings.Compare(a.Domain, b.Domain)
+	})
+	return domains
+}
+
+// whyNot says in a few words why the node takes no pod like this; "" if it is not refused.
+func (v *view) whyNot(node *v1.Node) string {
+	verdict, refused := v.verdicts[node.Name]
+	if !refused {
+		return ""
+	}
+	switch verdict.Plugin {
+	case "NodeUnschedulable":
+		return "cordoned"
+	case "TaintToleration":
+		if taint := untolerated(node, v.pod); taint != nil {
+			return taintState(taint)
+		}
+	case "NodeResourcesFit":
+		return "full, " + verdict.Status
+	case "NodeAffinity":
+		return "no match for the pod's node selector or affinity"
+	}
+	return verdict.Plugin + ", " + verdict.Status
+}

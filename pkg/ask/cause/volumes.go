@@ -1,0 +1,308 @@
+package cause
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-helpers/storage/ephemeral"
+	storagehelpers "k8s.io/component-helpers/storage/volume"
+
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Volume is a claim of the pod that keeps it off nodes.
+type Volume struct {
+	// Claim is the claim's name, and Volume that of the volume to which it is bound; empty if it is not bound.
+	Claim  string `json:"claim"`
+	Volume string `json:"volume,omitempty"`
+	// Class and Asked are the storage class and the size that an unbound claim asks for.
+	Class string `json:"class,omitempty"`
+	Asked string `json:"asked,omitempty"`
+	// Wants are the labels that a node needs for the volume, and Reached the nodes that have them, each with why it takes no pod.
+	Wants   []string  `json:"wants,omitempty"`
+	Reached []Blocked `json:"reached,omitempty"`
+	// Has are the values of these labels on the refused nodes.
+	Has []string `json:"has,omitempty"`
+	// UsedBy are the pods that have the claim, which only one pod may use.
+	UsedBy []LocatedPod `json:"usedBy,omitempty"`
+	// Limit is how many volumes of the driver the node can attach, and Attached how many it has.
+	Driver   string `json:"driver,omitempty"`
+	Node     string `json:"node,omitempty"`
+	Limit    int32  `json:"limit,omitempty"`
+	Attached int    `json:"attached,omitempty"`
+}
+
+// claimsOf returns the claims of the pod, in order of its volumes; the object is nil if there is none of that name.
+func (v *view) claimsOf(pod *v1.Pod) (names []string, claims []*v1.PersistentVolumeClaim) {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		name := ""
+		switch {
+		case volume.PersistentVolumeClaim != nil:
+			name = volume.PersistentVolumeClaim.ClaimName
+		case volume.Ephemeral != nil:
+			name = ephemeral.VolumeClaimName(pod, volume)
+		default:
+			continue
+		}
+		at := slices.IndexFunc(v.state.PersistentVolumeClaims, func(c *v1.PersistentVolumeClaim) bool { return c.Namespace == pod.Namespace && c.Name == name })
+		var claim *v1.PersistentVolumeClaim
+		if at >= 0 {
+			claim = v.state.PersistentVolumeClaims[at]
+		}
+		names, claims = append(names, name), append(claims, claim)
+	}
+	return names, claims
+}
+
+func (v *view) volumeOf(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
+	if claim == nil || claim.Spec.VolumeName == "" {
+		return nil
+	}
+	at := slices.IndexFunc(v.state.PersistentVolumes, func(pv *v1.PersistentVolume) bool { return pv.Name == claim.Spec.VolumeName })
+	if at < 0 {
+		return nil
+	}
+	return v.state.PersistentVolumes[at]
+}
+
+// volumeBindings returns why VolumeBinding refuses the nodes: for each claim of the pod the nodes that its volume does not reach, or, where it is
+// not bound, that it finds no volume or room on the others.
+func volumeBindings(v *view, r refused) []Cause {
+	var causes []Cause
+	names, claims := v.claimsOf(v.pod)
+	for i, claim := range claims {
+		fact := Volume{Claim: names[i]}
+		pv := v.volumeOf(claim)
+		switch {
+		case claim == nil:
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Sentence: fmt.Sprintf("there is no claim %s in namespace %s", names[i], v.pod.Namespace), Volume: &fact})
+		case pv != nil:
+			fact.Volume = pv.Name
+			away := list.Where(r.nodes, func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) != nil })
+			if len(away) == 0 {
+				continue
+			}
+			for _, term := range pv.Spec.NodeAffinity.Required.NodeSelectorTerms {
+				fact.Wants = append(fact.Wants, words.And(list.Each(term.MatchExpressions, func(e v1.NodeSelectorRequirement) string { return expressionText(&e) })))
+			}
+			fact.Reached = v.blockedNodes(func(node *v1.Node) bool { return storagehelpers.CheckNodeAffinity(pv, node.Labels) == nil })
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Nodes: len(away), Sentence: fact.reachSentence(), Volume: &fact})
+		case claim.Spec.VolumeName != "":
+			fact.Volume = claim.Spec.VolumeName
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Nodes: len(r.nodes), Volume: &fact,
+				Sentence: fmt.Sprintf("claim %s is bound to volume %s, and there is no such volume", fact.Claim, fact.Volume)})
+		default:
+			fact.Class = storagehelpers.GetPersistentVolumeClaimClass(claim)
+			fact.Asked = claim.Spec.Resources.Requests.Storage().String()
+			causes = append(causes, Cause{Plugin: "VolumeBinding", Nodes: len(r.nodes), Sentence: v.unboundSentence(&fact, claim), Volume: &fact})
+		}
+	}
+	return causes
+}
+
+// blockedNodes returns the nodes of that kind, by why each takes no pod.
+func (v *view) blockedNodes(is func(*v1.Node) bool) []Blocked {
+	var all []Blocked
+	for _, node := range v.state.Nodes {
+		if !is(node) {
+			continue
+		}
+		why := v.whyNot(node)
+		at := slices.IndexFunc(all, func(b Blocked) bool { return b.Why == why })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Blocked{Why: why})
+		}
+		all[at].Nodes = append(all[at].Nodes, node.Name)
+	}
+	return all
+}
+
+// reachSentence is "claim data is bound to volume pv-1, which only nodes with zone=zc reach: c-1 (no answer from the kubelet)".
+func (f *Volume) reachSentence() string {
+	s := fmt.Sprintf("claim %s is bound to volume %s, which only nodes with %s reach", f.Claim, f.Volume, words.Or(f.Wants))
+	if len(f.Reached) == 0 {
+		return s + ", and there is none"
+	}
+	return s + ": " + strings.Join(list.Each(f.Reached, func(b Blocked) string { return words.Few(b.Nodes) + " (" + b.Why + ")" }), "; ")
+}
+
+// unboundSentence says why a claim without a volume gets none on the nodes.
+func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) string {
+	asks := fmt.Sprintf("claim %s (%s, storage class %s) is not bound", f.Claim, f.Asked, f.Class)
+	if f.Class == "" {
+		asks = fmt.Sprintf("claim %s (%s, no storage class) is not bound", f.Claim, f.Asked)
+	}
+	at := slices.IndexFunc(v.state.StorageClasses, func(c *storagev1.StorageClass) bool { return c.Name == f.Class })
+	free := list.Count(v.state.PersistentVolumes, func(pv *v1.PersistentVolume) bool {
+		return storagehelpers.GetPersistentVolumeClass(pv) == f.Class && (pv.Spec.ClaimRef == nil || storagehelpers.IsVolumeBoundToClaim(pv, claim))
+	})
+	volumes := fmt.Sprintf("; %s of the class %s free", words.Count(free, "volume"), words.Pick(free, "is", "are"))
+	switch {
+	case f.Class == "":
+		return asks + volumes
+	case at < 0:
+		return asks + ", and there is no such class" + volumes
+	}
+	class := v.state.StorageClasses[at]
+	switch {
+	case class.Provisioner == noProvisioner:
+		return asks + ", and the class has no provisioner" + volumes
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
+		return asks + ": its class binds at once, before the pod has a node, and nothing has bound it"
+	case len(class.AllowedTopologies) > 0:
+		return asks + ", and the allowedTopologies of its class leave out the refused nodes" + volumes
+	}
+	var room []string
+	for _, capacity := range v.state.CSIStorageCapacities {
+		if capacity.StorageClassName == f.Class && capacity.Capacity != nil {
+			room = append(room, capacity.Capacity.String())
+		}
+	}
+	if len(room) > 0 {
+		return fmt.Sprintf("%s, and no CSIStorageCapacity of the class on these nodes has room for it (there are %s)", asks, words.Few(room))
+	}
+	return asks + volumes
+}
+
+// noProvisioner is the provisioner of classes whose volumes are made by hand, such as local ones.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// volumeZones returns the labels of the pod's volumes that the nodes refused by VolumeZone do not have.
+func volumeZones(v *view, r refused) []Cause {
+	var causes []Cause
+	names, claims := v.claimsOf(v.pod)
+	for i, claim := range claims {
+		pv := v.volumeOf(claim)
+		if pv == nil {
+			continue
+		}
+		for _, key := range []string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion} {
+			value, labelled := pv.Labels[key]
+			if !labelled {
+				continue
+			}
+			values := sets.New(strings.Split(value, "__")...)
+			away := list.Where(r.nodes, func(node *v1.Node) bool { return !values.Has(node.Labels[key]) })
+			if len(away) == 0 {
+				continue
+			}
+			fact := Volume{Claim: names[i], Volume: pv.Name, Wants: []string{key + "=" + value}}
+			fact.Has = list.Once(list.Each(away, func(node *v1.Node) string { return key + "=" + node.Labels[key] }))
+			causes = append(causes, Cause{Plugin: "VolumeZone", Nodes: len(away), Volume: &fact, Sentence: fmt.Sprintf(
+				"volume %s of claim %s has the label %s; %s %s %s", pv.Name, names[i], fact.Wants[0],
+				words.Few(list.Each(away, func(node *v1.Node) string { return node.Name })), words.Pick(len(away), "has", "have"), words.Few(fact.Has))})
+		}
+	}
+	return causes
+}
+
+// volumeLimits returns the drivers of which the nodes that NodeVolumeLimits refuses can attach no more volumes, for the node that has most room.
+func volumeLimits(v *view, r refused) []Cause {
+	var causes []Cause
+	asked := v.attached([]*v1.Pod{v.pod})
+	for _, driver := range slices.Sorted(maps.Keys(asked)) {
+		fact := Volume{Driver: driver}
+		n := 0
+		for _, node := range r.nodes {
+			limit := v.limitOf(node.Name, driver)
+			on := v.attached(append(slices.Clip(v.podsOn[node.Name]), v.pod))[driver]
+			if limit < 0 || len(on) <= int(limit) {
+				continue
+			}
+			has := len(v.attached(v.podsOn[node.Name])[driver])
+			if n++; n == 1 || int(limit)-has > int(fact.Limit)-fact.Attached {
+				fact.Node, fact.Limit, fact.Attached = node.Name, limit, has
+			}
+		}
+		if n > 0 {
+			causes = append(causes, Cause{Plugin: "NodeVolumeLimits", Nodes: n, Volume: &fact, Sentence: fmt.Sprintf(
+				"asks for %s of %s; the node with most room, %s, can attach %d and has %d", words.Count(len(asked[driver]), "volume"), driver, fact.Node, fact.Limit, fact.Attached)})
+		}
+	}
+	return causes
+}
+
+// limitOf is how many volumes of the driver the node can attach; -1 if there is no limit.
+func (v *view) limitOf(node, driver string) int32 {
+	for _, csi := range v.state.CSINodes {
+		if csi.Name != node {
+			continue
+		}
+		for _, d := range csi.Spec.Drivers {
+			if d.Name == driver && d.Allocatable != nil && d.Allocatable.Count != nil {
+				return *d.Allocatable.Count
+			}
+		}
+	}
+	return -1
+}
+
+// attached returns the volumes of the pods' claims by driver. A claim that is not bound counts for the provisioner of its class.
+func (v *view) attached(pods []*v1.Pod) map[string]sets.Set[string] {
+	by := map[string]sets.Set[string]{}
+	for _, pod := range pods {
+		_, claims := v.claimsOf(pod)
+		for _, claim := range claims {
+			driver, handle := v.driverOf(claim)
+			if driver == "" {
+				continue
+			}
+			if by[driver] == nil {
+				by[driver] = sets.New[string]()
+			}
+			by[driver].Insert(handle)
+		}
+	}
+	return by
+}
+
+func (v *view) driverOf(claim *v1.PersistentVolumeClaim) (driver, handle string) {
+	if claim == nil {
+		return "", ""
+	}
+	if pv := v.volumeOf(claim); pv != nil {
+		if pv.Spec.CSI == nil {
+			return "", ""
+		}
+		return pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle
+	}
+	name := storagehelpers.GetPersistentVolumeClaimClass(claim)
+	for _, class := range v.state.StorageClasses {
+		if class.Name == name && class.Provisioner != noProvisioner {
+			return class.Provisioner, claim.Namespace + "/" + claim.Name
+		}
+	}
+	return "", ""
+}
+
+// volumeRestrictions returns the claims that only one pod may use, and the pods that use them.
+func volumeRestrictions(v *view, r refused) []Cause {
+	var causes []Cause
+	names, claims := v.claimsOf(v.pod)
+	for i, claim := range claims {
+		if claim == nil || !slices.Contains(claim.Spec.AccessModes, v1.ReadWriteOncePod) {
+			continue
+		}
+		fact := Volume{Claim: names[i]}
+		for _, node := range v.state.Nodes {
+			for _, other := range v.podsOn[node.Name] {
+				if others, _ := v.claimsOf(other); other.Namespace == v.pod.Namespace && slices.Contains(others, names[i]) {
+					fact.UsedBy = append(fact.UsedBy, LocatedPod{Pod: other.Namespace + "/" + other.Name, Node: node.Name})
+				}
+			}
+		}
+		if len(fact.UsedBy) > 0 {
+			causes = append(causes, Cause{Plugin: "VolumeRestrictions", Nodes: len(r.nodes), Volume: &fact, Sentence: fmt.Sprintf(
+				"claim %s is ReadWriteOncePod, and %s on %s has it", names[i], fact.UsedBy[0].Pod, fact.UsedBy[0].Node)})
+		}
+	}
+	return causes
+}
