@@ -82,7 +82,7 @@ func TestCauses(t *testing.T) {
 		},
 		"a value that no node has, and the nearest node": {
 			[]string{pod("new", "", "1", `, nodeSelector: {disk: nvme, topology.kubernetes.io/zone: a}`)},
-			[]string{"NodeAffinity 3: wants disk=nvme and topology.kubernetes.io/zone=a; no node has disk=nvme (the values there are: hdd and ssd); w-1 comes nearest and lacks only disk=nvme (it has disk=hdd)"},
+			[]string{"NodeAffinity 2: wants disk=nvme and topology.kubernetes.io/zone=a; no node has disk=nvme (the values there are: hdd and ssd); w-1 comes nearest and lacks only disk=nvme (it has disk=hdd)", dedicated},
 		},
 		"a host port": {
 			[]string{pod("x-1", "w-1", "1", ", hostNetwork: true") /* no port */, strings.Replace(pod("x-2", "w-2", "1", ""), "name: c, image: c", "name: c, image: c, ports: [{containerPort: 80, hostPort: 8080}]", 1),

@@ -164,6 +164,8 @@ func Cause(reasons []Reason) string {
 type Preemption struct {
 	Victim, For *v1.Pod
 	Node        string
+	// Choice is how the node was chosen; the victims of one attempt share it.
+	Choice *Choice
 	// Ending is the victim in its new form, Terminating; nil if it is gone at once.
 	Ending *v1.Pod
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -90,18 +91,19 @@ type Engine struct {
 	extenders []*extender // in the order in which they are called
 
 	// State of the current call of Place.
-	victims    []placement.Preemption
-	written    []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
-	tie        Tie                    // the current tie, without its nodes
-	attempts   map[types.UID]attempt
-	startMoved bool // whether the attempt for a rejected pod changed where the next search begins
-	last       rejected
-	bare       map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
-	nominees   map[types.UID]*entry    // pods of the queue with a nominated node
-	gangs      *podGroups              // nil: the scheduler ignores pod groups
-	cycle      *podGroupCycle          // nil outside of a pod group's cycle
-	feasible   []fwk.NodeInfo          // see search
-	refused    []rejection             // see search
+	victims     []placement.Preemption
+	preemptible map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
+	written     []types.NamespacedName         // claims, in the order in which the scheduler wrote or deleted them
+	tie         Tie                            // the current tie, without its nodes
+	attempts    map[types.UID]attempt
+	startMoved  bool // whether the attempt for a rejected pod changed where the next search begins
+	last        rejected
+	bare        map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
+	nominees    map[types.UID]*entry    // pods of the queue with a nominated node
+	gangs       *podGroups              // nil: the scheduler ignores pod groups
+	cycle       *podGroupCycle          // nil outside of a pod group's cycle
+	feasible    []fwk.NodeInfo          // see search
+	refused     []rejection             // see search
 
 	current *profile // the current pod's profile
 	stopped error    // why Place must stop: an extender that is not ignorable did not answer, or Choose failed

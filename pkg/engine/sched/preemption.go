@@ -47,11 +47,13 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		state := &dryRuns{CycleState: why.state}
 		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, engine: e, preemptor: next.Pod, state: state}
 		victims := len(e.victims)
+		e.preemptible = nil
 		e.settleUnavailable(why.state, next.Pod)
 		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
 		if e.stopped != nil {
 			return placement.Pending{}, e.stopped
 		}
+		e.justify(victims)
 		if err := e.evict(victims); err != nil {
 			return placement.Pending{}, err
 		}
@@ -80,6 +82,24 @@ func (e *Engine) capture(plugin *defaultpreemption.DefaultPreemption) {
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, preemptor preemption.ExecutorPreemptor, victim *v1.Pod, _ string) (bool, error) {
 		e.victims = append(e.victims, placement.Preemption{Victim: victim, For: preemptor.Pods()[preemptor.GetName()], Node: victim.Spec.NodeName})
 		return false, nil
+	}
+}
+
+// justify says of the victims, starting at that index, how their node was chosen.
+func (e *Engine) justify(from int) {
+	if len(e.victims) == from {
+		return
+	}
+	node := e.victims[from].Node
+	choice := choiceOf(node, e.preemptible)
+	if choice == nil { // upstream chooses no node where only one is left
+		choice = &placement.Choice{Nodes: 1, Candidates: []placement.PreemptionCandidate{{Node: node}}}
+		for i := from; i < len(e.victims); i++ {
+			choice.Candidates[0].Victims = append(choice.Candidates[0].Victims, e.victims[i].Victim)
+		}
+	}
+	for i := from; i < len(e.victims); i++ {
+		e.victims[i].Choice = choice
 	}
 }
 

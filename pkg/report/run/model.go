@@ -287,4 +287,25 @@ type Preemption struct {
 	Victim string `json:"victim"`
 	For    string `json:"for"`
 	Node   string `json:"node"`
+	// Choice is how the scheduler chose the node.
+	Choice *Choice `json:"choice,omitempty"`
+}
+
+// Choice is how the scheduler chose the node on which it preempts pods.
+type Choice struct {
+	// Nodes is the number of nodes on which preemption helped, and Rule the rule that left one of them; missing if there was only one.
+	Nodes int                      `json:"nodes"`
+	Rule  placement.PreemptionRule `json:"rule,omitempty"`
+	// Candidates are the best of these nodes, the chosen one first.
+	Candidates []Candidate `json:"candidates"`
+}
+
+// Candidate is a node on which preemption makes room, and what it costs there.
+type Candidate struct {
+	Node string `json:"node"`
+	// Victims are the pods that would go, as namespace/name, the highest priority first.
+	Victims []string `json:"victims"`
+	// HighestPriority is that of the first victim, and Violations how many limits of budgets their preemption breaks.
+	HighestPriority int32 `json:"highestPriority"`
+	Violations      int   `json:"violations,omitempty"`
 }

@@ -118,16 +118,6 @@ func (t *writer) reasons(reasons []placement.Reason) {
 	t.Table("    ", table...)
 }
 
-func (t *writer) preempted(s *stepText) {
-	if len(s.Preempted) > 0 {
-		t.Linef(doc.Yellow, "Preempted %d:", len(s.Preempted))
-	}
-	t.UpTo(len(s.Preempted), "pod", "pods", func(i int) {
-		p := s.Preempted[i]
-		t.Linef(doc.Plain, "  %s made room on %s for %s", s.short(p.Victim), p.Node, s.short(p.For))
-	})
-}
-
 // short leaves the namespace out of namespace/name where names need none.
 func (s *stepText) short(name string) string {
 	if s.namespaced {
