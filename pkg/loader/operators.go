@@ -154,6 +154,9 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 		if obj.Source.Line > 0 { // a chart is no file
 			l.locate(obj.Object, obj.Source)
 		}
+		if obj.PodGroup != "" {
+			l.single = append(l.single, namespacedName(obj.GetNamespace(), obj.PodGroup))
+		}
 		objects = append(objects, obj.Object)
 	}
 	return objects
