@@ -94,6 +94,15 @@ func (l *loader) noNodesLeft(s *scenario.Scenario) {
 	}
 }
 
+// noteSkipped counts the files that hold no object of Kubernetes, and names a few.
+func noteSkipped(set *manifest.Set) []string {
+	if len(set.Skipped) == 0 {
+		return nil
+	}
+	names := list.Each(set.Skipped, func(skipped manifest.Skipped) string { return skipped.File })
+	return []string{fmt.Sprintf("left out, without any Kubernetes object: %s (%s).", words.Count(len(names), "file"), some(names, maxNamed))}
+}
+
 // setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
 // The garbage collector deletes such pods, and their controllers make others. Those that a Job has yet to count stay until it has, as failed.
 func setAside(s *scenario.Scenario) (notes []string) {

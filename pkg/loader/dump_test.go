@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,6 +45,35 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Files of a folder without objects are one note, and older versions of an object another; both are refused with --strict.
+func TestWhatAFolderLacksIsNoted(t *testing.T) {
+	pod := func(version, node string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u, resourceVersion: "` + version + `"}, spec: {nodeName: ` + node + `, containers: [{name: c, image: i}]}}`
+	}
+	tree := fstest.MapFS{"dir/nodes.yaml": {Data: []byte("{apiVersion: v1, kind: Node, metadata: {name: one}}\n---\n{apiVersion: v1, kind: Node, metadata: {name: two}}")},
+		"dir/a.yaml": {Data: []byte(pod("8", "one"))}, "dir/b.yaml": {Data: []byte(pod("9", "two"))}}
+	for _, name := range []string{"c", "d", "e", "f", "g"} {
+		tree["dir/"+name+".json"] = &fstest.MapFile{Data: []byte(`["timeout"]`)}
+	}
+	s, err := FromFiles(nil, []string{"dir"}, nil, Options{FS: tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"left out, without any Kubernetes object: 5 files (dir/c.json, dir/d.json, dir/e.json and 2 more).",
+		"set aside: Pod (default/p): the input has a newer version of it.",
+	}
+	if diff := cmp.Diff(want, s.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	_, err = FromFiles(nil, []string{"dir"}, nil, Options{FS: tree, Strict: true})
+	for _, want := range []string{"dir/a.yaml: Pod default/p: the input has a newer version of it", "dir/g.json: [0]: a string where an object"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

@@ -54,6 +54,9 @@ func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 	case !info.Mode().IsRegular():
 		return false, false
 	}
+	if manifest.IsArchive(path) {
+		return false, true
+	}
 	apiVersion, kind := manifest.ListHead(fsys, path)
 	if apiVersion == "" {
 		data, err := manifest.ReadFile(fsys, nil, path)

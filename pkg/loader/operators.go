@@ -78,7 +78,7 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 	}
 	return &operator.Result{
 		Objects: slices.Concat(installed.Objects, expanded.Objects), Made: slices.Concat(installed.Made, expanded.Made),
-		Notes: slices.Concat(notesOf(set.Flaws), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
+		Notes: slices.Concat(notesOf(slices.Concat(set.Flaws, set.Older)), noteSkipped(set), installed.Notes, expanded.Notes), Ignored: expanded.Ignored,
 	}, set.Objects, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -258,7 +259,8 @@ func (l *loader) take(set *manifest.Set) content {
 		}
 		l.config = &set.SchedulerConfigs[i]
 	}
-	l.flaws = append(l.flaws, set.Flaws...)
+	l.flaws = append(l.flaws, slices.Concat(set.Flaws, set.Older)...)
+	l.notes = append(l.notes, noteSkipped(set)...)
 	objects := make([]cluster.Object, len(set.Objects))
 	for i := range set.Objects {
 		objects[i] = set.Objects[i].Object

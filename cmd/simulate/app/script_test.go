@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -44,6 +46,7 @@ func TestScript(t *testing.T) {
 			"exits":   exits,
 			"refused": refused,
 			"large":   large,
+			"utf16":   inUTF16,
 			"follows": follows,
 			"extends": extends,
 			"cluster": clusterOf,
@@ -96,6 +99,15 @@ func status(ts *testscript.TestScript, err error) int {
 func large(ts *testscript.TestScript, _ bool, args []string) {
 	object := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata: {text: " + strings.Repeat("x", 10_000) + "}\n"
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(object, 10_000)), 0o644))
+}
+
+// utf16 FROM TO writes a file anew as PowerShell's > would have written it.
+func inUTF16(ts *testscript.TestScript, _ bool, args []string) {
+	data := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n"))) {
+		data = binary.LittleEndian.AppendUint16(data, unit)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o644))
 }
 
 // follows FILE SCHEMA validates a JSON file against a JSON Schema.

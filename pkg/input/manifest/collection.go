@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	v1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -15,13 +13,16 @@ import (
 
 // collection gathers the objects in the files, and the problems with them.
 type collection struct {
-	ctx   context.Context // ends the reading when it is done; may be nil
-	stop  context.CancelCauseFunc
-	most  map[string]int           // maximum number of objects by kind
-	left  map[string]*atomic.Int64 // how many more objects may be read, by kind
-	set   Set
-	errs  []error
-	names map[cluster.Ref]Object
+	ctx  context.Context // ends the reading when it is done; may be nil
+	stop context.CancelCauseFunc
+	most map[string]int           // maximum number of objects by kind
+	left map[string]*atomic.Int64 // how many more objects may be read, by kind
+	set  Set
+	errs []error
+	// at has the place of each object in the set, ignoredAt that of each ignored one, and said the flaws without their sources.
+	at        map[cluster.Ref]int
+	ignoredAt map[ignoredID]int
+	said      map[Flaw]bool
 }
 
 func newCollection(ctx context.Context, most map[string]int) *collection {
@@ -49,55 +50,69 @@ func (c *collection) count(made outcome) {
 
 // decode adds the content of one file and returns the number of its documents.
 func (c *collection) decode(file string, data []byte) int {
-	if c.decodeList(file, bytes.NewReader(data)) {
-		return 1
+	text, err := plain(data)
+	if err != nil {
+		c.errs = append(c.errs, unread(file, err))
+		return 0
 	}
-	return c.decodeWhole(file, data)
+	read, ok := c.decodeList(file, bytes.NewReader(text))
+	if !ok {
+		read = c.decodeWhole(file, text)
+	}
+	return c.take(read, false)
 }
 
-// decodeWhole is decode for a file that is not a List.
-func (c *collection) decodeWhole(file string, data []byte) int {
+// decodeWhole decodes a file that is not a List.
+func (c *collection) decodeWhole(file string, data []byte) decoded {
 	documents, errs := documentsOf(file, data)
-	c.errs = append(c.errs, errs...)
+	read := decoded{file: file, documents: len(documents), errs: errs}
+	read.foreign = len(errs) > 0 && !ofKubernetes.Match(data)
 	var items []item
 	for _, d := range documents {
 		items = append(items, expand(d)...)
 	}
 	// Objects do not depend on each other, and a dump can have tens of thousands.
-	outcomes := make([]outcome, len(items))
+	read.outcomes = make([]outcome, len(items))
 	workqueue.ParallelizeUntil(c.ctx, runtime.GOMAXPROCS(0), len(items), func(i int) {
-		outcomes[i] = items[i].decode()
-		c.count(outcomes[i])
+		read.outcomes[i] = items[i].decode()
+		c.count(read.outcomes[i])
 	})
-	for _, o := range outcomes {
+	return read
+}
+
+// take adds what a file holds, and returns the number of its documents. Of a folder, it skips files without any object of Kubernetes.
+func (c *collection) take(read decoded, inFolder bool) (documents int) {
+	if inFolder && read.isForeign() {
+		c.set.Skipped = append(c.set.Skipped, read.skipped())
+		return 0
+	}
+	c.errs = append(c.errs, read.errs...)
+	for _, o := range read.outcomes {
 		c.add(o)
 	}
-	return len(documents)
+	return read.documents
 }
 
 func (c *collection) add(o outcome) {
 	c.errs = append(c.errs, o.errs...)
-	c.set.Ignored = append(c.set.Ignored, o.Ignored...)
-	c.set.Flaws = append(c.set.Flaws, o.Flaws...)
 	c.set.Kind = c.set.Kind || o.Kind
 	c.set.SchedulerConfigs = append(c.set.SchedulerConfigs, o.SchedulerConfigs...)
-	for _, obj := range o.Objects {
-		id := cluster.RefTo(obj.Object)
-		first, found := c.names[id]
-		if !found {
-			if c.names == nil {
-				c.names = map[cluster.Ref]Object{}
+	for _, ignored := range o.Ignored {
+		c.addIgnored(ignored)
+	}
+	for _, flaw := range o.Flaws {
+		said := flaw
+		said.Source = Source{}
+		if !c.said[said] { // a dump can have an object in several files
+			if c.said == nil {
+				c.said = map[Flaw]bool{}
 			}
-			c.names[id] = obj
-			c.set.Objects = append(c.set.Objects, obj)
-			continue
+			c.said[said] = true
+			c.set.Flaws = append(c.set.Flaws, flaw)
 		}
-		// Helm charts and kustomizations often bring the same namespace along.
-		if _, namespace := obj.Object.(*v1.Namespace); namespace && apiequality.Semantic.DeepEqual(first.Object, obj.Object) {
-			continue
-		}
-		c.errs = append(c.errs, obj.Source.errorf("%s: already defined in %s; remove or rename one of them",
-			id.Describe(), first.Source))
+	}
+	for _, obj := range o.Objects {
+		c.addObject(obj)
 	}
 }
 

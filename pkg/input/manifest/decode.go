@@ -24,17 +24,23 @@ import (
 type outcome struct {
 	Set
 	errs []error
+	// foreign means that the item cannot be an object of Kubernetes.
+	foreign bool
 }
 
 // decode decodes an item's object. The item's kind decides how.
 func (it item) decode() outcome {
 	fail := func(format string, args ...any) outcome { return it.refuse("", fmt.Sprintf(format, args...)) }
+	foreign := func(o outcome) outcome {
+		o.foreign = len(o.errs) > 0 && it.nameless()
+		return o
+	}
 	if len(it.errs) > 0 {
-		return outcome{errs: it.errs}
+		return outcome{errs: it.errs, foreign: it.noObject}
 	}
 	if it.header.APIVersion == "" || it.header.Kind == "" {
 		if !it.dumped() || !it.giveKind() {
-			return fail("%s", missing(it.header, it.dumped()))
+			return foreign(fail("%s", missing(it.header, it.dumped())))
 		}
 	}
 	h := it.header
@@ -49,8 +55,10 @@ func (it item) decode() outcome {
 		}
 	}
 	switch {
-	case h.Kind == "Table" && gv.Group == "meta.k8s.io" || h.Kind == "Status" && h.APIVersion == "v1":
-		return fail("%s of %s is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints", h.Kind, h.APIVersion)
+	case h.Kind == "Table" && gv.Group == "meta.k8s.io":
+		return fail("Table of %s is for kubectl to print, and lacks most of its objects; use -o json, as kubectl get -o json does", h.APIVersion)
+	case h.Kind == "Status" && h.APIVersion == "v1":
+		return foreign(fail("Status of v1 is an answer of the API server that holds no object; give what kubectl get -o json or -o yaml prints"))
 	case gv.Group == "faultline":
 		return fail("%s of %s belongs to Faultline and is no manifest; give it as the scenario itself", h.Kind, h.APIVersion)
 	case gv.Group == "kubescheduler.config.k8s.io" && h.Kind == "KubeSchedulerConfiguration":
@@ -63,9 +71,9 @@ func (it item) decode() outcome {
 		return it.refuse(h.describe(),
 			fmt.Sprintf("apiVersion %s has no %s in Kubernetes 1.37; use %s", h.APIVersion, h.Kind, known.GroupVersion()))
 	case legacyscheme.Scheme.IsVersionRegistered(gv) && admission.IsGroup(gv.Group) && !legacyscheme.Scheme.Recognizes(gv.WithKind(h.Kind)):
-		return fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv)))
+		return foreign(fail("no kind %q in apiVersion %s%s", h.Kind, h.APIVersion, DidYouMean(h.Kind, kindsOf(gv))))
 	}
-	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), Source: it.source}
+	ignored := Ignored{APIVersion: h.APIVersion, Ref: h.ref(), ResourceVersion: h.Metadata.ResourceVersion, Source: it.source}
 	if !admission.IsGroup(gv.Group) || h.Kind == "ConfigMap" || h.Kind == "Event" && bytes.Contains(it.json, []byte("FailedScheduling")) || gv.Group == "admissionregistration.k8s.io" {
 		ignored.JSON = slices.Clone(it.json)
 	}

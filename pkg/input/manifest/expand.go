@@ -26,6 +26,8 @@ type item struct {
 	source Source
 	// errs are the reasons why the item is not an object. If there are any, no other field is set.
 	errs []error
+	// noObject means that the item is a value of another type, such as a number.
+	noObject bool
 }
 
 // header has the fields that every object has.
@@ -34,6 +36,7 @@ type header struct {
 	Kind       string `json:"kind"`
 	Metadata   struct {
 		Name            string `json:"name"`
+		GenerateName    string `json:"generateName"`
 		Namespace       string `json:"namespace"`
 		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
@@ -62,9 +65,17 @@ func (h header) describe() string {
 	return ref.Describe()
 }
 
-// expand returns the objects of a document: the document itself, or the items if it is a List or a snapshot.
+// expand returns the objects of a document: the document itself, or the items if it is a List, a list or a snapshot.
 func expand(d document) []item {
 	it := item{text: d.text, json: d.json, source: d.source}
+	if values, is := elements(d.json); is {
+		var items []item
+		for i, value := range values {
+			element := item{text: value, json: value, source: it.source.child("", i)}
+			items = append(items, element.expandMember(1)...)
+		}
+		return items
+	}
 	if it.readHeader() && it.header.APIVersion == "" && it.header.Kind == "" {
 		if items, ok := expandSnapshot(it); ok {
 			return items
@@ -80,6 +91,7 @@ func expand(d document) []item {
 func (it *item) readHeader() bool {
 	if it.json[0] != '{' {
 		it.fail("%s where an object with apiVersion and kind is wanted", jsonType(it.json))
+		it.noObject = true
 		return false
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(it.json, &it.header); err != nil {
@@ -125,7 +137,11 @@ func (it *item) fail(format string, args ...any) {
 
 // expandList returns the items of a List of any kind, or the item itself if it is not a List.
 func (it item) expandList(depth int) []item {
-	if len(it.errs) > 0 || !strings.HasSuffix(it.header.Kind, "List") {
+	if len(it.errs) > 0 {
+		return []item{it}
+	}
+	if !strings.HasSuffix(it.header.Kind, "List") {
+		it.bound()
 		return []item{it}
 	}
 	var list struct {
@@ -168,8 +184,26 @@ func (it item) member(i int, value []byte) item {
 
 // expandMember returns the objects of an item of a List.
 func (it item) expandMember(depth int) []item {
-	it.readHeader()
+	if it.bound() {
+		it.readHeader()
+	}
 	return it.expandList(depth)
+}
+
+// bound reports whether the item is not too large.
+func (it *item) bound() bool {
+	if len(it.json) > maxObject {
+		it.fail("%v", errObjectTooLarge)
+	}
+	return len(it.errs) == 0
+}
+
+// elements returns the elements of a list.
+func elements(value []byte) (values []json.RawMessage, is bool) {
+	if value[0] != '[' {
+		return nil, false
+	}
+	return values, json.Unmarshal(value, &values) == nil
 }
 
 func (s Source) child(list string, i int) Source {
@@ -236,7 +270,9 @@ func expandSnapshot(it item) (items []item, ok bool) {
 		}
 		for i, value := range values {
 			element := item{header: header{APIVersion: s.apiVersion, Kind: s.kind}, text: value, json: value, source: it.source.child(s.key, i)}
-			element.readHeader()
+			if element.bound() {
+				element.readHeader()
+			}
 			items = append(items, element)
 		}
 	}

@@ -1,10 +1,13 @@
 package manifest
 
 import (
+	"archive/tar"
 	"bytes"
 	"fmt"
 	"os"
 	"testing"
+	"testing/fstest"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -28,6 +31,11 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Add([]byte(dumpedPod))
+	const logs = "==== START logs for container c of pod n/p ====\n{\n==== END logs for container c of pod n/p ====\n"
+	for _, seed := range []string{namespaceJSON + namespaceJSON, namespaceJSON + "\n" + logs + namespaceJSON, "[" + namespaceJSON + "]", namespaceJSON + "garbage",
+		"\xff\xfe{\x00}\x00", "{\x00}\x00", "{a: b}\n# c\n", `{"kind": "List", "apiVersion": "v1", "items": [` + namespaceJSON + "]}" + logs} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := Decode("fuzz", data)
 		again, errAgain := Decode("fuzz", data)
@@ -38,7 +46,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("two decodings differ:\n%s", diff)
 		}
 		var whole collection
-		if whole.decodeWhole("fuzz", data) > 0 || len(whole.errs) > 0 {
+		text, errText := plain(data)
+		if errText == nil && (whole.take(whole.decodeWhole("fuzz", text), false) > 0 || len(whole.errs) > 0) {
 			asWhole, errWhole := whole.result()
 			if diff := cmp.Diff(asWhole, set, cmpopts.EquateNaNs()); diff != "" || fmt.Sprint(errWhole) != fmt.Sprint(err) {
 				t.Fatalf("read as a whole: %v, otherwise %v\n%s", errWhole, err, diff)
@@ -89,6 +98,36 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		if diff := cmp.Diff(first.String(), second.String()); diff != "" {
 			t.Errorf("the snapshot of a snapshot differs (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// FuzzRead searches for files that are read otherwise through a pipe than in memory, or of a folder otherwise than by name, and for archives
+// that make the reader panic.
+func FuzzRead(f *testing.F) {
+	const logs = "==== START logs for container c of pod n/p ====\nx\n==== END logs for container c of pod n/p ====\n"
+	for _, seed := range []string{namespaceJSON, namespaceJSON + "\n" + logs, "\xfe\xff\x00{\x00}", `["a"]`, "a: b: c", "\x1f\x8b\x08\x00\x00\x00\x00\x00"} {
+		f.Add([]byte(seed))
+	}
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.json", Size: int64(len(namespaceJSON))}) // writes to memory cannot fail
+	_, _ = w.Write([]byte(namespaceJSON))
+	_ = w.Close()
+	f.Add(packed.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		piped, errPiped := Read(iotest.HalfReader(bytes.NewReader(data)), Stdin)
+		tree := fstest.MapFS{"f/x.json": {Data: data}}
+		named, errNamed := ReadFS(tree, nil, "f/x.json")
+		if (errPiped == nil) != (errNamed == nil) {
+			t.Fatalf("through a pipe %v, by name %v", errPiped, errNamed)
+		}
+		if errNamed == nil && len(piped.Objects) != len(named.Objects) {
+			t.Fatalf("%d objects through a pipe, %d by name", len(piped.Objects), len(named.Objects))
+		}
+		inFolder, err := ReadFS(tree, nil, "f")
+		if errNamed == nil && (err != nil || len(inFolder.Objects) != len(named.Objects)) {
+			t.Fatalf("by name %v, in a folder %v", named, err)
 		}
 	})
 }

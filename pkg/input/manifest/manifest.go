@@ -15,6 +15,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -76,6 +77,8 @@ func (s Source) errorf(format string, args ...any) error {
 type Ignored struct {
 	APIVersion string
 	cluster.Ref
+	// ResourceVersion is the version of the object in an API server, if it has one.
+	ResourceVersion string
 	// JSON is the whole object if its API group is not one of Kubernetes' own, so that an operator's resource can be expanded, or if it is a
 	// ConfigMap, which can be a policy's parameter, the configuration of webhooks, or a FailedScheduling Event. Otherwise it is nil, so that
 	// Secrets are not stored.
@@ -122,14 +125,18 @@ type Set struct {
 	Ignored []Ignored
 	// Flaws lists the flaws in objects of a dump.
 	Flaws []Flaw
+	// Older lists objects of a dump that are left out, since the dump has a newer version of the same object.
+	Older []Flaw
+	// Skipped lists the files of folders and archives that hold no object of Kubernetes.
+	Skipped []Skipped
 	// SchedulerConfigs lists the documents of kind KubeSchedulerConfiguration.
 	SchedulerConfigs []Raw
 	// Kind means that one of the documents is a kind cluster configuration. Objects has its nodes.
 	Kind bool
 }
 
-// Decode decodes the content of one file: YAML with any number of documents, JSON objects one after the other, Lists of any kind, kind
-// cluster configurations, and snapshots of kube-scheduler-simulator. The file's name is used only in errors and sources. The error has one
+// Decode decodes the content of one file: YAML with any number of documents, JSON objects one after the other, Lists of any kind and lists
+// of objects, what kubectl cluster-info dump prints, kind cluster configurations, and snapshots of kube-scheduler-simulator. The file's name is used only in errors and sources. The error has one
 // line for each problem; a file without any object is a problem.
 func Decode(file string, data []byte) (*Set, error) {
 	var c collection
@@ -158,11 +165,14 @@ func DecodeObject(label string, data []byte) (Object, error) {
 	return set.Objects[0], nil
 }
 
-// Strict returns the flaws as an error with one line for each, or nil if there are none.
+// Strict returns the flaws and what is left out as an error with one line for each, or nil if there are none.
 func (s *Set) Strict() error {
 	var errs []error
-	for _, flaw := range s.Flaws {
+	for _, flaw := range slices.Concat(s.Flaws, s.Older) {
 		errs = append(errs, flaw)
+	}
+	for _, skipped := range s.Skipped {
+		errs = append(errs, errors.New(skipped.Problem))
 	}
 	return join(errs)
 }

@@ -22,11 +22,15 @@ const Stdin = "-"
 // extensions lists the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// Read reads files, folders, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. It unpacks what
-// gzip has compressed. Read descends
-// into the subfolders of a folder, in the order of the names. There it reads only *.yaml, *.yml and *.json, and skips names that begin with
-// a dot. A named file must hold an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for
-// each problem.
+// isRead reports whether a file of this name is read from a folder or an archive. gzip may have compressed it.
+func isRead(name string) bool {
+	return slices.Contains(extensions, filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")))
+}
+
+// Read reads files, folders, tar archives, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. It
+// unpacks what gzip has compressed. Read descends into the subfolders of a folder, in the order of the names. There it reads only *.yaml,
+// *.yml and *.json, also with .gz, and skips names that begin with a dot, and files without any object of Kubernetes. A named file must hold
+// an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for each problem.
 func Read(stdin io.Reader, paths ...string) (*Set, error) {
 	return ReadFS(nil, stdin, paths...)
 }
@@ -54,13 +58,13 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 	c := newCollection(ctx, most)
 	defer c.stop(nil)
 	seen := map[string]bool{}
-	read := func(file string) (documents int) {
+	read := func(file string, inFolder bool) (documents int) {
 		if seen[filepath.Clean(file)] {
 			return 1
 		}
 		seen[filepath.Clean(file)] = true
 		problems := len(c.errs)
-		return c.decodeFile(tree, stdin, file) + len(c.errs) - problems
+		return c.decodeFile(tree, stdin, file, inFolder) + len(c.errs) - problems
 	}
 	for _, path := range paths {
 		files, err := tree.filesAt(path)
@@ -68,12 +72,12 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 			c.errs = append(c.errs, err)
 			continue
 		}
-		documents := 0
+		documents, inFolder := 0, tree.isFolder(path)
 		for _, file := range files {
 			if c.ended() {
 				return c.result()
 			}
-			documents += read(file)
+			documents += read(file, inFolder)
 		}
 		if documents == 0 {
 			c.errs = append(c.errs, noObjects(path))
@@ -86,61 +90,62 @@ func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.R
 }
 
 // decodeFile adds the content of one file and returns the number of its documents.
-func (c *collection) decodeFile(t tree, stdin io.Reader, file string) int {
-	if f := t.openAgain(file); f != nil {
-		defer f.Close()
-		if c.decodeList(file, f) {
-			return 1
-		}
-	}
+func (c *collection) decodeFile(t tree, stdin io.Reader, file string, inFolder bool) int {
 	in, size, err := t.start(stdin, file)
-	if err != nil {
-		c.errs = append(c.errs, err)
-		return 0
-	}
-	defer in.Close()
-	if c.ended() {
-		return 0
-	}
-	var text io.Reader = in
-	if size == 0 { // a pipe, or nothing
-		kept := keep(in)
-		if c.decodeList(file, kept) {
-			return 1
-		}
-		text = kept.again()
-	}
-	data, err := readAll(text, size)
 	if err != nil {
 		c.errs = append(c.errs, unread(file, err))
 		return 0
 	}
-	return c.decodeWhole(file, data)
+	defer in.Close()
+	switch {
+	case in.archive:
+		return c.decodeArchive(file, in)
+	case size > maxJSON:
+		return c.take(decoded{file: file, errs: []error{tooLarge(file)}}, inFolder)
+	case !in.again:
+		return c.take(c.decodeText(file, in), inFolder)
+	}
+	read, ok := c.decodeList(file, in)
+	switch {
+	case !ok && in.err != nil:
+		read = decoded{file: file, errs: []error{unread(file, in.err)}}
+	case !ok && !c.ended():
+		again, _, err := t.start(stdin, file)
+		if err != nil {
+			c.errs = append(c.errs, unread(file, err))
+			return 0
+		}
+		defer again.Close()
+		read = c.decodeRest(file, again, size)
+	}
+	return c.take(read, inFolder)
 }
 
-// openAgain opens a file if it can be opened a second time and is not too large. Otherwise it returns nil.
-func (t tree) openAgain(file string) io.ReadCloser {
-	if file == Stdin {
-		return nil
+// decodeText decodes a text that can be read only once.
+func (c *collection) decodeText(file string, in *content) decoded {
+	kept := keep(in)
+	read, ok := c.decodeList(file, kept)
+	switch {
+	case ok:
+		return read
+	case in.err != nil:
+		return decoded{file: file, errs: []error{unread(file, in.err)}}
 	}
-	if info, err := t.stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > maxJSON {
-		return nil
-	}
-	f, err := t.open(file)
+	return c.decodeRest(file, kept.again(), 0)
+}
+
+// decodeRest decodes a text that is not a List, of about this size; 0 is unknown.
+func (c *collection) decodeRest(file string, text io.Reader, size int) decoded {
+	data, err := readAll(text, size)
 	if err != nil {
-		return nil
+		return decoded{file: file, errs: []error{unread(file, err)}}
 	}
-	text, _, err := unpack(f)
-	if err != nil {
-		f.Close()
-		return nil
-	}
-	return text
+	return c.decodeWhole(file, data)
 }
 
 // IsRecording reports whether a file is a recording of what happened in a cluster. It reads the first line alone.
 func IsRecording(fsys fs.FS, file string) bool {
-	f := tree{fsys}.openAgain(file)
+	f := tree{fsys}.startAgain(file)
 	if f == nil {
 		return false
 	}
@@ -203,7 +208,7 @@ func (t tree) filesIn(folder string) ([]string, error) {
 		case path == folder:
 		case strings.HasPrefix(entry.Name(), ".") && entry.IsDir():
 			return fs.SkipDir
-		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && slices.Contains(extensions, strings.ToLower(filepath.Ext(path))):
+		case !entry.IsDir() && !strings.HasPrefix(entry.Name(), ".") && isRead(path):
 			if info, err := t.stat(path); err == nil && !info.IsDir() { // stat follows a link
 				if err := Regular(path, info); err != nil {
 					return err
@@ -235,9 +240,12 @@ func Regular(path string, info fs.FileInfo) error {
 func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	in, size, err := t.start(stdin, file)
 	if err != nil {
-		return nil, err
+		return nil, unread(file, err)
 	}
 	defer in.Close()
+	if in.archive {
+		return nil, Source{File: file}.errorf("is a tar archive, and one file is wanted; unpack it, and name the file")
+	}
 	data, err := readAll(in, size)
 	if err != nil {
 		return nil, unread(file, err)
@@ -245,40 +253,57 @@ func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	return data, nil
 }
 
-// start opens a file and returns its size, which is 0 if it is not a regular file or is compressed.
-func (t tree) start(stdin io.Reader, file string) (in io.ReadCloser, size int, err error) {
+// start opens a file and returns the size of its text, which is 0 if it is not known.
+func (t tree) start(stdin io.Reader, file string) (in *content, size int, err error) {
 	if file == Stdin {
-		in, _, err := unpack(io.NopCloser(stdin))
-		if err != nil {
-			return nil, 0, unread(file, err)
-		}
-		return in, 0, nil
+		in, err := open(io.NopCloser(stdin))
+		return in, 0, err
 	}
 	f, err := t.open(file)
 	if err != nil {
-		return nil, 0, unread(file, err)
+		return nil, 0, err
 	}
 	info, err := f.Stat()
+	if err == nil {
+		in, err = open(f)
+	}
 	if err != nil {
 		f.Close()
-		return nil, 0, unread(file, err)
+		return nil, 0, err
 	}
-	in, compressed, err := unpack(f)
-	if err != nil {
-		f.Close()
-		return nil, 0, unread(file, err)
-	}
-	if size = int(min(info.Size(), maxJSON+1)); compressed {
-		size = 0
+	if in.again = info.Mode().IsRegular(); in.again && in.sized {
+		size = int(min(info.Size(), maxJSON+1))
 	}
 	return in, size, nil
 }
 
+// startAgain opens the text of a file that can be opened a second time, and is not too large. Otherwise it returns nil.
+func (t tree) startAgain(file string) *content {
+	if file == Stdin {
+		return nil
+	}
+	if info, err := t.stat(file); err != nil || !info.Mode().IsRegular() {
+		return nil // opening a pipe would wait for its writer
+	}
+	in, size, err := t.start(nil, file)
+	if err != nil {
+		return nil
+	}
+	if in.archive || size > maxJSON {
+		in.Close()
+		return nil
+	}
+	return in
+}
+
 // unread returns the error for a file that could not be read.
 func unread(file string, err error) error {
+	var cut *cutLogs
 	switch {
 	case errors.Is(err, errTooLarge):
 		return tooLarge(file)
+	case errors.As(err, new(notText)), errors.As(err, &cut), errors.Is(err, errObjectTooLarge):
+		return Source{File: file}.errorf("%v", err)
 	case damaged(err):
 		return Source{File: file}.errorf("is compressed by gzip, and damaged: %v; write or copy it anew", err)
 	}
@@ -339,6 +364,11 @@ func (t tree) stat(path string) (fs.FileInfo, error) {
 		return os.Stat(path)
 	}
 	return fs.Stat(t.fsys, path)
+}
+
+func (t tree) isFolder(path string) bool {
+	info, err := t.stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (t tree) open(path string) (fs.File, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
@@ -76,10 +77,11 @@ func documentsOf(file string, data []byte) ([]document, []error) {
 // isRecording reports whether a file is a recording of what happened in a cluster.
 func isRecording(data []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
-	return recording.Is(line)
+	return len(line) <= recording.MaxLine && recording.Is(line)
 }
 
-// Head returns the apiVersion and the kind of the first document, or "" if it does not parse.
+// Head returns the apiVersion and the kind of the first document, or "" if it does not parse. A recording and an array of objects are read as a
+// List is.
 func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
@@ -93,6 +95,9 @@ func Head(data []byte) (apiVersion, kind string) {
 			var head struct {
 				APIVersion string `json:"apiVersion"`
 				Kind       string `json:"kind"`
+			}
+			if documents[0].json[0] == '[' {
+				return "v1", "List"
 			}
 			if json.Unmarshal(documents[0].json, &head) != nil {
 				return "", ""
@@ -109,7 +114,7 @@ func checkBytes(file string, data []byte) error {
 		return tooLarge(file)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return source.errorf("byte %d is 0, so this is no text; give YAML or JSON in UTF-8", i+1)
+		return source.errorf("%v", notText{i + 1})
 	}
 	if !utf8.Valid(data) {
 		return source.errorf("not valid UTF-8; save the file as UTF-8")
@@ -148,12 +153,13 @@ func parses(beginning []byte) bool {
 	}
 }
 
-// isJSON reports whether the text begins as a JSON object does. A YAML mapping may begin with a brace, too.
+// isJSON reports whether the text begins as a JSON object or array does. A YAML mapping or sequence may begin with a bracket, too.
 func isJSON(text []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
 }
 
-// IsJSON reports whether the whole text is JSON: objects, one after the other.
+// IsJSON reports whether the whole text is JSON: objects or arrays, one after the other.
 func IsJSON(text []byte) bool {
 	if !isJSON(text) {
 		return false
@@ -211,15 +217,24 @@ func (c chunk) documents() (documents []document, problems []string) {
 		return nil, nil
 	}
 	var jsonProblem string
-	if isJSON(text) {
-		if documents, jsonProblem = c.jsonValues(text); jsonProblem == "" {
+	if begin := c.content(); isJSON(begin.text) {
+		if documents, jsonProblem = begin.jsonValues(); jsonProblem == "" {
 			return documents, nil
+		}
+		if len(documents) > 0 { // a YAML parser would ignore what follows the first one
+			return nil, []string{jsonProblem}
 		}
 	}
 	if len(text) > maxYAML {
 		return nil, []string{cmp.Or(jsonProblem, fmt.Sprintf("line %d: the YAML from here on is too large; at most 64 MiB are read, so split it", c.line))}
 	}
 	converted, problems := toJSON(text, c.line)
+	if len(problems) == 0 {
+		problems = c.remainder()
+		if len(problems) > 0 {
+			return nil, problems
+		}
+	}
 	switch {
 	case len(problems) == 0 && string(converted) == "null":
 		return nil, nil
@@ -234,6 +249,36 @@ func (c chunk) documents() (documents []document, problems []string) {
 		problems[0] += "; if this is a template, render it first, as helm template does"
 	}
 	return nil, problems
+}
+
+// content returns the chunk from the first line with content.
+func (c chunk) content() chunk {
+	begin := chunk{c.text, c.line}
+	for range leadingLines(c.text) {
+		end := bytes.IndexByte(begin.text, '\n') + 1
+		begin = chunk{begin.text[end:], begin.line + 1}
+	}
+	return begin
+}
+
+// remainder returns a problem if the document ends before the chunk does. The parser that converts YAML ignores what follows, which can only
+// be something if the document does not begin as a block at the left margin.
+func (c chunk) remainder() []string {
+	begin := c.content()
+	if first := begin.text[0]; !bytes.ContainsRune([]byte("{[\"'|>&!* \t"), rune(first)) {
+		return nil
+	}
+	decoder := yamlv3.NewDecoder(bytes.NewReader(begin.text))
+	var document yamlv3.Node
+	if decoder.Decode(&document) != nil {
+		return nil // of a feature that only the other parser has
+	}
+	err := decoder.Decode(&document)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	// The parser counts the lines from 0 here.
+	return []string{yamlProblems(err, begin.line+1)[0] + "; begin each document with ---"}
 }
 
 // blank reports whether the text has nothing but white space, comments and YAML directives.
@@ -259,28 +304,47 @@ func leadingLines(text []byte) int {
 	return n
 }
 
-func (c chunk) jsonValues(text []byte) (documents []document, problem string) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
+// jsonValues returns the JSON values at the beginning of the chunk, and the problem of what follows them, if that is more than comments. The
+// values are parts of the chunk, since a dump can have a gigabyte.
+func (c chunk) jsonValues() (documents []document, problem string) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(c.text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	line, counted := c.line, 0
 	for {
-		var value json.RawMessage
-		err := decoder.Decode(&value)
-		if errors.Is(err, io.EOF) {
+		if end := int(decoder.InputOffset()); onlyComments(c.text[end:]) {
 			return documents, ""
 		}
+		value, err := decoder.ReadValue()
 		if err != nil {
-			offset := int64(len(text))
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) {
-				offset = min(offset, decoder.InputOffset()+max(0, syntax.Offset-decoder.InputOffset()))
-			}
-			return nil, fmt.Sprintf("line %d: not valid JSON: %v", c.line+bytes.Count(text[:offset], []byte("\n")), err)
+			return documents, c.jsonProblem(int(decoder.InputOffset()), err)
 		}
 		begin := int(decoder.InputOffset()) - len(value)
-		line += bytes.Count(text[counted:begin], []byte("\n"))
+		line += bytes.Count(c.text[counted:begin], []byte("\n"))
 		counted = begin
 		documents = append(documents, document{value, value, Source{Line: line}})
 	}
+}
+
+// jsonProblem returns the problem of the JSON value that begins at an offset, in the words of Go's JSON parser.
+func (c chunk) jsonProblem(at int, err error) string {
+	rest, offset := c.text[at:], len(c.text)-at
+	var syntax *json.SyntaxError
+	switch found := json.Unmarshal(rest, &struct{}{}); {
+	case errors.As(found, &syntax) && int(syntax.Offset) >= len(rest) && strings.HasPrefix(syntax.Error(), "unexpected end"):
+		err = io.ErrUnexpectedEOF
+	case errors.As(found, &syntax):
+		err, offset = syntax, min(offset, int(syntax.Offset))
+	}
+	return fmt.Sprintf("line %d: not valid JSON: %v", c.line+bytes.Count(c.text[:at+offset], []byte("\n")), err)
+}
+
+// onlyComments reports whether the text has nothing but white space and comments.
+func onlyComments(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
 }
 
 // toJSON converts one YAML document that begins on the given line of its file.

@@ -19,22 +19,25 @@ import (
 // decodeList decodes a file that is a single List in JSON, as kubectl writes a dump. It decodes item by item while it reads, so that the
 // whole text is never in memory. It reports whether the file is such a List. It also returns false for a List with a problem outside of its
 // items: decoding the whole file then gives a better error.
-func (c *collection) decodeList(file string, in io.Reader) bool {
+func (c *collection) decodeList(file string, in io.Reader) (decoded, bool) {
 	l := list{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
-	if !l.read(in, l.decodeItems) {
-		return false
+	ok := l.read(in, l.decodeItems)
+	switch {
+	case l.tooLarge != nil:
+		return decoded{file: file, errs: []error{l.tooLarge}}, true
+	case !ok:
+		return decoded{}, false
 	}
+	read := decoded{file: file, documents: 1}
 	for _, member := range l.members {
-		for _, o := range member.outcomes {
-			c.add(o)
-		}
+		read.outcomes = append(read.outcomes, member.outcomes...)
 	}
-	return true
+	return read, true
 }
 
 // ListHead returns the apiVersion and the kind of a file that is a single List in JSON, and "" for any other file. It stores no items.
 func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
-	f := tree{fsys}.openAgain(file)
+	f := tree{fsys}.startAgain(file)
 	if f == nil {
 		return "", ""
 	}
@@ -42,6 +45,7 @@ func ListHead(fsys fs.FS, file string) (apiVersion, kind string) {
 	l := list{fields: map[string]json.RawMessage{}}
 	skip := func(decoder *jsontext.Decoder) bool {
 		for decoder.PeekKind() != jsontext.KindEndArray {
+			l.text.left = maxObject
 			if decoder.SkipValue() != nil {
 				return false
 			}
@@ -60,6 +64,27 @@ type list struct {
 	item                               // the List without its members
 	fields  map[string]json.RawMessage // its fields read so far
 	members []*member
+	text    *portion
+	// tooLarge is the error of an item that is larger than any object may be.
+	tooLarge error
+}
+
+// portion is a text of which only so many bytes may be read before the next object. A decoder reads some of them ahead.
+type portion struct {
+	in       io.Reader
+	left     int
+	exceeded bool // somebody wanted more
+}
+
+// Read reads what is left.
+func (p *portion) Read(into []byte) (int, error) {
+	if p.left == 0 {
+		p.exceeded = true
+		return 0, errObjectTooLarge
+	}
+	n, err := p.in.Read(into[:min(len(into), p.left)])
+	p.left -= n
+	return n, err
 }
 
 // member is an item of a List. It may be a List itself.
@@ -91,10 +116,12 @@ func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	if !l.begin(text) {
 		return false
 	}
-	decoder := jsontext.NewDecoder(text, jsontext.AllowDuplicateNames(true)) // decoding the object reports them
-	_, _ = decoder.ReadToken()                                               // the brace
-	var readAs header                                                        // the items
+	l.text = &portion{in: text, left: maxObject}
+	decoder := jsontext.NewDecoder(l.text, jsontext.AllowDuplicateNames(true)) // decoding the object reports them
+	_, _ = decoder.ReadToken()                                                 // the brace
+	var readAs header                                                          // the items
 	for decoder.PeekKind() != jsontext.KindEndObject {
+		l.text.left = maxObject
 		name, err := decoder.ReadToken()
 		if err != nil {
 			return false
@@ -161,9 +188,14 @@ func (l *list) decodeItems(decoder *jsontext.Decoder) bool {
 	defer close(read)
 	for decoder.PeekKind() != jsontext.KindEndArray {
 		value, err := decoder.ReadValue()
+		if l.text.exceeded || len(value) > maxObject {
+			l.tooLarge = l.member(len(l.members), value).source.errorf("%v", errObjectTooLarge)
+			return false
+		}
 		if err != nil || l.in.ended() {
 			return false
 		}
+		l.text.left = maxObject
 		m := &member{item: l.member(len(l.members), value.Clone())}
 		l.members = append(l.members, m)
 		read <- m

@@ -2,36 +2,117 @@ package manifest
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"io"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
-// unpack returns the text of a file that gzip has compressed, but no more than the maximum size of a file and a byte, or the file as it is.
-// It reports whether the file is compressed.
-func unpack(file io.ReadCloser) (text io.ReadCloser, compressed bool, err error) {
+// content is what a file holds while it is read: its text in UTF-8, or a tar archive.
+type content struct {
+	in io.Reader
+	io.Closer
+	archive bool
+	// sized means that the text has about as many bytes as the file: it is neither compressed nor in UTF-16.
+	sized bool
+	// again means that the file can be opened a second time.
+	again bool
+	err   error // the first error of a read; nil at the end of the text
+}
+
+// Read reads the text.
+func (c *content) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// open returns what a file holds. It unpacks what gzip has compressed.
+func open(file io.ReadCloser) (*content, error) {
 	start := bufio.NewReader(file)
-	switch magic, err := start.Peek(2); {
-	case err != nil && !errors.Is(err, io.EOF):
-		return nil, false, err
-	case string(magic) != "\x1f\x8b":
-		return input{start, file}, false, nil
+	magic, err := start.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	unpacked, err := gzip.NewReader(start)
-	if err != nil {
-		return nil, true, err
+	c := &content{Closer: file, sized: true}
+	if string(magic) == "\x1f\x8b" {
+		unpacked, err := gzip.NewReader(start)
+		if err != nil {
+			return nil, err
+		}
+		start, c.sized = bufio.NewReader(unpacked), false
 	}
-	return input{io.LimitReader(unpacked, maxJSON+1), file}, true, nil
+	if beginning, _ := start.Peek(tarHeader); isTar(beginning) { // the text reports the error
+		c.in, c.archive = start, true
+		return c, nil
+	}
+	beginning, _ := start.Peek(4)
+	c.sized = c.sized && byteOrder(beginning) == nil
+	c.in = textOf(start)
+	return c, nil
+}
+
+// textOf returns a text in UTF-8, without the logs of containers, which a dump can have between its objects. Its end is an error if more
+// follows than is read of a file.
+func textOf(in *bufio.Reader) io.Reader {
+	var text io.Reader = in
+	beginning, _ := in.Peek(4) // the text reports the error
+	if order := byteOrder(beginning); order != nil {
+		text = unicode.UTF16(*order, unicode.UseBOM).NewDecoder().Reader(in)
+	}
+	return &guard{in: withoutLogs(&limited{in: text, left: maxJSON})}
+}
+
+// plain returns the text of a file in memory, as textOf does.
+func plain(data []byte) ([]byte, error) {
+	if byteOrder(data) == nil && !bytes.Contains(data, []byte(logsStart)) && !bytes.Contains(data, []byte(dumpedTo)) {
+		return data, nil
+	}
+	return io.ReadAll(textOf(bufio.NewReader(bytes.NewReader(data))))
+}
+
+// byteOrder returns the byte order of a text in UTF-16, as PowerShell's > writes it, and nil for any other text. Without a byte order mark,
+// the text must begin with two characters of ASCII.
+func byteOrder(beginning []byte) *unicode.Endianness {
+	little, big := unicode.LittleEndian, unicode.BigEndian
+	if len(beginning) < 4 {
+		return nil
+	}
+	ascii := func(i, zero int) bool { return beginning[i] >= '\t' && beginning[i] < 0x7f && beginning[zero] == 0 }
+	switch {
+	case string(beginning[:2]) == "\xff\xfe" && string(beginning[2:4]) != "\x00\x00", ascii(0, 1) && ascii(2, 3):
+		return &little
+	case string(beginning[:2]) == "\xfe\xff", ascii(1, 0) && ascii(3, 2):
+		return &big
+	}
+	return nil
+}
+
+// limited reads no more than a number of bytes. If there are more, its last read fails.
+type limited struct {
+	in   io.Reader
+	left int64
+}
+
+// Read reads what is left, and a byte.
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.in.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		l.left = 0
+		return n - 1, errTooLarge
+	}
+	return n, err
 }
 
 // damaged reports whether an error is of text that gzip has compressed, and that was changed or cut off since.
 func damaged(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, new(flate.CorruptInputError))
-}
-
-// input reads from one thing and closes another.
-type input struct {
-	io.Reader
-	io.Closer
 }

@@ -3,11 +3,16 @@ package manifest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // compressed is the text as gzip compresses it.
@@ -57,6 +62,37 @@ func TestUnpack(t *testing.T) {
 				t.Errorf("%s: %v\nwant %s%s", tt.name, err, name, tt.want)
 			case tt.want == "" && (err != nil || fmt.Sprint(len(set.Objects)) != "1"):
 				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+	}
+}
+
+// What PowerShell's > writes is read as if it were in UTF-8, in both byte orders, also compressed, and without a mark where it is plain.
+func TestUTF16(t *testing.T) {
+	const text = "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"ü €\U0001f600\"}}}\r\n"
+	want, err := Decode("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, order := range map[string]binary.AppendByteOrder{"little": binary.LittleEndian, "big": binary.BigEndian} {
+		for _, mark := range []string{"\ufeff", ""} {
+			var data []byte
+			for _, unit := range utf16.Encode([]rune(mark + text)) {
+				data = order.AppendUint16(data, unit)
+			}
+			for how, read := range map[string]func() (*Set, error){
+				"in memory":  func() (*Set, error) { return Decode("f", data) },
+				"a pipe":     func() (*Set, error) { return Read(iotest.OneByteReader(bytes.NewReader(data)), Stdin) },
+				"compressed": func() (*Set, error) { return Read(bytes.NewReader(compressed(t, string(data))), Stdin) },
+			} {
+				got, err := read()
+				if err != nil {
+					t.Errorf("%s endian, mark %q, %s: %v", name, mark, how, err)
+					continue
+				}
+				if diff := cmp.Diff(want.Objects[0].Object, got.Objects[0].Object); diff != "" {
+					t.Errorf("%s endian, mark %q, %s (-want +got):\n%s", name, mark, how, diff)
+				}
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func Targets(args []string) (targets, files []string) {
 
 // IsManifest reports whether a word is the name of a file rather than of an object.
 func IsManifest(word string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".tar", ".tgz"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
 }
 
 // ResourceAmong separates what can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the files: the first

@@ -1,0 +1,145 @@
+package manifest
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// An archive has at most this many files and bytes, after gzip's compression is undone, and folders inside each other.
+const (
+	maxEntries = 100_000
+	maxArchive = 8 << 30
+	maxFolders = 50
+)
+
+// tarHeader is the number of bytes of a header in a tar archive.
+const tarHeader = 512
+
+// endOfTar is the number of bytes of 0 at the end of an archive. gzip has an end of its own.
+const endOfTar = 1024
+
+// ending counts the bytes of 0 at the end of what was read.
+type ending struct {
+	in    io.Reader
+	zeros int
+}
+
+// Read reads from the archive.
+func (e *ending) Read(p []byte) (int, error) {
+	n, err := e.in.Read(p)
+	rest := len(bytes.TrimRight(p[:n], "\x00"))
+	if rest > 0 {
+		e.zeros = 0
+	}
+	e.zeros += n - rest
+	return n, err
+}
+
+// isTar reports whether a file that begins so is a tar archive of any of the formats in use.
+func isTar(beginning []byte) bool {
+	return len(beginning) == tarHeader && string(beginning[257:262]) == "ustar"
+}
+
+// IsArchive reports whether a file is a tar archive, also compressed by gzip.
+func IsArchive(file string) bool {
+	in, _, err := tree{}.start(nil, file)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return in.archive
+}
+
+// entry is what a file of an archive holds.
+type entry struct {
+	name string
+	decoded
+}
+
+// decodeArchive decodes the files of a tar archive that would be read from a folder, in the order of their names. It follows no links.
+func (c *collection) decodeArchive(file string, in *content) (documents int) {
+	text := &ending{in: &limited{in: in, left: maxArchive}}
+	entries, err := c.entries(file, tar.NewReader(text))
+	if c.ended() {
+		return 0
+	}
+	if err == nil && in.sized && text.zeros < endOfTar {
+		err = unreadArchive(file, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
+	for _, e := range entries {
+		documents += c.take(e.decoded, true)
+	}
+	return documents
+}
+
+func (c *collection) entries(file string, archive *tar.Reader) (entries []entry, err error) {
+	source := Source{File: file}
+	for n := 1; ; n++ {
+		header, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return entries, nil
+		case err != nil:
+			return entries, unreadArchive(file, err)
+		case n > maxEntries:
+			return entries, source.errorf("more than %d files in an archive; unpack it, and give the folders with objects", maxEntries)
+		case c.ended():
+			return nil, nil
+		}
+		name := path.Clean(header.Name)
+		label := file + "/" + name
+		switch {
+		case path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../"):
+			return entries, source.errorf("%q is a file outside of the archive; pack it anew, with paths below one folder", header.Name)
+		case strings.Count(name, "/") > maxFolders:
+			return entries, source.errorf("more than %d folders inside each other; unpack the archive, and give the folders with objects", maxFolders)
+		case !isRead(name) || hidden(name):
+		case header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink:
+			entries = append(entries, entry{name, decoded{file: label, foreign: true, errs: []error{Source{File: label}.errorf("is a link, which is not followed")}}})
+		case header.Typeflag == tar.TypeReg:
+			read, err := c.decodeEntry(label, archive)
+			if err != nil {
+				return entries, unreadArchive(file, err)
+			}
+			entries = append(entries, entry{name, read})
+		}
+	}
+}
+
+// decodeEntry decodes a file of an archive, which can be read only once. The error is one of the archive.
+func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error) {
+	whole := &content{in: archive} // notes what is wrong with the archive
+	in, err := open(io.NopCloser(whole))
+	if err == nil && in.archive {
+		return decoded{file: file, foreign: true, errs: []error{Source{File: file}.errorf("is an archive inside of an archive, which is not read")}}, nil
+	}
+	var read decoded
+	if err == nil {
+		read = c.decodeText(file, in)
+	} else {
+		read = decoded{file: file, errs: []error{unread(file, err)}}
+	}
+	return read, whole.err
+}
+
+func unreadArchive(file string, err error) error {
+	if errors.Is(err, errTooLarge) {
+		return Source{File: file}.errorf("more than %d GiB in an archive; unpack it, and give the folders with objects", maxArchive>>30)
+	}
+	return Source{File: file}.errorf("is a tar archive, and damaged: %v; write or copy it anew", err)
+}
+
+// hidden reports whether a name, or that of a folder above it, begins with a dot.
+func hidden(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
+}

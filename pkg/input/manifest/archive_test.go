@@ -1,0 +1,89 @@
+package manifest
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// archived returns a tar archive of files, each a name and its text. A name that ends in > is a link to the text.
+func archived(t *testing.T, files ...[2]string) string {
+	t.Helper()
+	var data bytes.Buffer
+	w := tar.NewWriter(&data)
+	for _, file := range files {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: file[0], Mode: 0o600, Size: int64(len(file[1]))}
+		if name, is := strings.CutSuffix(file[0], ">"); is {
+			header = &tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: file[1]}
+		}
+		if err := w.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if header.Size > 0 {
+			if _, err := w.Write([]byte(file[1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return data.String()
+}
+
+// Of an archive the same files are read as of a folder, in the order of their names.
+func TestArchive(t *testing.T) {
+	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}]}`
+	packed := archived(t,
+		[2]string{"./top/z.yaml", namespace("z")}, [2]string{"top/b.json.gz", string(compressed(t, list))}, [2]string{"top/errors.json", `["timeout"]`},
+		[2]string{"top/.hidden/a.yaml", "not: read"}, [2]string{"top/a.txt", "not read"}, [2]string{"top/a.json>", "/etc/passwd"})
+	want := "dump/top/b.json.gz: items[0] (line 1): Namespace b\ndump/top/z.yaml (line 1): Namespace z\n"
+	files(t, map[string]string{"dump": packed, "dump.gz": string(compressed(t, packed))})
+	for file, label := range map[string]string{"dump": "dump", "dump.gz": "dump.gz", Stdin: "-"} {
+		set, err := Read(bytes.NewReader(compressed(t, packed)), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, strings.ReplaceAll(describe(set), label+"/", "dump/")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+		skipped := fmt.Sprint(set.Strict())
+		for _, want := range []string{label + "/top/a.json: is a link, which is not followed", label + "/top/errors.json: [0]: a string where an object with apiVersion and kind is wanted"} {
+			if !strings.Contains(skipped, want) {
+				t.Errorf("%s: strict is %s; want %s", file, skipped, want)
+			}
+		}
+	}
+}
+
+func TestArchiveRefuses(t *testing.T) {
+	whole := archived(t, [2]string{"a.yaml", namespace("a")}, [2]string{"b.yaml", namespace("b")})
+	for _, test := range []struct{ name, data, want string }{
+		{"cut off", whole[:530], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"cut off between files", whole[:1024], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"cut off in a header", whole[:1100], "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"compression cut off", string(compressed(t, whole)[:100]), "dump.tar: is a tar archive, and damaged: unexpected EOF; write or copy it anew"},
+		{"up", archived(t, [2]string{"a/../../b.yaml", namespace("b")}), `dump.tar: "a/../../b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
+		{"root", archived(t, [2]string{"/b.yaml", namespace("b")}), `dump.tar: "/b.yaml" is a file outside of the archive; pack it anew, with paths below one folder`},
+		{"deep", archived(t, [2]string{strings.Repeat("a/", maxFolders+1) + "b.yaml", namespace("b")}), "dump.tar: more than 50 folders inside each other; unpack the archive, and give the folders with objects"},
+		{"nothing", archived(t, [2]string{"a.txt", "x"}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
+		{"an archive in it", archived(t, [2]string{"a.json", whole}), "dump.tar: no Kubernetes object in it; give a file that has at least one"},
+		{"an invalid file", archived(t, [2]string{"x/a.json", `{"kind": "Pod"`}), "dump.tar/x/a.json: line 1: not valid JSON: unexpected EOF"},
+		{"a large object", archived(t, [2]string{"x/a.json.gz", string(compressed(t, `{"a": "`+strings.Repeat("x", maxObject)+`x"}`))}), "dump.tar/x/a.json.gz: " + errObjectTooLarge.Error()},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files(t, map[string]string{"dump.tar": test.data})
+			if _, err := Read(nil, "dump.tar"); fmt.Sprint(err) != test.want {
+				t.Errorf("got  %v\nwant %s", err, test.want)
+			}
+		})
+	}
+	if _, err := ReadFile(os.DirFS("."), nil, "dump.tar"); err == nil {
+		t.Error("an archive was read as one file")
+	}
+}

@@ -1,0 +1,126 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+)
+
+// kubectl cluster-info dump prints to standard output the lists of objects, then the logs of each container between two lines, and at the end
+// a line of its own; see https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/cmd/clusterinfo/clusterinfo_dump.go.
+const (
+	logsStart = "==== START logs for container "
+	dumpedTo  = "Cluster info dumped to "
+)
+
+var (
+	startOfLogs = regexp.MustCompile(`^==== START (logs for container \S+ of pod \S+/\S+ ====)\r?\n?$`)
+	endOfDump   = regexp.MustCompile(`^` + dumpedTo + `(standard output|\S+)\r?\n?$`)
+)
+
+// logless is a text without the logs of containers. Their lines become empty, so that the lines after them keep their numbers.
+type logless struct {
+	in       *bufio.Reader
+	line     int    // lines that have ended
+	within   bool   // the last piece read did not end its line
+	end      []byte // what the end of the logs is, inside of them
+	began    int    // the line on which the logs began
+	skipped  []byte // the end of the last piece of the logs, which may be the beginning of their end
+	ready    []byte // what is to be returned
+	err      error
+	lineFeed [1]byte
+}
+
+func withoutLogs(in io.Reader) *logless {
+	return &logless{in: bufio.NewReaderSize(in, 64<<10), lineFeed: [1]byte{'\n'}}
+}
+
+// Read reads as much as there is.
+func (l *logless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(l.ready) == 0 {
+			if l.err != nil || n > 0 && l.in.Buffered() == 0 {
+				break
+			}
+			l.next()
+		}
+		copied := copy(p[n:], l.ready)
+		n, l.ready = n+copied, l.ready[copied:]
+	}
+	if n > 0 || len(p) == 0 {
+		return n, nil
+	}
+	return 0, l.err
+}
+
+// next reads a line, or a piece of a long one.
+func (l *logless) next() {
+	piece, err := l.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		err = nil
+	}
+	first := !l.within
+	l.within, l.err = !bytes.HasSuffix(piece, []byte("\n")), err
+	if !l.within {
+		l.line++
+	}
+	switch {
+	case l.end != nil:
+		l.skip(piece)
+	case first && bytes.HasPrefix(piece, []byte(logsStart)) && startOfLogs.Match(piece):
+		l.end, l.began = append([]byte("==== END "), startOfLogs.FindSubmatch(piece)[1]...), max(1, l.line)
+		l.empty()
+	case first && bytes.HasPrefix(piece, []byte(dumpedTo)) && endOfDump.Match(piece):
+		if l.ready = bytes.Clone(piece); l.last() {
+			l.ready = nil
+			l.empty()
+		}
+	default:
+		l.ready = piece
+	}
+	if l.end != nil && errors.Is(l.err, io.EOF) {
+		l.err = &cutLogs{line: l.began, logs: string(bytes.TrimSuffix(l.end, []byte(" ====")))}
+	}
+}
+
+// skip skips a piece of the logs. What a container wrote last need not end its line.
+func (l *logless) skip(piece []byte) {
+	if len(l.skipped) > 0 {
+		piece = append(l.skipped, piece...)
+	}
+	l.skipped = nil
+	switch {
+	case bytes.HasSuffix(bytes.TrimRight(piece, "\r\n"), l.end):
+		l.end = nil
+	case l.within:
+		l.skipped = bytes.Clone(piece[max(0, len(piece)-len(l.end)):])
+	}
+	l.empty()
+}
+
+// empty returns an empty line in place of one that ended.
+func (l *logless) empty() {
+	if !l.within {
+		l.ready = l.lineFeed[:]
+	}
+}
+
+// last reports whether the text ends here.
+func (l *logless) last() bool {
+	_, err := l.in.Peek(1)
+	return errors.Is(err, io.EOF)
+}
+
+// cutLogs means that the logs of a container have no end.
+type cutLogs struct {
+	line int
+	logs string
+}
+
+// Error names the line on which the logs begin.
+func (e *cutLogs) Error() string {
+	return fmt.Sprintf("line %d: the logs that begin here do not end with %q: the dump is cut off; write or copy it anew", e.line, e.logs+" ====")
+}

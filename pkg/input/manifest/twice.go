@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
+)
+
+// addObject adds an object, unless it is there. A dump can have an object in several files, which were written one after the other: then the
+// newer version counts. Of manifests nobody can say which one counts, and two that are equal are often a copy that was to be changed.
+func (c *collection) addObject(obj Object) {
+	id := cluster.RefTo(obj.Object)
+	at, found := c.at[id]
+	if !found {
+		if c.at == nil {
+			c.at = map[cluster.Ref]int{}
+		}
+		c.at[id] = len(c.set.Objects)
+		c.set.Objects = append(c.set.Objects, obj)
+		return
+	}
+	first := c.set.Objects[at]
+	older := obj
+	switch newer, both := isNewer(obj.GetResourceVersion(), first.GetResourceVersion()); {
+	case (both || repeats(first, obj)) && apiequality.Semantic.DeepEqual(first.Object, obj.Object):
+		return
+	case !both:
+		c.errs = append(c.errs, obj.Source.errorf("%s: already defined in %s; remove or rename one of them", id.Describe(), first.Source))
+		return
+	case newer:
+		c.set.Objects[at], older = obj, first
+	}
+	problem := "the input has a newer version of it"
+	if first.GetResourceVersion() == obj.GetResourceVersion() {
+		problem = "the input has another text of the same version, which comes first"
+	}
+	c.set.Older = append(c.set.Older, Flaw{Ref: id, Problem: problem, Aside: true, Source: older.Source})
+}
+
+// repeats reports whether one object may be there twice although no API server has given it a version: a tool that tidies dumps has dropped
+// that, or Helm charts and kustomizations bring the same namespace along.
+func repeats(first, second Object) bool {
+	_, namespace := first.Object.(*v1.Namespace)
+	return namespace || admission.GivenUID(first.Object) != "" && first.GetUID() == second.GetUID()
+}
+
+// addIgnored adds an object of a kind that takes no part in scheduling, unless a dump has it twice.
+func (c *collection) addIgnored(ignored Ignored) {
+	id := ignoredID{ignored.APIVersion, ignored.Ref}
+	at, found := c.ignoredAt[id]
+	if !found || ignored.Name == "" {
+		if c.ignoredAt == nil {
+			c.ignoredAt = map[ignoredID]int{}
+		}
+		c.ignoredAt[id] = len(c.set.Ignored)
+		c.set.Ignored = append(c.set.Ignored, ignored)
+		return
+	}
+	switch newer, both := isNewer(ignored.ResourceVersion, c.set.Ignored[at].ResourceVersion); {
+	case !both:
+		c.set.Ignored = append(c.set.Ignored, ignored)
+	case newer:
+		c.set.Ignored[at] = ignored
+	}
+}
+
+// ignoredID identifies an object of any kind.
+type ignoredID struct {
+	apiVersion string
+	cluster.Ref
+}
+
+// isNewer reports whether a resource version is newer than another, and whether both are those of an API server.
+func isNewer(version, than string) (newer, both bool) {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order > 0, err == nil
+}

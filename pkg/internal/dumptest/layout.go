@@ -1,0 +1,337 @@
+package dumptest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Layout is a way in which a tool writes down the objects of a cluster.
+type Layout struct {
+	Name string
+	// Kinds are the kinds that the tool writes; nil stands for all.
+	Kinds []string
+	// Write returns what is written, by paths below a folder. A single file has the path "dump" with an ending.
+	Write func(list []byte) map[string][]byte
+}
+
+// ofClusterInfo are the kinds that kubectl cluster-info dump asks for, but for events.
+var ofClusterInfo = []string{"Node", "Pod", "Service", "ReplicationController", "DaemonSet", "Deployment", "ReplicaSet"}
+
+// Layouts returns the layouts that are read. All but the first are to give the answers that the first gives for the same kinds.
+func Layouts() []Layout {
+	pack := func(layout func([]byte) map[string][]byte, compress bool) func([]byte) map[string][]byte {
+		return func(list []byte) map[string][]byte { return archive(layout(list), compress) }
+	}
+	return []Layout{
+		{"plain list", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": list} }},
+		{"UTF-16 with a byte order mark", nil, func(list []byte) map[string][]byte {
+			return map[string][]byte{"dump.json": inUTF16("\ufeff" + string(list))}
+		}},
+		{"UTF-16 without", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": inUTF16(string(list))} }},
+		{"top-level array", nil, func(list []byte) map[string][]byte { return map[string][]byte{"dump.json": array(items(list))} }},
+		{"cluster-info folder", ofClusterInfo, clusterInfoFolder},
+		{"cluster-info output", ofClusterInfo, clusterInfoOutput},
+		{"must-gather", nil, mustGather},
+		{"must-gather.tar.gz", nil, pack(mustGather, true)},
+		{"Troubleshoot", nil, troubleshoot},
+		{"Troubleshoot.tar.gz", nil, pack(troubleshoot, true)},
+		{"Sonobuoy", nil, sonobuoy},
+		{"Sonobuoy.tar", nil, pack(sonobuoy, false)},
+		{"Insights", nil, insights},
+		{"Insights.tar.gz", nil, pack(insights, true)},
+		{"compressed files in a folder", nil, func(list []byte) map[string][]byte {
+			files := map[string][]byte{}
+			for kind, of := range group(items(list), func(o object) string { return o.Kind }) {
+				files[strings.ToLower(kind)+"s.json.gz"] = compress(listOf("v1", "List", of, false))
+			}
+			return files
+		}},
+	}
+}
+
+// object is an item of the List.
+type object struct {
+	APIVersion, Kind string
+	Metadata         struct{ Namespace, Name string }
+	json             []byte
+}
+
+func items(list []byte) (objects []object) {
+	var parsed struct{ Items []json.RawMessage }
+	must(json.Unmarshal(list, &parsed))
+	for _, item := range parsed.Items {
+		var o object
+		must(json.Unmarshal(item, &o))
+		o.json = item
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// resource is the name of the object's kind in paths, as API servers spell it.
+func (o object) resource() string {
+	plural := strings.ToLower(o.Kind) + "s"
+	return strings.NewReplacer("classs", "classes", "policys", "policies").Replace(plural)
+}
+
+// group is the object's API group, and core for that without a name.
+func (o object) group() string {
+	group, _, found := strings.Cut(o.APIVersion, "/")
+	if !found {
+		return "core"
+	}
+	return group
+}
+
+// clusterInfoFolder is what kubectl cluster-info dump --output-directory writes.
+func clusterInfoFolder(list []byte) map[string][]byte {
+	files := map[string][]byte{}
+	for path, text := range clusterInfo(list) {
+		files[path+".json"] = text
+	}
+	for _, o := range items(list) {
+		if o.Kind == "Pod" {
+			files[o.Metadata.Namespace+"/"+o.Metadata.Name+"/logs.txt"] = logs(o)
+		}
+	}
+	return files
+}
+
+// clusterInfoOutput is what kubectl cluster-info dump prints.
+func clusterInfoOutput(list []byte) map[string][]byte {
+	lists := clusterInfo(list)
+	out := slices.Clone(lists["nodes"])
+	for _, path := range slices.Sorted(maps.Keys(lists)) {
+		if path != "nodes" {
+			out = append(out, lists[path]...)
+		}
+		if namespace, isPods := strings.CutSuffix(path, "/pods"); isPods {
+			for _, o := range items(list) {
+				if o.Kind == "Pod" && o.Metadata.Namespace == namespace {
+					out = append(out, logs(o)...)
+				}
+			}
+		}
+	}
+	return map[string][]byte{"dump.json": append(out, "Cluster info dumped to standard output\n"...)}
+}
+
+// clusterInfo returns the lists, whose items have no kind, by their paths without an ending.
+func clusterInfo(list []byte) map[string][]byte {
+	files := map[string][]byte{}
+	for path, of := range group(items(list), func(o object) string {
+		return strings.TrimPrefix(o.Metadata.Namespace+"/"+o.resource(), "/")
+	}) {
+		files[path] = append(listOf(of[0].APIVersion, of[0].Kind+"List", of, true), '\n')
+	}
+	return files
+}
+
+// logs are of a container that logs what could be objects, documents or no text at all. The last line does not end.
+func logs(pod object) []byte {
+	of := fmt.Sprintf("logs for container main of pod %s/%s ====", pod.Metadata.Namespace, pod.Metadata.Name)
+	return fmt.Appendf(nil, "==== START %s\n{\"level\":\"info\"}\n---\napiVersion: v1\nkind: Node\n\x1b[31m\x00\xff==== END logs\nlast==== END %[1]s\n", of)
+}
+
+// mustGather is what oc adm must-gather writes: pods are there one by one and in a list.
+func mustGather(list []byte) map[string][]byte {
+	const root = "must-gather.local.1/quay-io-openshift-sha256-1/"
+	files := map[string][]byte{
+		"must-gather.local.1/event-filter.html":             []byte("<!DOCTYPE html>"),
+		root + "version":                                    []byte("openshift/must-gather\n4.16.0\n"),
+		root + "etcd_info/endpoint_health.json":             []byte(`[{"endpoint":"https://10.0.0.1:2379","health":true}]`),
+		root + "monitoring/prometheus/status/config.json":   []byte(`{"status":"success","data":{}}`),
+		root + "namespaces/shop/core/configmaps.yaml":       []byte("---\napiVersion: v1\nitems: []\nkind: ConfigMapList\n"),
+		root + "namespaces/shop/pods/pod/logs/current.log":  []byte("==== not read\n"),
+		root + "cluster-scoped-resources/core/broken.json":  []byte("Error from server (NotFound): the server could not find it\nmore: [\n"),
+		root + "cluster-scoped-resources/core/nodes.status": []byte("not read"),
+	}
+	for path, of := range group(items(list), func(o object) string {
+		switch {
+		case o.Kind == "Namespace":
+			return root + "namespaces/" + o.Metadata.Name + "/" + o.Metadata.Name + ".yaml"
+		case o.Metadata.Namespace == "":
+			return root + "cluster-scoped-resources/" + o.group() + "/" + o.resource() + "/" + o.Metadata.Name + ".yaml"
+		}
+		return root + "namespaces/" + o.Metadata.Namespace + "/" + o.group() + "/" + o.resource() + ".yaml"
+	}) {
+		if of[0].Metadata.Namespace == "" {
+			files[path] = inYAML(of[0].json)
+		} else {
+			files[path] = inYAML(listOf(of[0].APIVersion, of[0].Kind+"List", of, false))
+		}
+	}
+	for _, o := range items(list) {
+		if o.Kind == "Pod" {
+			files[fmt.Sprintf("%snamespaces/%s/pods/%s/%[3]s.yaml", root, o.Metadata.Namespace, o.Metadata.Name)] = inYAML(o.json)
+		}
+	}
+	return files
+}
+
+// troubleshoot is a support bundle of Troubleshoot.
+func troubleshoot(list []byte) map[string][]byte {
+	const root = "support-bundle-1/"
+	files := map[string][]byte{
+		root + "version.yaml":                                       []byte("apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\nspec:\n  versionNumber: 0.119.0\n"),
+		root + "analysis.json":                                      []byte(`[{"name":"node.resources","insight":{"severity":"debug"}}]`),
+		root + "cluster-info/cluster_version.json":                  []byte(`{"info":{"major":"1","minor":"37"},"string":"v1.37.1"}`),
+		root + "cluster-resources/auth-cani-list/default.json":      []byte(`[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]`),
+		root + "cluster-resources/groups.json":                      []byte(`[{"name":"apps","versions":[]}]`),
+		root + "cluster-resources/pod-disruption-budgets-info.json": []byte(`{"default":"the server could not find the requested resource"}`),
+		root + "cluster-resources/events-errors.json":               []byte(`["timeout"]`),
+		root + "cluster-resources/nothing.json":                     nil,
+	}
+	for path, of := range group(items(list), func(o object) string {
+		if o.Metadata.Namespace == "" {
+			return root + "cluster-resources/" + o.resource() + ".json"
+		}
+		return root + "cluster-resources/" + o.resource() + "/" + o.Metadata.Namespace + ".json"
+	}) {
+		files[path] = listOf(of[0].APIVersion, of[0].Kind+"List", of, false)
+	}
+	return files
+}
+
+// sonobuoy is a snapshot of Sonobuoy, with the objects in arrays.
+func sonobuoy(list []byte) map[string][]byte {
+	files := map[string][]byte{
+		"hosts/n1/configz.json":     []byte(`{"kubeletconfig":{"maxPods":110}}`),
+		"hosts/n1/healthz.json":     []byte(`{"status":200}`),
+		"meta/query-time.json":      []byte(`{"queryobj":"Pods","error":""}` + "\n" + `{"queryobj":"Nodes","error":""}` + "\n"),
+		"plugins/e2e/results.yaml":  []byte("name: e2e\nstatus: passed\n"),
+		"serverversion.json":        []byte(`{"major":"1","minor":"37"}`),
+		"servergroups.json":         []byte(`{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`),
+		"podlogs/default/p/log.txt": []byte("not read"),
+	}
+	for path, of := range group(items(list), func(o object) string {
+		file := o.group() + "_" + o.APIVersion[strings.Index(o.APIVersion, "/")+1:] + "_" + o.resource() + ".json"
+		if o.Metadata.Namespace == "" {
+			return "resources/cluster/" + file
+		}
+		return "resources/ns/" + o.Metadata.Namespace + "/" + file
+	}) {
+		files[path] = array(of)
+	}
+	return files
+}
+
+// insights is an archive of OpenShift's Insights operator: a file for each object, without its kind.
+func insights(list []byte) map[string][]byte {
+	files := map[string][]byte{
+		"insights-operator/gathers.json": []byte(`{"status_reports":[{"name":"clusterconfig","errors":null}]}`),
+		"config/metrics":                 []byte("# not read\n"),
+		"config/alerts.json":             []byte(`[{"labels":{"alertname":"Watchdog"}}]`),
+	}
+	for _, o := range items(list) {
+		var fields map[string]any
+		must(json.Unmarshal(o.json, &fields))
+		delete(fields, "apiVersion")
+		delete(fields, "kind")
+		text, err := json.Marshal(fields)
+		must(err)
+		folder := "config/" + strings.ToLower(o.Kind) + "/"
+		if o.Metadata.Namespace != "" {
+			folder += o.Metadata.Namespace + "/"
+		}
+		files[folder+o.Metadata.Name+".json"] = text
+	}
+	return files
+}
+
+// group returns the objects by a word of each.
+func group(objects []object, word func(object) string) map[string][]object {
+	groups := map[string][]object{}
+	for _, o := range objects {
+		groups[word(o)] = append(groups[word(o)], o)
+	}
+	return groups
+}
+
+// listOf returns a list as an API server writes it. The items of that have no kind of their own.
+func listOf(apiVersion, kind string, of []object, bare bool) []byte {
+	var items []any
+	for _, o := range of {
+		var fields map[string]any
+		must(json.Unmarshal(o.json, &fields))
+		if bare {
+			delete(fields, "apiVersion")
+			delete(fields, "kind")
+		}
+		items = append(items, fields)
+	}
+	text, err := json.MarshalIndent(struct {
+		Kind       string         `json:"kind"`
+		APIVersion string         `json:"apiVersion"`
+		Metadata   map[string]any `json:"metadata"`
+		Items      []any          `json:"items"`
+	}{kind, apiVersion, map[string]any{"resourceVersion": "9000"}, items}, "", "    ")
+	must(err)
+	return text
+}
+
+func array(of []object) []byte {
+	var values []json.RawMessage
+	for _, o := range of {
+		values = append(values, o.json)
+	}
+	text, err := json.Marshal(values)
+	must(err)
+	return text
+}
+
+func inYAML(text []byte) []byte {
+	text, err := yaml.JSONToYAML(text)
+	must(err)
+	return append([]byte("---\n"), text...)
+}
+
+func inUTF16(text string) (data []byte) {
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = append(data, byte(unit), byte(unit>>8))
+	}
+	return data
+}
+
+// archive packs files into a tar archive, below a folder of its own and not in the order of their names, beside a link that leads out.
+func archive(files map[string][]byte, gzipped bool) map[string][]byte {
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	must(w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "./top/secrets.json", Linkname: "/etc/passwd"}))
+	names := slices.Sorted(maps.Keys(files))
+	slices.Reverse(names)
+	for _, name := range names {
+		must(w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "./top/" + name, Mode: 0o600, Size: int64(len(files[name]))}))
+		_, err := w.Write(files[name])
+		must(err)
+	}
+	must(w.Close())
+	if gzipped {
+		return map[string][]byte{"dump.tar.gz": compress(packed.Bytes())}
+	}
+	return map[string][]byte{"dump.tar": packed.Bytes()}
+}
+
+func compress(data []byte) []byte {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write(data)
+	must(err)
+	must(w.Close())
+	return packed.Bytes()
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
