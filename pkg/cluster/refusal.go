@@ -42,7 +42,7 @@ func (r Refusal) Denial() (policy, says string) {
 }
 
 // OfObject reports whether it is an object other than a pod that a user asked for.
-func (r Refusal) OfObject() bool { return !r.Retried && r.Kind != "Pod" }
+func (r Refusal) OfObject() bool { return !r.Retried && r.Pods == 0 && r.Kind != "Pod" }
 
 // OfWorkload reports whether pods of a workload are refused.
 func (r Refusal) OfWorkload() bool { return r.Pods > 0 && r.Kind != "Pod" }

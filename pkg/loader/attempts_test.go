@@ -19,7 +19,7 @@ const waitingDump = `{"apiVersion": "v1", "kind": "List", "items": [
 {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a.1", "namespace": "default"}, "reason": "FailedScheduling",
  "involvedObject": {"kind": "Pod", "namespace": "default", "name": "a", "uid": "a"}, "firstTimestamp": "2026-01-01T10:01:00Z", "lastTimestamp": "2026-01-01T10:07:00Z"},
 {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "b.1", "namespace": "default"}, "reason": "FailedScheduling",
- "regarding": {"kind": "Pod", "namespace": "default", "name": "b", "uid": "b"}, "eventTime": "2026-01-01T10:01:00.5Z", "series": {"count": 3, "lastObservedTime": "2026-01-01T10:06:00.25Z"}},
+ "regarding": {"kind": "Pod", "namespace": "default", "name": "b", "uid": "b"}, "eventTime": "2026-01-01T10:01:00.500000Z", "series": {"count": 3, "lastObservedTime": "2026-01-01T10:06:00.250000Z"}},
 {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "c.1", "namespace": "default"}, "reason": "Pulled",
  "involvedObject": {"kind": "Pod", "namespace": "default", "name": "c", "uid": "c"}, "lastTimestamp": "2026-01-01T10:09:00Z"},
 {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "d.1", "namespace": "default"}, "reason": "FailedScheduling",

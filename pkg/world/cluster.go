@@ -258,7 +258,7 @@ func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 }
 
 // round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
-// moved. With random ties the controllers or the scheduler may be behind: they have more to do at this moment.
+// moved. With random ties the controllers may be behind: they have more to do at this moment.
 func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
 	if c.engine == nil {
 		return state, false, nil
@@ -267,11 +267,9 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 	if err != nil {
 		return nil, false, err
 	}
-	queue := c.controllers.Unscheduled(next)
+	queue := c.moved(state, queueOrder(c.controllers.Unscheduled(next)))
 	if next != state {
-		all := len(queue)
 		queue = c.arrived(queue)
-		behind = behind || len(queue) < all
 	}
 	c.engine.Progress, c.engine.Record = c.Progress, nil
 	if c.Record != nil {

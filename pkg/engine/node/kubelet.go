@@ -63,7 +63,7 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 
 // reaction is how long controllers and scheduler take to react to the deletion of a pod. A pod that ends sooner was never Terminating for
 // them.
-const reaction = time.Second / 8
+const reaction = time.Second / 4
 
 // endsAt returns when the kubelet of a Terminating pod has ended the pod. That is the end of the grace period or, with a seed, some time before
 // that, each with the same probability, and never later: containers end when they are asked to, or are killed. The time is drawn once for each

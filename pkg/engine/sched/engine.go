@@ -68,8 +68,6 @@ type Engine struct {
 	ties      Ties
 	random    *rand.Rand // nil: upstream's order
 	source    *rand.PCG  // of random
-	moves     *rand.Rand // nil: waiting pods keep their order when they are moved to the queue
-	moving    *rand.PCG  // of moves
 
 	state   *cluster.State // in the cache and the listers
 	bound   map[types.NamespacedName]*v1.Pod
@@ -193,7 +191,7 @@ func (e *Engine) Close() { e.stop() }
 // Place schedules the pods on the cluster in the given state, until none of the remaining pods can be placed. The state must contain the
 // pods. It returns an error if the scheduler failed; a pod without a node is not an error.
 //
-// The profile's QueueSort orders the pods: by priority, then by the time of their last attempt. If anything has changed since, a rejected pod is
+// The profile's QueueSort orders the pods; pods of equal priority keep their order. If anything has changed since, a rejected pod is
 // retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {

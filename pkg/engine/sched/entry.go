@@ -37,16 +37,13 @@ func (e *entry) String() string {
 	return fmt.Sprintf("pod %s/%s", e.Pod.Namespace, e.Pod.Name)
 }
 
-// entries returns the pods in the order in which they wait, with timestamps in that order: upstream's queue sorts by priority and by the
-// time at which a pod was added to the queue or last tried; see newQueuedPodInfo and AddUnschedulablePodIfNotPresent in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
 func (e *Engine) entries(pods []*v1.Pod) []*entry {
 	entries := make([]*entry, 0, len(pods))
-	for i, pod := range e.waitingOrder(pods) {
+	for i, pod := range pods {
 		// An error means that affinity terms do not parse. Upstream ignores it here, too, since validation has passed.
 		info, _ := framework.NewPodInfo(pod)
 		queued := &framework.QueuedPodInfo{PodInfo: info}
-		queued.Timestamp = cluster.Epoch.Add(time.Duration(i)) // each has its own, though a dump gives whole seconds
+		queued.Timestamp = cluster.Epoch.Add(time.Duration(i))
 		entries = append(entries, &entry{QueuedPodInfo: queued, given: pod})
 	}
 	return entries

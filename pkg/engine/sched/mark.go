@@ -17,11 +17,6 @@ func (e *Engine) Reset() {
 		e.source = rand.NewPCG(e.ties.Seed, e.ties.Seed)
 		e.random = rand.New(e.source)
 	}
-	e.moves, e.moving = nil, nil
-	if e.ties.Arrivals {
-		e.moving = rand.NewPCG(e.ties.Seed, 2)
-		e.moves = rand.New(e.moving)
-	}
 	e.StartAt(0)
 }
 
@@ -45,7 +40,7 @@ func (e *Engine) ResetTo(ties Ties) error {
 // Mark is an engine's position: everything but the cluster that its next answer depends on.
 type Mark struct {
 	started, startAt int
-	source, moving   rand.PCG
+	source           rand.PCG
 }
 
 // Mark returns the engine's position.
@@ -53,9 +48,6 @@ func (e *Engine) Mark() Mark {
 	m := Mark{started: e.started, startAt: e.startNode()}
 	if e.source != nil {
 		m.source = *e.source
-	}
-	if e.moving != nil {
-		m.moving = *e.moving
 	}
 	return m
 }
@@ -69,9 +61,6 @@ func (e *Engine) Return(m Mark) {
 	e.StartAt(m.startAt)
 	if e.source != nil {
 		*e.source = m.source
-	}
-	if e.moving != nil {
-		*e.moving = m.moving
 	}
 }
 

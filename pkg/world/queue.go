@@ -1,0 +1,60 @@
+package world
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+)
+
+// queueOrder returns the pods in the order in which upstream's queue has pods of equal priority: by the time at which each was added to the
+// queue or last tried, the longest ago first; see newQueuedPodInfo and AddUnschedulablePodIfNotPresent in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go. Of pods that were tried in the same
+// second the older one comes first, and then the one that is listed first.
+func queueOrder(pods []*v1.Pod) []*v1.Pod {
+	earlier := func(a, b *v1.Pod) int {
+		return cmp.Or(cluster.LastTried(a).Compare(cluster.LastTried(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
+	}
+	if slices.IsSortedFunc(pods, earlier) {
+		return pods
+	}
+	order := slices.Clone(pods)
+	slices.SortStableFunc(order, earlier)
+	return order
+}
+
+// moved returns a queue in which, with random arrivals, the pods that waited in the state before come in an order by chance, each of these
+// with the same probability, and the new pods after them:
+//   - as they are: the scheduler is idle, and wakes up when all of them are in the queue.
+//   - from any of them on, and then the first ones: one change of a node is often two events, such as an uncordon and then the removal of
+//     the taint. Between the two, the first pods were tried in vain, and are tried again after the others.
+//   - mixed: upstream moves them in the order of a map, and a busy scheduler takes the next one meanwhile; see
+//     moveEntitiesToActiveOrBackoffQueue in
+//     https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/backend/queue/scheduling_queue.go.
+func (c *Cluster) moved(before *cluster.State, queue []*v1.Pod) []*v1.Pod {
+	random := c.controllers.Arrivals
+	if random == nil {
+		return queue
+	}
+	there := map[types.UID]bool{}
+	for _, pod := range before.Unscheduled() {
+		there[pod.UID] = true
+	}
+	isOld := func(pod *v1.Pod) bool { return there[pod.UID] }
+	old, fresh := list.Where(queue, isOld), list.Without(queue, isOld)
+	if len(old) < 2 {
+		return queue
+	}
+	switch random.IntN(3) {
+	case 1:
+		first := random.IntN(len(old))
+		old = slices.Concat(old[first:], old[:first])
+	case 2:
+		random.Shuffle(len(old), func(i, j int) { old[i], old[j] = old[j], old[i] })
+	}
+	return append(old, fresh...)
+}

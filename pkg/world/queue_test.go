@@ -1,0 +1,76 @@
+package world
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// since is a pod that was created some seconds after the start and, if tried is above 0, last tried so many.
+func since(name string, created, tried int) *v1.Pod {
+	at := func(seconds int) metav1.Time {
+		return metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second))
+	}
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: at(created)}}
+	if tried > 0 {
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, LastTransitionTime: at(tried)}}
+	}
+	return p
+}
+
+func namesIn(pods []*v1.Pod) string {
+	var names []string
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// d was tried first of all, then b, which is older than a; c is new; e was tried last, though its condition is old, since the condition was
+// probed later.
+func TestPodsWaitInTheOrderOfTheirLastAttempts(t *testing.T) {
+	e := since("e", 0, 1)
+	e.Status.Conditions[0].LastProbeTime = metav1.NewTime(cluster.Epoch.Add(9 * time.Second))
+	pods := []*v1.Pod{since("a", 2, 5), since("b", 1, 5), since("c", 10, 0), since("d", 3, 4), e}
+	if got := namesIn(queueOrder(pods)); got != "d b a e c" {
+		t.Errorf("got %s", got)
+	}
+	if got := namesIn(pods); got != "a b c d e" {
+		t.Errorf("the given list is now %s", got)
+	}
+}
+
+// With random arrivals a, b and c, which waited before, come as they are, from any of them on, or mixed, and d, which is new, after them.
+func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
+	queue := []*v1.Pod{since("a", 1, 5), since("b", 1, 6), since("c", 1, 10), since("d", 10, 0)}
+	before := cluster.State{Now: cluster.Epoch, Pods: queue[:3]}
+	c := &Cluster{}
+	if got := namesIn(c.moved(&before, queue)); got != "a b c d" {
+		t.Errorf("without random arrivals: %s", got)
+	}
+	c.controllers.Arrivals = rand.New(rand.NewPCG(1, 1))
+	seen := map[string]int{}
+	for range 600 {
+		seen[namesIn(c.moved(&before, queue))]++
+	}
+	// As they are 1/3 + 1/9 + 1/18, from b or c on 1/9 + 1/18 each, any other order 1/18.
+	for order, least := range map[string]int{"a b c d": 240, "b c a d": 60, "c a b d": 60, "a c b d": 10, "b a c d": 10, "c b a d": 10} {
+		if seen[order] < least {
+			t.Errorf("%s came %d times, want %d or more", order, seen[order], least)
+		}
+		delete(seen, order)
+	}
+	if len(seen) > 0 {
+		t.Errorf("other orders: %v", seen)
+	}
+	if got := namesIn(queue); got != "a b c d" {
+		t.Errorf("the given queue is now %s", got)
+	}
+}
