@@ -57,7 +57,7 @@ func TestKubeAPIServer(t *testing.T) {
 	config := start(t)
 	admin := kubernetes.NewForConfigOrDie(as(config, "admin"))
 	fill(ctx, t, admin)
-	for _, role := range []*rbacv1.ClusterRole{live.ClusterRole("all", "list"), without(live.ClusterRole("some", "list"), "poddisruptionbudgets")} {
+	for _, role := range []*rbacv1.ClusterRole{live.ClusterRole("all", nil, "list"), without(live.ClusterRole("some", nil, "list"), "poddisruptionbudgets")} {
 		create(ctx, t, admin.RbacV1().ClusterRoles(), role)
 		create(ctx, t, admin.RbacV1().ClusterRoleBindings(), &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},

@@ -3,6 +3,8 @@ package cluster
 import (
 	"regexp"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Refusal is an object that the API server does not create or change, because of a RuntimeClass, a LimitRange or a ResourceQuota. Its
@@ -17,7 +19,31 @@ type Refusal struct {
 	Message string `json:"message"`
 	// Retried is true if a controller asked for the object, and goes on asking.
 	Retried bool `json:"-"`
+	// Since is when it was first refused, as Unix time, and Until when the controller, which waits twice as long after each attempt, has
+	// asked again at the latest; 0 while it has asked just now.
+	Since, Until int64 `json:"-"`
 }
+
+// maxBackoff is the longest time between two attempts of a controller, in seconds. See DefaultTypedControllerRateLimiter in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/util/workqueue/default_rate_limiters.go.
+const maxBackoff = 1000
+
+// Rested returns the refusal once the cluster is at rest. From then on the controller asks again only when its back-off is over, unless one
+// of its own objects changes: its back-off has doubled each time, so that the next one takes as long as all before.
+func (r Refusal) Rested(now metav1.Time) Refusal {
+	if r.Retried && r.Until <= now.Unix() {
+		r.Until = now.Unix() + min(max(now.Unix()-r.Since, 1), maxBackoff)
+	}
+	return r
+}
+
+// Repeats reports whether a controller that asks again asks for the same as before, so that nothing of its own has changed.
+func (r Refusal) Repeats(was Refusal) bool {
+	return r.Ref == was.Ref && r.Pods == was.Pods && r.Retried && was.Retried && r.subject() == was.subject()
+}
+
+// subject is what the message says before the reason: the names of the objects.
+func (r Refusal) subject() string { return strings.TrimSuffix(r.Message, r.Reason()) }
 
 // Reason returns the message without the parts that name the object, so that refusals for the same reason are equal.
 func (r Refusal) Reason() string {

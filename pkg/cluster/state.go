@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -80,6 +81,7 @@ type State struct {
 	Nodes                    []*v1.Node
 	Pods                     []*v1.Pod
 	Services                 []*v1.Service
+	ServiceAccounts          []*v1.ServiceAccount
 	PersistentVolumes        []*v1.PersistentVolume
 	PersistentVolumeClaims   []*v1.PersistentVolumeClaim
 	LimitRanges              []*v1.LimitRange
@@ -122,6 +124,8 @@ type State struct {
 	AsTemplate bool
 	// APIServer is how the API server is run.
 	APIServer APIServer
+	// Unread are the kinds of which the cluster may have objects that are not here, because nobody was allowed to read them.
+	Unread []string
 
 	// Federation holds the clusters that a state of several clusters shows; nil for a single cluster.
 	Federation *Federation
@@ -138,6 +142,9 @@ type State struct {
 	deploymentEndings endings[*appsv1.Deployment]
 	setEndings        endings[*appsv1.ReplicaSet]
 }
+
+// Knows reports whether the objects of the kind are all that there are. What may not be read is unknown, not missing.
+func (s *State) Knows(kind string) bool { return !slices.Contains(s.Unread, kind) }
 
 // JobBackoff is how long a Job must wait before it may replace a pod.
 type JobBackoff struct {
@@ -189,6 +196,7 @@ var lists = []objects{
 	in(func(s *State) *[]*v1.Node { return &s.Nodes }, func(s *State) *endings[*v1.Node] { return &s.nodeEndings }),
 	in(func(s *State) *[]*v1.Pod { return &s.Pods }, func(s *State) *endings[*v1.Pod] { return &s.podEndings }),
 	in(func(s *State) *[]*v1.Service { return &s.Services }),
+	in(func(s *State) *[]*v1.ServiceAccount { return &s.ServiceAccounts }),
 	in(func(s *State) *[]*v1.PersistentVolume { return &s.PersistentVolumes }),
 	in(func(s *State) *[]*v1.PersistentVolumeClaim { return &s.PersistentVolumeClaims }),
 	in(func(s *State) *[]*v1.LimitRange { return &s.LimitRanges }),

@@ -65,6 +65,8 @@ type Options struct {
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
+	// Unread are the kinds of which the cluster may have objects that could not be read. Default: none.
+	Unread []string
 	// Notes are of what read the files: what they lack, and what that means for an answer. Default: none.
 	Notes []string
 
@@ -475,6 +477,7 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	s.Autoscaler = file.Autoscaler
 	s.AsTemplate, s.PlaceAnew = file.AsTemplate, file.Fresh
 	s.APIServer = cluster.APIServer{Plugins: file.APIServer.EnableAdmissionPlugins, User: file.APIServer.As}
+	s.Unread = l.opts.Unread
 	l.ownersGone, l.storage = file.UnknownOwners == "gone", file.Storage
 	scenario.ValidateFile(l.problems, file)
 }

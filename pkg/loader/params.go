@@ -2,15 +2,19 @@ package loader
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // params makes a cluster.Param of every object whose kind is that of the parameters of a policy, and of these kinds' definitions.
@@ -87,4 +91,76 @@ func paramOf(resource manifest.Ignored, namespace string, content map[string]any
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: resource.Name},
 		Content:    content,
 	}
+}
+
+// withoutParams leaves out the bindings of policies in a dump whose parameters the dump lacks, with a note each: these are unknown, not missing, since
+// a dump has no ConfigMaps unless somebody adds them. What reads a live cluster has read the parameters, too.
+func (l *loader) withoutParams(r *contents) {
+	if l.opts.Server != "" {
+		return
+	}
+	all := [][]content{r.cluster, r.workloads, r.steps}
+	paramKinds, given := map[cluster.Ref]admissionv1.ParamKind{}, []cluster.Object(nil)
+	for _, contents := range all {
+		for i := range contents {
+			for _, obj := range contents[i].objects {
+				given = append(given, obj)
+				switch o := obj.(type) {
+				case *admissionv1.ValidatingAdmissionPolicy:
+					if o.Spec.ParamKind != nil {
+						paramKinds[cluster.RefTo(o)] = *o.Spec.ParamKind
+					}
+				case *admissionv1.MutatingAdmissionPolicy:
+					if o.Spec.ParamKind != nil {
+						paramKinds[cluster.RefTo(o)] = *o.Spec.ParamKind
+					}
+				}
+			}
+		}
+	}
+	for _, contents := range all {
+		for i := range contents {
+			contents[i].objects = list.Without(contents[i].objects, func(obj cluster.Object) bool {
+				policy, ref := paramRefOf(obj)
+				kind, has := paramKinds[policy]
+				if ref == nil || !has || !cluster.Dumped(obj) || slices.ContainsFunc(given, func(o cluster.Object) bool { return isParam(o, kind, ref) }) {
+					return false
+				}
+				what := "parameters, each " + kind.Kind + " with labels " + metav1.FormatLabelSelector(ref.Selector)
+				if ref.Name != "" {
+					what = "parameter, " + kind.Kind + " " + cluster.Qualify(ref.Namespace, ref.Name)
+				}
+				l.notes = append(l.notes, fmt.Sprintf("%s is left out, since the dump lacks its %s; give that, too. Its policy could refuse or change new pods and workloads.",
+					cluster.RefTo(obj).Describe(), what))
+				return true
+			})
+		}
+	}
+}
+
+// paramRefOf returns the policy of a binding, and the reference to its parameters; nil if it has none.
+func paramRefOf(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamRef) {
+	switch o := obj.(type) {
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		return cluster.Ref{Kind: "ValidatingAdmissionPolicy", Name: o.Spec.PolicyName}, o.Spec.ParamRef
+	case *admissionv1.MutatingAdmissionPolicyBinding:
+		return cluster.Ref{Kind: "MutatingAdmissionPolicy", Name: o.Spec.PolicyName}, o.Spec.ParamRef
+	}
+	return cluster.Ref{}, nil
+}
+
+// isParam reports whether the object may be a parameter that a binding means.
+func isParam(obj cluster.Object, kind admissionv1.ParamKind, ref *admissionv1.ParamRef) bool {
+	if cluster.KindOf(obj) != kind.Kind || ref.Namespace != "" && obj.GetNamespace() != ref.Namespace {
+		return false
+	}
+	if ref.Name != "" {
+		return obj.GetName() == ref.Name
+	}
+	has := obj.GetLabels()
+	if param, is := obj.(*cluster.Param); is {
+		has = (&unstructured.Unstructured{Object: param.Content}).GetLabels()
+	}
+	selector, err := metav1.LabelSelectorAsSelector(ref.Selector)
+	return err == nil && selector.Matches(labels.Set(has))
 }

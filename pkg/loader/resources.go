@@ -96,6 +96,7 @@ func (l *loader) expander() *expander {
 func (l *loader) assemble(s *scenario.Scenario, read *contents) {
 	l.given = read
 	read.params()
+	l.withoutParams(read)
 	e := l.expander()
 	for i := range s.Members {
 		e.members = append(e.members, s.Members[i].Cluster)

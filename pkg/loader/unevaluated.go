@@ -21,7 +21,7 @@ import (
 )
 
 // unevaluated takes from the ignored objects what acts on the workloads of the scenario, but cannot be asked: webhooks, and the policies of
-// Kyverno and Gatekeeper. It returns a note for each kind of them.
+// Kyverno and Gatekeeper. It returns a note that names the webhooks, and one for each other kind.
 func unevaluated(s *scenario.Scenario) []string {
 	objects := slices.Concat(s.Cluster, s.Workloads)
 	for i := range s.Steps {
@@ -31,9 +31,9 @@ func unevaluated(s *scenario.Scenario) []string {
 		spec, _ := cluster.PodSpec(obj)
 		return spec == nil || metav1.GetControllerOfNoCopy(obj) != nil
 	})
-	notes := serviceAccounts(s.Ignored, workloads)
+	var notes []string
 	known, matches := map[string]int{}, (func(cluster.Object, admissionv1.MatchResources) bool)(nil)
-	var kinds []string
+	var kinds, asked []string
 	var rest []manifest.Ignored
 	for _, ignored := range s.Ignored {
 		matched := matcherOf(ignored)
@@ -48,18 +48,22 @@ func unevaluated(s *scenario.Scenario) []string {
 			rest = append(rest, ignored)
 			continue
 		}
+		if isWebhook(ignored) {
+			asked = append(asked, ignored.Kind+" "+ignored.Name)
+			continue
+		}
 		if known[ignored.Kind]++; known[ignored.Kind] == 1 {
 			kinds = append(kinds, ignored.Kind)
 		}
 	}
 	s.Ignored = rest
+	if len(asked) > 0 {
+		notes = append(notes, fmt.Sprintf("Not asked: %s, whose webhooks match pods or workloads of the input and %s.", words.And(asked), webhookEffect(asked)))
+	}
 	for _, kind := range kinds {
 		effect := "could refuse them, or change them"
-		switch {
-		case strings.HasPrefix(kind, "Validating"):
+		if strings.HasPrefix(kind, "Validating") {
 			effect = "could refuse them"
-		case strings.HasPrefix(kind, "Mutating"):
-			effect = "could change them; what it has done to the running pods of a dump, new pods get, too"
 		}
 		verb := "match"
 		if known[kind] == 1 {
@@ -68,6 +72,23 @@ func unevaluated(s *scenario.Scenario) []string {
 		notes = append(notes, fmt.Sprintf("Not evaluated: %s that %s pods or workloads of the input, and %s.", words.Count(known[kind], kind), verb, effect))
 	}
 	return notes
+}
+
+func isWebhook(ignored manifest.Ignored) bool {
+	return strings.HasPrefix(ignored.APIVersion, admissionv1.GroupName+"/") && strings.HasSuffix(ignored.Kind, "WebhookConfiguration")
+}
+
+// webhookEffect says what webhooks could do, by the kinds and names of their configurations.
+func webhookEffect(configurations []string) string {
+	mutating := list.Count(configurations, func(c string) bool { return strings.HasPrefix(c, "Mutating") })
+	effect := "could change or refuse them"
+	switch mutating {
+	case 0:
+		return "could refuse them"
+	case len(configurations):
+		effect = "could change them"
+	}
+	return effect + "; what those that change pods have done to the running pods of a dump, new pods get, too"
 }
 
 // matchFunc reports whether what an object stands for looks at the workload or its pods. It may ask how an API server matches.
@@ -79,7 +100,7 @@ func matcherOf(ignored manifest.Ignored) matchFunc {
 	switch {
 	case ignored.JSON == nil:
 		return nil
-	case group == admissionv1.GroupName && strings.HasSuffix(ignored.Kind, "WebhookConfiguration"):
+	case isWebhook(ignored):
 		return webhooks(ignored)
 	case group == "policies.kyverno.io" && !strings.HasPrefix(ignored.Kind, "Policy"):
 		var of struct {
@@ -185,24 +206,4 @@ func gatekeeper(ignored manifest.Ignored) matchFunc {
 	return func(obj cluster.Object, _ func(cluster.Object, admissionv1.MatchResources) bool) bool {
 		return in.takes(obj)
 	}
-}
-
-// serviceAccounts notes the service accounts that workloads name and the input lacks, where it lists others of their namespace. Without them
-// an API server refuses the pods.
-func serviceAccounts(ignored []manifest.Ignored, workloads []cluster.Object) (notes []string) {
-	have := map[string][]string{}
-	for _, account := range ignored {
-		if account.Kind == "ServiceAccount" && account.APIVersion == "v1" {
-			in := cmp.Or(account.Namespace, v1.NamespaceDefault)
-			have[in] = append(have[in], account.Name)
-		}
-	}
-	for _, obj := range workloads {
-		spec, _ := cluster.PodSpec(obj)
-		in := cmp.Or(obj.GetNamespace(), v1.NamespaceDefault)
-		if name := spec.ServiceAccountName; name != "" && name != "default" && len(have[in]) > 0 && !slices.Contains(have[in], name) {
-			notes = append(notes, fmt.Sprintf("The input lists service accounts of namespace %s, but not %s, which %s names; an API server would refuse its pods.", in, name, cluster.RefTo(obj).Qualified()))
-		}
-	}
-	return list.Once(notes)
 }

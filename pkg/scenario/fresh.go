@@ -41,7 +41,7 @@ func (s *Scenario) Empty() *cluster.State {
 	if latest := cluster.Latest(objects); now.Before(&latest) {
 		now = latest
 	}
-	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate, APIServer: s.APIServer}
+	return &cluster.State{Now: now, TerminationSeconds: s.TerminationSeconds, AsTemplate: s.AsTemplate, APIServer: s.APIServer, Unread: s.Unread}
 }
 
 // admitted is what the API server made of the objects of a cluster in an empty state.

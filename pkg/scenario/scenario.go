@@ -45,7 +45,9 @@ type Scenario struct {
 	AsTemplate bool
 	// APIServer is how the API server is run.
 	APIServer cluster.APIServer
-	Ties      sched.Ties
+	// Unread are the kinds of which the cluster may have objects that could not be read.
+	Unread []string
+	Ties   sched.Ties
 	// TerminationSeconds is how long kubelets take to end a pod; see cluster.State.
 	TerminationSeconds int64
 	Config             *sched.Config

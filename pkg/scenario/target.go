@@ -32,6 +32,7 @@ var kinds = map[string]string{}
 func init() {
 	for kind, names := range map[string]string{
 		"Node": "node nodes no", "Namespace": "namespace namespaces ns", "Pod": "pod pods po", "Service": "service services svc",
+		"ServiceAccount":   "serviceaccount serviceaccounts sa",
 		"PersistentVolume": "persistentvolume persistentvolumes pv", "PersistentVolumeClaim": "persistentvolumeclaim persistentvolumeclaims pvc",
 		"Deployment": "deployment deployments deploy", "ReplicaSet": "replicaset replicasets rs", "StatefulSet": "statefulset statefulsets sts",
 		"DaemonSet": "daemonset daemonsets ds", "Job": "job jobs", "CronJob": "cronjob cronjobs cj",

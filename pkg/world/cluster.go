@@ -167,14 +167,14 @@ func Unattended(state *cluster.State) *cluster.State {
 	return &next
 }
 
-// Renew returns the state without the refused requests of users.
+// Renew returns the state, which is at rest, without the refused requests of users.
 func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
 
-// Renewed returns the state of one cluster without the refused requests of users.
+// Renewed returns the state of one cluster, which is at rest, without the refused requests of users.
 func Renewed(state *cluster.State) *cluster.State {
 	next := *state
-	next.Refused = list.Where(state.Refused, func(r cluster.Refusal) bool { return r.Retried })
-	if len(next.Refused) == len(state.Refused) {
+	next.Refused = list.Each(list.Where(state.Refused, cluster.Refusal.IsRetried), func(r cluster.Refusal) cluster.Refusal { return r.Rested(state.Now) })
+	if slices.Equal(next.Refused, state.Refused) {
 		return state
 	}
 	return &next

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 )
@@ -72,6 +74,24 @@ func TestVerifyWatch(t *testing.T) {
 	}
 	if info, err := os.Stat(file); err != nil || info.Size() == 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// Who may list and not watch is shown the role that allows it.
+func TestVerifyWatchForbidden(t *testing.T) {
+	cluster := livetest.New([]byte(`{"items":[` + servedNode("a") + "," + servedPod("one", "a") + `]}`))
+	cluster.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("watch") == "" || r.URL.Path != "/api/v1/pods" {
+			return false
+		}
+		livetest.Fail(w, http.StatusForbidden, metav1.StatusReasonForbidden, `pods is forbidden: User "ci" cannot watch resource "pods" in API group "" at the cluster scope`)
+		return true
+	}
+	said := &spoken{}
+	code := execute(context.Background(), ownName, []string{"verify", "--server", livetest.Serve(t, cluster).URL, "--watch", "10m", "-q"}, nil, &spoken{}, said)
+	want := `cannot watch resource "pods" in API group "" at the cluster scope; simulate rbac --watch prints the ClusterRole that allows it`
+	if code != 1 || !strings.Contains(said.String(), want) {
+		t.Errorf("exit code %d, %s; want %s", code, said, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -19,6 +20,7 @@ type Check struct {
 	// Page is the address of its page.
 	Page string `json:"page"`
 
+	needs    []string                                 // kinds: it is left out if one of them may not be read, since what is unknown is not missing
 	restarts bool                                     // whether it asks what a restart does
 	find     func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
 	karmada  func(*control) []Finding                 // in what Karmada has; see federation.go, or
@@ -30,18 +32,27 @@ func Page(id string) string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", id)
 }
 
+// Kinds that checks need.
+var (
+	budgets    = []string{"PodDisruptionBudget"}
+	namespaces = []string{"Namespace"}
+	scalers    = []string{"HorizontalPodAutoscaler"}
+	makers     = []string{"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"}
+	bindings   = []string{"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"}
+)
+
 // Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, node groups and annotations.
 func Checks() []Check {
 	all := []Check{
-		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", find: static(single)},
-		{ID: "budget-missing", Severity: Warning, Title: "No budget covers several replicas", find: static(budgetMissing)},
-		{ID: "requests-missing", Severity: Warning, Title: "Containers request no CPU or memory", find: static(requestsMissing)},
+		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", needs: scalers, find: static(single)},
+		{ID: "budget-missing", Severity: Warning, Title: "No budget covers several replicas", needs: budgets, find: static(budgetMissing)},
+		{ID: "requests-missing", Severity: Warning, Title: "Containers request no CPU or memory", needs: []string{"LimitRange"}, find: static(requestsMissing)},
 		{ID: "rule-missing", Severity: Note, Title: "No rule keeps several replicas apart", find: static(ruleMissing)},
 		{ID: "selector-drift", Severity: Error, Title: "Anti-affinity selects other pods than its own", find: static(selectorDrift)},
 		{ID: "spread-selector-misses-pods", Severity: Error, Title: "A spread constraint does not count the pods that it spreads", find: static(spreadMisses)},
-		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that do not exist", find: static(referenceToNothing)},
-		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", find: static(namespaceMissing)},
-		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, find: static(groupIncomplete)},
+		{ID: "reference-resolves-to-nothing", Severity: Warning, Title: "A rule refers to pods that do not exist", needs: namespaces, find: static(referenceToNothing)},
+		{ID: "namespace-missing", Severity: Warning, Title: "A rule names a namespace that does not exist", needs: namespaces, find: static(namespaceMissing)},
+		{ID: "pod-group-incomplete", Severity: Error, Title: "Pods wait forever for their pod group", Simulated: true, needs: []string{"PodGroup"}, find: static(groupIncomplete)},
 		{ID: "job-pods-match-selector", Severity: Warning, Title: "A selector matches the pods of a Job as well", find: static(jobPods)},
 		{ID: "topology-label-missing", Severity: Error, Title: "Nodes lack the topology key of a rule", find: static(labelMissing)},
 		{ID: "more-replicas-than-domains", Severity: Error, Title: "Required anti-affinity with more replicas than domains", find: static(moreReplicas)},
@@ -52,15 +63,15 @@ func Checks() []Check {
 		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services removes a required rule", find: static(globalOverride)},
 		{ID: "default-replaced", Severity: Warning, Title: "An unrelated setting removes a default rule", find: static(defaultReplaced)},
-		{ID: "claim-without-class", Severity: Warning, Title: "A claim finds neither a StorageClass nor a volume", Simulated: true, find: static(claimWithoutClass)},
-		{ID: "device-claim-missing", Severity: Error, Title: "A claim on devices, its template or its class does not exist", find: static(deviceClaimMissing)},
-		{ID: "no-such-device", Severity: Error, Title: "No node has a device that a claim asks for", find: static(noSuchDevice)},
-		{ID: "device-claim-unused", Severity: Note, Title: "No pod uses a claim on devices", find: static(deviceClaimUnused)},
+		{ID: "claim-without-class", Severity: Warning, Title: "A claim finds neither a StorageClass nor a volume", Simulated: true, needs: []string{"StorageClass", "PersistentVolume", "PersistentVolumeClaim"}, find: static(claimWithoutClass)},
+		{ID: "device-claim-missing", Severity: Error, Title: "A claim on devices, its template or its class does not exist", needs: []string{"ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}, find: static(deviceClaimMissing)},
+		{ID: "no-such-device", Severity: Error, Title: "No node has a device that a claim asks for", needs: []string{"ResourceClaim", "ResourceSlice"}, find: static(noSuchDevice)},
+		{ID: "device-claim-unused", Severity: Note, Title: "No pod uses a claim on devices", needs: makers, find: static(deviceClaimUnused)},
 		{ID: "pods-refused", Severity: Error, Title: "The API server refuses the pods of a template", Simulated: true, find: static(podsRefused)},
-		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", find: static(policyUnmatched)},
+		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", needs: slices.Concat(makers, bindings), find: static(policyUnmatched)},
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(policyUnmet)},
-		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, find: static(budgetForbids)},
-		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, find: budgetBroken},
+		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, needs: budgets, find: static(budgetForbids)},
+		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, needs: budgets, find: budgetBroken},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, restarts: true, find: rolloutDeadlock},
 		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, restarts: true, find: skewedByRollout},
 		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},

@@ -93,10 +93,20 @@ type Result struct {
 	IgnoredFindings []Ignored `json:"ignoredFindings,omitempty"`
 	// Checks are the checks that ran.
 	Checks []Check `json:"checks"`
+	// LeftOut are the checks that did not, because kinds that they need may not be read.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// Simulation is the run that was examined.
 	Simulation *simulation.Result `json:"-"`
 	// Unexamined is how many rules outvoted and term-decides-nothing skipped, since each takes another run.
 	Unexamined int `json:"-"`
+}
+
+// LeftOut is a check that did not run.
+type LeftOut struct {
+	// Check is the ID of the check.
+	Check string `json:"check"`
+	// Unread are the kinds that it needs and that may not be read.
+	Unread []string `json:"unread"`
 }
 
 // Options select the checks.
@@ -110,11 +120,11 @@ type Options struct {
 // Run runs the checks on the result of a run. Some run the scenario again, to see what a restart does, or what happens without a rule. The
 // error is that of a run, or the context's. If the context ends, the result is that of the workloads checked by then, and nil if none was.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
-	made := chosen(opts)
+	made, left := readable(chosen(opts), result.Scenario.Unread)
 	karmada := controlOf(result)
 	looks := looksAt(ctx, result, karmada)
 	c := &collection{scenario: result}
-	r := &Result{Simulation: result, Checks: made}
+	r := &Result{Simulation: result, Checks: made, LeftOut: left}
 	done, total := 0, 0
 	for _, l := range looks {
 		total += len(l.subjects)
@@ -184,6 +194,19 @@ func chosen(opts Options) []Check {
 	return list.Without(Checks(), func(c Check) bool {
 		return len(opts.Only) > 0 && !slices.Contains(opts.Only, c.ID) || slices.Contains(opts.Disable, c.ID)
 	})
+}
+
+// readable returns the checks of which all can be read that they need, and the others.
+func readable(all []Check, unread []string) (made []Check, left []LeftOut) {
+	for _, c := range all {
+		lacks := list.Where(c.needs, func(kind string) bool { return slices.Contains(unread, kind) })
+		if len(lacks) > 0 {
+			left = append(left, LeftOut{c.ID, lacks})
+			continue
+		}
+		made = append(made, c)
+	}
+	return made, left
 }
 
 // collection keeps each finding once, even if several steps have it.

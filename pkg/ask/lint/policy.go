@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	v1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func policyUnmatched(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, obj := range s.step.State.Policies {
 		constraints := constraintsOf(obj)
-		if constraints == nil || deletes(constraints) {
+		if constraints == nil || deletes(constraints) || cluster.Dumped(obj) && looksElsewhere(constraints) {
 			continue
 		}
 		var bound []*admissionv1.MatchResources
@@ -73,6 +74,16 @@ func constraintsOf(obj cluster.Object) *admissionv1.MatchResources {
 func deletes(constraints *admissionv1.MatchResources) bool {
 	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
 		return slices.Contains(rule.Operations, admissionv1.Delete) || slices.Contains(rule.Operations, admissionv1.Connect)
+	})
+}
+
+// looksElsewhere reports whether the policy looks at objects that no dump has, such as Ingresses.
+func looksElsewhere(constraints *admissionv1.MatchResources) bool {
+	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
+		return slices.ContainsFunc(rule.Resources, func(resource string) bool {
+			resource, _, _ = strings.Cut(resource, "/")
+			return resource != "*" && !slices.ContainsFunc(rule.APIGroups, func(group string) bool { return group == "*" || admission.HasResource(group, resource) })
+		})
 	})
 }
 

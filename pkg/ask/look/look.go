@@ -38,8 +38,10 @@ type Look struct {
 	Levels  []Level
 	// Room is how many more replicas of each workload fit, and at most Options.UpTo.
 	Room map[cluster.Ref]int
-	// Findings are those of lint, by check, with the checks that found nothing.
+	// Findings are those of lint, by check, with the checks that found nothing. Unread are the kinds that may not be read, without the checks
+	// that need them.
 	Findings map[Check]int
+	Unread   []string
 	// Choices are the placements that verify judges, and Contradictions those that nothing explains.
 	Choices, Contradictions int
 }
@@ -81,7 +83,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 		return nil, err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	l := &Look{Nodes: len(last.State.Nodes), Pending: map[string]int{}, Room: map[cluster.Ref]int{}, Findings: map[Check]int{}}
+	l := &Look{Nodes: len(last.State.Nodes), Pending: map[string]int{}, Room: map[cluster.Ref]int{}, Findings: map[Check]int{}, Unread: s.Unread}
 	for _, pod := range last.State.Pods {
 		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
 			l.Running++

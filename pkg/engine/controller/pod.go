@@ -31,7 +31,7 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 // prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
 func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	about := subject{podPrototype, r.set.UID}
-	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), listOf(p.Namespaces), listOf(p.Policies), p.Mutations}
+	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), listOf(p.Namespaces), listOf(p.Policies), listOf(p.ServiceAccounts), p.Mutations}
 	if known, found := recall[*v1.Pod](&p.memory, about, from...); found {
 		return known, nil
 	}

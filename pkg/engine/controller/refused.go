@@ -37,7 +37,8 @@ func (p *pass) charge(obj cluster.Object) error {
 }
 
 // refuse takes note of pods that the API server does not create, in the words of the controller's event. It returns any other error. A real
-// controller tries again after a back-off; here it does in each sync, which changes nothing until the API server would decide otherwise.
+// controller tries again after a back-off; here it does in each sync, so that pods come as soon as the API server allows them. What it says
+// until then changes only after the back-off; see withRefused.
 func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	if !admission.Refused(err) {
 		return err
@@ -94,10 +95,21 @@ func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error
 	return true
 }
 
-// withRefused is the state once the controllers were refused just that.
+// withRefused is the state once the controllers were refused just that. Where a controller of which nothing has changed is in its back-off, what
+// it was told before stands: a quota or the level of a namespace that has become stricter is not known to it yet.
 func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
 	all := slices.DeleteFunc(slices.Clone(s.Refused), cluster.Refusal.IsRetried)
-	all = append(all, refused...)
+	for _, r := range refused {
+		r.Since = s.Now.Unix()
+		if i := slices.IndexFunc(s.Refused, r.Repeats); i >= 0 {
+			if was := s.Refused[i]; was.Until > s.Now.Unix() {
+				r = was
+			} else {
+				r.Since = was.Since
+			}
+		}
+		all = append(all, r)
+	}
 	if slices.Equal(all, s.Refused) {
 		return s
 	}

@@ -4,12 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 )
 
 func quota(pods string) string {
@@ -73,6 +76,46 @@ func TestQuota(t *testing.T) {
 			w.check("pods above the quota", len(w.state.Pods), 5)
 		})
 	}
+}
+
+// A controller that waits before it asks again does not know that the quota is stricter by now. It does once its back-off is over, or once
+// something of its own changes.
+func TestRefusedBefore(t *testing.T) {
+	w := newWorld(t, 5, spread)
+	w.apply(quota("2"))
+	w.apply(deployment("web", 5, "a", ""))
+	refused := func(pods, limit string) []string {
+		return []string{pods + ` of deployment/web: Error creating: pods "web-…" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=` + limit}
+	}
+	rest := func() {
+		next := *w.state
+		next.Refused = list.Each(w.state.Refused, func(r cluster.Refusal) cluster.Refusal { return r.Rested(w.state.Now) })
+		w.state = &next
+	}
+	later := func(seconds int) {
+		next := *w.state
+		next.Now = metav1.NewTime(w.state.Now.Add(time.Duration(seconds) * time.Second))
+		w.state = &next
+		w.settle()
+	}
+	w.check("refused", w.refusals(), refused("3", "2"))
+	later(10)
+	rest()
+	w.setQuota("1")
+	w.check("refused in the back-off", w.refusals(), refused("3", "2"))
+	later(9)
+	rest() // another step begins, in which nothing happens
+	w.check("refused before 20 s", w.refusals(), refused("3", "2"))
+	later(1)
+	w.check("refused after 20 s", w.refusals(), refused("3", "1"))
+	rest()
+	w.setQuota("0")
+	w.check("refused in the next back-off", w.refusals(), refused("3", "1"))
+	w.apply(deployment("web", 6, "a", ""))
+	w.check("refused once it is scaled", w.refusals(), refused("4", "0"))
+	rest()
+	w.setQuota("9")
+	w.check("refused with room", w.refusals(), []string(nil))
 }
 
 // The quota has room for the four pods, but not for the one that maxSurge adds. With maxUnavailable the controller takes an old pod away

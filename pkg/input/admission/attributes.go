@@ -3,6 +3,7 @@ package admission
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,6 +41,11 @@ func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
 // resource returns the kind's resource, as in the API server's paths: pods.
+// HasResource reports whether a State holds objects of a resource: apps, deployments.
+func HasResource(group, resource string) bool {
+	return slices.ContainsFunc(table, func(k *Kind) bool { return k.group == group && k.resource().Resource == resource })
+}
+
 func (k *Kind) resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(k.GroupVersion().WithKind(k.name))
 	return plural

@@ -127,6 +127,7 @@ func newChain(p *Pods, on []string) (*chain, error) {
 	for _, next := range []plugin{
 		{antiaffinity.PluginName, nil},
 		{limitranger.PluginName, limits{s}},
+		{serviceAccountPlugin, serviceAccounts{p.accounts}},
 		{alwayspullimages.PluginName, nil},
 		{podsecurity.PluginName, nil},
 		{podnodeselector.PluginName, nil},

@@ -61,6 +61,7 @@ var table = []*Kind{
 	{"Node", "", []string{"v1"}, onCreate(corevalidation.ValidateNode), nil},
 	{"Pod", "", []string{"v1"}, onCreate(validatePod), onUpdate(validatePodUpdate)},
 	{"Service", "", []string{"v1"}, onCreate(validateService), nil},
+	{"ServiceAccount", "", []string{"v1"}, onCreate(corevalidation.ValidateServiceAccount), onUpdate(corevalidation.ValidateServiceAccountUpdate)},
 	{"PersistentVolume", "", []string{"v1"}, onCreate(validatePersistentVolume), nil},
 	{"PersistentVolumeClaim", "", []string{"v1"}, onCreate(validatePersistentVolumeClaim), onUpdate(validateClaimUpdate)},
 	{"LimitRange", "", []string{"v1"}, onCreate(corevalidation.ValidateLimitRange), byStrategy(limitrange.Strategy)},

@@ -71,14 +71,20 @@ func (a *admitting) addPriorityClasses() {
 	}
 }
 
-// addPriorityClassOf adds the PriorityClass that a template from a dump names, if it is missing and no pod shows its value.
+// addPriorityClassOf adds the PriorityClass that a template from a dump names, if it is missing and no pod shows its value. If
+// PriorityClasses may not be read, it does so for any object.
 func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
-	if name == "" || !cluster.Dumped(owner) || a.pods.classes[name] != nil {
+	unread := !a.state.Knows("PriorityClass")
+	if name == "" || !cluster.Dumped(owner) && !unread || a.pods.classes[name] != nil {
 		return
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	a.add(class)
 	a.pods.classes[name] = class
+	if unread {
+		a.notes = append(a.notes, fmt.Sprintf("%s may not be read and no pod says its value, so that the priority of %s is assumed to be 0", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
+		return
+	}
 	a.notes = append(a.notes, fmt.Sprintf("%s was not given and was created with value 0, since %s names it and no pod says its value", cluster.RefTo(class).Describe(), cluster.RefTo(owner).Describe()))
 }
 

@@ -29,7 +29,7 @@ func (a *admitting) runPlugins() {
 		case *v1.Namespace:
 			metav1.SetMetaDataLabel(&o.ObjectMeta, v1.LabelMetadataName, o.Name)
 			o.Status.Phase = cmp.Or(o.Status.Phase, v1.NamespaceActive)
-		case *schedulingv1.PriorityClass, *storagev1.StorageClass, *v1.Node, *nodev1.RuntimeClass, *v1.LimitRange, *v1.ResourceQuota,
+		case *schedulingv1.PriorityClass, *storagev1.StorageClass, *v1.Node, *nodev1.RuntimeClass, *v1.LimitRange, *v1.ResourceQuota, *v1.ServiceAccount,
 			*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding,
 			*admissionv1.MutatingAdmissionPolicy, *admissionv1.MutatingAdmissionPolicyBinding, *cluster.Param:
 		default:
@@ -92,6 +92,9 @@ func (a *admitting) pod(pod *v1.Pod) {
 	if _, _, err := cluster.CompletesAfter(pod.Annotations, &pod.Spec); err != nil {
 		a.problem(pod, "%w", err)
 		return
+	}
+	if !a.state.Knows("PriorityClass") {
+		a.addPriorityClassOf(pod, pod.Spec.PriorityClassName)
 	}
 	said, err := a.pods.admit(pod, nil)
 	a.warn(pod, said)

@@ -31,6 +31,7 @@ type Pods struct {
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
+	accounts  accounts
 	// on are the optional plugins that are on. The chain is nil until an object needs it.
 	on    []string
 	chain *chain
@@ -41,7 +42,8 @@ type Pods struct {
 // Follow returns the Pods of the state. It is p itself, or shares what p knows, if nothing has changed that matters; p may be nil.
 func (p *Pods) Follow(s *cluster.State) *Pods {
 	if p == nil || !cluster.Same(p.state.Policies, s.Policies) || !cluster.Same(p.state.Namespaces, s.Namespaces) || !cluster.Same(p.state.LimitRanges, s.LimitRanges) ||
-		!cluster.Same(p.state.PriorityClasses, s.PriorityClasses) || !cluster.Same(p.state.RuntimeClasses, s.RuntimeClasses) {
+		!cluster.Same(p.state.PriorityClasses, s.PriorityClasses) || !cluster.Same(p.state.RuntimeClasses, s.RuntimeClasses) ||
+		!cluster.Same(p.state.ServiceAccounts, s.ServiceAccounts) {
 		return NewPods(s)
 	}
 	next := *p
@@ -51,7 +53,7 @@ func (p *Pods) Follow(s *cluster.State) *Pods {
 
 // NewPods returns a Pods with the classes, LimitRanges, policies and namespaces of the state.
 func NewPods(s *cluster.State) *Pods {
-	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, on: enabled(s)}
+	p := &Pods{state: s, classes: map[string]*schedulingv1.PriorityClass{}, accounts: accountsOf(s), on: enabled(s)}
 	for _, class := range schedulingapiv1.SystemPriorityClasses() {
 		p.classes[class.Name] = class
 	}
@@ -123,7 +125,7 @@ func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
 	return r.obj.(*v1.Pod)
 }
 
-// plain reports whether only the plugins Priority and DefaultTolerationSeconds do something with the pod.
+// plain reports whether only the plugins ServiceAccount, Priority and DefaultTolerationSeconds do something with the pod.
 func (p *Pods) plain(pod *v1.Pod) bool {
 	return len(p.on) == 0 && len(p.state.Policies) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil && len(limitRangesOf(p.state, pod.Namespace)) == 0
 }
@@ -131,6 +133,9 @@ func (p *Pods) plain(pod *v1.Pod) bool {
 // admitPlain does for a plain pod what the chain does, many times as fast: it needs no internal version.
 func (p *Pods) admitPlain(pod *v1.Pod) error {
 	spec := &pod.Spec
+	if err := p.accounts.look(pod.Namespace, spec.ServiceAccountName); err != nil {
+		return apierrors.NewForbidden(v1.Resource("pods"), nameOf(pod), err)
+	}
 	if err := p.priority(&spec.PriorityClassName, &spec.Priority, &spec.PreemptionPolicy); err != nil {
 		return apierrors.NewForbidden(v1.Resource("pods"), nameOf(pod), err)
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,10 @@ scheduling:
 
 func limitRange(limits string) string {
 	return "apiVersion: v1\nkind: LimitRange\nmetadata: {name: limits, namespace: default}\nspec: {limits: [" + limits + "]}\n"
+}
+
+func account(namespace, name string) string {
+	return "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: " + name + ", namespace: " + namespace + "}\n"
 }
 
 func quotaOf(spec string) string {
@@ -66,6 +71,14 @@ func TestAdmitRefuses(t *testing.T) {
 			[]string{`pods "p" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead`}, 1},
 		{"an overhead without a class", "", pod(", overhead: {cpu: 1}"),
 			[]string{`pods "p" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead`}, 1},
+
+		{"a service account that is absent where others are listed", account("default", "builder"), pod(", serviceAccountName: web"),
+			[]string{`pods "p" is forbidden: error looking up service account default/web: serviceaccount "web" not found`}, 1},
+		{"the same with another plugin", account("default", "builder") + "---\n" + limitRange("{type: Container, default: {cpu: 500m}}"), pod(", serviceAccountName: web"),
+			[]string{`pods "p" is forbidden: error looking up service account default/web: serviceaccount "web" not found`}, 1},
+		{"a service account that comes after the pod", account("default", "builder"), pod(", serviceAccountName: web") + "---\n" + account("default", "web"), nil, 0},
+		{"the account that each namespace has", account("default", "builder"), pod(", serviceAccountName: default"), nil, 0},
+		{"an account of a namespace without any", account("other", "builder"), pod(", serviceAccountName: web"), nil, 0},
 
 		{"less than the least", limitRange("{type: Container, min: {cpu: 200m}}"), requesting("100m"),
 			[]string{`pods "p" is forbidden: minimum cpu usage per Container is 200m, but request is 100m`}, 1},
@@ -172,6 +185,46 @@ func TestAdmitAddsNoRuntimeClassToThoseOfADump(t *testing.T) {
 	w.admit(decode(t, named("p2", pod(", runtimeClassName: gvisor")))...)
 	w.check("pods", len(w.state.Pods), 1)
 	w.check("refused", len(w.state.Refused), 1)
+}
+
+// A cluster has the service accounts that its pods were created with, even if the dump leaves them out.
+func TestServiceAccountsOfADump(t *testing.T) {
+	w := newWorld(t, 1)
+	running := decode(t, pod(", serviceAccountName: web, nodeName: n1"))[0].(*v1.Pod)
+	running.ResourceVersion, running.Status.Phase, running.CreationTimestamp = "7", v1.PodRunning, cluster.Epoch
+	w.admit(append(decode(t, account("default", "builder")), running)...)
+	w.admit(decode(t, named("p2", pod(", serviceAccountName: web")))...)
+	w.admit(decode(t, named("p3", pod(", serviceAccountName: api")))...)
+	w.check("pods", len(w.state.Pods), 2)
+	w.check("refused", len(w.state.Refused), 1)
+}
+
+// What may not be read is unknown, not missing: a new pod may name a class of which nothing is known.
+func TestUnreadClasses(t *testing.T) {
+	for _, unread := range []bool{false, true} {
+		w := newWorld(t, 1)
+		if unread {
+			w.state.Unread = []string{"PriorityClass", "RuntimeClass"}
+		}
+		running := decode(t, named("running", pod(", priorityClassName: high, priority: 7, nodeName: n1")))[0].(*v1.Pod)
+		running.ResourceVersion, running.Status.Phase, running.CreationTimestamp = "7", v1.PodRunning, cluster.Epoch
+		w.admit(running)
+		notes := w.admit(decode(t, named("a", pod(", priorityClassName: high"))+"---"+named("b", pod(", priorityClassName: low"))+"---"+named("c", pod(", runtimeClassName: kata")))...)
+		var got []string
+		for _, pod := range w.state.Pods[1:] {
+			got = append(got, fmt.Sprint(pod.Name, *pod.Spec.Priority))
+		}
+		wantPods, wantNotes := []string{"a7"}, []string(nil)
+		if unread {
+			wantPods = []string{"a7", "b0", "c0"}
+			wantNotes = []string{
+				"RuntimeClass kata was not given and was created with the overhead of Pod default/c, and without a node selector and tolerations",
+				"PriorityClass low may not be read and no pod says its value, so that the priority of Pod default/b is assumed to be 0",
+			}
+		}
+		w.check("pods", got, wantPods)
+		w.check("notes", notes, wantNotes)
+	}
 }
 
 // A cluster has the RuntimeClasses that its pods were created with, even if the dump leaves them out.

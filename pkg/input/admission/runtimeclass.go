@@ -11,7 +11,7 @@ import (
 )
 
 // addRuntimeClasses adds the missing RuntimeClasses that objects of a dump name. It adds none if the dump has RuntimeClasses, since it then
-// has all of them, and refuses new pods of any other.
+// has all of them, and refuses new pods of any other. If RuntimeClasses may not be read, it adds those that any object names.
 func (a *admitting) addRuntimeClasses() {
 	have, listed := map[string]bool{}, false
 	for _, class := range a.state.RuntimeClasses {
@@ -38,14 +38,14 @@ func (a *admitting) addRuntimeClasses() {
 			cluster.RefTo(class).Describe(), cluster.RefTo(from).Describe()))
 		a.add(class)
 	}
-	given := a.objs
+	given, unread := a.objs, !a.state.Knows("RuntimeClass")
 	for _, obj := range given { // pods first: a template has no overhead
-		if pod, ok := obj.(*v1.Pod); ok && (pod.Spec.NodeName != "" || cluster.Dumped(pod)) {
+		if pod, ok := obj.(*v1.Pod); ok && (pod.Spec.NodeName != "" || cluster.Dumped(pod) || unread) {
 			add(pod, &pod.Spec)
 		}
 	}
 	for _, obj := range given {
-		if template, _ := cluster.Template(obj); template != nil && cluster.Dumped(obj) {
+		if template, _ := cluster.Template(obj); template != nil && (cluster.Dumped(obj) || unread) {
 			add(obj, &template.Spec)
 		}
 	}

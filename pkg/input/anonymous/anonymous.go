@@ -39,7 +39,7 @@ var hidden = []string{
 	"It still shows how many objects there are and how they belong together, their times, versions, sizes, requests, priorities and conditions.",
 	"It keeps numbers of up to four digits in names, as in web-0, rack-12 and 10-0-3-17; names keep their order and the places of their dashes and dots.",
 	"It keeps public label keys, resources and drivers, as of kubernetes.io, aws.com and nvidia.com; architectures, time zones and schedules of CronJobs; " +
-		"and the attributes of devices with the expressions that select them.",
+		"and the attributes of devices with the expressions that select them, but for private drivers and domains in them.",
 }
 
 // Of returns the objects without their names. Policies are left out, because their expressions can contain names.

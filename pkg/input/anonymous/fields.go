@@ -31,6 +31,9 @@ const (
 	asLabels
 	asAnnotations
 	asDriver
+	asExpression
+	asAttributes
+	asAttribute
 	asResource
 	asRevision
 	asNone
@@ -78,9 +81,9 @@ var rules = map[string]rule{
 
 	"ControllerRevision.data": asRevision,
 
-	"BasicDevice.attributes": keep, "Device.attributes": keep, "Device.capacity": keep, "CELDeviceSelector.expression": keep, "DeviceClassSpec.config": drop,
-	"DeviceClaim.config": drop, "DeviceAllocationResult.config": drop, "ResourceClaimStatus.devices": drop, "DeviceConstraint.matchAttribute": keep,
-	"DeviceConstraint.distinctAttribute": keep, "ResourceClaimConsumerReference.resource": keep, "ResourceSliceSpec.driver": asDriver,
+	"BasicDevice.attributes": asAttributes, "Device.attributes": asAttributes, "Device.capacity": asAttributes, "CELDeviceSelector.expression": asExpression, "DeviceClassSpec.config": drop,
+	"DeviceClaim.config": drop, "DeviceAllocationResult.config": drop, "ResourceClaimStatus.devices": drop, "DeviceConstraint.matchAttribute": asAttribute,
+	"DeviceConstraint.distinctAttribute": asAttribute, "ResourceClaimConsumerReference.resource": keep, "ResourceSliceSpec.driver": asDriver,
 	"DeviceRequestAllocationResult.driver": asDriver, "CSINodeDriver.name": asKey, "StorageClass.provisioner": asKey,
 	"CSIPersistentVolumeSource.driver": asKey, "CSIVolumeSource.driver": asKey, "AzureDiskVolumeSource.kind": keep,
 	"DeviceClassSpec.extendedResourceName": asResource, "ContainerExtendedResourceRequest.resourceName": asResource,

@@ -22,9 +22,9 @@ import (
 // stay are the only free texts that a dump keeps: nobody else chooses them, or expressions and clocks depend on them.
 var stay = []string{
 	"CELDeviceSelector.expression", "CronJobSpec.schedule", "CronJobSpec.timeZone", "DeviceAttribute.string", "DeviceAttribute.strings", "DeviceAttribute.version", "DeviceAttribute.versions",
-	"DeviceRequestAllocationResult.driver", "JobStatus.completedIndexes", "JobStatus.failedIndexes",
+	"JobStatus.completedIndexes", "JobStatus.failedIndexes",
 	"NodeStatus.declaredFeatures", "NodeSystemInfo.architecture", "NodeSystemInfo.containerRuntimeVersion", "NodeSystemInfo.kubeProxyVersion", "NodeSystemInfo.kubeletVersion",
-	"NodeSystemInfo.operatingSystem", "ObjectMeta.resourceVersion", "ObjectReference.resourceVersion", "ResourceClaimConsumerReference.resource", "ResourceSliceSpec.driver", "SuccessPolicyRule.succeededIndexes",
+	"NodeSystemInfo.operatingSystem", "ObjectMeta.resourceVersion", "ObjectReference.resourceVersion", "ResourceClaimConsumerReference.resource", "SuccessPolicyRule.succeededIndexes",
 }
 
 // TestNothingElseStays fills each text of each kind with a secret, and finds every field from which one comes through.

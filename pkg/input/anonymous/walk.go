@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/faultline/faultline/pkg/input/admission"
 )
@@ -64,7 +65,13 @@ func (w *walker) field(of reflect.Type, name string, field reflect.Type, value a
 	case asKey:
 		return mapTexts(value, w.key)
 	case asDriver:
-		return w.driver(text)
+		return w.deviceDriver(text)
+	case asExpression:
+		return w.expression(text)
+	case asAttributes:
+		return w.attributes(value)
+	case asAttribute:
+		return w.attribute(text)
 	case asKind:
 		if isText {
 			return w.kind(text)
@@ -198,6 +205,9 @@ func (w *walker) annotation(key, value string) (newKey, newValue string, kept bo
 // resource replaces the name of a resource, as in requests or a quota.
 func (w *walker) resource(name string) string {
 	before, after, _ := strings.Cut(name, "/")
+	if strings.TrimPrefix(before+"/", "requests.") == resourcev1.ResourceDeviceClassPrefix {
+		return before + "/" + w.name(after)
+	}
 	if before == "count" || native.MatchString(name) {
 		return name
 	}

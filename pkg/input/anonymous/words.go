@@ -30,13 +30,13 @@ var (
 type vocabulary struct {
 	words, texts, uids map[string]string // the new word, by the old one; "" until the vocabulary is closed
 	// numbers are the keys of labels whose values are compared as numbers, and drivers the public names
-	// of drivers, and those that expressions can contain.
-	numbers, drivers map[string]bool
-	closed           bool
+	// of drivers. private are the drivers of devices that are replaced, also in expressions.
+	numbers, drivers, private map[string]bool
+	closed                    bool
 }
 
 func newVocabulary() *vocabulary {
-	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}}
+	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}, private: map[string]bool{}}
 }
 
 // name replaces the words of a name, and leaves what separates them. What separates words sorts before all letters, as do digits, so names

@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // kind is a kind of objects that is read, if the server has it.
@@ -28,7 +31,7 @@ const (
 )
 
 // kinds are those that take part in scheduling, in the order in which kubectl get writes them into a dump. Secrets and ConfigMaps are not
-// among them.
+// among them; params.go reads the parameters of policies besides.
 var kinds = []kind{
 	{of("", "nodes"), "Node", nodes, ""},
 	{of("", "pods"), "Pod", pods, ""},
@@ -46,22 +49,33 @@ var kinds = []kind{
 	{of("", "persistentvolumes"), "PersistentVolume", others, "no volume keeps a pod on a node or in a zone"},
 	{of("", "persistentvolumeclaims"), "PersistentVolumeClaim", others, "pods come back without their claims"},
 	{of("storage.k8s.io", "storageclasses"), "StorageClass", others, "nothing provisions volumes"},
-	{of("scheduling.k8s.io", "priorityclasses"), "PriorityClass", others, "new pods that name one are refused"},
+	{of("scheduling.k8s.io", "priorityclasses"), "PriorityClass", others, "one that a running pod has is known by it, and any other counts as 0"},
 	{of("storage.k8s.io", "csinodes"), "CSINode", others, "no node has a limit of volumes"},
 	{of("storage.k8s.io", "csidrivers"), "CSIDriver", others, "no driver is known to need free storage"},
 	{of("storage.k8s.io", "csistoragecapacities"), "CSIStorageCapacity", others, "drivers that publish their free storage have none"},
 	{of("", "namespaces"), "Namespace", others, "namespace selectors of rules match no namespace by its labels"},
-	{of("node.k8s.io", "runtimeclasses"), "RuntimeClass", others, "new pods that name one are refused"},
-	{of("", "limitranges"), "LimitRange", others, "new pods get no default requests"},
-	{of("", "resourcequotas"), "ResourceQuota", others, "no quota limits new pods"},
-	{of("scheduling.k8s.io", "podgroups"), "PodGroup", others, "pods that name one wait"},
+	{of("node.k8s.io", "runtimeclasses"), "RuntimeClass", others, "those that pods name are assumed to have no overhead, unless a running pod has it, and no node selector"},
+	{of("", "limitranges"), "LimitRange", others, "new pods get no default requests, and one could refuse them"},
+	{of("", "resourcequotas"), "ResourceQuota", others, "a quota could refuse new pods"},
+	{of("scheduling.k8s.io", "podgroups"), "PodGroup", others, "pods that name one wait, although it may be there"},
 	{of("scheduling.k8s.io", "workloads"), "Workload", others, "new pod groups are not made"},
-	{of("resource.k8s.io", "deviceclasses"), "DeviceClass", others, "no new claim on devices is allocated"},
-	{of("resource.k8s.io", "resourceslices"), "ResourceSlice", others, "no node has devices for new claims"},
+	{of("resource.k8s.io", "deviceclasses"), "DeviceClass", others, "no new claim on devices is allocated, although it may well be"},
+	{of("resource.k8s.io", "resourceslices"), "ResourceSlice", others, "no new claim on devices is allocated, although it may well be"},
 	{of("resource.k8s.io", "resourceclaims"), "ResourceClaim", others, "devices that pods use count as free, and pods that name a claim wait"},
-	{of("resource.k8s.io", "resourceclaimtemplates"), "ResourceClaimTemplate", others, "new pods that name one wait for their claims"},
+	{of("resource.k8s.io", "resourceclaimtemplates"), "ResourceClaimTemplate", others, "new pods that name one wait for their claims, although it may be there"},
 	{of("resource.k8s.io", "devicetaintrules"), "DeviceTaintRule", others, "no rule taints devices"},
+	{of(admissionv1.GroupName, "validatingadmissionpolicies"), validatingPolicy, others, "a policy could refuse new pods and workloads"},
+	{of(admissionv1.GroupName, "validatingadmissionpolicybindings"), validatingPolicy + "Binding", others, "a policy could refuse new pods and workloads"},
+	{of(admissionv1.GroupName, "mutatingadmissionpolicies"), mutatingPolicy, others, "a policy could change new pods and workloads"},
+	{of(admissionv1.GroupName, "mutatingadmissionpolicybindings"), mutatingPolicy + "Binding", others, "a policy could change new pods and workloads"},
+	{of(admissionv1.GroupName, "validatingwebhookconfigurations"), "ValidatingWebhookConfiguration", others, "a webhook could refuse new pods and workloads"},
+	{of(admissionv1.GroupName, "mutatingwebhookconfigurations"), "MutatingWebhookConfiguration", others, "a webhook could change new pods and workloads"},
 }
+
+const (
+	validatingPolicy = "ValidatingAdmissionPolicy"
+	mutatingPolicy   = "MutatingAdmissionPolicy"
+)
 
 // Kinds returns the names of the kinds that are read: Pod.
 func Kinds() (names []string) {
@@ -85,6 +99,23 @@ func reading() []int {
 	return order
 }
 
+// version returns the version in which to read the kind, if the server has one that is known here.
+func (k kind) version(served []schema.GroupVersion) (schema.GroupVersion, bool) {
+	known := admission.KindNamed(k.name)
+	if known == nil { // the configuration of webhooks, which are only named
+		v1 := schema.GroupVersion{Group: k.Group, Version: "v1"}
+		return v1, slices.Contains(served, v1)
+	}
+	if slices.Contains(served, known.GroupVersion()) {
+		return known.GroupVersion(), true
+	}
+	at := slices.IndexFunc(served, known.Serves)
+	if at < 0 {
+		return schema.GroupVersion{}, false
+	}
+	return served[at], true
+}
+
 // makesPods reports whether the kind is a controller's that owns pods.
 func (k kind) makesPods() bool {
 	return slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job"}, k.name)
@@ -95,7 +126,7 @@ func (k kind) plural() string {
 	switch {
 	case strings.HasSuffix(k.name, "Class"):
 		return k.name + "es"
-	case strings.HasSuffix(k.name, "Capacity"):
+	case strings.HasSuffix(k.name, "y"): // a capacity, a policy
 		return strings.TrimSuffix(k.name, "y") + "ies"
 	}
 	return k.name + "s"

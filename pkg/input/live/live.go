@@ -1,7 +1,8 @@
 // Package live reads the cluster that is there: its objects as kubectl get -o json prints them, so that what reads a dump reads them, too.
 //
-// It only lists, in chunks, the kinds that take part in scheduling and that the server has. It writes nothing, and reads no Secrets and no
-// ConfigMaps. Any answer that is not whole is an error, but for a kind that may not be read: its absence is noted.
+// It only lists, in chunks, the kinds that take part in scheduling and that the server has, and the parameters that bindings of admission
+// policies name. It writes nothing, and reads no Secrets and no other ConfigMaps. Any answer that is not whole is an error, but for a kind that
+// may not be read: its absence is noted.
 package live
 
 import (
@@ -10,14 +11,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-
-	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // Client reads one cluster.
@@ -36,6 +37,7 @@ func New(name string, config *rest.Config) (*Client, error) {
 	config.UserAgent = "faultline"
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return &patient{to, sleep} })
 	c := &Client{name: name, host: config.Host}
 	transport, err := rest.HTTPClientFor(config)
 	if err == nil {
@@ -56,7 +58,9 @@ type Dump struct {
 	Name string
 	// Version is the server's, as v1.36.2.
 	Version string
-	// Forbidden are the kinds that may not be read, and Notes say what their absence means for an answer.
+	// Unread are the kinds of which the server may have objects that are not in the dump: Pod. Forbidden is what may not be read, in words,
+	// and Notes say what that means for an answer.
+	Unread    []string
 	Forbidden []string
 	Notes     []string
 	// Counts are the numbers of objects by kind.
@@ -73,40 +77,54 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 	if err != nil {
 		return nil, c.problem("", err)
 	}
-	served, notes, err := c.served(ctx)
+	served, err := c.served(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{
 		Client: c, progress: progress, parts: make([][]byte, len(kinds)),
-		dump: &Dump{Name: c.name, Version: version.GitVersion, Notes: notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
+		dump: &Dump{Name: c.name, Version: version.GitVersion, Unread: served.unknown, Notes: served.notes, ResourceVersions: map[string]string{}, Counts: map[string]int{}},
 	}
-	r.kinds = len(served)
+	r.kinds = len(served.versions)
 	for _, i := range reading() {
-		if gv, found := served[kinds[i].GroupResource]; found {
+		if gv, found := served.versions[kinds[i].GroupResource]; found {
 			if r.parts[i], err = r.read(ctx, kinds[i], gv); err != nil {
 				return nil, err
 			}
 			r.done++
 		}
 	}
+	if err := r.readParams(ctx, served.params); err != nil {
+		return nil, err
+	}
 	return r.finish()
 }
 
-// served returns the version in which to read each kind that the server has.
-func (c *Client) served(ctx context.Context) (map[schema.GroupResource]schema.GroupVersion, []string, error) {
+// resources are what a server has.
+type resources struct {
+	// versions are those in which to read the kinds, and unknown the kinds that it has in no version that is known here, with notes on them.
+	versions map[schema.GroupResource]schema.GroupVersion
+	unknown  []string
+	notes    []string
+	// params are all resources that can be listed, which may be parameters of policies.
+	params map[schema.GroupVersionKind]metav1.APIResource
+}
+
+// served returns what the server has of that which is read.
+func (c *Client) served(ctx context.Context) (*resources, error) {
 	_, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err); partial {
 		err = nil // of metrics, for example, which are not read
 		for gv, cause := range failed {
 			if slices.ContainsFunc(kinds, func(k kind) bool { return k.Group == gv.Group }) {
-				return nil, nil, c.problem(gv.String(), cause)
+				return nil, c.problem(gv.String(), cause)
 			}
 		}
 	}
 	if err != nil {
-		return nil, nil, c.problem("", err)
+		return nil, c.problem("", err)
 	}
+	found := &resources{versions: map[schema.GroupResource]schema.GroupVersion{}, params: map[schema.GroupVersionKind]metav1.APIResource{}}
 	all := map[schema.GroupResource][]schema.GroupVersion{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -117,25 +135,24 @@ func (c *Client) served(ctx context.Context) (map[schema.GroupResource]schema.Gr
 			if slices.Contains(resource.Verbs, "list") {
 				name := of(gv.Group, resource.Name)
 				all[name] = append(all[name], gv)
+				found.params[gv.WithKind(resource.Kind)] = resource
 			}
 		}
 	}
-	served, notes := map[schema.GroupResource]schema.GroupVersion{}, []string(nil)
 	for _, k := range kinds {
-		known, versions := admission.KindNamed(k.name), all[k.GroupResource]
-		at := slices.IndexFunc(versions, known.Serves)
+		versions := all[k.GroupResource]
+		version, known := k.version(versions)
 		switch {
-		case slices.Contains(versions, known.GroupVersion()):
-			served[k.GroupResource] = known.GroupVersion()
-		case at >= 0:
-			served[k.GroupResource] = versions[at]
+		case known:
+			found.versions[k.GroupResource] = version
 		case len(versions) > 0:
-			notes = append(notes, fmt.Sprintf("%s are not read: the server has them as %s alone, which is not known here. So %s.", k.plural(), versions[0], k.without))
+			found.unknown = append(found.unknown, k.name)
+			found.notes = append(found.notes, fmt.Sprintf("%s are not read: the server has them as %s alone, which is not known here. So %s.", k.plural(), versions[0], k.without))
 		case k.without == "":
-			return nil, nil, c.errorf("the server has no %s; give the cluster that runs the pods", k.Resource)
+			return nil, c.errorf("the server has no %s; give the cluster that runs the pods", k.Resource)
 		}
 	}
-	return served, notes, nil
+	return found, nil
 }
 
 // Open returns the objects as a List in JSON.

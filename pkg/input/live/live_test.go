@@ -130,6 +130,9 @@ func TestForbidden(t *testing.T) {
 	if diff := gocmp.Diff(want, read.Notes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if diff := gocmp.Diff([]string{"ReplicaSet", "PodDisruptionBudget"}, read.Unread); diff != "" {
+		t.Errorf("unread (-want +got):\n%s", diff)
+	}
 	c.Forbidden = []string{"nodes"}
 	_, err = readFrom(t, c)
 	if want := `prod: nodes: nodes is forbidden: User "ci" cannot list resource "nodes" in API group "" at the cluster scope; simulate rbac prints the ClusterRole that allows it`; err == nil || err.Error() != want {
@@ -153,6 +156,9 @@ func TestVersions(t *testing.T) {
 	read, err := readFrom(t, c)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := []string{"Workload"}; !slices.Equal(read.Unread, want) {
+		t.Errorf("unread %q, want %q", read.Unread, want)
 	}
 	if want := []string{"Workloads are not read: the server has them as scheduling.k8s.io/v1alpha1 alone, which is not known here. So new pod groups are not made."}; !slices.Equal(read.Notes, want) {
 		t.Errorf("notes %q, want %q", read.Notes, want)
@@ -245,7 +251,30 @@ func TestProblems(t *testing.T) {
 			w.Header().Set("Retry-After", "0")
 			livetest.Fail(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
 			return true
-		}, "prod: pods: HOST has too many requests, and had them for each of 10 attempts; try again later"},
+		}, "prod: pods: HOST has too many requests, and had them for each of 10 attempts; try again later (it says: too many requests)"},
+		{"the server is busy and does not say for how long", func(w http.ResponseWriter, _ *http.Request, times int32) bool {
+			if times > 1 {
+				return false
+			}
+			http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+			return true
+		}, ""},
+		{"the server is busy for longer than there is time", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
+			w.Header().Set("Retry-After", "3600")
+			livetest.Fail(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "etcd is being compacted")
+			return true
+		}, "prod: pods: HOST answers 429 Too Many Requests and asks to wait 1h0m0s, which is longer than the request may take; give it more time with --request-timeout (it says: etcd is being compacted)"},
+		{"the server is gone for a moment", func(w http.ResponseWriter, _ *http.Request, times int32) bool {
+			if times > 0 {
+				return false
+			}
+			livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
+			return true
+		}, ""},
+		{"the server stays away", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
+			livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")
+			return true
+		}, "prod: pods: apiserver is shutting down"},
 		{"the connection breaks", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "1000")
@@ -268,10 +297,22 @@ func TestProblems(t *testing.T) {
 			return true
 		}, `prod: pods: the answer cannot be read: jsontext: unexpected EOF within "/items/0/metadata" after offset 71; give the address of an API server`},
 		{"the answer is no list", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
-			w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(w, "<html>log in</html>")
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "[]")
 			return true
 		}, "prod: pods: the answer cannot be read: it is no object in JSON; give the address of an API server"},
+		{"a proxy answers", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, "<html><head><title>ACME proxy</title><style>p{color:red}</style></head>\n<body><p>Log&nbsp;in &amp; go on</p></body></html>")
+			return true
+		}, `prod: pods: HOST answers with a page, as no API server does: 403 Forbidden, text/html, "ACME proxy Log in & go on"; log in where it says so, or give the address of an API server`},
+		{"a proxy is away", func(w http.ResponseWriter, _ *http.Request, _ int32) bool {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "<h1>503</h1> "+strings.Repeat("no server is available ", 20))
+			return true
+		}, `prod: pods: HOST answers with a page, as no API server does: 503 Service Unavailable, text/html, "503 no server is available no server is available no server is available no server is available no server is available …"; log in where it says so, or give the address of an API server`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 60}) // of two chunks
@@ -286,8 +327,11 @@ func TestProblems(t *testing.T) {
 			}
 			server := livetest.Serve(t, c)
 			config := &rest.Config{Host: server.URL}
-			if strings.Contains(tt.want, "too long") {
+			switch {
+			case strings.Contains(tt.want, "too long"):
 				config.Timeout = 500 * time.Millisecond
+			case strings.Contains(tt.want, "longer than"):
+				config.Timeout = time.Minute
 			}
 			read, err := client(t, config).Read(context.Background(), nil)
 			if tt.want == "" {
@@ -303,6 +347,41 @@ func TestProblems(t *testing.T) {
 				t.Errorf("%v\nwant %s", err, want)
 			}
 		})
+	}
+}
+
+// Each attempt waits twice as long as the one before, up to a bound, unless the server says how long.
+func TestWaits(t *testing.T) {
+	for _, tt := range []struct {
+		code  int
+		after string
+		want  string
+	}{
+		{http.StatusTooManyRequests, "", "[250ms 500ms 1s 2s 4s 8s 10s 10s 10s]"},
+		{http.StatusTooManyRequests, "3", "[3s 3s 3s 3s 3s 3s 3s 3s 3s]"},
+		{http.StatusServiceUnavailable, "", "[250ms 500ms]"},
+		{http.StatusServiceUnavailable, "1", "[1s 1s]"},
+		{http.StatusInternalServerError, "", "[]"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if tt.after != "" {
+				w.Header().Set("Retry-After", tt.after)
+			}
+			w.WriteHeader(tt.code)
+		}))
+		waits := []time.Duration{}
+		p := &patient{http.DefaultTransport, func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }}
+		response, err := (&http.Client{Transport: p}).Get(server.URL)
+		if response != nil {
+			if response.Header.Get("Retry-After") != "" {
+				t.Errorf("%d: client-go would try again", tt.code)
+			}
+			response.Body.Close()
+		}
+		if got := fmt.Sprint(waits); got != tt.want || (err != nil) != (tt.code == http.StatusTooManyRequests) {
+			t.Errorf("%d with Retry-After %q: waits %s, want %s; %v", tt.code, tt.after, got, tt.want, err)
+		}
+		server.Close()
 	}
 }
 

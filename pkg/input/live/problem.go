@@ -34,12 +34,18 @@ func (u *unreadable) Error() string {
 	return fmt.Sprintf("the answer cannot be read: %v; give the address of an API server", u.err)
 }
 
+// watching is what problem is told that went wrong, before the resource, if it is a watch.
+const watching = "watching "
+
 // problem puts an error into words: what was read, what went wrong, what to do.
 func (c *Client) problem(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	text := c.words(err)
+	if strings.HasPrefix(what, watching) {
+		text = strings.Replace(text, "simulate rbac prints", "simulate rbac --watch prints", 1)
+	}
 	if what != "" {
 		text = what + ": " + text
 	}
@@ -52,6 +58,8 @@ func (c *Client) words(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var timeout net.Error
 	var failed *url.Error
+	var much *busy
+	var shown *page
 	text := err.Error()
 	if errors.As(err, &failed) {
 		text = failed.Err.Error() // without the address and its parameters
@@ -64,8 +72,10 @@ func (c *Client) words(err error) string {
 		return text + "; simulate rbac prints the ClusterRole that allows it"
 	case apierrors.IsResourceExpired(err):
 		return "the list expired twice before its end; try again when the server answers faster"
-	case apierrors.IsTooManyRequests(err):
-		return fmt.Sprintf("%s has too many requests, and had them for each of 10 attempts; try again later", c.host)
+	case errors.As(err, &much):
+		return c.host + " " + much.Error()
+	case errors.As(err, &shown):
+		return c.host + " " + shown.Error()
 	case plugin:
 		return "the credential plugin failed: " + credentials
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

@@ -1,14 +1,36 @@
 package live
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ClusterRole returns the smallest role that may read all that a cluster is asked for, by these verbs.
-func ClusterRole(name string, verbs ...string) *rbacv1.ClusterRole {
+// Parameters are parameters of admission policies: a resource with its group and, unless any of them may be read, a name.
+type Parameters struct {
+	schema.GroupResource
+	Name string
+}
+
+// ParseParameters reads RESOURCE, RESOURCE.GROUP or either with a /NAME: configmaps/limit, limits.rules.example.com.
+func ParseParameters(text string) (Parameters, error) {
+	resource, name, named := strings.Cut(text, "/")
+	p := Parameters{schema.ParseGroupResource(resource), name}
+	switch {
+	case p.Resource == "" || named && name == "" || strings.Contains(name, "/") || strings.ToLower(resource) != resource:
+		return p, fmt.Errorf("%q is no resource; give one as kubectl api-resources prints it, and perhaps a name: configmaps/limit, limits.rules.example.com", text)
+	case p.GroupResource == of("", "secrets"):
+		return p, fmt.Errorf("%q: Secrets are never read; leave them out", text)
+	}
+	return p, nil
+}
+
+// ClusterRole returns the smallest role that may read all that a cluster is asked for, by these verbs, and these parameters.
+func ClusterRole(name string, parameters []Parameters, verbs ...string) *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, k := range kinds {
 		at := slices.IndexFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == k.Group })
@@ -17,6 +39,13 @@ func ClusterRole(name string, verbs ...string) *rbacv1.ClusterRole {
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{k.Group}, Verbs: verbs})
 		}
 		role.Rules[at].Resources = append(role.Rules[at].Resources, k.Resource)
+	}
+	for _, p := range parameters {
+		rule := rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: []string{"list"}}
+		if p.Name != "" {
+			rule.ResourceNames = []string{p.Name} // which allows a list of what has the name
+		}
+		role.Rules = append(role.Rules, rule)
 	}
 	return role
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -27,7 +28,8 @@ type reader struct {
 	*Client
 	progress func(what string, done, total int)
 	dump     *Dump
-	parts    [][]byte // by kind
+	parts    [][]byte // by kind, then those of parameters
+	allow    []string // parameters that may not be read, as simulate rbac takes them
 
 	done, kinds int // kinds that are read, and all
 
@@ -48,6 +50,7 @@ func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]by
 			r.dump.ResourceVersions[k.name] = l.header.ResourceVersion
 			return l.text(), nil
 		case apierrors.IsForbidden(err) && k.without != "":
+			r.dump.Unread = append(r.dump.Unread, k.name)
 			r.dump.Forbidden = append(r.dump.Forbidden, k.plural())
 			r.dump.Notes = append(r.dump.Notes, fmt.Sprintf("%s may not be read: %s.", k.plural(), k.without))
 			return nil, nil
@@ -61,11 +64,11 @@ func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]by
 // finish completes the dump.
 func (r *reader) finish() (*Dump, error) {
 	if len(r.dump.Forbidden) > 0 {
-		r.dump.Notes = append(r.dump.Notes, "simulate rbac prints the ClusterRole that allows to read everything.")
+		r.dump.Notes = append(r.dump.Notes, "simulate rbac"+r.allowing()+" prints the ClusterRole that allows to read everything.")
 	}
 	if gone := r.gone(); len(gone) > 0 {
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.stage == pods })
-		if err := r.without(at, gone); err != nil {
+		if err := r.without(at, func(m metav1.ObjectMeta) bool { return gone[m.UID] }); err != nil {
 			return nil, err
 		}
 		var names []string
@@ -100,16 +103,14 @@ func (r *reader) gone() map[types.UID]bool {
 }
 
 // without writes a part anew without some objects.
-func (r *reader) without(part int, gone map[types.UID]bool) error {
+func (r *reader) without(part int, gone func(metav1.ObjectMeta) bool) error {
 	kept := &list{reader: &reader{}, kind: kinds[part]}
 	err := itemsOf(r.parts[part], func(value []byte) error {
-		var object struct {
-			Metadata struct{ UID types.UID }
-		}
+		var object struct{ Metadata metav1.ObjectMeta }
 		if err := json.Unmarshal(value, &object); err != nil {
 			return err
 		}
-		if !gone[object.Metadata.UID] {
+		if !gone(object.Metadata) {
 			kept.write(value)
 		}
 		return nil
@@ -125,9 +126,11 @@ func (r *reader) without(part int, gone map[types.UID]bool) error {
 type list struct {
 	*reader
 	kind
-	version string
-	header  metav1.ListMeta
-	count   int
+	version   string
+	namespace string     // "" lists all
+	only      url.Values // which of them
+	header    metav1.ListMeta
+	count     int
 
 	data   bytes.Buffer
 	packer *gzip.Writer
@@ -138,6 +141,9 @@ func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
+	}
+	if l.namespace != "" {
+		path += "/namespaces/" + l.namespace
 	}
 	for {
 		if l.progress != nil {
@@ -150,6 +156,9 @@ func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 		request := l.rest.Get().AbsPath(path, l.Resource).Param("limit", strconv.Itoa(chunk))
 		if l.header.Continue != "" {
 			request.Param("continue", l.header.Continue)
+		}
+		for name := range l.only {
+			request.Param(name, l.only.Get(name))
 		}
 		result := request.Do(ctx)
 		if err := result.Error(); err != nil {

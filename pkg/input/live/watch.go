@@ -29,7 +29,7 @@ const maxAttempts = 15
 
 // Watch sends what there is, as of the dump, and then what happens, until the context ends. The order is that in which it is known here.
 func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
-	served, _, err := c.served(ctx)
+	served, err := c.served(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +37,21 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 	watched := map[string]*watch{}
 	for _, k := range kinds {
 		version, read := d.ResourceVersions[k.name]
-		if gv, found := served[k.GroupResource]; found && read {
+		if gv, found := served.versions[k.GroupResource]; found && read {
 			watched[k.name] = &watch{Client: c, kind: k, version: gv, since: version, known: map[string]string{}, changes: changes}
 		}
 	}
 	go func() {
 		err := Items(d.Open(), func(object []byte) error {
 			meta, err := metadata(object)
-			if w := watched[meta.Kind]; err == nil && w != nil {
-				err = w.send(ctx, recording.Add, object, meta)
+			if err != nil {
+				return err
 			}
-			return err
+			w := watched[meta.Kind]
+			if w == nil { // a parameter of policies, which is as it was
+				w = &watch{Client: c, known: map[string]string{}, changes: changes}
+			}
+			return w.send(ctx, recording.Add, object, meta)
 		})
 		if err != nil {
 			_ = send(ctx, changes, Change{Err: err}) // it ends either way
@@ -86,7 +90,7 @@ func (w *watch) run(ctx context.Context) {
 		case err == nil, w.since != before:
 			failed = 0
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), failed == maxAttempts:
-			_ = send(ctx, w.changes, Change{Err: w.problem("watching "+w.Resource, err)}) // it ends either way
+			_ = send(ctx, w.changes, Change{Err: w.problem(watching+w.Resource, err)}) // it ends either way
 			return
 		default:
 			failed++

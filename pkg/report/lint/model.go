@@ -41,6 +41,10 @@ func New(result *lint.Result, version string) *Report {
 	if result.Unexamined > 0 {
 		r.Notes = append(slices.Clone(r.Notes), fmt.Sprintf("outvoted and term-decides-nothing did not look at %s, since each takes another run.", words.Count(result.Unexamined, "rule")))
 	}
+	if len(result.LeftOut) > 0 {
+		left := list.Each(result.LeftOut, func(l lint.LeftOut) string { return fmt.Sprintf("%s (%s)", l.Check, words.And(l.Unread)) })
+		r.Notes = append(slices.Clone(r.Notes), "not checked, since what they look at may not be read: "+words.And(left)+".")
+	}
 	r.count()
 	return r
 }

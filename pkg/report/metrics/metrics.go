@@ -32,6 +32,7 @@ var (
 	notBackOf   = desc("workload_pods_not_back", "Pods of the workload that would not come back in the level's worst failure for it; of the workload \"other\", the sum of all that are not listed.", "level", "namespace", "workload")
 	room        = desc("workload_room_replicas", "How many more replicas of the workload fit, as far as was looked; of the workload \"other\", the least of all that are not listed.", "namespace", "workload")
 	findings    = desc("lint_findings", "Findings of simulate lint.", "check", "severity")
+	unread      = desc("unread_kinds", "Kinds of objects that may not be read; the value is always 1. Checks of lint that need them are left out, and other figures are as if there were none.", "kind")
 	choices     = desc("verify_choices", "Placements that had more than one feasible node.")
 	contradicts = desc("verify_contradictions", "Placements among them that no possible past explains: a scheduler with another configuration, a pod bound by hand, or an error of Faultline.")
 	lookedAt    = desc("last_look_timestamp_seconds", "When the last look that succeeded was begun, as Unix time.")
@@ -94,7 +95,7 @@ func (e *Exporter) Handler() http.Handler {
 
 // Describe is that of a prometheus.Collector.
 func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{build, nodes, running, pending, radius, notBack, notBackOf, room, findings, choices, contradicts, lookedAt, took, looks, failed} {
+	for _, d := range []*prometheus.Desc{build, nodes, running, pending, radius, notBack, notBackOf, room, findings, unread, choices, contradicts, lookedAt, took, looks, failed} {
 		to <- d
 	}
 }
@@ -148,6 +149,9 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	}
 	for check, n := range l.Findings {
 		gauge(findings, float64(n), check.ID, check.Severity)
+	}
+	for _, kind := range l.Unread {
+		gauge(unread, 1, kind)
 	}
 	gauge(choices, float64(l.Choices))
 	gauge(contradicts, float64(l.Contradictions))

@@ -31,7 +31,7 @@ func seen() *look.Look {
 			Workloads: map[cluster.WorkloadRef]int{workloadNamed("web"): 6, workloadNamed("api"): 2, workloadNamed("job"): 1},
 		}},
 		Room:     map[cluster.Ref]int{ref("web"): 0, ref("api"): 7, ref("job"): 4},
-		Findings: map[look.Check]int{{ID: "rule-missing", Severity: "note"}: 3}, Choices: 20, Contradictions: 1,
+		Findings: map[look.Check]int{{ID: "rule-missing", Severity: "note"}: 3}, Unread: []string{"PodDisruptionBudget"}, Choices: 20, Contradictions: 1,
 	}
 }
 
@@ -67,6 +67,7 @@ faultline_looks_total 2
 faultline_nodes 3
 faultline_pods_pending{plugin="NodeResourcesFit"} 2
 faultline_pods_running 40
+faultline_unread_kinds{kind="PodDisruptionBudget"} 1
 faultline_verify_choices 20
 faultline_verify_contradictions 1
 faultline_workload_pods_not_back{level="zone",namespace="",workload="other"} 3

@@ -178,7 +178,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 		bar.Clear()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
 	}
-	opts.FS, opts.Server, opts.Notes = withDump{opts.FS, dump}, dump.Version, Notes(cmd, dump)
+	opts.FS, opts.Server, opts.Unread, opts.Notes = withDump{opts.FS, dump}, dump.Version, dump.Unread, Notes(cmd, dump)
 	var assumed, flags []string
 	if opts.SchedulerConfig == "" {
 		assumed, flags = append(assumed, "configuration"), append(flags, "--scheduler-config")
@@ -239,4 +239,4 @@ func (f *dumpFile) Sys() any                   { return nil }
 
 // KubectlGet dumps a cluster for the commands: every kind that takes part in scheduling, and the revisions of templates, which are made up
 // if missing.
-const KubectlGet = "kubectl get nodes,pods,deploy,rs,sts,ds,rc,controllerrevisions,jobs,cj,hpa,svc,pdb,pv,pvc,sc,pc,csinodes,csidrivers,csistoragecapacities,ns,runtimeclasses,limitranges,quota -A -o json"
+const KubectlGet = "kubectl get nodes,pods,deploy,rs,sts,ds,rc,controllerrevisions,jobs,cj,hpa,svc,pdb,pv,pvc,sc,pc,csinodes,csidrivers,csistoragecapacities,ns,runtimeclasses,limitranges,quota,validatingwebhookconfigurations,mutatingwebhookconfigurations -A -o json"

@@ -29,7 +29,8 @@ func newSnapshot(s command.Streams) *cobra.Command {
 		Use:   "snapshot [DUMP... --anonymize]",
 		Short: "Write a live cluster to a file that every command reads, with its names or without",
 		Long: `Read the objects of a cluster that take part in scheduling, by list requests alone, and write them as a List, as kubectl get does.
-Secrets and ConfigMaps are not among them. Without --context, the cluster is that of kubeconfig's current context.
+Secrets are not among them, and of ConfigMaps only the parameters of admission policies. Without --context, the cluster is that of
+kubeconfig's current context.
 
 What may not be read is left out, and noted on standard error. If anything else goes wrong, nothing is written.
 

@@ -18,6 +18,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/faultline/faultline/pkg/list"
@@ -57,13 +59,13 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 			panic(err)
 		}
 		at := c.resource(object.GroupVersionKind())
-		fields := map[string]json.RawMessage{}
-		if err := json.Unmarshal(item, &fields); err != nil {
+		content := map[string]json.RawMessage{}
+		if err := json.Unmarshal(item, &content); err != nil {
 			panic(err)
 		}
-		delete(fields, "apiVersion") // which the items of a list lack
-		delete(fields, "kind")
-		item, err := json.Marshal(fields)
+		delete(content, "apiVersion") // which the items of a list lack
+		delete(content, "kind")
+		item, err := json.Marshal(content)
 		if err != nil {
 			panic(err)
 		}
@@ -106,7 +108,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Before != nil && c.Before(w, r) {
 		return
 	}
-	switch at := r.URL.Path; {
+	switch at, _ := place(r.URL.Path); {
 	case at == "/version":
 		answer(w, http.StatusOK, map[string]string{"major": "1", "minor": "36", "gitVersion": Version})
 	case at == "/api":
@@ -141,7 +143,7 @@ func (c *Cluster) resources(w http.ResponseWriter, at string) {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
 	for of, kind := range c.kinds {
 		if path.Dir(of) == at {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: path.Base(of), Kind: kind, Verbs: []string{"get", "list", "watch"}})
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: path.Base(of), Kind: kind, Namespaced: c.namespaced(of), Verbs: []string{"get", "list", "watch"}})
 		}
 	}
 	if len(list.APIResources) == 0 {
@@ -151,9 +153,42 @@ func (c *Cluster) resources(w http.ResponseWriter, at string) {
 	answer(w, http.StatusOK, list)
 }
 
+// place returns the path of a resource without a namespace, and the namespace.
+func place(at string) (resource, namespace string) {
+	before, after, found := strings.Cut(at, "/namespaces/")
+	if !found {
+		return at, ""
+	}
+	namespace, resource, _ = strings.Cut(after, "/")
+	return path.Join(before, resource), namespace
+}
+
+// namespaced reports whether objects of a resource are in namespaces.
+func (c *Cluster) namespaced(at string) bool {
+	return slices.ContainsFunc(c.lists[at], func(item json.RawMessage) bool { return partOf(item).Namespace != "" })
+}
+
+func partOf(item json.RawMessage) metav1.PartialObjectMetadata {
+	var object metav1.PartialObjectMetadata
+	_ = json.Unmarshal(item, &object) // it was read before
+	return object
+}
+
+// selected returns the items that a request asks for: those of a namespace, of a name or with labels.
+func selected(items []json.RawMessage, namespace string, r *http.Request) []json.RawMessage {
+	of, labelled := fields.ParseSelectorOrDie(r.URL.Query().Get("fieldSelector")), labels.Everything()
+	if text := r.URL.Query().Get("labelSelector"); text != "" {
+		labelled, _ = labels.Parse(text)
+	}
+	return list.Where(items, func(item json.RawMessage) bool {
+		object := partOf(item)
+		return (namespace == "" || object.Namespace == namespace) && of.Matches(fields.Set{"metadata.name": object.Name}) && labelled.Matches(labels.Set(object.Labels))
+	})
+}
+
 // list answers with one chunk.
 func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
-	at := r.URL.Path
+	at, namespace := place(r.URL.Path)
 	if resource := path.Base(at); slices.Contains(c.Forbidden, resource) {
 		group := ""
 		if parts := strings.Split(at, "/"); parts[1] == "apis" {
@@ -166,6 +201,7 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	items, version := c.lists[at], c.version()
 	c.mu.Unlock()
+	items = selected(items, namespace, r)
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // none is 0
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	to := len(items)
