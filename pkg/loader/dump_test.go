@@ -26,6 +26,8 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []string{
+				`1 claim of running pods that the input lacks (data/data-ledger-1) is assumed to be there, with a volume that only nodes in the zone of its pod reach ` +
+					`(class gp3 of ebs.csi.aws.com); give PersistentVolumeClaims and PersistentVolumes, too.`,
 				`read as far as it is known: Node (ip-10-0-1-10): unknown field "status.futureCapacity".`,
 				`read as far as it is known: Pod (`,
 				`set aside: Pod (ml/job-runner-0, ml/job-runner-1): node ip-10-0-9-9 is not there.`,
@@ -33,8 +35,8 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 				`1 pod keeps its node: its scheduler is not simulated ("volcano"); another would wait.`,
 			}
 			got := append([]string(nil), s.Notes...)
-			if len(got) == len(want) && strings.HasPrefix(got[1], want[1]) && strings.HasSuffix(got[1], ` more): unknown field "spec.futurePolicy".`) {
-				got[1] = want[1] // which pods there are follows from the seed
+			if len(got) == len(want) && strings.HasPrefix(got[2], want[2]) && strings.HasSuffix(got[2], ` more): unknown field "spec.futurePolicy".`) {
+				got[2] = want[2] // which pods there are follows from the seed
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)

@@ -36,7 +36,8 @@ func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// Holds reports whether a path is that of a scenario, or of manifests: objects of Kubernetes or of something else. It is neither where that
+// Holds reports whether a path is that of a scenario, or of manifests: objects of Kubernetes or of something else, or a snapshot of
+// kube-scheduler-simulator. It is neither where that
 // cannot be said, such as for a file that is not there, or a pipe, which can be read only once.
 func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 	info, err := os.Stat(path)
@@ -63,7 +64,9 @@ func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 		if err != nil {
 			return false, false
 		}
-		apiVersion, kind = manifest.Head(data)
+		if apiVersion, kind = manifest.Head(data); apiVersion == "" && kind == "" && manifest.IsSnapshot(data) {
+			return false, true
+		}
 	}
 	ours := strings.HasPrefix(apiVersion, "faultline/")
 	return kind == scenario.Kind, apiVersion != "" && kind != "" && kind != scenario.Kind && !ours

@@ -383,6 +383,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 
 // finish checks what was read.
 func (l *loader) finish(s *scenario.Scenario) {
+	l.assumeClaims(s)
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)

@@ -24,7 +24,7 @@ import (
 
 const (
 	// assumedProvisioner makes the volumes of these classes, and assumedDefault is the default one of them.
-	assumedProvisioner = "faultline.dev/assumed"
+	assumedProvisioner = "assumed.faultline.dev" // a name that CSI drivers may have, too
 	assumedDefault     = "standard"
 )
 

@@ -156,7 +156,7 @@ func (c *cause) missingObject() (string, error) {
 			return fmt.Sprintf("with %s/%s, which is not in the dump and by which pods are spread, it is among the best", strings.ToLower(ref.Kind), ref.Name), err
 		}
 	}
-	if missing := c.missingVolumes(); len(missing) > 0 {
+	if missing := c.missingVolumes(c.pod); len(missing) > 0 {
 		bare := c.pod.DeepCopy()
 		bare.Spec.Volumes = slices.DeleteFunc(bare.Spec.Volumes, func(v v1.Volume) bool { return missing[v.Name] != "" })
 		seen, err := c.replay.look(state, bare)
@@ -210,33 +210,53 @@ func ownersIn(state *cluster.State) map[cluster.Ref]bool {
 	return owners
 }
 
-// missingVolumes returns the pod's volumes for which the dump lacks an object, by name, with that object.
-func (c *cause) missingVolumes() map[string]string {
+// missingVolumes returns the pod's volumes for which the dump lacks an object, by name, with that object. What the loader has assumed in its
+// place is as good as missing.
+func (r *replay) missingVolumes(pod *v1.Pod) map[string]string {
 	missing := map[string]string{}
-	for _, volume := range c.pod.Spec.Volumes {
+	for _, volume := range pod.Spec.Volumes {
 		var name string
 		switch {
 		case volume.PersistentVolumeClaim != nil:
 			name = volume.PersistentVolumeClaim.ClaimName
 		case volume.Ephemeral != nil:
-			name = c.pod.Name + "-" + volume.Name
+			name = pod.Name + "-" + volume.Name
 		default:
 			continue
 		}
-		at := slices.IndexFunc(c.State.PersistentVolumeClaims, func(p *v1.PersistentVolumeClaim) bool {
-			return p.Namespace == c.pod.Namespace && p.Name == name
+		at := slices.IndexFunc(r.State.PersistentVolumeClaims, func(p *v1.PersistentVolumeClaim) bool {
+			return p.Namespace == pod.Namespace && p.Name == name && !cluster.Assumed(p)
 		})
 		if at < 0 {
 			missing[volume.Name] = "persistentvolumeclaim/" + name
 			continue
 		}
-		claim := c.State.PersistentVolumeClaims[at]
-		bound := slices.ContainsFunc(c.State.PersistentVolumes, func(p *v1.PersistentVolume) bool { return p.Name == claim.Spec.VolumeName })
+		claim := r.State.PersistentVolumeClaims[at]
+		bound := slices.ContainsFunc(r.State.PersistentVolumes, func(p *v1.PersistentVolume) bool {
+			return p.Name == claim.Spec.VolumeName && !cluster.Assumed(p)
+		})
 		if claim.Spec.VolumeName != "" && !bound {
 			missing[volume.Name] = "persistentvolume/" + claim.Spec.VolumeName
 		}
 	}
 	return missing
+}
+
+// assumesVolumes reports whether a claim of the pod, or its volume, is one that the loader has assumed.
+func (r *replay) assumesVolumes(pod *v1.Pod) bool {
+	names := map[string]bool{}
+	for _, volume := range pod.Spec.Volumes {
+		switch {
+		case volume.PersistentVolumeClaim != nil:
+			names[volume.PersistentVolumeClaim.ClaimName] = true
+		case volume.Ephemeral != nil:
+			names[pod.Name+"-"+volume.Name] = true
+		}
+	}
+	return len(names) > 0 && slices.ContainsFunc(r.State.PersistentVolumeClaims, func(claim *v1.PersistentVolumeClaim) bool {
+		return claim.Namespace == pod.Namespace && names[claim.Name] && (cluster.Assumed(claim) ||
+			slices.ContainsFunc(r.State.PersistentVolumes, func(p *v1.PersistentVolume) bool { return p.Name == claim.Spec.VolumeName && cluster.Assumed(p) }))
+	})
 }
 
 // ofPods are the plugins whose scores depend on the running pods.

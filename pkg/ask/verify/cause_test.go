@@ -87,16 +87,14 @@ kind: PersistentVolumeClaim
 metadata: {name: data, namespace: default, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}, volumeName: pv-1, storageClassName: fast}
 status: {phase: Bound}
-`, []string{
-			"a on n1, best , VolumeZone: missing object: without its volumes it is among the best, and the dump lacks persistentvolume/pv-1",
-		}},
+`, nil}, // the volume is assumed to be where the pod is
 		"a volume that may be on the smaller node": {node("n1", "", fourCPUs) + node("n2", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) +
 			runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), []string{
-			"a on n1, best , VolumeRestrictions: missing object: without its volumes it fits there, and the dump lacks persistentvolumeclaim/data: " +
+			"a on n1, best n2, rank 2: missing object: without its volumes it fits there, and the dump lacks persistentvolumeclaim/data: " +
 				"a volume can be one that no better node reaches",
 		}},
 		"a volume, and no room": {equal + strings.ReplaceAll(runs("a", "n1", 1, "", ", volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"), `cpu: "1"`, `cpu: "5"`), []string{
-			"a on n1, best , VolumeRestrictions: unexplained: none of the checks explains it",
+			"a on n1, best , NodeResourcesFit: unexplained: none of the checks explains it",
 		}},
 		"company that is gone": {equal + runs("a", "n1", 1, "",
 			", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {app: cache}}}]}}"), []string{

@@ -82,7 +82,7 @@ type Placement struct {
 	// NotUsable means that better nodes were not usable then, as the sources prove: cordoned, tainted, not answering, or not there.
 	NotUsable bool
 	// Assumes means that the node is among the best only with what nobody recorded: that pods avoided nodes which were changed in an unknown
-	// way, or what pods that are gone were like.
+	// way, what pods that are gone were like, or which nodes the volumes of its claims reach.
 	Assumes bool
 	// Divergence describes a node that is not among the best; otherwise nil.
 	Divergence *Divergence

@@ -36,5 +36,6 @@ func (r *replay) weigh(taken taken, bound []*life) error {
 		}
 		p.NotUsable = !seen.has(l.node)
 	}
+	p.Assumes = p.Assumes || r.assumesVolumes(l.pod)
 	return nil
 }

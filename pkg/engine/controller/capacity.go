@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -63,6 +64,19 @@ func (c *Capacities) Delete(pv *v1.PersistentVolume) {
 	if c.published(pv.Annotations[volume.AnnDynamicallyProvisioned]) {
 		c.change(pv, 1)
 	}
+}
+
+// HaveRoom reports whether the claim's volume fits a capacity of its class on the node. See hasEnoughCapacity in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
+func (c *Capacities) HaveRoom(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) bool {
+	size, asked := claim.Spec.Resources.Requests[v1.ResourceStorage]
+	if !asked || !c.published(class.Provisioner) {
+		return true
+	}
+	return slices.ContainsFunc(c.now, func(capacity *storagev1.CSIStorageCapacity) bool {
+		limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
+		return capacity.StorageClassName == class.Name && limit != nil && limit.Value() >= size.Value() && reach(capacity, node)
+	})
 }
 
 // published reports whether the driver publishes its capacity.

@@ -82,7 +82,7 @@ func TestCapacityOfOtherTopology(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	w.apply(lvmDriver + "---" + capacityOf("one", "{matchLabels: {kubernetes.io/hostname: n1}}", "capacity: 1Gi") + "---" +
 		capacityOf("zone", "{matchLabels: {topology.kubernetes.io/zone: z1}}", "capacity: 1Gi") + "---" + claim("data", ", storageClassName: lvm"))
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "lvm", Annotations: map[string]string{VolumeTopologyAnnotation: topologyZone}}, Provisioner: "lvm.example.com"}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "lvm", Annotations: map[string]string{VolumeTopologyAnnotation: TopologyZone}}, Provisioner: "lvm.example.com"}
 	capacities := NewCapacities(w.state, w.state.CSIStorageCapacities)
 	pv, _ := capacities.Provision(w.state.PersistentVolumeClaims[0], class, w.state.Nodes[0])
 	w.check("zone", affinityOf(pv), "topology.kubernetes.io/zone=z1")

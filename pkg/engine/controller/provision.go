@@ -17,33 +17,33 @@ import (
 const VolumeTopologyAnnotation = "faultline.dev/volume-topology"
 
 const (
-	topologyZone = "zone"
-	topologyNode = "node"
-	topologyNone = "none"
+	TopologyZone = "zone"
+	TopologyNode = "node"
+	TopologyNone = "none"
 )
 
 // provisionerTopology is where the volumes of well-known provisioners can be reached from; others are zonal.
 var provisionerTopology = map[string]string{
-	"rancher.io/local-path":         topologyNode,
-	"docker.io/hostpath":            topologyNode,
-	"k8s.io/minikube-hostpath":      topologyNode,
-	"microk8s.io/hostpath":          topologyNode,
-	"hostpath.csi.k8s.io":           topologyNode,
-	"openebs.io/local":              topologyNode,
-	"local.csi.openebs.io":          topologyNode,
-	"topolvm.io":                    topologyNode,
-	"directpv-min-io":               topologyNode,
-	"efs.csi.aws.com":               topologyNone,
-	"fsx.csi.aws.com":               topologyNone,
-	"file.csi.azure.com":            topologyNone,
-	"filestore.csi.storage.gke.io":  topologyNone,
-	"nfs.csi.k8s.io":                topologyNone,
-	"smb.csi.k8s.io":                topologyNone,
-	"driver.longhorn.io":            topologyNone,
-	"rook-ceph.rbd.csi.ceph.com":    topologyNone,
-	"rook-ceph.cephfs.csi.ceph.com": topologyNone,
-	"rbd.csi.ceph.com":              topologyNone,
-	"cephfs.csi.ceph.com":           topologyNone,
+	"rancher.io/local-path":         TopologyNode,
+	"docker.io/hostpath":            TopologyNode,
+	"k8s.io/minikube-hostpath":      TopologyNode,
+	"microk8s.io/hostpath":          TopologyNode,
+	"hostpath.csi.k8s.io":           TopologyNode,
+	"openebs.io/local":              TopologyNode,
+	"local.csi.openebs.io":          TopologyNode,
+	"topolvm.io":                    TopologyNode,
+	"directpv-min-io":               TopologyNode,
+	"efs.csi.aws.com":               TopologyNone,
+	"fsx.csi.aws.com":               TopologyNone,
+	"file.csi.azure.com":            TopologyNone,
+	"filestore.csi.storage.gke.io":  TopologyNone,
+	"nfs.csi.k8s.io":                TopologyNone,
+	"smb.csi.k8s.io":                TopologyNone,
+	"driver.longhorn.io":            TopologyNone,
+	"rook-ceph.rbd.csi.ceph.com":    TopologyNone,
+	"rook-ceph.cephfs.csi.ceph.com": TopologyNone,
+	"rbd.csi.ceph.com":              TopologyNone,
+	"cephfs.csi.ceph.com":           TopologyNone,
 }
 
 // Provision makes the volume that the class provides for the claim, and returns it bound to the claim, and the claim bound to
@@ -81,20 +81,21 @@ func Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, n
 		},
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound},
 	}
-	if volumeTopology(class) == topologyNode {
+	if VolumeTopology(class) == TopologyNode {
 		pv.Spec.PersistentVolumeSource = v1.PersistentVolumeSource{Local: &v1.LocalVolumeSource{Path: "/" + name}}
 	}
 	return pv, boundClaim(claim, pv)
 }
 
-func volumeTopology(class *storagev1.StorageClass) string {
+// VolumeTopology returns which nodes reach the volumes of the class: TopologyZone, TopologyNode or TopologyNone.
+func VolumeTopology(class *storagev1.StorageClass) string {
 	if topology, ok := class.Annotations[VolumeTopologyAnnotation]; ok {
 		return topology
 	}
 	if topology, ok := provisionerTopology[class.Provisioner]; ok {
 		return topology
 	}
-	return topologyZone
+	return TopologyZone
 }
 
 // topologyKnown reports whether the class or its provisioner says which nodes reach a volume.
@@ -110,8 +111,8 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 	require := func(key, value string) {
 		requirements = append(requirements, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}})
 	}
-	switch reach := volumeTopology(class); {
-	case len(class.AllowedTopologies) > 0 && reach != topologyNode:
+	switch reach := VolumeTopology(class); {
+	case len(class.AllowedTopologies) > 0 && reach != TopologyNode:
 		for _, expression := range allowedTerm(class, node).MatchLabelExpressions {
 			value := expression.Values[0]
 			if node != nil {
@@ -119,8 +120,8 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 			}
 			require(expression.Key, value)
 		}
-	case node == nil || reach == topologyNone:
-	case reach == topologyNode:
+	case node == nil || reach == TopologyNone:
+	case reach == TopologyNode:
 		if host, ok := node.Labels[v1.LabelHostname]; ok {
 			require(v1.LabelHostname, host)
 		}

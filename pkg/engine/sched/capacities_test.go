@@ -100,6 +100,32 @@ func TestNotEnoughFreeStorage(t *testing.T) {
 	}
 }
 
+// w1 has room for each of the pod's two claims, and not for both. The scheduler compares each alone, so that the first one is provisioned on
+// w1 and the second nowhere: from then on the pod needs w1, which has nothing left.
+func TestClaimsThatOnlyFitOneByOne(t *testing.T) {
+	set, pods := replicas("db", 1, nil)
+	claims(pods[0], "data", "log")
+	state := walkthrough().With(class("lvm.example.com"), driver("lvm.example.com"), claim("data"), claim("log"), left("w1", "1536Mi"))
+	result := place(t, Ties{}, state, set, pods)
+	want := "0/4 nodes are available: 1 node(s) had untolerated taint(s), 2 node(s) didn't match PersistentVolume's node affinity, " +
+		"3 node(s) did not have enough free storage. preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
+	if len(result.Pending) != 1 || result.Pending[0].Message != want {
+		t.Errorf("pending %+v\nwant %s", result.Pending, want)
+	}
+	if bound := result.Volumes.PersistentVolumeClaims; len(bound) != 1 || bound[0].Name != "data" || bound[0].Spec.VolumeName == "" {
+		t.Errorf("bound claims %v, want data", bound)
+	}
+	note := "the driver of class class has no room on node w1 for claim default/log once the other claims of pod db-0 have theirs: " +
+		"kube-scheduler compares each claim alone with the CSIStorageCapacities, and the pod waits."
+	if diff := cmp.Diff([]string{note}, result.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	// Where another node has room for both, it gets the pod: more room scores higher.
+	if result := place(t, Ties{}, state.With(left("w3", "3Gi")), set, pods); len(result.Placed) != 1 || result.Placed[0].Node != "w3" || len(result.Notes) > 0 {
+		t.Errorf("placed %+v with notes %q, want one pod on w3", result.Placed, result.Notes)
+	}
+}
+
 // Of nodes that are equal otherwise, the one with more left wins: StorageCapacityScoring is on by default.
 func TestMoreCapacityScoresHigher(t *testing.T) {
 	for _, most := range []string{"w2", "w3"} {

@@ -209,7 +209,7 @@ func (e *Engine) claimOf(pod *v1.Pod, index int) *resourcev1.ResourceClaim {
 }
 
 // patient returns the profiles without the timeout for finding devices on a node, so that an answer does not depend on the speed of the
-// machine.
+// machine. boundedClaims bounds the search by its steps.
 func patient(profiles []schedulerapi.KubeSchedulerProfile) []schedulerapi.KubeSchedulerProfile {
 	all := slices.Clone(profiles)
 	for i := range all {

@@ -13,7 +13,6 @@ import (
 	listersv1 "k8s.io/client-go/listers/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
@@ -33,7 +32,7 @@ func (r Release) restore(registry Registry) {
 			return &earlierImages{plugin.(*imagelocality.ImageLocality), handle, !r.before("1.36")}
 		})
 		replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
-			return &earlierClaims{DynamicResources: plugin.(*dynamicresources.DynamicResources), scores: !r.before("1.35")}
+			return &earlierClaims{boundedClaims: plugin.(*boundedClaims), scores: !r.before("1.35")}
 		})
 		replace(registry, names.InterPodAffinity, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
 			lister := unexported(plugin, "nsLister")
@@ -141,7 +140,7 @@ func (n earlierNamespaces) List(selector labels.Selector) ([]*v1.Namespace, erro
 // https://github.com/kubernetes/kubernetes/pull/140222. Before 1.35 it has no score, see
 // https://github.com/kubernetes/kubernetes/pull/134711.
 type earlierClaims struct {
-	*dynamicresources.DynamicResources
+	*boundedClaims
 	scores    bool
 	allocates bool // whether the current pod has claims
 }

@@ -52,22 +52,23 @@ type Engine struct {
 	// returns an error, Place stops and returns the error.
 	Choose func(*Tie) (int, error)
 
-	scheduler *scheduler.Scheduler
-	memo      *memo.Memo // nil: no answers of plugins are cached
-	snapshot  *internalcache.Snapshot
-	lister    fwk.SharedLister // through which the plugins look at nodes and pods: snapshot, or another
-	profiles  map[string]*profile
-	less      fwk.LessFunc
-	percent   int32 // of nodes to find, for profiles that set none; 0: depends on the number of nodes
-	informers informers.SharedInformerFactory
-	waiting   cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
-	client    *fake.Clientset
-	devices   *devices.Manager
-	stop      context.CancelFunc
-	ctx       context.Context
-	ties      Ties
-	random    *rand.Rand // nil: upstream's order
-	source    *rand.PCG  // of random
+	scheduler       *scheduler.Scheduler
+	memo            *memo.Memo // nil: no answers of plugins are cached
+	snapshot        *internalcache.Snapshot
+	lister          fwk.SharedLister // through which the plugins look at nodes and pods: snapshot, or another
+	profiles        map[string]*profile
+	less            fwk.LessFunc
+	percent         int32 // of nodes to find, for profiles that set none; 0: depends on the number of nodes
+	informers       informers.SharedInformerFactory
+	waiting         cache.Indexer // the pods without a node that upstream looks up: pods that were tried, and pods with a nominated node
+	client          *fake.Clientset
+	devices         *devices.Manager
+	allocationSteps int64 // on one node; see maxAllocationSteps
+	stop            context.CancelFunc
+	ctx             context.Context
+	ties            Ties
+	random          *rand.Rand // nil: upstream's order
+	source          *rand.PCG  // of random
 
 	state   *cluster.State // in the cache and the listers
 	bound   map[types.NamespacedName]*v1.Pod
@@ -89,6 +90,7 @@ type Engine struct {
 	extenders []*extender // in the order in which they are called
 
 	// State of the current call of Place.
+	caller      context.Context // who waits for the answer; nil: no call
 	victims     []placement.Preemption
 	preemptible map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
 	written     []types.NamespacedName         // claims, in the order in which the scheduler wrote or deleted them
@@ -139,24 +141,25 @@ func engineFor(config *Config, ties Ties, lister fwk.SharedLister) (*Engine, err
 	// NewClientset builds a managed-fields tracker that costs 0.1 s and is not needed here.
 	client := fake.NewSimpleClientset()
 	e := &Engine{
-		snapshot:  internalcache.NewEmptySnapshot(),
-		profiles:  map[string]*profile{},
-		client:    client,
-		informers: informers.NewSharedInformerFactory(client, 0),
-		devices:   devices.NewManager(),
-		ctx:       ctx,
-		stop:      stop,
-		ties:      ties,
-		state:     &cluster.State{Now: cluster.Epoch},
-		bound:     map[types.NamespacedName]*v1.Pod{},
-		timed:     map[types.NamespacedName]bool{},
-		decided:   map[types.NamespacedName]bool{},
-		attempts:  map[types.UID]attempt{},
-		bare:      map[string]fwk.NodeInfo{},
-		nominees:  map[types.UID]*entry{},
-		gangs:     newPodGroups(),
-		release:   config.release,
-		own:       len(config.plugins) > 0,
+		snapshot:        internalcache.NewEmptySnapshot(),
+		profiles:        map[string]*profile{},
+		client:          client,
+		informers:       informers.NewSharedInformerFactory(client, 0),
+		devices:         devices.NewManager(),
+		allocationSteps: maxAllocationSteps,
+		ctx:             ctx,
+		stop:            stop,
+		ties:            ties,
+		state:           &cluster.State{Now: cluster.Epoch},
+		bound:           map[types.NamespacedName]*v1.Pod{},
+		timed:           map[types.NamespacedName]bool{},
+		decided:         map[types.NamespacedName]bool{},
+		attempts:        map[types.UID]attempt{},
+		bare:            map[string]fwk.NodeInfo{},
+		nominees:        map[types.UID]*entry{},
+		gangs:           newPodGroups(),
+		release:         config.release,
+		own:             len(config.plugins) > 0,
 	}
 	if e.lister = lister; lister == nil {
 		e.lister = e.snapshot
@@ -198,6 +201,8 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which are likely to come again
 		return &placement.Result{}, ctx.Err()
 	}
+	e.caller = ctx
+	defer func() { e.caller = nil }()
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
@@ -241,6 +246,9 @@ func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod
 		if len(queue) == 0 && slices.ContainsFunc(refused, func(r *entry) bool { return r.changes != e.changes }) {
 			queue, refused = e.sorted(refused), nil
 		}
+	}
+	if err := ctx.Err(); err != nil { // the last search for devices may have ended early
+		return nil, err
 	}
 	for _, r := range eachPod(e.sorted(refused)) {
 		if r.pending.Untried != "" {
@@ -291,6 +299,9 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 		}
 		if len(e.victims) == victims {
 			e.refuse(next, pending)
+			if fit.again {
+				next.changes = -1
+			}
 			if len(e.written) > written {
 				next.changes = changes // a claim was deallocated for this pod, so it may try again
 			}
@@ -387,8 +398,9 @@ func (e *Engine) bind(profile *profile, next *entry, state fwk.CycleState, place
 		e.changes = changes // the remaining writes help no other pod
 		return &refusal{state: state, message: status.Message(), failed: !status.IsRejected()}, err
 	}
-	if err := e.bindVolumes(profile, bound, &result.Volumes); err != nil {
-		return nil, err
+	if refused, err := e.bindVolumes(profile, bound, &result.Volumes); refused != nil || err != nil {
+		profile.RunReservePluginsUnreserve(e.ctx, state, bound, placed.Node)
+		return refused, errors.Join(err, e.removePod(bound))
 	}
 	if err := e.forget(next.Pod); err != nil {
 		return nil, err

@@ -8,9 +8,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	schedulerapi "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -30,6 +33,9 @@ func CheckPlugins(own Registry) error {
 // registry returns kube-scheduler's registry, with the plugins as they are in the release, and the configuration's additional plugins.
 func (c *Config) registry() Registry {
 	registry := plugins.NewInTreeRegistry()
+	replace(registry, names.DynamicResources, func(plugin fwk.Plugin, _ fwk.Handle) fwk.Plugin {
+		return &boundedClaims{DynamicResources: plugin.(*dynamicresources.DynamicResources)}
+	})
 	c.release.restore(registry)
 	maps.Copy(registry, c.plugins)
 	return registry

@@ -30,6 +30,7 @@ type refusal struct {
 	fit     *framework.FitError // nil if the cycle ended for another reason
 	message string              // the other reason
 	failed  bool                // message is a plugin's error
+	again   bool                // the attempt has changed what the pod needs, so it may try again
 }
 
 // preempt runs the PostFilter plugins for a pod that fits no node, as schedulingAlgorithm does, and nominates the node where they made

@@ -74,10 +74,10 @@ func (p *profile) attach() {
 		case *volumebinding.VolumeBinding:
 			p.binder = &binder{SchedulerVolumeBinder: real.Binder}
 			real.Binder = p.binder
-		case *dynamicresources.DynamicResources:
-			p.claims = real
+		case *boundedClaims:
+			p.claims, real.engine = real.DynamicResources, p.engine
 		case *earlierClaims:
-			p.claims = real.DynamicResources
+			p.claims, real.engine = real.DynamicResources, p.engine
 		}
 	}
 }

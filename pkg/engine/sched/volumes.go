@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -42,10 +44,10 @@ func (p *profile) RunReservePluginsReserve(ctx context.Context, state fwk.CycleS
 }
 
 // bindVolumes binds the claims of a pod that got its node. It does at once what PreBind requests from the API server and the volume
-// controllers then do.
-func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) error {
+// controllers then do. If the driver lacks the room for a claim, it returns the refusal of the pod, whose other claims are bound.
+func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.Volumes) (*refusal, error) {
 	if profile.binder == nil || profile.binder.assumed == nil {
-		return nil
+		return nil, nil
 	}
 	// BindPodVolumes first writes its decisions, then waits for the controllers. captureWrites receives the writes. The canceled context
 	// ends the wait at once, so the error is expected.
@@ -54,34 +56,58 @@ func (e *Engine) bindVolumes(profile *profile, pod *v1.Pod, volumes *placement.V
 	e.client.ClearActions()
 	_ = profile.binder.BindPodVolumes(ended, pod, profile.binder.assumed)
 	profile.binder.RevertAssumedPodVolumes(profile.binder.assumed)
+	var refused *refusal
+	bound := false
 	for _, action := range e.client.Actions() {
 		update, ok := action.(clienttesting.UpdateAction)
 		if !ok {
 			continue
 		}
-		var volume *v1.PersistentVolume
+		var pv *v1.PersistentVolume
 		var claim *v1.PersistentVolumeClaim
 		var err error
 		switch obj := update.GetObject().(type) {
 		case *v1.PersistentVolume:
-			volume, claim, err = e.bindTo(obj)
+			pv, claim, err = e.bindTo(obj)
 		case *v1.PersistentVolumeClaim:
-			volume, claim, err = e.provision(obj, pod.Spec.NodeName, volumes)
+			pv, claim, err = e.provision(obj, pod.Spec.NodeName, volumes)
 		}
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return nil, err
+		case pv == nil:
+			refused = e.noRoom(refused, pod, update.GetObject().(*v1.PersistentVolumeClaim))
+			continue
 		}
 		core := e.informers.Core().V1()
-		if err := core.PersistentVolumes().Informer().GetIndexer().Update(volume); err != nil {
-			return err
+		if err := core.PersistentVolumes().Informer().GetIndexer().Update(pv); err != nil {
+			return nil, err
 		}
 		if err := core.PersistentVolumeClaims().Informer().GetIndexer().Update(claim); err != nil {
-			return err
+			return nil, err
 		}
-		volumes.PersistentVolumes = append(volumes.PersistentVolumes, volume)
+		bound = true
+		volumes.PersistentVolumes = append(volumes.PersistentVolumes, pv)
 		volumes.PersistentVolumeClaims = append(volumes.PersistentVolumeClaims, claim)
 	}
-	return nil
+	if refused != nil && bound {
+		e.change()
+		refused.again = true
+	}
+	return refused, nil
+}
+
+// noRoom notes that a claim is not provisioned, and returns the refusal of the pod: that of its first such claim. The scheduler compares each
+// claim of a pod alone with the capacities, so that two may be for room that only one of them finds. The words are those of checkBindings in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
+func (e *Engine) noRoom(before *refusal, pod *v1.Pod, claim *v1.PersistentVolumeClaim) *refusal {
+	e.notes = append(e.notes, fmt.Sprintf("the driver of class %s has no room on node %s for claim %s/%s once the other claims of pod %s have theirs: "+
+		"kube-scheduler compares each claim alone with the CSIStorageCapacities, and the pod waits.",
+		volume.GetPersistentVolumeClaimClass(claim), pod.Spec.NodeName, claim.Namespace, claim.Name, pod.Name))
+	if before != nil {
+		return before
+	}
+	return &refusal{message: fmt.Sprintf("running PreBind plugin %q: binding volumes: provisioning failed for PVC %q", names.VolumeBinding, claim.Name), failed: true}
 }
 
 // bindTo completes the binding of a volume that upstream reserved for a claim.
@@ -95,7 +121,8 @@ func (e *Engine) bindTo(volume *v1.PersistentVolume) (*v1.PersistentVolume, *v1.
 	return volume, claim, nil
 }
 
-// provision creates the volume of a claim for which upstream selected a node, and subtracts its size from the storage capacity there.
+// provision creates the volume of a claim for which upstream selected a node, and subtracts its size from the storage capacity there. Without
+// room for it there is no volume.
 func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, volumes *placement.Volumes) (*v1.PersistentVolume, *v1.PersistentVolumeClaim, error) {
 	node := e.state.Node(nodeName)
 	var class *storagev1.StorageClass
@@ -113,6 +140,9 @@ func (e *Engine) provision(claim *v1.PersistentVolumeClaim, nodeName string, vol
 		return nil, nil, err
 	}
 	capacities := controller.NewCapacities(e.state, listed)
+	if !capacities.HaveRoom(claim, class, node) {
+		return nil, nil, nil
+	}
 	volume, claim := capacities.Provision(claim, class, node)
 	for _, capacity := range capacities.Changed() {
 		if err := informer.Informer().GetIndexer().Update(capacity); err != nil {

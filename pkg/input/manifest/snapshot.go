@@ -26,6 +26,20 @@ type snapshot struct {
 	Namespaces      []*v1.Namespace               `json:"namespaces"`
 }
 
+// IsSnapshot reports whether the first document of a file is a snapshot: it has no type, and a field that only snapshots have.
+func IsSnapshot(data []byte) bool {
+	documents, _ := split("", data)
+	if len(documents) == 0 {
+		return false
+	}
+	it := item{text: documents[0].text, json: documents[0].json, source: documents[0].source}
+	if !it.readHeader() || it.header.APIVersion != "" || it.header.Kind != "" {
+		return false
+	}
+	_, is := expandSnapshot(it)
+	return is
+}
+
 // WriteSnapshot writes the state as JSON that kube-scheduler-simulator imports and Decode reads. The format has no place for workloads,
 // services, budgets and CSINodes. It leaves out UIDs and resource versions, which the import refuses, and owners, since the garbage
 // collector would delete a pod with a missing owner. schedulerConfig is a KubeSchedulerConfiguration, JSON or YAML, or nil. Objects are in

@@ -28,31 +28,26 @@ import (
 type Unknown struct {
 	uids     map[types.UID]bool
 	names    map[cluster.Ref]bool
-	claims   map[cluster.Ref]bool
 	unscaled func(kind, []*v1.Pod) bool
 
-	made      map[types.UID]bool
-	kinds     []string       // of the owners, in order of appearance
-	owners    map[string]int // by kind
-	pods      int
-	once      []*v1.Pod // pods that run once
-	claimless int       // pods that come back without a claim that the cluster lacks
+	made   map[types.UID]bool
+	kinds  []string       // of the owners, in order of appearance
+	owners map[string]int // by kind
+	pods   int
+	once   []*v1.Pod // pods that run once
 }
 
 // NewUnknown looks at all objects of a cluster.
 func NewUnknown(all []cluster.Object) *Unknown {
 	u := &Unknown{
-		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, claims: map[cluster.Ref]bool{}, made: map[types.UID]bool{}, owners: map[string]int{},
+		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, made: map[types.UID]bool{}, owners: map[string]int{},
 	}
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, obj := range all {
 		u.uids[obj.GetUID()] = true
 		u.names[cluster.RefTo(obj)] = true
-		switch o := obj.(type) {
-		case *v1.PersistentVolumeClaim:
-			u.claims[cluster.RefTo(o)] = true
-		case *policyv1.PodDisruptionBudget:
-			budgets = append(budgets, o)
+		if budget, is := obj.(*policyv1.PodDisruptionBudget); is {
+			budgets = append(budgets, budget)
 		}
 	}
 	u.unscaled = unscaled(budgets)
@@ -135,10 +130,6 @@ func (u *Unknown) Notes(gone bool) []string {
 		}
 		notes = append(notes, fmt.Sprintf("%s of controllers that the input lacks (%s) %s.", words.Count(u.pods, "pod"), words.Few(owners), what))
 	}
-	if u.claimless > 0 && !gone {
-		notes = append(notes, fmt.Sprintf("%s that the input lacks: %s where no volume restricts %s.", fmt.Sprintf("%d of these pods %s claims", u.claimless, words.Pick(u.claimless, "has", "have")),
-			words.Pick(u.claimless, "it comes back", "they come back"), words.Pick(u.claimless, "it", "them")))
-	}
 	if len(u.once) > 0 {
 		kinds := list.Set(u.once, func(pod *v1.Pod) string { return metav1.GetControllerOfNoCopy(pod).Kind })
 		notes = append(notes, fmt.Sprintf("%s once, for controllers that the input lacks (%s): what a failure or a drain takes of %s is lost work.",
@@ -163,12 +154,11 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	if known.keepsNames || keepNames(pods) {
 		replicas := int32(len(pods))
 		o := &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
-			Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: u.template(newest(pods), common(pods)), Unscaled: u.unscaled(known, pods)}}
+			Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: template(newest(pods), common(pods)), Unscaled: u.unscaled(known, pods)}}
 		for _, pod := range slices.SortedStableFunc(slices.Values(pods), byOrdinal) {
-			named := u.template(pod, pod.Labels)
+			named := template(pod, pod.Labels)
 			named.Name = pod.Name
 			o.Spec.Named = append(o.Spec.Named, named)
-			u.claimless += u.missingClaim(pod)
 		}
 		return o
 	}
@@ -176,10 +166,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 		return nil
 	}
 	replicas, labels := int32(len(active)), common(active)
-	template := u.template(newest(active), labels)
-	for _, pod := range active {
-		u.claimless += u.missingClaim(pod)
-	}
+	made := template(newest(active), labels)
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
 	case len(labels) == 0: // what matches everything is no selector of theirs
 	case group == schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
@@ -190,14 +177,14 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 					UID: admission.UID(kind.Kind, first.Namespace, name, 0)}}
 			}
 		}
-		template.GenerateName = ""
-		return &appsv1.ReplicaSet{ObjectMeta: object, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}
+		made.GenerateName = ""
+		return &appsv1.ReplicaSet{ObjectMeta: object, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: made}}
 	case group == schema.GroupKind{Kind: "ReplicationController"}:
-		template.GenerateName = ""
-		return &v1.ReplicationController{ObjectMeta: object, Spec: v1.ReplicationControllerSpec{Replicas: &replicas, Selector: labels, Template: &template}}
+		made.GenerateName = ""
+		return &v1.ReplicationController{ObjectMeta: object, Spec: v1.ReplicationControllerSpec{Replicas: &replicas, Selector: labels, Template: &made}}
 	}
 	return &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}, ObjectMeta: object,
-		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: template, Unscaled: u.unscaled(known, active)}}
+		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: made, Unscaled: u.unscaled(known, active)}}
 }
 
 // hashes are the labels of pods with the part of a ReplicaSet's name that follows the name of its own controller.
@@ -242,28 +229,11 @@ func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 	}
 }
 
-// template returns a template of such pods: the spec without its node and without containers for debugging. It lacks volumes of claims that
-// the cluster lacks, since nobody knows where they are.
-func (u *Unknown) template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
+// template returns a template of such pods: the spec without its node and without containers for debugging.
+func template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
 	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
-	if u.missingClaim(pod) > 0 {
-		t.Spec.Volumes = list.Without(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) })
-	}
 	return t
-}
-
-func (u *Unknown) lacks(pod *v1.Pod, volume *v1.Volume) bool {
-	claim := volume.PersistentVolumeClaim
-	return claim != nil && !u.claims[cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: pod.Namespace, Name: claim.ClaimName}]
-}
-
-// missingClaim is 1 if the cluster lacks a claim of the pod, and 0 otherwise.
-func (u *Unknown) missingClaim(pod *v1.Pod) int {
-	if slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return u.lacks(pod, &volume) }) {
-		return 1
-	}
-	return 0
 }
 
 func newest(pods []*v1.Pod) *v1.Pod {

@@ -151,20 +151,3 @@ func TestBudgetsShowWhetherThereIsAScale(t *testing.T) {
 		}
 	}
 }
-
-// A volume whose claim is not there is left out, and one whose claim is there is kept.
-func TestVolumesOfClaimsThatAreNotThere(t *testing.T) {
-	p := pod("a-0", "x/v1", "Thing", "a")
-	for _, name := range []string{"there", "lacking"} {
-		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
-	}
-	objects := []cluster.Object{p, &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}}}
-	unknown := owner.NewUnknown(objects)
-	named := unknown.Owners(objects)[0].(*cluster.UnknownOwner).Spec.Named[0]
-	if len(named.Spec.Volumes) != 1 || named.Spec.Volumes[0].Name != "there" || len(p.Spec.Volumes) != 2 {
-		t.Errorf("volumes %v of the template, %d of the pod", named.Spec.Volumes, len(p.Spec.Volumes))
-	}
-	if notes := unknown.Notes(false); len(notes) != 2 || notes[1] != "1 of these pods has claims that the input lacks: it comes back where no volume restricts it." {
-		t.Errorf("notes %q", notes)
-	}
-}

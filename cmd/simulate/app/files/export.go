@@ -29,7 +29,7 @@ func newExport(s command.Streams) *cobra.Command {
 		Use:   "export [SCENARIO | MANIFEST...]",
 		Short: "Export a cluster to kube-scheduler-simulator",
 		Long: `Run a scenario and write the cluster after its last step, or after --step, as a snapshot that
-kube-scheduler-simulator imports, or write its pods as manifests. To read such a snapshot, give it to --cluster or -f.
+kube-scheduler-simulator imports, or write its pods as manifests. To read such a snapshot, give it as an argument, or to --cluster or -f.
 
 With --results the pods carry every plugin's verdict on every node, in the annotations that kube-scheduler-simulator writes and
 its web page shows. If they exceed 256 KiB, the limit of an object's annotations, the pod keeps the best nodes, and the whole

@@ -1,0 +1,76 @@
+package sched
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// oneDeviceShort returns a cluster of one node with 16 devices, and a pod that claims 17: 8 by one request, 9 by another. The allocator tries
+// each choice of 8 devices with each of 9 others.
+func oneDeviceShort() (*cluster.State, *v1.Pod) {
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "devices", NodeName: new("n1"), Pool: resourcev1.ResourcePool{Name: "n1", Generation: 1, ResourceSliceCount: 1}}}
+	for i := range 16 {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("d", i)})
+	}
+	claim := deviceClaim("default", "devices")
+	claim.Spec.Devices.Requests[0].Exactly.Count = 8
+	other := claim.Spec.Devices.Requests[0].DeepCopy()
+	other.Name, other.Exactly.Count = "e", 9
+	claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, *other)
+	set, pods := replicas("web", 1, nil)
+	pods[0].Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "devices", ResourceClaimName: &claim.Name}}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: v1.NodeStatus{Allocatable: walkthrough().Nodes[1].Status.Allocatable}}
+	state := (&cluster.State{Now: cluster.Epoch}).With(node, slice, claim, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "devices"}}, set, pods[0])
+	return state, pods[0]
+}
+
+// The search for devices ends after its steps, with the words that upstream has for the end of its timeout.
+func TestSearchForDevicesIsBounded(t *testing.T) {
+	state, pod := oneDeviceShort()
+	engine := newEngine(t, Ties{})
+	engine.allocationSteps = 1000
+	result, err := engine.Place(t.Context(), state, []*v1.Pod{pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `running "DynamicResources" filter plugin: node n1: timed out trying to allocate devices`
+	if len(result.Pending) != 1 || result.Pending[0].Message != want || !result.Pending[0].Failed {
+		t.Errorf("pending %+v, want %s", result.Pending, want)
+	}
+}
+
+// impatient is a context of somebody who goes away after being asked so often.
+type impatient struct {
+	context.Context
+	asked, most int
+}
+
+func (c *impatient) Err() error {
+	if c.asked++; c.asked > c.most {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Nobody searches on when nobody waits for the answer, and what was found until then is no answer.
+func TestSearchForDevicesEndsWithItsCaller(t *testing.T) {
+	state, pod := oneDeviceShort()
+	engine := newEngine(t, Ties{})
+	caller := &impatient{Context: t.Context(), most: 500}
+	result, err := engine.Place(caller, state, []*v1.Pod{pod})
+	if result != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("result %+v, error %v", result, err)
+	}
+	if caller.asked > caller.most+10 {
+		t.Errorf("%d more steps after the caller has gone", caller.asked-caller.most)
+	}
+}
