@@ -49,6 +49,9 @@ func Unmet(all []Judged) []Judged {
 func Judge(ctx context.Context, result *simulation.Result, progress func(what string, done, total int)) ([][]Judged, error) {
 	judged := make([][]Judged, len(result.Steps))
 	for i, spec := range simulation.StepsOf(result.Scenario)[:len(result.Steps)] {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		step := &result.Steps[i]
 		var judges []*judge
 		for _, j := range []judge{{Expect: spec.Expect, source: spec.Expects.Source()}, {Expect: result.Scenario.Expect, source: result.Scenario.Expects.Source()}} {

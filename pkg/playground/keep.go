@@ -95,7 +95,7 @@ func (k *keeper) slim(in Input) Input {
 
 // Begin runs the start before somebody asks for it, so that the first answer comes sooner.
 func (e *Engine) Begin(ctx context.Context) {
-	start, _ := e.begins(ctx, false) // which reads nothing
+	start := e.started()
 	if request, err := json.Marshal(RunRequest{Input: e.kept.slim(start)}); err == nil && start.Main != "" {
 		e.Answer(ctx, "run", request)
 	}

@@ -58,19 +58,33 @@ func (e *Engine) load(ctx context.Context, request LoadRequest) (*LoadResponse, 
 	return response, err
 }
 
-// begins returns what the engine starts with, after it has read a live cluster again if that is asked for.
+// begins returns what the engine starts with, after it has read a live cluster again if that is asked for. Whoever does not ask for that does
+// not wait for those who do.
 func (e *Engine) begins(ctx context.Context, again bool) (Input, error) {
-	e.start.Lock()
-	defer e.start.Unlock()
 	switch {
 	case !again:
-		return e.Start, nil
+		return e.started(), nil
 	case e.Live.Read == nil:
 		return Input{}, failed(KindInput, "no live cluster is here to be read again")
 	}
-	read, err := e.Live.Read(ctx)
-	if err == nil {
-		e.Start = read
+	select {
+	case e.reads <- struct{}{}:
+		defer func() { <-e.reads }()
+	case <-ctx.Done():
+		return Input{}, context.Cause(ctx)
 	}
-	return e.Start, err
+	read, err := e.Live.Read(ctx)
+	if err != nil {
+		return Input{}, err
+	}
+	e.start.Lock()
+	defer e.start.Unlock()
+	e.Start = read
+	return read, nil
+}
+
+func (e *Engine) started() Input {
+	e.start.Lock()
+	defer e.start.Unlock()
+	return e.Start
 }

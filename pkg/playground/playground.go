@@ -51,15 +51,16 @@ type Engine struct {
 	// Limits apply to each request.
 	Limits Limits
 
-	start sync.Mutex // guards Start
-	turn  chan struct{}
-	last  run // the last run, for requests about failures and explanations
+	start sync.Mutex    // guards Start
+	reads chan struct{} // holds who reads the live cluster again
+	turn  chan struct{} // holds who is answered
+	last  run           // the last run, for requests about failures and explanations
 	kept  keeper
 }
 
 // New returns an engine of the version, without limits.
 func New(version string) *Engine {
-	return &Engine{Version: version, turn: make(chan struct{}, 1)}
+	return &Engine{Version: version, reads: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
 }
 
 // Kinds of errors.

@@ -196,7 +196,7 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 	groups := s.groups(state)
 	done := to.autoscaling(s, groups)
 	done.moment(state, len(to.Pending), s.Autoscaler)
-	decision, zone, err := s.decide(state, groups, unschedulable(to.Pending))
+	decision, zone, err := s.decide(ctx, state, groups, unschedulable(to.Pending))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -226,8 +226,8 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 
 // decide asks the autoscaler. New nodes of a group are for it like any of the ready ones, in another loop like another. So where it finds no
 // group that helps, it is asked again with the nodes of each other zone first, and the new nodes come in the zone that does.
-func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []*v1.Pod) (*autoscaler.Decision, string, error) {
-	decision, err := s.decides.Loop(state, groups, pods)
+func (s *scaler) decide(ctx context.Context, state *cluster.State, groups []autoscaler.Group, pods []*v1.Pod) (*autoscaler.Decision, string, error) {
+	decision, err := s.decides.Loop(ctx, state, groups, pods)
 	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
 		return decision, "", err
 	}
@@ -241,7 +241,7 @@ func (s *scaler) decide(state *cluster.State, groups []autoscaler.Group, pods []
 		inZone := func(node *v1.Node) bool { return !elsewhere(node) }
 		turned := *state
 		turned.Nodes = slices.Concat(slices.DeleteFunc(slices.Clone(state.Nodes), elsewhere), slices.DeleteFunc(slices.Clone(state.Nodes), inZone))
-		other, err := s.decides.Loop(&turned, groups, pods)
+		other, err := s.decides.Loop(ctx, &turned, groups, pods)
 		if err != nil || other.ScaleUp == autoscaler.ScaleUpSuccessful {
 			return other, zone.Value, err
 		}

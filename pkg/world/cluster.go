@@ -258,10 +258,14 @@ func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 }
 
 // round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
-// moved. With random ties the controllers may be behind: they have more to do at this moment.
+// moved. With random ties the controllers may be behind: they have more to do at this moment. In a cluster in which no pod waits, the scheduler
+// does not look whether somebody waits for the answer, so round does.
 func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
 	if c.engine == nil {
 		return state, false, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
 	}
 	next, behind, err := c.reconcile(state)
 	if err != nil {

@@ -1,6 +1,8 @@
 package autoscaler_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -70,7 +72,7 @@ func benchmarkPods(divisor int) []*v1.Pod {
 
 func TestEstimate(t *testing.T) {
 	pods := benchmarkPods(10)
-	decision, err := newAutoscaler(t, sched.Ties{}, "--max-nodes-per-scaleup=0").Loop(&cluster.State{Now: cluster.Epoch}, groups("g"), pods)
+	decision, err := newAutoscaler(t, sched.Ties{}, "--max-nodes-per-scaleup=0").Loop(context.Background(), &cluster.State{Now: cluster.Epoch}, groups("g"), pods)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func BenchmarkEstimate(b *testing.B) {
 	a, pods := newAutoscaler(b, sched.Ties{}, "--max-nodes-per-scaleup=0"), benchmarkPods(1)
 	for b.Loop() {
 		a.Return(autoscaler.Mark{})
-		decision, err := a.Loop(&cluster.State{Now: cluster.Epoch}, groups("g"), pods)
+		decision, err := a.Loop(context.Background(), &cluster.State{Now: cluster.Epoch}, groups("g"), pods)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func TestTies(t *testing.T) {
 		a := newAutoscaler(t, sched.Ties{Random: true, Seed: seed})
 		var picks []string
 		for range 2 {
-			decision, err := a.Loop(state, groups("a", "b", "c"), waiting(3, "web", "500m", "100"))
+			decision, err := a.Loop(context.Background(), state, groups("a", "b", "c"), waiting(3, "web", "500m", "100"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,5 +140,15 @@ func TestFlags(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("--%s=%s (-want +got):\n%s", test.flag, test.value, diff)
 		}
+	}
+}
+
+// A loop that nobody waits for any more decides nothing.
+func TestLoopEnds(t *testing.T) {
+	ctx, leave := context.WithCancel(context.Background())
+	leave()
+	decision, err := newAutoscaler(t, sched.Ties{}).Loop(ctx, &cluster.State{Now: cluster.Epoch}, groups("g"), waiting(3, "web", "500m", "100"))
+	if !errors.Is(err, context.Canceled) || decision != nil {
+		t.Errorf("%v, %+v", err, decision)
 	}
 }

@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -173,11 +174,12 @@ type loop struct {
 	paused   bool       // nothing is removed in this loop
 }
 
-// Loop decides about the state. Pods are those without a node that the scheduler could not place. The groups are not changed.
+// Loop decides about the state. Pods are those without a node that the scheduler could not place. The groups are not changed. If the context ends,
+// Loop returns its error.
 //
 // See RunOnce in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/static_autoscaler.go.
-func (a *Autoscaler) Loop(state *cluster.State, groups []Group, pods []*v1.Pod) (*Decision, error) {
+func (a *Autoscaler) Loop(ctx context.Context, state *cluster.State, groups []Group, pods []*v1.Pod) (*Decision, error) {
 	l := &loop{Autoscaler: a, state: state, now: state.Now.Time, nodes: slices.Clone(state.Nodes), groupOf: map[string]*Group{},
 		decision: &Decision{ScaleUp: ScaleUpNotTried, ScaleDown: ScaleDownNotTried, Fit: map[*v1.Pod]string{}}}
 	a.memory.loops++
@@ -193,12 +195,15 @@ func (a *Autoscaler) Loop(state *cluster.State, groups []Group, pods []*v1.Pod) 
 		}
 	}
 	a.snapshot.Last = a.memory.last
-	if err := a.snapshot.Fill(state, l.nodes, l.onNodes()); err != nil {
+	if err := a.snapshot.Fill(ctx, state, l.nodes, l.onNodes()); err != nil {
 		return nil, err
 	}
 	l.made = l.templates()
 	l.count()
 	l.run(pods)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	l.decision.Again = l.again(pods)
 	l.decision.Status, l.decision.Targets = l.status(), map[string]int{}
 	for _, group := range l.groups {

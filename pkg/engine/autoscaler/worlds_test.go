@@ -2,6 +2,7 @@ package autoscaler_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -233,7 +234,7 @@ func (c *course) run(more func(*course, *loop) bool) []*loop {
 				pending = append(pending, pod)
 			}
 		}
-		decision, err := c.scaler.Loop(c.state, c.groups, pending)
+		decision, err := c.scaler.Loop(context.Background(), c.state, c.groups, pending)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -22,16 +22,16 @@ type boundedClaims struct {
 
 // Filter hands DynamicResources a context that ends with its last step. The plugin then says what it says at the end of its filterTimeout.
 func (p *boundedClaims) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	return p.DynamicResources.Filter(&steps{Context: ctx, caller: p.engine.caller, most: p.engine.allocationSteps}, state, pod, node)
+	return p.DynamicResources.Filter(&steps{Context: ctx, asked: p.engine.asked, most: p.engine.allocationSteps}, state, pod, node)
 }
 
 // steps is a context that the allocator asks in each step of its search whether to go on: see allocateOne in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/stable/allocator_stable.go.
 type steps struct {
 	context.Context
-	caller context.Context // of the engine's Place; nil: none
-	done   atomic.Int64
-	most   int64
+	asked context.Context // of the engine's Place
+	done  atomic.Int64
+	most  int64
 }
 
 // Err counts a step.
@@ -39,11 +39,8 @@ func (s *steps) Err() error {
 	if s.done.Add(1) > s.most {
 		return context.DeadlineExceeded
 	}
-	if err := s.Context.Err(); err != nil || s.caller == nil {
-		return err
-	}
-	if s.caller.Err() != nil {
+	if s.asked.Err() != nil {
 		return context.Canceled
 	}
-	return nil
+	return s.Context.Err()
 }

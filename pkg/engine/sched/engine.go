@@ -90,7 +90,6 @@ type Engine struct {
 	extenders []*extender // in the order in which they are called
 
 	// State of the current call of Place.
-	caller      context.Context // who waits for the answer; nil: no call
 	victims     []placement.Preemption
 	preemptible map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
 	written     []types.NamespacedName         // claims, in the order in which the scheduler wrote or deleted them
@@ -105,9 +104,10 @@ type Engine struct {
 	feasible    []fwk.NodeInfo          // see search
 	refused     []rejection             // see search
 
-	current *profile // the current pod's profile
-	stopped error    // why Place must stop: an extender that is not ignorable did not answer, or Choose failed
-	notes   []string // on ignorable extenders that did not answer
+	current *profile        // the current pod's profile
+	asked   context.Context // of Place
+	stopped error           // why Place must stop: nobody waits for it, an extender that is not ignorable did not answer, or Choose failed
+	notes   []string        // on ignorable extenders that did not answer
 }
 
 // Tie is a choice among equals that the scheduler is about to make, and the state of the queue at that point.
@@ -148,6 +148,7 @@ func engineFor(config *Config, ties Ties, lister fwk.SharedLister) (*Engine, err
 		devices:         devices.NewManager(),
 		allocationSteps: maxAllocationSteps,
 		ctx:             ctx,
+		asked:           ctx,
 		stop:            stop,
 		ties:            ties,
 		state:           &cluster.State{Now: cluster.Epoch},
@@ -198,11 +199,10 @@ func (e *Engine) Close() { e.stop() }
 // retried after the rest of the queue. A real scheduler requeues it when an event could help it, but after a back-off that nearly always
 // outlasts the queue. With random ties it may also be retried at once, as happens when the queue is empty at that moment.
 func (e *Engine) Place(ctx context.Context, state *cluster.State, pods []*v1.Pod) (*placement.Result, error) {
+	e.asked = ctx
 	if len(state.Pods) == 0 { // as before the first step; the cache keeps the pods of an earlier run, which are likely to come again
 		return &placement.Result{}, ctx.Err()
 	}
-	e.caller = ctx
-	defer func() { e.caller = nil }()
 	if err := e.sync(state); err != nil {
 		return nil, err
 	}
@@ -312,6 +312,18 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 			e.refuse(next, pending)
 			return false, nil
 		}
+	}
+}
+
+// interrupted returns an error status once nobody waits for Place any more. It is asked before each node, since a single pod may take minutes:
+// a filter that allocates devices is slow, and there are thousands of nodes.
+func (e *Engine) interrupted() *fwk.Status {
+	select {
+	case <-e.asked.Done():
+		e.stopped = e.asked.Err()
+		return fwk.AsStatus(e.stopped)
+	default:
+		return nil
 	}
 }
 

@@ -124,8 +124,11 @@ func (p *profile) PercentageOfNodesToScore() *int32 {
 	return p.Framework.PercentageOfNodesToScore()
 }
 
-// RunFilterPluginsWithNominatedPods also counts the rejections.
+// RunFilterPluginsWithNominatedPods also counts the rejections. It fails once nobody waits for Place.
 func (p *profile) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if status := p.engine.interrupted(); status != nil {
+		return status
+	}
 	status := p.Framework.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)
 	if status.IsRejected() {
 		p.count(status.Plugin())

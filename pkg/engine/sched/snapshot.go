@@ -2,6 +2,7 @@ package sched
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,10 +71,10 @@ func NewSnapshot(config *Config) (*Snapshot, error) {
 func (s *Snapshot) Close() { s.engine.Close() }
 
 // Fill replaces the content by the nodes, and by those of the pods that are on one of them or are nominated to one. Everything else that
-// plugins look at is the state's.
-func (s *Snapshot) Fill(state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) error {
+// plugins look at is the state's. No pod fits anywhere once the context has ended: what is made of that is worth nothing.
+func (s *Snapshot) Fill(ctx context.Context, state *cluster.State, nodes []*v1.Node, pods []*v1.Pod) error {
 	before := *s.engine.state
-	s.engine.state = state
+	s.engine.state, s.engine.asked = state, ctx
 	s.engine.devices.Sync(state)
 	if err := s.engine.fillListers(before, state, true); err != nil {
 		return err
@@ -245,6 +246,9 @@ func (s *Snapshot) change(at int) *framework.NodeInfo {
 
 // Check returns why the pod does not fit onto the node, as reasons of the first plugin that rejects it, and whether it fits.
 func (s *Snapshot) Check(pod *v1.Pod, node string) (reasons []string, fits bool) {
+	if s.engine.interrupted() != nil {
+		return nil, false
+	}
 	state := framework.NewCycleState()
 	result, status, _ := s.plugins.RunPreFilterPlugins(s.engine.ctx, state, pod)
 	if !status.IsSuccess() {
@@ -277,6 +281,9 @@ func (s *Snapshot) Find(pod *v1.Pod, acceptable func(node string) bool) string {
 		return ""
 	}
 	for i := range s.nodes {
+		if s.engine.interrupted() != nil {
+			return ""
+		}
 		at := (s.Last + 1 + i) % len(s.nodes)
 		info := s.nodes[at]
 		name := info.Node().Name

@@ -39,7 +39,7 @@ func newSnapshot(t *testing.T, nodes []*v1.Node, pods ...*v1.Pod) *Snapshot {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.Fill(&cluster.State{Now: cluster.Epoch}, nodes, pods); err != nil {
+	if err := s.Fill(t.Context(), &cluster.State{Now: cluster.Epoch}, nodes, pods); err != nil {
 		t.Fatal(err)
 	}
 	return s
