@@ -66,7 +66,7 @@ func (c *collection) decode(file string, data []byte) int {
 func (c *collection) decodeWhole(file string, data []byte) decoded {
 	documents, errs := documentsOf(file, data)
 	read := decoded{file: file, documents: len(documents), errs: errs}
-	read.foreign = len(errs) > 0 && !ofKubernetes.Match(data)
+	read.foreign = len(errs) > 0 && !objectFields.Match(data)
 	var items []item
 	for _, d := range documents {
 		items = append(items, expand(d)...)

@@ -13,8 +13,8 @@ type Skipped struct {
 	Problem string
 }
 
-// ofKubernetes matches what each object in a text has, also in one that cannot be parsed.
-var ofKubernetes = regexp.MustCompile(`(?m)\b(apiVersion|kind|metadata)["']?\s*:`)
+// objectFields matches what each object in a text has, also in one that cannot be parsed.
+var objectFields = regexp.MustCompile(`(?m)\b(apiVersion|kind|metadata)["']?\s*:`)
 
 // decoded is what a file holds, until a collection takes it.
 type decoded struct {
