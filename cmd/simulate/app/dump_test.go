@@ -30,7 +30,7 @@ func TestOneCommandDumps(t *testing.T) {
 		for line := range strings.Lines(string(document)) {
 			_, command, found := strings.Cut(line, "kubectl get nodes")
 			command, _, _ = strings.Cut("kubectl get nodes"+command, "-o json")
-			if found {
+			if found && strings.Contains(line, "-o json") {
 				commands = append(commands, filepath.Base(file)+": "+command+"-o json")
 			}
 		}
