@@ -12,7 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
-	"github.com/faultline/faultline/pkg/list"
+	lists "github.com/faultline/faultline/pkg/list"
 )
 
 func quota(pods string) string {
@@ -89,7 +89,7 @@ func TestRefusedBefore(t *testing.T) {
 	}
 	rest := func() {
 		next := *w.state
-		next.Refused = list.Each(w.state.Refused, func(r cluster.Refusal) cluster.Refusal { return r.Rested(w.state.Now) })
+		next.Refused = lists.Each(w.state.Refused, func(r cluster.Refusal) cluster.Refusal { return r.Rested(w.state.Now) })
 		w.state = &next
 	}
 	later := func(seconds int) {

@@ -312,7 +312,7 @@ func TestProblems(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, "<h1>503</h1> "+strings.Repeat("no server is available ", 20))
 			return true
-		}, `prod: pods: HOST answers with a page, as no API server does: 503 Service Unavailable, text/html, "503 no server is available no server is available no server is available no server is available no server is available …"; log in where it says so, or give the address of an API server`},
+		}, `prod: pods: HOST answers with a page, as no API server does: 503 Service Unavailable, text/html, "503 no server is available no server is available no server is available no server is available no server is available no …"; log in where it says so, or give the address of an API server`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 60}) // of two chunks

@@ -125,31 +125,24 @@ func keepInput(c *command.Call) error {
 		return nil
 	}
 	data, err := io.ReadAll(c.Streams.In)
-	c.Streams.In = &again{data: data}
+	c.Streams.In = bytes.NewReader(data)
 	return err
 }
 
-// again is an input that begins anew after its end.
-type again struct {
-	data []byte
-	read *bytes.Reader
-}
-
-func (a *again) Read(to []byte) (int, error) {
-	if a.read == nil {
-		a.read = bytes.NewReader(a.data)
+// load reads the scenario, and standard input from its beginning if keepInput has kept it.
+func load(c *command.Call) (*scenario.Scenario, error) {
+	if kept, is := c.Streams.In.(*bytes.Reader); is {
+		if _, err := kept.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
 	}
-	n, err := a.read.Read(to)
-	if err == io.EOF {
-		a.read = nil
-	}
-	return n, err
+	return c.Load(c.Args)
 }
 
 // before reads the scenario as the earlier release: the one given, or its own, or that of the nodes' kubelets.
 func before(c *command.Call, from string) (*scenario.Scenario, error) {
 	c.Input.Options.Kubernetes = from
-	s, err := c.Load(c.Args)
+	s, err := load(c)
 	if err != nil || s.Config.Release().Kubernetes != "" {
 		return s, err
 	}
@@ -174,7 +167,7 @@ func before(c *command.Call, from string) (*scenario.Scenario, error) {
 func asOldest(c *command.Call, kubelets string) (*scenario.Scenario, error) {
 	oldest := sched.Releases()[0]
 	c.Input.Options.Kubernetes = oldest
-	s, err := c.Load(c.Args)
+	s, err := load(c)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +187,7 @@ func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State
 		return nil, err
 	}
 	c.Input.Options.Kubernetes = to
-	later, err := c.Load(c.Args)
+	later, err := load(c)
 	switch {
 	case exit.Interrupted(err):
 		return nil, err

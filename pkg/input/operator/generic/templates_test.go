@@ -50,7 +50,7 @@ func TestTemplates(t *testing.T) {
 	pods := func(word string) string {
 		return "{" + word + ": {template: " + pod("m", "1") + "}, Worker: {replicas: 3, restartPolicy: OnFailure, template: " + pod("w", "2") + "}}"
 	}
-	kruise := "spec: {replicas: 2, selector: {matchLabels: {x: y}}, template: {metadata: {labels: {x: y}}, spec: {containers: [{name: c, image: i}]}}}"
+	kruise := "spec: {replicas: 2, selector: {matchLabels: {x: z}}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i}]}}}"
 	rayed := []string{"Deployment a-head 1 head=2 map[ray.io/cluster:a ray.io/group:headgroup]",
 		"Deployment a-small-worker 2 worker=1 map[ray.io/cluster:a ray.io/group:small]", "Deployment a-tpu-worker 4 worker=8 map[ray.io/cluster:a ray.io/group:tpu]"}
 	for _, tt := range []struct {
@@ -73,8 +73,8 @@ func TestTemplates(t *testing.T) {
 				"StatefulSet a-0 3 w=2 map[leaderworkerset.sigs.k8s.io/group-index:0 leaderworkerset.sigs.k8s.io/name:a]", "StatefulSet a-1 3 w=2 map[leaderworkerset.sigs.k8s.io/group-index:1 leaderworkerset.sigs.k8s.io/name:a]"}},
 		{"LeaderWorkerSet of one template", resource("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "spec: {leaderWorkerTemplate: {workerTemplate: "+pod("w", "2")+"}}"),
 			[]string{"StatefulSet a 1 w=2 map[leaderworkerset.sigs.k8s.io/name:a leaderworkerset.sigs.k8s.io/worker-index:0]", "StatefulSet a-0 0 w=2 map[leaderworkerset.sigs.k8s.io/group-index:0 leaderworkerset.sigs.k8s.io/name:a]"}},
-		{"CloneSet", resource("apps.kruise.io/v1alpha1", "CloneSet", kruise), []string{"Deployment a 2 c=0 map[x:y]"}},
-		{"Advanced StatefulSet", resource("apps.kruise.io/v1beta1", "StatefulSet", strings.Replace(kruise, "replicas", "serviceName: a, replicas", 1)), []string{"StatefulSet a 2 c=0 map[x:y]"}},
+		{"CloneSet", resource("apps.kruise.io/v1alpha1", "CloneSet", kruise), []string{"Deployment a 2 c=0 map[x:z]"}},
+		{"Advanced StatefulSet", resource("apps.kruise.io/v1beta1", "StatefulSet", strings.Replace(kruise, "replicas", "serviceName: a, replicas", 1)), []string{"StatefulSet a 2 c=0 map[x:z]"}},
 		{"Advanced DaemonSet", resource("apps.kruise.io/v1alpha1", "DaemonSet", strings.Replace(kruise, "replicas: 2, ", "", 1)), []string{"DaemonSet a -1 c=0"}},
 		{"PyTorchJob", resource("kubeflow.org/v1", "PyTorchJob", "spec: {pytorchReplicaSpecs: "+pods("Master")+"}"), []string{"Job a-master 1 m=1", "Job a-worker 3 w=2"}},
 		{"TFJob as a gang", resource("kubeflow.org/v1", "TFJob", "spec: {runPolicy: {schedulingPolicy: {minAvailable: 4}}, tfReplicaSpecs: "+pods("Chief")+"}"), []string{"Job a-chief 1 m=1 in a", "Job a-worker 3 w=2 in a", "PodGroup a 4"}},
@@ -91,7 +91,7 @@ func TestTemplates(t *testing.T) {
 			[]string{"StatefulSet a-es-hot 3 elasticsearch=2 map[common.k8s.elastic.co/type:elasticsearch elasticsearch.k8s.elastic.co/cluster-name:a elasticsearch.k8s.elastic.co/statefulset-name:a-es-hot]",
 				"StatefulSet a-es-ml 1 elasticsearch=0 map[common.k8s.elastic.co/type:elasticsearch elasticsearch.k8s.elastic.co/cluster-name:a elasticsearch.k8s.elastic.co/statefulset-name:a-es-ml]"}},
 		{"Kibana", resource("kibana.k8s.elastic.co/v1", "Kibana", "spec: {count: 2}"), []string{"Deployment a-kb 2 kibana=0 map[common.k8s.elastic.co/type:kibana kibana.k8s.elastic.co/name:a]"}},
-		{"DeploymentConfig", resource("apps.openshift.io/v1", "DeploymentConfig", "spec: {replicas: 2, selector: {x: y}, template: {metadata: {labels: {x: y}}, spec: {containers: [{name: c, image: i}]}}}"), []string{"Deployment a 2 c=0 map[x:y]"}},
+		{"DeploymentConfig", resource("apps.openshift.io/v1", "DeploymentConfig", "spec: {replicas: 2, selector: {x: z}, template: {metadata: {labels: {x: z}}, spec: {containers: [{name: c, image: i}]}}}"), []string{"Deployment a 2 c=0 map[x:z]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			set, err := manifest.Decode("r.yaml", []byte(tt.text))
