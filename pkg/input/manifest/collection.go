@@ -90,6 +90,8 @@ func (c *collection) take(read decoded, inFolder bool) (documents int) {
 	for _, o := range read.outcomes {
 		c.add(o)
 	}
+	c.documents += read.documents
+	c.lists = c.lists || inFolder || len(read.outcomes) > read.documents
 	return read.documents
 }
 
@@ -123,5 +125,6 @@ func (c *collection) result() (*Set, error) {
 	if len(c.errs) > 0 {
 		return nil, join(c.errs)
 	}
+	c.orderDump()
 	return &c.set, nil
 }

@@ -3,6 +3,7 @@ package dumptest
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,22 @@ type Layout struct {
 
 // ofClusterInfo are the kinds that kubectl cluster-info dump asks for, but for events.
 var ofClusterInfo = []string{"Node", "Pod", "Service", "ReplicationController", "DaemonSet", "Deployment", "ReplicaSet"}
+
+// InOrder returns the List with its items as kubectl get prints them: by their kinds, and then by their keys in etcd.
+func InOrder(list []byte) []byte {
+	kinds := []string{"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
+	objects := items(list)
+	slices.SortStableFunc(objects, func(a, b object) int {
+		place := func(o object) int {
+			if at := slices.Index(kinds, o.Kind); at >= 0 {
+				return at
+			}
+			return len(kinds)
+		}
+		return cmp.Or(place(a)-place(b), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name))
+	})
+	return listOf("v1", "List", objects, false)
+}
 
 // Layouts returns the layouts that are read. All but the first are to give the answers that the first gives for the same kinds.
 func Layouts() []Layout {

@@ -15,12 +15,12 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// However a tool writes down a cluster, the answers are those for a plain list of the same objects.
+// However a tool writes down a cluster, the answers are those for the list of the same objects that kubectl get prints.
 func TestLayouts(t *testing.T) {
 	want := map[string]any{}
 	for _, layout := range dumptest.Layouts() {
 		t.Run(layout.Name, func(t *testing.T) {
-			dump := dumptest.Dump(dumptest.Options{Seed: 3, Nodes: 24, Kinds: layout.Kinds})
+			dump := dumptest.InOrder(dumptest.Dump(dumptest.Options{Seed: 3, Nodes: 24, Kinds: layout.Kinds}))
 			dir := t.TempDir()
 			path := writeLayout(t, dir, layout.Write(dump))
 			for _, question := range [][]string{{"run"}, {"blast", "--worst", "3"}} {

@@ -1,0 +1,34 @@
+package manifest
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// kindsInOrder are the kinds whose order decides an answer, as the kubectl command of docs/commands.md prints them: controllers make pods in
+// the order of their objects.
+var kindsInOrder = []string{"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"}
+
+// orderDump brings the objects of a dump in several documents into the order in which kubectl get prints them, so that the answer does not
+// depend on the files in which a tool writes them. Manifests stay in the order in which they would be applied.
+func (c *collection) orderDump() {
+	if c.documents < 2 || !c.lists || slices.ContainsFunc(c.set.Objects, func(obj Object) bool { return !cluster.Dumped(obj.Object) }) {
+		return
+	}
+	slices.SortStableFunc(c.set.Objects, func(a, b Object) int { return asKubectl(cluster.RefTo(a.Object), cluster.RefTo(b.Object)) })
+	slices.SortStableFunc(c.set.Ignored, func(a, b Ignored) int { return asKubectl(a.Ref, b.Ref) })
+	slices.SortStableFunc(c.set.Flaws, func(a, b Flaw) int { return asKubectl(a.Ref, b.Ref) })
+}
+
+// asKubectl compares two objects by their kinds, and then by their keys in etcd.
+func asKubectl(a, b cluster.Ref) int {
+	place := func(ref cluster.Ref) int {
+		if at := slices.Index(kindsInOrder, ref.Kind); at >= 0 {
+			return at
+		}
+		return len(kindsInOrder)
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+}
