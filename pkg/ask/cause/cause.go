@@ -34,8 +34,8 @@ type Cause struct {
 	Spread *Spread `json:"spread,omitempty"`
 	// PodAffinity is the term that InterPodAffinity finds violated.
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
-	// Taint is what TaintToleration does not let the pod pass.
-	Taint *Taint `json:"taint,omitempty"`
+	// Taints are those for which TaintToleration refuses nodes.
+	Taints []Taint `json:"taints,omitempty"`
 	// NodeAffinity is what NodeAffinity misses.
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
 	// Cordoned are the nodes that NodeUnschedulable refuses.

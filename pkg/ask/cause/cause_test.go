@@ -34,7 +34,7 @@ func pod(name, node, cpu, spec string) string {
 
 // TestCauses compares sentences with what a reader computes from the world by hand.
 func TestCauses(t *testing.T) {
-	const dedicated = "TaintToleration 1: untolerated taint dedicated=db:NoSchedule: db-1"
+	const dedicated = "TaintToleration 1: untolerated taint dedicated=db:NoSchedule on db-1"
 	spread := `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: new}}%s}]`
 	anti := `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}`
 	for name, test := range map[string]struct {

@@ -13,35 +13,49 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Taint is a taint that the pod does not tolerate.
+// Taint is a taint that the pod does not tolerate, and its nodes.
 type Taint struct {
 	// Taint is kubectl's key=value:effect.
 	Taint string   `json:"taint"`
 	Nodes []string `json:"nodes"`
 }
 
-// taints returns one cause for each taint for which TaintToleration refuses a node.
+// taints returns the taints for which TaintToleration refuses the nodes, the one of most nodes first.
 func taints(v *view, r refused) []Cause {
-	var causes []Cause
+	c := Cause{Plugin: "TaintToleration"}
+	var states []string // by taint
 	for _, node := range r.nodes {
 		taint := untolerated(node, v.pod)
 		if taint == nil {
 			continue
 		}
 		text := taint.ToString()
-		at := slices.IndexFunc(causes, func(c Cause) bool { return c.Taint.Taint == text })
+		at := slices.IndexFunc(c.Taints, func(t Taint) bool { return t.Taint == text })
 		if at < 0 {
-			at = len(causes)
-			causes = append(causes, Cause{Plugin: "TaintToleration", Taint: &Taint{Taint: text}, Sentence: taintState(taint)})
+			at = len(c.Taints)
+			c.Taints, states = append(c.Taints, Taint{Taint: text}), append(states, taintState(taint))
 		}
-		causes[at].Nodes++
-		causes[at].Taint.Nodes = append(causes[at].Taint.Nodes, node.Name)
+		c.Nodes++
+		c.Taints[at].Nodes = append(c.Taints[at].Nodes, node.Name)
 	}
-	for i := range causes {
-		causes[i].Sentence += ": " + words.Few(causes[i].Taint.Nodes)
+	if c.Nodes == 0 {
+		return nil
 	}
-	slices.SortStableFunc(causes, func(a, b Cause) int { return b.Nodes - a.Nodes })
-	return causes
+	parts := make([]string, len(c.Taints))
+	for i, taint := range c.Taints {
+		parts[i] = fmt.Sprintf("%s on %s", states[i], someNodes(taint.Nodes))
+	}
+	c.Sentence = strings.Join(parts, "; ")
+	return []Cause{c}
+}
+
+// someNodes is "n-1, n-2 and n-3", or "n-1, n-2 and 7 more nodes".
+func someNodes(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return words.And(names)
+	}
+	return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:most-1], ", "), len(names)-most+1)
 }
 
 // untolerated returns the first taint of the node that keeps the pod off it, as TaintToleration finds it; nil if there is none.
@@ -71,5 +85,5 @@ func taintState(taint *v1.Taint) string {
 // cordons returns the nodes that NodeUnschedulable refuses.
 func cordons(_ *view, r refused) []Cause {
 	nodes := list.Each(r.nodes, func(node *v1.Node) string { return node.Name })
-	return []Cause{{Plugin: "NodeUnschedulable", Nodes: len(nodes), Sentence: "cordoned: " + words.Few(nodes) + " (kubectl uncordon " + strings.Join(nodes[:1], "") + " lets pods on it again)", Cordoned: nodes}}
+	return []Cause{{Plugin: "NodeUnschedulable", Nodes: len(nodes), Sentence: "cordoned: " + someNodes(nodes), Cordoned: nodes}}
 }
