@@ -84,12 +84,15 @@ func leftOut(flaws []manifest.Flaw) []string {
 	return []string{fmt.Sprintf("read without fields that are not valid and by which no pod is placed: %s.", some(counts, maxFlaws))}
 }
 
+// nodeAside reports whether a node was set aside, or what may be one.
+func nodeAside(f manifest.Flaw) bool { return f.Aside && (f.Kind == "Node" || f.Kind == "") }
+
 // noNodesLeft reports why the nodes of a dump were all set aside.
 func (l *loader) noNodesLeft(s *scenario.Scenario) {
 	if len(s.Nodes()) > 0 {
 		return
 	}
-	for _, note := range notesOf(list.Without(l.flaws, func(f manifest.Flaw) bool { return !f.Aside || f.Kind != "Node" && f.Kind != "" })) {
+	for _, note := range notesOf(list.Where(l.flaws, nodeAside)) {
 		l.problems.Add(nil, "%s", strings.TrimSuffix(note, "."))
 	}
 }

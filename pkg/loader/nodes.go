@@ -26,7 +26,8 @@ type Nodes struct {
 }
 
 // makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
-// pod has a node: no others can stand in for the nodes of a dump. A pod of a cluster that is given alone is placed anew.
+// pod has a node: no others can stand in for the nodes of a dump, nor for those that were set aside. A pod of a cluster that is given alone is
+// placed anew.
 func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {
@@ -42,7 +43,7 @@ func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 		l.problems.Add(nil, "%s: the input has nodes of its own, %s; leave out these nodes, or %s", strings.Join(nodes.Flags, ", "),
 			words.Few(namesOf(given)), words.And(nodes.Flags))
 		return
-	case !asked && (len(given) > 0 || clusterGiven || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
+	case !asked && (len(given) > 0 || clusterGiven || slices.ContainsFunc(l.flaws, nodeAside) || lone == nil && slices.ContainsFunc(s.Objects(), bound)):
 		return
 	}
 	made, err := nodes.build()

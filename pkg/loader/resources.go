@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -80,6 +81,7 @@ type expander struct {
 	operators []operator.Operator
 	known     []manifest.Ignored             // as they are by now
 	made      map[cluster.Ref]cluster.Object // what operators have made of them
+	withPods  map[string]bool                // the names of those whose pods are those of a dump
 
 	templates map[string]*cluster.ResourceTemplate // what they are in a federation, by name
 	members   []*federation.Cluster                // as they are by now
@@ -87,7 +89,7 @@ type expander struct {
 
 func (l *loader) expander() *expander {
 	return &expander{
-		loader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, templates: map[string]*cluster.ResourceTemplate{},
+		loader: l, operators: operators(l.opts.Operators), made: map[cluster.Ref]cluster.Object{}, withPods: map[string]bool{}, templates: map[string]*cluster.ResourceTemplate{},
 	}
 }
 
@@ -180,8 +182,7 @@ func (e *expander) expand(given []content) []cluster.Object {
 	for _, read := range given {
 		there := list.Set(read.objects, cluster.RefTo)
 		all = append(all, read.objects...)
-		done := withPods(read)
-		e.ignored = append(e.ignored, list.Where(read.resources, done)...)
+		done := e.leaveToDump(read)
 		for _, obj := range e.loader.made(operator.Expand(e.operators, list.Without(read.resources, done), e.known...)) {
 			e.made[cluster.RefTo(obj)] = obj
 			if !there[cluster.RefTo(obj)] {
@@ -190,6 +191,25 @@ func (e *expander) expand(given []content) []cluster.Object {
 		}
 	}
 	return all
+}
+
+// leaveToDump keeps the resources whose pods a dump has as ignored, and returns a function that reports whether a resource is one of these.
+// What their operators would change of such pods is not simulated.
+func (e *expander) leaveToDump(read content) func(manifest.Ignored) bool {
+	has := withPods(read)
+	for _, resource := range list.Where(read.resources, e.knows) {
+		name := operator.Name(resource)
+		switch {
+		case has(resource):
+			e.withPods[name] = true
+		case e.withPods[name]:
+			e.notes = append(e.notes, fmt.Sprintf("%s: its pods are those of the dump; what its operator would change of them is not simulated.", name))
+		default:
+			continue
+		}
+		e.ignored = append(e.ignored, resource)
+	}
+	return func(resource manifest.Ignored) bool { return e.withPods[operator.Name(resource)] }
 }
 
 // withPods returns a function that reports whether a resource of a dump has made pods, itself or by a resource that it owns. The dump then has
@@ -250,7 +270,7 @@ func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 
 // again adds to the step what operators now make otherwise of the resources that are there.
 func (e *expander) again(step *scenario.LoadedStep) {
-	known := list.Where(e.known, e.knows)
+	known := list.Where(e.known, func(resource manifest.Ignored) bool { return e.knows(resource) && !e.withPods[operator.Name(resource)] })
 	if e.federation != nil {
 		for _, resource := range known {
 			before := e.templates[operator.Name(resource)]

@@ -28,6 +28,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
@@ -349,6 +350,9 @@ func TestProblems(t *testing.T) {
 		})
 	}
 }
+
+// client-go cancels requests by it.
+var _ utilnet.RoundTripperWrapper = &patient{}
 
 // Each attempt waits twice as long as the one before, up to a bound, unless the server says how long.
 func TestWaits(t *testing.T) {

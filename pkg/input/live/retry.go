@@ -59,6 +59,9 @@ func (p *patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
+// WrappedRoundTripper is what client-go cancels a request by that takes too long. Without it, client-go warns on standard error.
+func (p *patient) WrappedRoundTripper() http.RoundTripper { return p.RoundTripper }
+
 // last returns the answer to the last attempt, or the error that it stands for.
 func last(response *http.Response, attempts int) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))

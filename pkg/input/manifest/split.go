@@ -80,8 +80,8 @@ func isRecording(data []byte) bool {
 	return len(line) <= recording.MaxLine && recording.Is(line)
 }
 
-// Head returns the apiVersion and the kind of the first document, or "" if it does not parse. A recording and an array of objects are read as a
-// List is.
+// Head returns the apiVersion and the kind of the first document, or "" if it does not parse. A recording, an array of objects and an
+// object of a dump without a kind are read as a List is.
 func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
@@ -101,6 +101,9 @@ func Head(data []byte) (apiVersion, kind string) {
 			}
 			if json.Unmarshal(documents[0].json, &head) != nil {
 				return "", ""
+			}
+			if it := (item{json: documents[0].json}); head.APIVersion == "" && head.Kind == "" && it.readHeader() && (it.dumped() || it.unlistedItems() != nil) {
+				return "v1", "List" // of objects whose fields show their kinds
 			}
 			return head.APIVersion, head.Kind
 		}
