@@ -3,6 +3,7 @@ package playground_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,13 +37,16 @@ func TestRequestsEndWithTheirClients(t *testing.T) {
 	crowded := with("scenario.yaml", "total: 3", "total: 30")
 	crowded.Files["web.yaml"] = strings.Replace(web, "replicas: 4", "replicas: 32", 1)
 	crowded.Files["scenario.yaml"] += "  questions: [{ask: how many, number: {pending: true}}]\nexpect: {failures: [{level: zone, stranded: 40}]}\n"
+	named := crowded // whose pods have names that are known before
+	named.Files = maps.Clone(crowded.Files)
+	named.Files["web.yaml"] = strings.Replace(crowded.Files["web.yaml"], "kind: Deployment", "kind: StatefulSet", 1)
 	for method, test := range map[string]struct {
 		request any
 		least   int64 // how often a whole answer asks
 	}{
 		"run":     {playground.RunRequest{Input: crowded}, 40},
 		"fail":    {playground.FailRequest{Input: crowded, Step: "web"}, 100},
-		"explain": {playground.ExplainRequest{Input: crowded, Namespace: "default", Pod: "web-0"}, 100},
+		"explain": {playground.ExplainRequest{Input: named, Namespace: "default", Pod: "web-0"}, 100},
 		"compare": {playground.CompareRequest{Input: crowded, Rules: []string{"none", "soft", "hard"}, Keys: []string{"zone"}}, 100},
 		"quiz":    {playground.QuizRequest{Input: crowded}, 500},
 	} {

@@ -14,17 +14,21 @@ func parts(pod *v1.Pod, name v1.ResourceName) []Part {
 	var all []Part
 	if asked, given := podLevel(pod, name); given {
 		containers := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
-		all = []Part{{"pod-level requests", asked}, {"its containers", containers[name]}}
+		all = []Part{newPart("pod-level requests", asked), newPart("its containers", containers[name])}
 	} else {
 		all = containerParts(pod, name)
 	}
 	if overhead, given := pod.Spec.Overhead[name]; given && !overhead.IsZero() {
-		all = append(all, Part{"overhead of runtime class " + runtimeClass(pod), overhead})
+		all = append(all, newPart("overhead of runtime class "+runtimeClass(pod), overhead))
 	}
 	if len(all) == 1 && len(pod.Spec.Containers) == 1 && all[0].Of == "container "+pod.Spec.Containers[0].Name {
 		return nil
 	}
 	return all
+}
+
+func newPart(of string, asked resource.Quantity) Part {
+	return Part{Of: of, Asked: text(asked), asked: asked}
 }
 
 func podLevel(pod *v1.Pod, name v1.ResourceName) (asked resource.Quantity, given bool) {
@@ -73,13 +77,13 @@ func appendAsked(parts []Part, of string, asked resource.Quantity) []Part {
 	if asked.IsZero() {
 		return parts
 	}
-	return append(parts, Part{of, asked})
+	return append(parts, newPart(of, asked))
 }
 
 func sumOf(parts []Part) resource.Quantity {
 	var sum resource.Quantity
 	for _, part := range parts {
-		sum.Add(part.Asked)
+		sum.Add(part.asked)
 	}
 	return sum
 }

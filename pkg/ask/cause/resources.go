@@ -16,26 +16,30 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Shortage is a resource of which no refused node has as much free as the pod asks.
+// Shortage is a resource of which no refused node has as much free as the pod asks. Amounts are quantities as in a manifest.
 type Shortage struct {
 	// Resource is its name, such as cpu; pods is the number of pods that a node takes.
 	Resource v1.ResourceName `json:"resource"`
 	// Asked is the pod's effective request, and Parts what it is made of, where that is more than one container.
-	Asked resource.Quantity `json:"asked"`
-	Parts []Part            `json:"parts,omitempty"`
+	Asked string `json:"asked"`
+	Parts []Part `json:"parts,omitempty"`
 	// Node is the refused node that has most of it free: Free of Allocatable, since its Pods request Requested.
-	Node        string            `json:"node"`
-	Free        resource.Quantity `json:"free"`
-	Allocatable resource.Quantity `json:"allocatable"`
-	Requested   resource.Quantity `json:"requested"`
-	Pods        int               `json:"pods"`
+	Node        string `json:"node"`
+	Free        string `json:"free"`
+	Allocatable string `json:"allocatable"`
+	Requested   string `json:"requested"`
+	Pods        int    `json:"pods"`
+
+	asked, free, allocatable resource.Quantity
 }
 
 // Part is a part of an effective request.
 type Part struct {
 	// Of is what asks for it: "container web", "sidecar proxy", "init container migrate", "overhead", "pod-level requests".
-	Of    string            `json:"of"`
-	Asked resource.Quantity `json:"asked"`
+	Of    string `json:"of"`
+	Asked string `json:"asked"`
+
+	asked resource.Quantity
 }
 
 // shortages returns a cause for each resource that is short on a node which NodeResourcesFit refuses.
@@ -50,48 +54,50 @@ func shortages(v *view, r refused) []Cause {
 	}
 	var causes []Cause
 	for _, name := range names {
-		short := Shortage{Resource: name, Asked: asked[name]}
+		short := Shortage{Resource: name, asked: asked[name]}
 		n := 0
 		for _, node := range r.nodes {
 			free := node.Status.Allocatable[name].DeepCopy()
 			free.Sub(used[node.Name][name])
-			if free.Cmp(short.Asked) >= 0 {
+			if free.Cmp(short.asked) >= 0 {
 				continue
 			}
-			if n++; n == 1 || free.Cmp(short.Free) > 0 {
-				short.Node, short.Free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
-				short.Allocatable, short.Requested = node.Status.Allocatable[name], used[node.Name][name]
+			if n++; n == 1 || free.Cmp(short.free) > 0 {
+				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
+				short.allocatable, short.Requested = node.Status.Allocatable[name], text(used[node.Name][name])
 			}
 		}
 		if n == 0 {
 			continue
 		}
-		short.Parts = parts(v.pod, name)
+		short.Asked, short.Free, short.Allocatable, short.Parts = text(short.asked), text(short.free), text(short.allocatable), parts(v.pod, name)
 		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int { return cmp.Compare(b.Nodes, a.Nodes) })
 	return causes
 }
 
-// sentence is "asks 3 cpu (pod-level requests; its containers ask 1); the most that is free is 1900m on w-2 (8 allocatable, 6100m requested by
-// 14 pods)".
+// sentence is "asks 3 cpu (pod-level requests 3, its containers 1); the most that is free is 1900m on w-2 (8 allocatable, 6100m requested by 14
+// pods)".
 func (s *Shortage) sentence() string {
 	if s.Resource == v1.ResourcePods {
-		return fmt.Sprintf("%s takes %s, and has %d", s.Node, words.Count(int(s.Allocatable.Value()), "pod"), s.Pods)
+		return fmt.Sprintf("%s takes %s, and has %d", s.Node, words.Count(int(s.allocatable.Value()), "pod"), s.Pods)
 	}
-	asks := fmt.Sprintf("asks %s %s", s.Asked.String(), s.Resource)
+	asks := fmt.Sprintf("asks %s %s", s.Asked, s.Resource)
 	if len(s.Parts) > 0 {
-		asks += " (" + strings.Join(list.Each(s.Parts, func(p Part) string { return p.Of + " " + p.Asked.String() }), ", ") + ")"
+		asks += " (" + strings.Join(list.Each(s.Parts, func(p Part) string { return p.Of + " " + p.Asked }), ", ") + ")"
 	}
 	switch {
-	case s.Allocatable.IsZero():
-		return fmt.Sprintf("%s; no node that could take it has any", asks)
-	case s.Allocatable.Cmp(s.Asked) < 0:
+	case s.allocatable.IsZero():
+		return asks + "; no node that could take it has any"
+	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
 	}
 	return fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
-		asks, s.Free.String(), s.Node, s.Allocatable.String(), s.Requested.String(), words.Count(s.Pods, "pod"))
+		asks, s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
 }
+
+func text(q resource.Quantity) string { return q.String() }
 
 // podRequests is what the scheduler counts for a pod: for one that runs, what its status says of a resize counts, too. See CalculateResource
 // in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/types.go.

@@ -23,6 +23,9 @@ type collection struct {
 	at        map[cluster.Ref]int
 	ignoredAt map[ignoredID]int
 	said      map[Flaw]bool
+	// documents is how many were read, and lists whether one of them held several objects or a folder was read, as dumps are.
+	documents int
+	lists     bool
 }
 
 func newCollection(ctx context.Context, most map[string]int) *collection {

@@ -61,7 +61,9 @@ func (it *item) giveKind() bool {
 	for _, sign := range signs {
 		known := admission.KindNamed(sign.kind)
 		gvk := known.GroupVersion().WithKind(sign.kind)
-		if spec, _ := object["spec"].(map[string]any); sign.kind == "HorizontalPodAutoscaler" && spec["metrics"] == nil {
+		spec, _ := object["spec"].(map[string]any)
+		status, _ := object["status"].(map[string]any)
+		if sign.kind == "HorizontalPodAutoscaler" && spec["metrics"] == nil && status["currentMetrics"] == nil {
 			gvk.Version = "v1" // which has one metric, and that not in a list
 		}
 		of := it.header
