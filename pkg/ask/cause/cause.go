@@ -63,11 +63,10 @@ var finders = map[string]func(*view, refused) []Cause{
 
 // refused is what one plugin refuses.
 type refused struct {
-	// nodes are the refused nodes, in the order of the state; none if the plugin refused the pod before it looked at nodes.
+	// nodes are the refused nodes, in the order of the search; none if the plugin refused the pod before it looked at nodes.
 	nodes []*v1.Node
-	// messages are the plugin's words for each of the nodes, or its words on the pod, if there are no nodes.
+	// messages are the plugin's words for each of the nodes.
 	messages map[string]string
-	whole    string
 }
 
 // view is the cluster as the scheduler saw it, and the pod that it refused.
@@ -146,7 +145,7 @@ type pluginRefused struct {
 func refusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
 	for _, verdict := range cycle.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
-			return []pluginRefused{{verdict.Plugin, refused{whole: verdict.Status}}}
+			return []pluginRefused{{name: verdict.Plugin}}
 		}
 	}
 	nodes := state.NodesByName()

@@ -11,7 +11,8 @@ import (
 
 // maxAllocationSteps is how many steps the search for devices on one node may take. The allocator backtracks: if devices do not suffice by
 // one, the number of steps grows exponentially with their number. kube-scheduler stops the search after ten seconds
-// (DynamicResourcesArgs.filterTimeout), in which it makes millions of steps; a number of them gives the same answer on every machine, and this one takes some three seconds.
+// (DynamicResourcesArgs.filterTimeout), in which it makes millions of steps. A number of steps gives the same answer on every machine; this one
+// takes some three seconds.
 const maxAllocationSteps = 300_000
 
 // boundedClaims is DynamicResources with a search for devices that ends after so many steps, or when nobody waits for the answer.

@@ -148,8 +148,8 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
-// SelectVictimsOnNode fails once nobody waits for Place. It asks no node again that rejects the pod even without all pods that may make room, until the node changes. Pods of a pod
-// group make room together, wherever they are, so where there are any, nothing is kept.
+// SelectVictimsOnNode fails once nobody waits for Place. It asks no node again that rejects the pod even without all pods that may make room,
+// until the node changes. Pods of a pod group make room together, wherever they are, so where there are any, nothing is kept.
 func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	if status := c.engine.interrupted(); status != nil {
 		return nil, 0, status

@@ -36,7 +36,7 @@ func (t *writer) preempted(s *stepText) {
 	})
 }
 
-// text is why the node was chosen: ", the node with the fewest victims: 1, and 2 on w-3 (2 nodes)".
+// text is why the node was chosen: `, chosen among 2 nodes by the rule "fewest victims": 1, and 2 on w-3`.
 func (c *Choice) text() string {
 	switch {
 	case c == nil:
