@@ -57,7 +57,7 @@ func TestEphemeralVolumeRefused(t *testing.T) {
 	w.apply(mountingPod("p1", "n1", scratch) + "---" + mountingPod("p2", "n1", scratch))
 	w.check("claims", w.claimsOf(), map[string]string{"p1-data": "pod/p1"})
 	w.check("refused", w.state.Refused, []cluster.Refusal{{
-		Ref: cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "p2-data"}, Retried: true,
+		Ref: cluster.Ref{Kind: "PersistentVolumeClaim", Namespace: "default", Name: "p2-data"}, Retried: true, Since: cluster.Epoch.Unix(),
 		Message: `ephemeral volume data: create PVC p2-data: persistentvolumeclaims "p2-data" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`,
 	}})
 	w.state = admission.Delete(w.state, w.state.Pods[0])

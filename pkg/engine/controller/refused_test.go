@@ -107,6 +107,7 @@ func TestRefusedBefore(t *testing.T) {
 	rest() // another step begins, in which nothing happens
 	w.check("refused before 20 s", w.refusals(), refused("3", "2"))
 	later(1)
+	w.setQuota("1") // something moves, so that the controllers look again
 	w.check("refused after 20 s", w.refusals(), refused("3", "1"))
 	rest()
 	w.setQuota("0")
