@@ -285,7 +285,7 @@ func sawOne(seen []counted, got map[string]map[string]int) bool {
 	return slices.ContainsFunc(seen, func(c counted) bool { return alikeApps(c.Value) == alikeApps(got) })
 }
 
-// Two hundred seeds reach every placement that was recorded while nodes fail and come back.
+// A thousand seeds reach every placement that was recorded while nodes fail and come back.
 func TestRandomTiesReachEveryFailure(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "failures", "f*"))
 	if err != nil || len(dirs) == 0 {

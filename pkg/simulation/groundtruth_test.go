@@ -234,10 +234,10 @@ type outcomeSeen struct {
 	Times         int
 }
 
-// reachAll fails unless each recorded outcome occurs with one of 200 seeds. run returns the outcome of each step.
+// reachAll fails unless each recorded outcome occurs with one of 1000 seeds. run returns the outcome of each step.
 func reachAll(t *testing.T, seen []outcomeSeen, run func(seed uint64) []string) {
 	t.Helper()
-	const seeds = 200
+	const seeds = 1000
 	for _, o := range unreached(seen, seeds, run) {
 		t.Errorf("%s: %s was seen %d times and is not reached by %d seeds", o.Name, o.Outcome, o.Times, seeds)
 	}

@@ -63,7 +63,9 @@ func (it *item) giveKind() bool {
 		gvk := known.GroupVersion().WithKind(sign.kind)
 		spec, _ := object["spec"].(map[string]any)
 		status, _ := object["status"].(map[string]any)
-		if sign.kind == "HorizontalPodAutoscaler" && spec["metrics"] == nil && status["currentMetrics"] == nil {
+		_, listed := spec["metrics"]
+		_, current := status["currentMetrics"] // null where nothing was measured
+		if sign.kind == "HorizontalPodAutoscaler" && !listed && !current {
 			gvk.Version = "v1" // which has one metric, and that not in a list
 		}
 		of := it.header
