@@ -71,7 +71,7 @@ func (v *view) unmatched(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 		domains := map[string]bool{}
 		for _, node := range v.state.Nodes {
 			for _, other := range v.podsOn[node.Name] {
-				if value, labelled := node.Labels[term.key]; labelled && term.selects(v, other) {
+				if value, labelled := node.Labels[term.key]; labelled && term.selects(other) {
 					found.Matching = append(found.Matching, LocatedPod{other.Namespace + "/" + other.Name, node.Name, value})
 					domains[value] = true
 				}
@@ -107,7 +107,7 @@ func (v *view) repelled(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 				continue
 			}
 			for _, other := range v.podsOn[node.Name] {
-				if term.selects(v, other) {
+				if term.selects(other) {
 					inDomain[value] = append(inDomain[value], LocatedPod{other.Namespace + "/" + other.Name, node.Name, value})
 				}
 			}
@@ -150,7 +150,7 @@ func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
 			for i := range terms {
 				term := v.newTerm(&terms[i], other)
 				value, labelled := node.Labels[term.key]
-				if !labelled || !term.selects(v, v.pod) {
+				if !labelled || !term.selects(v.pod) {
 					continue
 				}
 				name := other.Namespace + "/" + other.Name
@@ -248,7 +248,7 @@ func (v *view) newTerm(t *v1.PodAffinityTerm, owner *v1.Pod) *term {
 }
 
 // selects reports whether the term selects the pod.
-func (t *term) selects(v *view, pod *v1.Pod) bool {
+func (t *term) selects(pod *v1.Pod) bool {
 	if !t.selector.Matches(labels.Set(pod.Labels)) {
 		return false
 	}

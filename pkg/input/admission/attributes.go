@@ -40,12 +40,12 @@ func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 // generateName.
 func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
-// resource returns the kind's resource, as in the API server's paths: pods.
 // HasResource reports whether a State holds objects of a resource: apps, deployments.
 func HasResource(group, resource string) bool {
 	return slices.ContainsFunc(table, func(k *Kind) bool { return k.group == group && k.resource().Resource == resource })
 }
 
+// resource returns the kind's resource, as in the API server's paths: pods.
 func (k *Kind) resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(k.GroupVersion().WithKind(k.name))
 	return plural
