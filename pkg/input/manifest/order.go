@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/input/admission"
 )
 
 // kindsInOrder are the kinds whose order decides an answer, as the kubectl command of docs/commands.md prints them: controllers make pods in
@@ -14,7 +15,8 @@ var kindsInOrder = []string{"Node", "Pod", "Deployment", "ReplicaSet", "Stateful
 // orderDump brings the objects of a dump in several documents into the order in which kubectl get prints them, so that the answer does not
 // depend on the files in which a tool writes them. Manifests stay in the order in which they would be applied.
 func (c *collection) orderDump() {
-	if c.documents < 2 || !c.lists || slices.ContainsFunc(c.set.Objects, func(obj Object) bool { return !cluster.Dumped(obj.Object) }) {
+	manifest := func(obj Object) bool { return !cluster.Dumped(obj.Object) && admission.GivenUID(obj.Object) == "" }
+	if c.documents < 2 || !c.lists || slices.ContainsFunc(c.set.Objects, manifest) {
 		return
 	}
 	slices.SortStableFunc(c.set.Objects, func(a, b Object) int { return asKubectl(cluster.RefTo(a.Object), cluster.RefTo(b.Object)) })
