@@ -188,7 +188,7 @@ workloads:
   patch: {target: statefulset/web, type: strategic, patch: {spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: 100m}}}]}}}}}
 `
 	case 2:
-		b.WriteString(strings.Replace(strings.Replace(workload("DaemonSet", 1, cpu(), ""), "      replicas: 1\n", "", 1), "name: web}\n", "name: web}\n", 1))
+		b.WriteString(strings.Replace(workload("DaemonSet", 1, cpu(), ""), "      replicas: 1\n", "", 1))
 	case 3:
 		b.WriteString(strings.Replace(workload("Deployment", 1+r.IntN(3), cpu(), ""), "image: c,", "image: c, ports: [{containerPort: 80, hostPort: 80}],", 1))
 		steps += "- {name: again, rollout: {target: deployment/web, restart: true}}\n"

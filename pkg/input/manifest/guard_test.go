@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -91,7 +92,7 @@ func TestGuardFindsStrings(t *testing.T) {
 				readers["byte by byte"] = iotest.OneByteReader(strings.NewReader(test.text))
 			}
 			for how, in := range readers {
-				if n, err := io.Copy(io.Discard, &guard{in: in}); err != test.want || err == nil && n != int64(len(test.text)) {
+				if n, err := io.Copy(io.Discard, &guard{in: in}); !errors.Is(err, test.want) || err == nil && n != int64(len(test.text)) {
 					t.Errorf("%s: %d bytes of %d, error %v; want %v", how, n, len(test.text), err, test.want)
 				}
 			}
