@@ -81,7 +81,7 @@ func Compose(fsys fs.FS, stdin io.Reader, clusterFiles, files []string, nodes *l
 	return in, err
 }
 
-// take adds the files at paths of the file system, and returns their names in the input.
+// take adds the files at paths of the file system, and returns their names in the input. Of a folder, it leaves out files without objects.
 func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []string, err error) {
 	for _, given := range paths {
 		found, err := manifest.Files(fsys, given)
@@ -92,6 +92,9 @@ func (in Input) take(fsys fs.FS, stdin io.Reader, paths []string) (names []strin
 			data, err := manifest.ReadFile(fsys, stdin, file)
 			if err != nil {
 				return nil, err
+			}
+			if file != given && manifest.IsForeign(file, data) {
+				continue // a support bundle has lists of permissions beside its objects
 			}
 			name := in.free(file)
 			in.Files[name] = string(data)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"regexp"
 	"slices"
 )
@@ -32,6 +33,16 @@ func (d *decoded) isForeign() bool {
 		return d.foreign
 	}
 	return len(d.outcomes) > 0 && !slices.ContainsFunc(d.outcomes, func(o outcome) bool { return !o.foreign })
+}
+
+// IsForeign reports whether the content of a file can be no object of Kubernetes, so that of a folder the file is skipped.
+func IsForeign(file string, data []byte) bool {
+	text, err := plain(data)
+	if err != nil {
+		return false
+	}
+	read := newCollection(context.Background(), nil).decodeWhole(file, text)
+	return read.isForeign()
 }
 
 // skipped returns the file, with its first problem.
