@@ -55,7 +55,8 @@ type Fix struct {
 //  9. Soften a hard rule; take it away where it cannot be softened.
 //  10. Add a node.
 //  11. Run fewer replicas.
-//  12. If nothing else helps, pairs: a change of a rule with a new node, another strategy or a change of another rule.
+//  12. If nothing else helps, add several nodes of a kind: the fewest that leave as few pods of the workload Pending as very many do.
+//  13. If that does not help, pairs: a change of a rule with a new node, another strategy or a change of another rule.
 func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.Pod, opts Options) (fixes []Fix, tried []string, err error) {
 	s, err := stepOf(result, step)
 	if err != nil {
@@ -81,7 +82,7 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 	return fixes, tried, err
 }
 
-// fixes tries the single changes and, if none helps, the pairs.
+// fixes tries the single changes and, while none helps, several nodes and the pairs.
 func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, tried []string, err error) {
 	var fewer []Fix // the last resort
 	try := func(attempts []attempt) error {
@@ -103,6 +104,9 @@ func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, trie
 		return nil
 	}
 	if err = try(p.singles()); err == nil && len(fixes) == 0 {
+		err = try(p.severalNodes())
+	}
+	if err == nil && len(fixes) == 0 {
 		err = try(p.pairs())
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return min(a.OfWorkload, 1) - min(b.OfWorkload, 1) })

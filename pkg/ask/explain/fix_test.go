@@ -3,11 +3,13 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -21,7 +23,8 @@ func fixed(t *testing.T, result *simulation.Result, step string) (fixes, tried [
 	if len(s.Pending) == 0 {
 		t.Fatalf("nothing is Pending after step %s", step)
 	}
-	found, tried, err := Fixes(context.Background(), result, step, s.Pending[0].Pod, Options{})
+	at := max(0, slices.IndexFunc(s.Pending, func(p placement.Pending) bool { return p.Pod.Labels["app"] == "web" }))
+	found, tried, err := Fixes(context.Background(), result, step, s.Pending[at].Pod, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +53,11 @@ func workload(kind string, replicas int, requests, spec string) string {
         metadata: {labels: {app: web}}
         spec: {containers: [{name: c, image: c, resources: {requests: {%s}}}]%s}
 `, kind, replicas, requests, spec)
+}
+
+// filled returns a pod that takes all CPU of a node.
+func filled(node string) string {
+	return fmt.Sprintf("  - {apiVersion: v1, kind: Pod, metadata: {name: fills-%s}, spec: {nodeName: %s, containers: [{name: c, image: c, resources: {requests: {cpu: 4}}}]}}\n", node, node)
 }
 
 const (
@@ -91,6 +99,28 @@ func TestFixes(t *testing.T) {
 				"one more node like n1 in topology.kubernetes.io/zone b: 0 (0) n2-new-1",
 				"one replica fewer: 1: 0 (0)",
 			},
+		},
+		{
+			// Two pods of more importance take the first two new nodes.
+			name:    "others wait before it",
+			cluster: node("n1", "a", ""),
+			workload: workload("Deployment", 1, "cpu: 4", "") + strings.ReplaceAll(workload("Deployment", 3, "cpu: 4", ", priorityClassName: system-cluster-critical"),
+				"web", "vital"),
+			step:  "workloads",
+			fixes: []string{"3 more nodes like n1 in topology.kubernetes.io/zone a: 0 (0) n1-new-3"},
+			tried: []string{"request less CPU", "one more node like n1 in topology.kubernetes.io/zone a"},
+		},
+		{
+			// Only the last of four nodes has room, so the label helps there alone.
+			name:     "a label on a node with room",
+			cluster:  node("n1", "a", "") + node("n2", "a", "") + node("n3", "a", "") + node("n4", "a", "") + filled("n1") + filled("n2") + filled("n3"),
+			workload: workload("Deployment", 1, "cpu: 1", ", nodeSelector: {disk: ssd}"),
+			step:     "workloads",
+			fixes: []string{
+				"label node n4 with disk=ssd: 0 (0) n4",
+				"make the node selector disk=ssd preferred node affinity: 0 (0) n4",
+			},
+			tried: []string{"one more node like n1 in topology.kubernetes.io/zone a"},
 		},
 		{
 			// As above, but the pods' limits set their requests, and the new request is below the limit.

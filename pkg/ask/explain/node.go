@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
@@ -24,6 +26,8 @@ import (
 const (
 	maxEach = 12 // taints, and domains
 	maxLike = 3  // nodes per domain, and parts of a pod
+
+	maxNewNodes = 64
 )
 
 func (p *pendingPod) uncordon() []attempt {
@@ -33,7 +37,7 @@ func (p *pendingPod) uncordon() []attempt {
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	var attempts []attempt
 	for _, d := range p.domains(cordoned) {
-		attempts = append(attempts, p.first(list.Each(d.nodes[:min(len(d.nodes), maxLike)], p.uncordonOf)))
+		attempts = append(attempts, p.first(list.Each(p.roomiest(d.nodes, maxLike), p.uncordonOf)))
 	}
 	return attempts
 }
@@ -73,6 +77,23 @@ func (p *pendingPod) moreNodes() []attempt {
 	return attempts
 }
 
+// severalNodes are as many more nodes as the pods of the workload need, where others that wait take the room of the first ones.
+func (p *pendingPod) severalNodes() []attempt {
+	open := p.open()
+	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit") {
+		return nil
+	}
+	most := int64(min(len(p.waited), maxNewNodes))
+	domains := p.domains(open)
+	return list.Each(domains[:min(len(domains), maxLike)], func(d domain) attempt {
+		like := p.shown(d.nodes[0].Name)
+		return p.most(fmt.Sprintf("%d more nodes like %s%s", most, like, d.words()), most, 1, func(amount int64) candidate {
+			return candidate{change: fmt.Sprintf("%d more nodes like %s%s", amount, like, d.words()),
+				steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: int(amount), Like: like}}}}
+		})
+	})
+}
+
 // newNodes are the changes of moreNodes with the first node of each domain.
 func (p *pendingPod) newNodes() []candidate {
 	open := p.open()
@@ -85,6 +106,25 @@ func (p *pendingPod) newNodes() []candidate {
 		all = append(all, p.inNewDomain(open, key)...)
 	}
 	return all
+}
+
+// roomiest returns up to a number of the nodes: first those with room for the pod beside what is there, each in order.
+func (p *pendingPod) roomiest(nodes []*v1.Node, most int) []*v1.Node {
+	placed := map[string]*framework.NodeInfo{}
+	for _, node := range nodes {
+		placed[node.Name] = framework.NewNodeInfo()
+		placed[node.Name].SetNode(node)
+	}
+	for _, pod := range p.step.State.Pods {
+		if info := placed[pod.Spec.NodeName]; info != nil && !cluster.Terminal(pod) {
+			info.AddPod(pod)
+		}
+	}
+	full := func(node *v1.Node) bool {
+		return len(noderesources.Fits(p.pod, placed[node.Name], nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) > 0
+	}
+	inOrder := slices.Concat(list.Without(nodes, full), list.Where(nodes, full))
+	return inOrder[:min(len(inOrder), most)]
 }
 
 // open are the nodes of which one more could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
@@ -231,13 +271,12 @@ func (p *pendingPod) labelNodes() []attempt {
 	}
 	var attempts []attempt
 	if p.refusedBy("NodeAffinity") {
-		var nearest []candidate
-		for _, node := range p.open() {
-			if labels := p.missing(node); len(labels) > 0 && len(nearest) < maxLike {
-				nearest = append(nearest, candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
-					steps: []scenario.Step{labelled("node/"+node.Name, labels)}})
-			}
-		}
+		lacking := list.Where(p.open(), func(node *v1.Node) bool { return len(p.missing(node)) > 0 })
+		nearest := list.Each(p.roomiest(lacking, maxLike), func(node *v1.Node) candidate {
+			labels := p.missing(node)
+			return candidate{change: fmt.Sprintf("label node %s with %s", node.Name, words.And(pairsOf(labels))),
+				steps: []scenario.Step{labelled("node/"+node.Name, labels)}}
+		})
 		if len(nearest) > 0 {
 			attempts = append(attempts, p.first(nearest))
 		}

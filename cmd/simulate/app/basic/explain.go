@@ -68,12 +68,14 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if err != nil {
 					return nil, err
 				}
+				var noWorkload error // has the name that stands alone
 				if of.Kind == "" {
-					workload, err := in.Namespace.Called(loaded, of.Name)
-					if err != nil {
-						return nil, c.Usage("%s: %s; name a pod as pod/%[1]s", of.Name, err)
+					var workload cluster.Ref
+					if workload, noWorkload = in.Namespace.Called(loaded, of.Name); noWorkload == nil {
+						of.Ref = workload
+					} else {
+						of.Kind = "Pod"
 					}
-					of.Ref = workload
 				}
 				if err := explainResource(c.Command, loaded, &of); err != nil {
 					return nil, err
@@ -90,7 +92,10 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				})
 				var missing *askexplain.NotFoundError
 				notFound, stopped := errors.As(err, &missing), err
-				if notFound {
+				switch {
+				case notFound && noWorkload != nil:
+					return nil, c.Usage("%s: no pod has this name, and %s", of.Name, noWorkload)
+				case notFound:
 					stopped = nil
 				}
 				if stopped != nil && !(exit.Interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained

@@ -102,7 +102,7 @@ func IsManifest(word string) bool {
 func ResourceAmong(args []string) (target string, files []string) {
 	for i, arg := range args {
 		rest := args[i+1:]
-		if !strings.Contains(arg, "/") && len(rest) > 0 && noFile(rest[0]) {
+		if !strings.Contains(arg, "/") && noFile(arg) && len(rest) > 0 && noFile(rest[0]) {
 			arg, rest = arg+"/"+rest[0], rest[1:]
 		}
 		if _, err := scenario.ParseWorkload(arg); err == nil && noFile(arg) {
