@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/playground"
@@ -284,6 +285,11 @@ func TestReportIsThatOfRun(t *testing.T) {
 	}
 	found := run.New(result, judged, "test")
 	found.AddCycles(result, func(*run.Step) bool { return true })
+	causes, err := cause.InRun(context.Background(), result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.AddCauses(causes)
 	var written, want bytes.Buffer
 	if err := run.Formats.Write(&written, found, "json", report.Options{}); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/expect"
 	reportrun "github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -41,6 +42,11 @@ func (e *Engine) run(ctx context.Context, request RunRequest) (*RunResponse, err
 	}
 	found := reportrun.New(last.result, judged, e.Version)
 	found.AddCycles(last.result, func(*reportrun.Step) bool { return true })
+	causes, err := cause.InRun(ctx, last.result)
+	if err != nil {
+		return nil, err
+	}
+	found.AddCauses(causes)
 	return &RunResponse{Report: found}, nil
 }
 

@@ -80,18 +80,24 @@ type view struct {
 }
 
 func newView(state *cluster.State, pod *v1.Pod, cycle *placement.Cycle) *view {
-	v := &view{state: state, pod: pod, podsOn: map[string][]*v1.Pod{}, verdicts: map[string]placement.Verdict{}}
+	v := &view{state: state, pod: pod, podsOn: podsByNode(state.Pods), verdicts: map[string]placement.Verdict{}}
 	for _, refusal := range cycle.Refusals {
 		for _, node := range refusal.Nodes {
 			v.verdicts[node] = placement.Verdict{Plugin: refusal.Plugin, Status: refusal.Message}
 		}
 	}
-	for _, other := range state.Pods {
-		if other.Spec.NodeName != "" && !cluster.Terminal(other) {
-			v.podsOn[other.Spec.NodeName] = append(v.podsOn[other.Spec.NodeName], other)
+	return v
+}
+
+// podsByNode returns the pods that the scheduler counts on each node.
+func podsByNode(pods []*v1.Pod) map[string][]*v1.Pod {
+	on := map[string][]*v1.Pod{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && !cluster.Terminal(pod) {
+			on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], pod)
 		}
 	}
-	return v
+	return on
 }
 
 // Finder finds the causes in the states of one scenario. It is not safe for concurrent use.

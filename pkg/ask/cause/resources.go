@@ -111,6 +111,24 @@ func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 	})
 }
 
+// RoomFor returns a function that reports whether a node has as much of every resource free as the pod asks.
+func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
+	on, asks := podsByNode(pods), podRequests(pod, false)
+	return func(node *v1.Node) bool {
+		if int64(len(on[node.Name])) >= node.Status.Allocatable.Pods().Value() {
+			return false
+		}
+		used := requestedOn(on[node.Name])
+		for name, asked := range asks {
+			free := node.Status.Allocatable[name].DeepCopy()
+			if free.Sub(used[name]); !asked.IsZero() && free.Cmp(asked) < 0 {
+				return false
+			}
+		}
+		return true
+	}
+}
+
 func requestedOn(pods []*v1.Pod) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, pod := range pods {

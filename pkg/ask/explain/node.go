@@ -10,9 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/list"
@@ -110,20 +109,8 @@ func (p *pendingPod) newNodes() []candidate {
 
 // roomiest returns up to a number of the nodes: first those with room for the pod beside what is there, each in order.
 func (p *pendingPod) roomiest(nodes []*v1.Node, most int) []*v1.Node {
-	placed := map[string]*framework.NodeInfo{}
-	for _, node := range nodes {
-		placed[node.Name] = framework.NewNodeInfo()
-		placed[node.Name].SetNode(node)
-	}
-	for _, pod := range p.step.State.Pods {
-		if info := placed[pod.Spec.NodeName]; info != nil && !cluster.Terminal(pod) {
-			info.AddPod(pod)
-		}
-	}
-	full := func(node *v1.Node) bool {
-		return len(noderesources.Fits(p.pod, placed[node.Name], nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})) > 0
-	}
-	inOrder := slices.Concat(list.Without(nodes, full), list.Where(nodes, full))
+	hasRoom := cause.RoomFor(p.pod, p.step.State.Pods)
+	inOrder := slices.Concat(list.Where(nodes, hasRoom), list.Without(nodes, hasRoom))
 	return inOrder[:min(len(inOrder), most)]
 }
 

@@ -1,6 +1,6 @@
 // Elements. Text becomes a text node wherever it comes from, so that nothing in a report is read as HTML.
 
-import {waitsOf} from "./waits.js";
+import {causesOf, waitsOf} from "./waits.js";
 import {number, percent} from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -125,6 +125,15 @@ export const podKey = (pod) => pod.namespace + "/" + pod.name;
 
 // waiting is what a pod waits for, line by line.
 export const waiting = (pod) => waitsOf(pod).map((line) => h("p", {class: "message"}, line));
+
+// causes are the refusals of a Pending pod, a line each.
+export const causes = (pod) =>
+  pod.causes?.length > 0 &&
+  h(
+    "ul",
+    {class: "causes"},
+    causesOf(pod).map((line) => h("li", {}, line)),
+  );
 
 // section is a part of the page with its heading.
 export const section = (name, title, ...children) =>

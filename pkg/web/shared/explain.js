@@ -1,7 +1,7 @@
 // Why single pods are where they are, and what would have changed that.
 
 import {explain, live, marks, qualified, steps, workloadOf} from "./data.js";
-import {chip, h, many, section, table, waiting} from "./dom.js";
+import {causes, chip, h, many, section, table, waiting} from "./dom.js";
 import {stepLink} from "./links.js";
 import {cycleOf, decidedPart} from "./scores.js";
 import {mustWait} from "./waits.js";
@@ -87,7 +87,7 @@ function bindingOf(binding) {
         h("h4", {}, "With what Karmada takes it"),
         table(
           "Changes with which Karmada takes it",
-          ["Single change, verified", "The clusters then"],
+          ["Change, tried", "The clusters then"],
           binding.takings.map((taking) => [taking.change, gets(taking.clusters)]),
         ),
       ),
@@ -125,6 +125,7 @@ export function explanation(pod, open, more = null) {
       ),
     ),
     mustWait(pod) && waiting(pod),
+    causes(pod),
     pod.cycle && decidedPart(pod.cycle, pod.node),
     more,
     pod.asked?.length > 0 &&
@@ -166,10 +167,10 @@ function fixesOf(pod) {
     pod.fixes?.length > 0
       ? table(
           "Changes that place the pod",
-          ["Single change, verified", {text: "Pending then", number: true}],
-          pod.fixes.map((fix) => [fix.change, number(fix.pending)]),
+          ["Change, applied after the step", {text: "Pending then", number: true}, "Price"],
+          pod.fixes.map((fix) => [changeOf(fix), number(fix.pending), fix.price?.join("; ") || "–"]),
         )
-      : h("p", {}, "No single change that was tried places it."),
+      : h("p", {}, "No change that was tried places it."),
     pod.tried?.length > 0 &&
       h(
         "details",
@@ -182,6 +183,12 @@ function fixesOf(pod) {
         ),
       ),
   );
+}
+
+// changeOf is a change, and the commands that make it.
+function changeOf(fix) {
+  if (!fix.commands?.length) return fix.change;
+  return h("details", {}, h("summary", {}, fix.change), h("pre", {}, fix.commands.join("\n")));
 }
 
 function flipsOf(pod) {

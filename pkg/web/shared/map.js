@@ -22,7 +22,7 @@ import {
   uses,
   workloadOf,
 } from "./data.js";
-import {chip, h, many, podKey} from "./dom.js";
+import {causes, chip, h, many, podKey} from "./dom.js";
 import {failing, failureOf, recoveryOf} from "./losses.js";
 import {around, redrawMap, select, view} from "./view.js";
 import {sameWait, waitsOf} from "./waits.js";
@@ -493,6 +493,7 @@ export function trayOf(step) {
             h("span", {class: "state"}, pods[0].state),
           ),
           waitsOf(pods[0]).map((line) => h("p", {class: "message", title: line}, line)),
+          causes(pods[0]),
         );
       }),
     ),

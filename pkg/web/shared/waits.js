@@ -27,6 +27,14 @@ export function waitsOf({message, reason, untried, waits, gates}) {
   return lines;
 }
 
+// causesOf are the lines on the refusals of a Pending pod, with the values of both sides.
+/** @param {{causes?: {plugin: string, nodes?: number, sentence: string}[]}} pod */
+export const causesOf = ({causes = []}) =>
+  causes.map(({plugin, nodes, sentence}) => {
+    if (!nodes) return `${plugin}: ${sentence}`;
+    return `${plugin} refuses ${nodes === 1 ? "1 node" : `${nodes} nodes`}: ${sentence}`;
+  });
+
 // mustWait tells of pods that waitsOf has something to say of.
 export const mustWait = (pod) => !pod.node || Boolean(pod.waits);
 

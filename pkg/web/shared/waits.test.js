@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {mustWait, sameWait, waitsOf} from "./waits.js";
+import {causesOf, mustWait, sameWait, waitsOf} from "./waits.js";
 
 const noNode = "0/1 nodes are available: 1 Insufficient cpu.";
 
@@ -47,4 +47,16 @@ test("pods without a node wait, and those that wait for their volume", () => {
 test("pods of different reasons wait for different things", () => {
   assert.notEqual(sameWait({untried: "a claim is missing"}), sameWait({untried: "its gang is incomplete"}));
   assert.equal(sameWait({name: "a", message: noNode}), sameWait({name: "b", message: noNode}));
+});
+
+test("each kind of refusal says why", () => {
+  const refused = (nodes, sentence) => ({plugin: "NodeResourcesFit", nodes, sentence});
+  assert.deepEqual(causesOf({causes: [refused(1, "asks 3 cpu"), refused(2, "asks 9Gi memory")]}), [
+    "NodeResourcesFit refuses 1 node: asks 3 cpu",
+    "NodeResourcesFit refuses 2 nodes: asks 9Gi memory",
+  ]);
+  assert.deepEqual(causesOf({causes: [{plugin: "Quota", sentence: "8 of 8 cpu are used"}]}), [
+    "Quota: 8 of 8 cpu are used",
+  ]);
+  assert.deepEqual(causesOf({}), []);
 });
