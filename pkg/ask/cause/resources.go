@@ -47,24 +47,20 @@ func shortages(v *view, r refused) []Cause {
 	asked := podRequests(v.pod, false)
 	names := append(sortedNames(asked), v1.ResourcePods)
 	asked[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
-	used := map[string]v1.ResourceList{}
-	for _, node := range r.nodes {
-		used[node.Name] = requestedOn(v.podsOn[node.Name])
-		used[node.Name][v1.ResourcePods] = *resource.NewQuantity(int64(len(v.podsOn[node.Name])), resource.DecimalSI)
-	}
 	var causes []Cause
 	for _, name := range names {
 		short := Shortage{Resource: name, asked: asked[name]}
 		n := 0
 		for _, node := range r.nodes {
 			free := node.Status.Allocatable[name].DeepCopy()
-			free.Sub(used[node.Name][name])
+			used := v.requestedOn(node.Name)[name]
+			free.Sub(used)
 			if free.Cmp(short.asked) >= 0 {
 				continue
 			}
 			if n++; n == 1 || free.Cmp(short.free) > 0 {
 				short.Node, short.free, short.Pods = node.Name, free, len(v.podsOn[node.Name])
-				short.allocatable, short.Requested = node.Status.Allocatable[name], text(used[node.Name][name])
+				short.allocatable, short.Requested = node.Status.Allocatable[name], text(used)
 			}
 		}
 		if n == 0 {
@@ -113,12 +109,10 @@ func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 
 // RoomFor returns a function that reports whether a node has as much of every resource free as the pod asks.
 func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
-	on, asks := podsByNode(pods), podRequests(pod, false)
+	on, asks := newOccupancy(pods), podRequests(pod, false)
+	asks[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	return func(node *v1.Node) bool {
-		if int64(len(on[node.Name])) >= node.Status.Allocatable.Pods().Value() {
-			return false
-		}
-		used := requestedOn(on[node.Name])
+		used := on.requestedOn(node.Name)
 		for name, asked := range asks {
 			free := node.Status.Allocatable[name].DeepCopy()
 			if free.Sub(used[name]); !asked.IsZero() && free.Cmp(asked) < 0 {
@@ -129,7 +123,7 @@ func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
 	}
 }
 
-func requestedOn(pods []*v1.Pod) v1.ResourceList {
+func requestsOf(pods []*v1.Pod) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, pod := range pods {
 		for name, quantity := range podRequests(pod, true) {

@@ -53,10 +53,11 @@ func (p *pendingPod) uncordoned() []candidate {
 }
 
 // moreNodes are one more node in each domain, like one that is there, one in a domain of its own, and a larger one where none is large enough.
+// If no node has the labels that the pod wants, they are nodes with these labels.
 func (p *pendingPod) moreNodes() []attempt {
-	open := p.open()
+	open := p.wanted()
 	if len(open) == 0 {
-		return nil
+		return p.moreLabelled()
 	}
 	var attempts []attempt
 	for _, d := range p.domains(open) {
@@ -78,7 +79,7 @@ func (p *pendingPod) moreNodes() []attempt {
 
 // severalNodes are as many more nodes as the pods of the workload need, where others that wait take the room of the first ones.
 func (p *pendingPod) severalNodes() []attempt {
-	open := p.open()
+	open := p.wanted()
 	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit") {
 		return nil
 	}
@@ -95,7 +96,7 @@ func (p *pendingPod) severalNodes() []attempt {
 
 // newNodes are the changes of moreNodes with the first node of each domain.
 func (p *pendingPod) newNodes() []candidate {
-	open := p.open()
+	open := p.wanted()
 	if len(open) == 0 {
 		return nil
 	}
@@ -120,6 +121,29 @@ func (p *pendingPod) open() []*v1.Node {
 		return nil
 	}
 	return list.Where(p.nodes, func(node *v1.Node) bool { return !cluster.Repels(node, p.pod) })
+}
+
+// wanted are the open nodes that the pod's node selector and affinity match.
+func (p *pendingPod) wanted() []*v1.Node {
+	affinity := nodeaffinity.GetRequiredNodeAffinity(p.pod)
+	return list.Where(p.open(), func(node *v1.Node) bool {
+		matches, err := affinity.Match(node)
+		return matches && err == nil
+	})
+}
+
+// moreLabelled are one more node in each domain, like one that is there, with the labels that the pod wants and no node has.
+func (p *pendingPod) moreLabelled() []attempt {
+	if p.spec == nil || p.member != nil {
+		return nil
+	}
+	lacking := list.Where(p.open(), func(node *v1.Node) bool { return len(p.missing(node)) > 0 })
+	return list.Each(p.domains(lacking), func(d domain) attempt {
+		like := d.nodes[0]
+		labels := p.missing(like)
+		return p.once(candidate{change: fmt.Sprintf("one more node like %s with %s%s", like.Name, words.And(pairsOf(labels)), d.words()),
+			steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: like.Name, Labels: labels}}}})
+	})
 }
 
 func (p *pendingPod) moreLike(node *v1.Node, where string) candidate {
