@@ -41,6 +41,8 @@ type Scenario struct {
 	// this scenario's rolls out, and PlacedAnew those whose running pods are placed anew.
 	PlaceAnew             bool
 	RolledOut, PlacedAnew []cluster.Ref
+	// Patched are the objects that a patch of this scenario's has changed, in any field.
+	Patched []cluster.Ref
 	// AsTemplate means that new pods are as their templates say, whatever the running ones of a dump look like.
 	AsTemplate bool
 	// APIServer is how the API server is run.

@@ -77,6 +77,21 @@ type LoadedStep struct {
 	Expects Places
 }
 
+// Named returns the workloads, or other objects, whose pods the step's action is about: the target of a patch, a scale, a rollout or a trigger.
+func (s *Step) Named() []Target {
+	switch {
+	case s.Patch != nil:
+		return []Target{s.Patch.Target}
+	case s.Scale != nil:
+		return []Target{s.Scale.Target}
+	case s.Rollout != nil:
+		return []Target{s.Rollout.Target}
+	case s.Trigger != nil:
+		return []Target{s.Trigger.Target}
+	}
+	return nil
+}
+
 // PatchEdit is a further change to what a patch makes. Like objects, two are the same if they are one.
 type PatchEdit struct {
 	Edit func(cluster.Object) (cluster.Object, error)

@@ -138,6 +138,7 @@ func (m *Maker) patch(p *scenario.Problems, varied *scenario.LoadedVariant, path
 	} else {
 		m.patchObject(p, s, path, patch, wanted)
 	}
+	s.Patched = with(s.Patched, wanted)
 	varied.About(wanted)
 }
 

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
@@ -18,88 +16,23 @@ import (
 
 // Whether a change helps the pod, and what it costs: the pods of each workload before and after.
 
-// crew is the pods of a workload by identity: those with a node, which run or have completed, and those without.
-type crew struct {
-	placed, waiting map[string]*v1.Pod
-}
-
-// crews returns the pods of each workload.
-func crews(state *cluster.State) map[cluster.Ref]crew {
-	all := map[cluster.Ref]crew{}
-	ownerOf := state.Owners()
-	for _, pod := range state.Pods {
-		owner := ownerOf(pod)
-		of, known := all[owner]
-		if !known {
-			of = crew{map[string]*v1.Pod{}, map[string]*v1.Pod{}}
-			all[owner] = of
-		}
-		switch id, _ := identity(owner, pod); {
-		case pod.Spec.NodeName != "" && (cluster.Active(pod) || pod.Status.Phase == v1.PodSucceeded):
-			of.placed[id] = pod
-		case cluster.Waits(pod):
-			of.waiting[id] = pod
-		}
-	}
-	return all
-}
-
-// identity is what lasts of a pod when it is replaced: the name of a StatefulSet's pod or of one without a controller, the node of a
-// DaemonSet's, the index of an Indexed Job's. Nothing lasts of any other pod, whose identity is its UID.
-func identity(owner cluster.Ref, pod *v1.Pod) (id string, lasts bool) {
-	switch {
-	case owner.Kind == "DaemonSet":
-		if node, err := daemonutil.GetTargetNodeName(pod); err == nil {
-			return node, true
-		}
-	case owner.Kind == "StatefulSet" || owner.Kind == "Pod":
-		return pod.Name, true
-	case pod.Annotations[batchv1.JobCompletionIndexAnnotation] != "":
-		return pod.Annotations[batchv1.JobCompletionIndexAnnotation], true
-	}
-	return string(pod.UID), false
-}
-
-// lost is the number of pods with a node that have none afterwards, nor does a pod in their place.
-func (before crew) lost(owner cluster.Ref, after crew) int {
-	gone, come := 0, 0
-	lasting := false
-	for id, pod := range before.placed {
-		if _, lasts := identity(owner, pod); lasts {
-			lasting = true
-		}
-		if after.placed[id] == nil {
-			gone++
-		}
-	}
-	if lasting {
-		return gone
-	}
-	for id := range after.placed {
-		if before.placed[id] == nil {
-			come++
-		}
-	}
-	return max(0, gone-come)
-}
-
 // judge returns the change as a fix, nil if it is none.
 func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedStep) *Fix {
 	state := p.course.State()
-	after := crews(state)
+	after := state.Crews()
 	own, was := after[p.owner], p.before[p.owner]
 	left := replicasOf(state, p.owner)
 	switch {
 	case c.gone:
-		if len(own.waiting) > 0 || len(own.placed) < min(len(was.placed), left) {
+		if len(own.Waiting) > 0 || len(own.Placed) < min(len(was.Placed), left) {
 			return nil
 		}
-	case !p.placedIn(own), was.lost(p.owner, own) > max(0, len(was.placed)-left):
+	case !p.placedIn(own), was.Lost(p.owner, own) > max(0, len(was.Placed)-left):
 		return nil
 	}
 	displaced := map[cluster.Ref]int{}
 	for owner, before := range p.before {
-		if lost := before.lost(owner, after[owner]); lost > 0 && owner != p.owner {
+		if lost := before.Lost(owner, after[owner]); lost > 0 && owner != p.owner {
 			displaced[owner] = lost
 		}
 	}
@@ -109,22 +42,22 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	last := p.course.Steps[len(p.course.Steps)-1]
 	return &Fix{
 		Change: says, Price: slices.Concat(c.price, p.elsewhere(c), p.evicted(displaced), p.replaced(c, own)), Commands: commandsOf(steps), Steps: encoded(steps),
-		Pending: len(last.Pending), OfWorkload: len(own.waiting), Node: p.nodeAmong(state, own),
+		Pending: len(last.Pending), OfWorkload: len(own.Waiting), Node: p.nodeAmong(state, own),
 	}
 }
 
 // placedIn reports whether the pod that was asked about, or one in its place, has a node.
-func (p *pendingPod) placedIn(now crew) bool {
-	id, lasts := identity(p.owner, p.pod)
-	if now.placed[id] != nil {
+func (p *pendingPod) placedIn(now cluster.Crew) bool {
+	id, lasts := cluster.Identity(p.owner, p.pod)
+	if now.Placed[id] != nil {
 		return true
 	}
 	if lasts {
 		return false
 	}
 	was := p.before[p.owner]
-	if now.waiting[id] == nil { // it is replaced
-		return len(now.waiting) < len(was.waiting) && (len(now.waiting) == 0 || len(now.placed) > len(was.placed))
+	if now.Waiting[id] == nil { // it is replaced
+		return len(now.Waiting) < len(was.Waiting) && (len(now.Waiting) == 0 || len(now.Placed) > len(was.Placed))
 	}
 	of := controllerOf(p.pod) // the pods of a ReplicaSet or a Job are alike
 	same := func(pods map[string]*v1.Pod) (n int) {
@@ -135,7 +68,7 @@ func (p *pendingPod) placedIn(now crew) bool {
 		}
 		return n
 	}
-	return of != "" && same(now.waiting) < same(was.waiting) && same(now.placed) > same(was.placed)
+	return of != "" && same(now.Waiting) < same(was.Waiting) && same(now.Placed) > same(was.Placed)
 }
 
 // replicasOf is how many pods the workload is to have, and no limit for those that do not say.
@@ -192,16 +125,16 @@ func (p *pendingPod) evicted(displaced map[cluster.Ref]int) []string {
 }
 
 // replaced says how many pods of the workload that ran are replaced by others.
-func (p *pendingPod) replaced(c *candidate, now crew) []string {
+func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
 	if c.gone {
 		return nil
 	}
 	run := map[types.UID]bool{}
-	for _, pod := range now.placed {
+	for _, pod := range now.Placed {
 		run[pod.UID] = true
 	}
 	n := 0
-	for _, pod := range p.before[p.owner].placed {
+	for _, pod := range p.before[p.owner].Placed {
 		if !run[pod.UID] && !cluster.Terminal(pod) {
 			n++
 		}
@@ -213,9 +146,9 @@ func (p *pendingPod) replaced(c *candidate, now crew) []string {
 }
 
 // nodeAmong is the node of the pod or of the one in its place: of a replaced pod, the pod of the workload's latest revision with its number.
-func (p *pendingPod) nodeAmong(state *cluster.State, now crew) string {
-	id, lasts := identity(p.owner, p.pod)
-	if pod := now.placed[id]; pod != nil || lasts {
+func (p *pendingPod) nodeAmong(state *cluster.State, now cluster.Crew) string {
+	id, lasts := cluster.Identity(p.owner, p.pod)
+	if pod := now.Placed[id]; pod != nil || lasts {
 		if pod == nil {
 			return ""
 		}

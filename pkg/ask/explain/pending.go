@@ -28,7 +28,7 @@ type pendingPod struct {
 	object  cluster.Object            // the workload as its user wrote it; nil if it is not there, or is of a kind of its own
 	spec    *v1.PodSpec               // of the workload's next pod; nil if there is none
 	place   int                       // of the pod among those of its revision
-	before  map[cluster.Ref]crew
+	before  map[cluster.Ref]cluster.Crew
 	waited  map[types.UID]bool // all that were Pending
 	deletes bool               // its deletion alone helps
 
@@ -44,7 +44,7 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 		return nil, fmt.Errorf("pod %s/%s is not Pending after step %q; ask about one of the step's Pending pods", pod.Namespace, pod.Name, s.Name)
 	}
 	p := &pendingPod{course: course, steps: len(course.Steps), taken: map[string]bool{}, step: s, pending: &s.Pending[at], pod: s.Pending[at].Pod,
-		ownerOf: s.State.Owners(), before: crews(s.State), waited: map[types.UID]bool{}, nodes: s.State.Nodes}
+		ownerOf: s.State.Owners(), before: s.State.Crews(), waited: map[types.UID]bool{}, nodes: s.State.Nodes}
 	for i := range course.Steps {
 		p.taken[course.Steps[i].Name] = true
 	}
@@ -74,7 +74,7 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 			p.maker = of.String()
 		}
 	}
-	if node, lasts := identity(p.owner, p.pod); lasts && p.owner.Kind == "DaemonSet" {
+	if node, lasts := cluster.Identity(p.owner, p.pod); lasts && p.owner.Kind == "DaemonSet" {
 		p.nodes = list.Where(p.nodes, func(n *v1.Node) bool { return n.Name == node })
 	}
 	return p, nil

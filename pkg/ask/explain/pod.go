@@ -301,7 +301,7 @@ type refusal struct {
 func refusalOf(step *simulation.Step, pod *Pod) refusal {
 	waits := pod.Pending.Pod
 	r := refusal{owner: pod.Owner, controller: controllerOf(waits), message: pod.Pending.Message, revision: waits.Labels[appsv1.ControllerRevisionHashLabelKey]}
-	if id, lasts := identity(pod.Owner, waits); lasts && pod.Owner.Kind == "DaemonSet" {
+	if id, lasts := cluster.Identity(pod.Owner, waits); lasts && pod.Owner.Kind == "DaemonSet" {
 		r.node = id
 	}
 	if group := pod.Pending.Group; group != nil { // its pods wait for the same thing

@@ -73,7 +73,7 @@ func (p *pendingPod) refinements() []candidate {
 // moreSkew finds the smallest maxSkew that helps.
 func (p *pendingPod) moreSkew(i int) attempt {
 	c := &p.spec.TopologySpreadConstraints[i]
-	pods := len(p.before[p.owner].placed) + len(p.before[p.owner].waiting)
+	pods := len(p.before[p.owner].Placed) + len(p.before[p.owner].Waiting)
 	if replicas := replicasOf(p.step.State, p.owner); replicas < 1<<30 {
 		pods = max(pods, replicas)
 	}

@@ -80,7 +80,7 @@ func (p *pendingPod) strategies() []candidate {
 		if obj.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 			return nil
 		}
-		waiting := len(p.before[p.owner].waiting)
+		waiting := len(p.before[p.owner].Waiting)
 		for _, unavailable := range slices.Compact([]int{1, waiting + 1}) {
 			all = append(all, candidate{
 				change: fmt.Sprintf("let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %d", unavailable),

@@ -24,7 +24,7 @@ var refusing = map[rule.Kind]string{
 // a rollout that is under way is tried by itself.
 func (p *pendingPod) soften() []attempt {
 	var strategies []candidate
-	if len(p.before[p.owner].placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
+	if len(p.before[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
 		strategies = p.strategies()
 	}
 	var attempts []attempt
@@ -124,7 +124,7 @@ func (p *pendingPod) meantFor(taint v1.Taint) bool {
 		if owner != p.owner && (owner.Kind != "DaemonSet" || p.owner.Kind != "DaemonSet") {
 			continue
 		}
-		for _, pods := range []map[string]*v1.Pod{of.placed, of.waiting} {
+		for _, pods := range []map[string]*v1.Pod{of.Placed, of.Waiting} {
 			for _, pod := range pods {
 				if names(pod.Spec.Tolerations) {
 					return true
@@ -140,7 +140,7 @@ func (p *pendingPod) fewerReplicas() []attempt {
 		return nil
 	}
 	replicas, scales := cluster.Replicas(p.object)
-	running, waiting := len(p.before[p.owner].placed), len(p.before[p.owner].waiting)
+	running, waiting := len(p.before[p.owner].Placed), len(p.before[p.owner].Waiting)
 	// A StatefulSet has not even created the pods after the waiting one.
 	most := min(max(waiting, int(replicas)-running), int(replicas)-1)
 	if p.member != nil {
@@ -170,7 +170,7 @@ func (p *pendingPod) pairs() []attempt {
 	var others []candidate
 	if p.member == nil {
 		others = slices.Concat(p.uncordoned(), p.newNodes())
-		if len(p.before[p.owner].placed) > 0 {
+		if len(p.before[p.owner].Placed) > 0 {
 			others = slices.Concat(p.strategies(), others)
 		}
 	}

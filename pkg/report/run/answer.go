@@ -5,13 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
@@ -24,8 +18,6 @@ func Answer(result *simulation.Result) string {
 	if result.Scenario.Asked == 0 || result.Partial != "" || first < 1 {
 		return ""
 	}
-	nodes := result.Steps[first-1].State.Nodes
-	before, after := tallyOf(&result.Steps[first-1], nodes), tallyOf(&result.Steps[len(result.Steps)-1], nodes)
 	asks := func(kind func(*scenario.LoadedStep) bool) bool {
 		steps := result.Scenario.Steps
 		for i := range result.Scenario.Asked {
@@ -35,21 +27,42 @@ func Answer(result *simulation.Result) string {
 		}
 		return false
 	}
-	before.with = result.Steps[len(result.Steps)-1].Autoscaling.With()
-	was, is := result.Steps[first-1].State, result.Steps[len(result.Steps)-1].State
+	steps := result.Steps[first:]
+	was, is := result.Steps[first-1].State, steps[len(steps)-1].State
+	before, with := beforeState(was, podsOf(was)), steps[len(steps)-1].Autoscaling.With()
 	switch {
 	case asks(func(step *scenario.LoadedStep) bool { return step.ScaleBy != nil }):
 		var held []world.Held
-		for i := range result.Scenario.Asked {
-			held = append(held, result.Steps[first+i].Held...)
+		for i := range steps {
+			held = append(held, steps[i].Held...)
 		}
-		return scaled(before, after, heldBack(held))
+		asked, fewer := rescaled(before.workloads, workloadsOf(is))
+		return newChange(before, steps, asked).scaled(fewer, heldBack(held), with)
 	case asks(func(step *scenario.LoadedStep) bool { return step.ReplaceNodes != nil }):
-		return removed(before, after, fmt.Sprintf(": with %d in place of %s", missing(is, was), words.Count(missing(was, is), "node")), gone(was, is))
+		return newChange(before, steps, nil).removed(fmt.Sprintf(": with %d in place of %s", missing(is, was), words.Count(missing(was, is), "node")))
 	case asks(func(step *scenario.LoadedStep) bool { return step.RemoveNodes != nil }):
-		return removed(before, after, ": without "+words.Count(missing(was, is), "node"), gone(was, is))
+		return newChange(before, steps, nil).removed(": without " + words.Count(missing(was, is), "node"))
 	}
-	return added(before, after, missing(is, was))
+	return newChange(before, steps, nil).added(missing(is, was))
+}
+
+// rescaled returns the workloads that want more pods, and how many fewer the others want.
+func rescaled(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool, fewer int) {
+	more = map[cluster.Ref]bool{}
+	for ref, obj := range is {
+		if was[ref] == nil {
+			continue
+		}
+		had, _ := cluster.Replicas(was[ref])
+		has, _ := cluster.Replicas(obj)
+		switch {
+		case has > had:
+			more[ref] = true
+		case has < had:
+			fewer += int(had - has)
+		}
+	}
+	return more, fewer
 }
 
 // missing counts the nodes of a state that another lacks.
@@ -61,59 +74,6 @@ func missing(of, from *cluster.State) int {
 		}
 	}
 	return n
-}
-
-// gone counts the pods of a state that a later one lacks and that no controller replaces.
-func gone(was, is *cluster.State) int {
-	there := sets.New[types.UID]()
-	for _, pod := range is.Pods {
-		there.Insert(pod.UID)
-	}
-	return list.Count(was.Pods, func(pod *v1.Pod) bool {
-		return metav1.GetControllerOfNoCopy(pod) == nil && !cluster.Terminal(pod) && !there.Has(pod.UID)
-	})
-}
-
-// tally counts the pods that are asked for after a step. With says how many nodes an autoscaler added for the question.
-type tally struct {
-	bound, pending, refused int
-	with                    string
-}
-
-// tallyOf leaves out what comes with nodes that are not among these.
-func tallyOf(step *simulation.Step, nodes []*v1.Node) tally {
-	var t tally
-	comes := comesWith(nodes)
-	for _, pod := range step.State.Pods {
-		switch {
-		case comes(pod):
-		case cluster.Waits(pod):
-			t.pending++
-		case pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed:
-			t.bound++
-		}
-	}
-	for _, refusal := range step.Refused {
-		t.refused += refusal.Pods
-	}
-	return t
-}
-
-func (t tally) all() int { return t.bound + t.pending + t.refused }
-
-// others says how many nodes came, and which pods had no node before.
-func (t tally) others() string {
-	var parts []string
-	if t.pending > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s Pending", t.pending, words.Pick(t.pending, "other was", "others were")))
-	}
-	if t.refused > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s refused", t.refused, words.Pick(t.refused, "was", "were")))
-	}
-	if len(parts) == 0 {
-		return t.with
-	}
-	return t.with + " (" + words.And(parts) + " before)"
 }
 
 // heldBack says what autoscalers allow of the replicas that were asked for; "" if they allow all.
@@ -129,86 +89,49 @@ func heldBack(held []world.Held) string {
 	}
 }
 
-// scaled answers whether the pods fit that workloads have more, and what holds some of them back, if anything does.
-func scaled(before, after tally, held string) string {
-	more, waiting, refused := after.all()-before.all(), after.pending-before.pending, after.refused-before.refused
-	var short []string
-	if waiting > 0 {
-		short = append(short, fmt.Sprintf("%d of %s do not fit", waiting, words.Count(more, "new pod")))
-		switch {
-		case waiting > more:
-			short[0] = fmt.Sprintf("%d more pods are Pending, to make room for %s", waiting, words.Count(more, "new pod"))
-		case more == 1:
-			short[0] = "the new pod does not fit"
-		case waiting == 1:
-			short[0] = fmt.Sprintf("1 of %s does not fit", words.Count(more, "new pod"))
-		}
-	}
-	if refused > 0 {
-		short = append(short, words.Is(refused, "new pod")+" refused by the API server")
-	}
-	if len(short) > 0 && held != "" {
-		short = append(short, held)
-	}
+// scaled answers whether the pods fit that workloads have more, and what holds some of them back, if anything does. Other workloads have fewer.
+func (c *Change) scaled(fewer int, held, with string) string {
 	switch {
-	case len(short) > 0:
-		if before.with != "" {
-			before.with = ", even" + before.with
-		}
-		return "No: " + strings.Join(short, ", and ") + before.others()
-	case more > 0 && held != "":
-		return "Only in part: " + fits(more) + ", but " + held + before.others()
-	case more > 0:
-		return "Yes: " + fits(more) + before.others()
-	case more < 0 && held != "":
-		return words.Count(-more, "pod") + " fewer, and " + held + before.others()
-	case more < 0:
-		return words.Count(-more, "pod") + " fewer" + before.others()
+	case c.Short() > 0 && held != "":
+		return c.Text(with) + "; " + held
+	case c.New > 0 && held != "":
+		return "Only in part: " + strings.TrimPrefix(c.Text(with), "Yes: ") + ", but " + held
+	case c.New+c.Short() > 0:
+		return c.Text(with)
+	}
+	line := "No pod more: no workload's replicas change"
+	switch {
+	case fewer > 0 && held != "":
+		line = words.Count(fewer, "pod") + " fewer, and " + held
+	case fewer > 0:
+		line = words.Count(fewer, "pod") + " fewer"
 	case held != "":
-		return "No pod more: " + held + before.others()
+		line = "No pod more: " + held
 	}
-	return "No pod more: no workload's replicas change" + before.others()
+	return line + with + c.others()
 }
 
-func fits(n int) string {
-	switch n {
-	case 1:
-		return "the new pod fits"
-	case 2:
-		return "both new pods fit"
+// removed answers whether the pods that ran still do with other nodes.
+func (c *Change) removed(with string) string {
+	if c.Short() == 0 {
+		return "Yes" + with + " every pod that ran has a node" + c.others()
 	}
-	return fmt.Sprintf("all %d new pods fit", n)
-}
-
-// removed answers whether the pods still run with other nodes; so many that nobody replaces are gone.
-func removed(before, after tally, with string, gone int) string {
-	short := after.lacking() - before.lacking()
-	var lost []string
-	if short > 0 {
-		lost = append(lost, words.Count(short, "more pod")+" "+words.Pick(short, "has", "have")+" no node")
-	}
-	if gone > 0 {
-		lost = append(lost, words.Is(gone, "pod")+" gone, since no controller replaces "+words.Pick(gone, "it", "them"))
-	}
-	if len(lost) > 0 {
-		return "No" + with + " " + strings.Join(lost, ", and ") + before.others()
-	}
-	return "Yes" + with + " no more pods are Pending" + before.others()
+	return "No" + with + strings.TrimPrefix(c.lost(), ":") + c.others()
 }
 
 // added answers whether the pods that had no node get one of that many more nodes.
-func added(before, after tally, nodes int) string {
+func (c *Change) added(nodes int) string {
 	with := "with " + words.Count(nodes, "more node")
+	before, after := c.WasPending, c.StillPending+c.ReplacementsPending
 	switch {
-	case before.lacking() == 0 && after.lacking() == 0:
+	case c.Short() > 0:
+		return c.Text(", " + with)
+	case before == 0 && after == 0:
 		return "No pod was Pending before, and none is " + with
-	case after.lacking() == 0:
-		return fmt.Sprintf("Yes: %s every pod has a node, %d of them Pending or refused before", with, before.lacking())
+	case after == 0:
+		return fmt.Sprintf("Yes: %s every pod has a node, %d of them Pending before", with, before)
+	case after == before:
+		return fmt.Sprintf("No: %s %s no node, as before", with, words.Has(after, "pod"))
 	}
-	if after.lacking() == before.lacking() {
-		return fmt.Sprintf("No: %s %s no node, as before", with, words.Has(after.lacking(), "pod"))
-	}
-	return fmt.Sprintf("No: %s %s no node, of %d before", with, words.Has(after.lacking(), "pod"), before.lacking())
+	return fmt.Sprintf("No: %s %s no node, of %d before", with, words.Has(after, "pod"), before)
 }
-
-func (t tally) lacking() int { return t.pending + t.refused }

@@ -8,26 +8,28 @@ import (
 )
 
 func TestScaled(t *testing.T) {
-	held := "a HorizontalPodAutoscaler allows web 4 of 9 replicas"
+	const held = "a HorizontalPodAutoscaler allows web 4 of 9 replicas"
+	db := cluster.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}
 	for want, test := range map[string]struct {
-		before, after tally
-		held          string
+		change Change
+		fewer  int
+		held   string
 	}{
-		"Yes: the new pod fits":                                                           {tally{bound: 1}, tally{bound: 2}, ""},
-		"Yes: all 3 new pods fit":                                                         {tally{bound: 1}, tally{bound: 4}, ""},
-		"No: 1 of 2 new pods does not fit":                                                {tally{bound: 7}, tally{bound: 8, pending: 1}, ""},
-		"No: 2 of 4 new pods do not fit":                                                  {tally{bound: 7}, tally{bound: 9, pending: 2}, ""},
-		"No: the new pod does not fit (2 others were Pending before)":                     {tally{bound: 7, pending: 2}, tally{bound: 7, pending: 3}, ""},
-		"No: 2 more pods are Pending, to make room for 1 new pod":                         {tally{bound: 4}, tally{bound: 3, pending: 2}, ""},
-		"No: 1 of 3 new pods does not fit, and 2 new pods are refused by the API server":  {tally{bound: 4}, tally{bound: 4, pending: 1, refused: 2}, ""},
-		"2 pods fewer (1 other was Pending before)":                                       {tally{bound: 4, pending: 1}, tally{bound: 3}, ""},
-		"No pod more: no workload's replicas change":                                      {tally{bound: 4}, tally{bound: 4}, ""},
-		"Only in part: all 3 new pods fit, but " + held + " (1 other was Pending before)": {tally{bound: 1, pending: 1}, tally{bound: 4, pending: 1}, held},
-		"No: 1 of 3 new pods does not fit, and " + held:                                   {tally{bound: 1}, tally{bound: 3, pending: 1}, held},
-		"No pod more: " + held:                                                            {tally{bound: 4}, tally{bound: 4}, held},
-		"2 pods fewer, and " + held:                                                       {tally{bound: 4}, tally{bound: 2}, held},
+		"Yes: the new pod fits":                                       {Change{New: 1}, 0, ""},
+		"Yes: 3 of 3 new pods fit":                                    {Change{New: 3}, 0, ""},
+		"No: 1 of 2 new pods fits":                                    {Change{New: 2, NewPending: 1}, 0, ""},
+		"No: the new pod does not fit (2 others were Pending before)": {Change{New: 1, NewPending: 1, WasPending: 2, StillPending: 2}, 0, ""},
+		"Yes: the new pod fits, evicting 2 pods of shop/statefulset/db, and 2 pods of shop/statefulset/db that ran have no node": {
+			Change{New: 1, Pending: 2, Lost: []PodsOf{{db, 2}}, Evicted: []PodsOf{{db, 2}}}, 0, ""},
+		"No: 0 of 3 new pods fit, and 2 new pods are refused by the API server":       {Change{New: 3, NewPending: 1, Refused: 2}, 0, ""},
+		"2 pods fewer (1 that was Pending before no longer is)":                       {Change{WasPending: 1}, 2, ""},
+		"No pod more: no workload's replicas change":                                  {Change{}, 0, ""},
+		"Only in part: 3 of 3 new pods fit (1 other was Pending before), but " + held: {Change{New: 3, WasPending: 1, StillPending: 1}, 0, held},
+		"No: 2 of 3 new pods fit; " + held:                                            {Change{New: 3, NewPending: 1}, 0, held},
+		"No pod more: " + held:                                                        {Change{}, 0, held},
+		"2 pods fewer, and " + held:                                                   {Change{}, 2, held},
 	} {
-		if got := scaled(test.before, test.after, test.held); got != want {
+		if got := test.change.scaled(test.fewer, test.held, ""); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -48,27 +50,26 @@ func TestHeldBack(t *testing.T) {
 }
 
 func TestRemoved(t *testing.T) {
-	for want, test := range map[string]struct {
-		after tally
-		gone  int
-	}{
-		"Yes: without 2 nodes no more pods are Pending (1 other was Pending before)":                                                    {tally{bound: 4, pending: 1}, 0},
-		"No: without 2 nodes 1 more pod has no node (1 other was Pending before)":                                                       {tally{bound: 3, pending: 2}, 0},
-		"No: without 2 nodes 2 more pods have no node, and 1 pod is gone, since no controller replaces it (1 other was Pending before)": {tally{bound: 1, pending: 3}, 1},
+	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
+	for want, c := range map[string]Change{
+		"Yes: without 2 nodes every pod that ran has a node (1 other was Pending before)":                                        {WasPending: 1, StillPending: 1},
+		"No: without 2 nodes 1 pod of deployment/web that ran has no node (1 that was Pending before no longer is)":              {WasPending: 1, Pending: 1, Lost: []PodsOf{{web, 1}}},
+		"No: without 2 nodes 2 pods of deployment/web that ran have no node, and 1 pod is gone, since no controller replaces it": {Pending: 2, Lost: []PodsOf{{web, 2}}, Gone: 1},
 	} {
-		if got := removed(tally{bound: 4, pending: 1}, test.after, ": without 2 nodes", test.gone); got != want {
+		if got := c.removed(": without 2 nodes"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
 func TestAdded(t *testing.T) {
-	for want, test := range map[string]struct{ before, after tally }{
-		"No pod was Pending before, and none is with 1 more node":                         {tally{bound: 4}, tally{bound: 4}},
-		"Yes: with 1 more node every pod has a node, 2 of them Pending or refused before": {tally{bound: 4, pending: 2}, tally{bound: 6}},
-		"No: with 1 more node 1 pod has no node, of 3 before":                             {tally{bound: 4, pending: 3}, tally{bound: 6, pending: 1}},
+	for want, c := range map[string]Change{
+		"No pod was Pending before, and none is with 1 more node":              {},
+		"Yes: with 1 more node every pod has a node, 2 of them Pending before": {WasPending: 2},
+		"No: with 1 more node 1 pod has no node, of 3 before":                  {WasPending: 3, StillPending: 1},
+		"No: with 1 more node 3 pods have no node, as before":                  {WasPending: 3, StillPending: 3},
 	} {
-		if got := added(test.before, test.after, 1); got != want {
+		if got := c.added(1); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -48,63 +51,233 @@ func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
 	}
 }
 
-// newChange compares the pods that were there, on these nodes, with those of the state. A StatefulSet's pod that is made anew is new. Pods that
-// a DaemonSet makes for new nodes are not counted, since nobody asked for them.
-func newChange(there map[types.UID]*v1.Pod, nodes []*v1.Node, state *cluster.State) *Change {
-	c, comes := &Change{}, comesWith(nodes)
+// before is a cluster before a question: its pods by UID, its nodes and its workloads.
+type before struct {
+	pods      map[types.UID]*v1.Pod
+	nodes     []*v1.Node
+	refused   int
+	workloads map[cluster.Ref]cluster.Object
+}
+
+func beforeState(state *cluster.State, pods map[types.UID]*v1.Pod) before {
+	b := before{pods: pods, nodes: state.Nodes, workloads: workloadsOf(state)}
+	for _, refusal := range state.Refused {
+		b.refused += refusal.Pods
+	}
+	return b
+}
+
+// workloadsOf returns what has replicas, by the outermost owner of its pods: a Rollout's ReplicaSet by the Rollout.
+func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
+	all := map[cluster.Ref]cluster.Object{}
+	for _, obj := range state.Scalable() {
+		ref := cluster.RefTo(obj)
+		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+			ref = cluster.Ref{Kind: owner.Kind, Namespace: ref.Namespace, Name: owner.Name}
+		}
+		all[ref] = obj
+	}
+	return all
+}
+
+// askedBy are the workloads whose pods the step asks for: those that it applies, and that are not of a dump, and the target of its action.
+func askedBy(step *scenario.LoadedStep) map[cluster.Ref]bool {
+	asked := map[cluster.Ref]bool{}
+	if step.Apply != nil {
+		for _, obj := range step.Objects {
+			if !cluster.Dumped(obj) && !cluster.Assumed(obj) {
+				asked[cluster.RefTo(obj)] = true
+			}
+		}
+	}
+	for _, target := range step.Named() {
+		if ref, err := target.Ref(); err == nil {
+			asked[ref] = true
+		}
+	}
+	return asked
+}
+
+// newChange compares the pods before with those after the last of the steps, for a question about some workloads.
+func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) *Change {
+	c, comes, state := &Change{}, comesWith(was.nodes), steps[len(steps)-1].State
+	ownerOf := state.Owners()
 	for _, refusal := range state.Refused {
 		c.Refused += refusal.Pods
 	}
+	c.Refused = max(0, c.Refused-was.refused)
 	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
-	for _, pod := range there {
+	for _, pod := range was.pods {
 		if pending(pod) {
 			c.WasPending++
 		}
 	}
+	made := map[cluster.Ref]int{}
 	for _, pod := range state.Pods {
-		before := there[pod.UID]
+		before, owner := was.pods[pod.UID], ownerOf(pod)
 		switch {
 		case !cluster.Active(pod) || comes(pod):
-		case before == nil:
-			c.New++
+		case before == nil && asked[owner]:
+			made[owner]++
 			if pending(pod) {
 				c.NewPending++
 			}
+		case before == nil:
+			c.Replacements++
+			if pending(pod) {
+				c.ReplacementsPending++
+			}
 		case pending(pod) && pending(before):
 			c.StillPending++
-		case pending(pod):
-			c.Pending++
 		}
 	}
+	c.countAsked(was.workloads, workloadsOf(state), asked, made, cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf))
+	c.countLost(was.pods, state, ownerOf, asked)
+	c.countEvicted(steps, ownerOf, asked)
 	return c
 }
 
-// Text is the answer to what was asked of a cluster with pods: "No: 7 of 12 new pods do not fit (7 others were Pending before)". With says
-// how many nodes came or went.
+// countAsked counts the pods that were asked for: what a controller has made, or as many more as the workload wants.
+func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cluster.Ref]bool, made map[cluster.Ref]int, had map[cluster.Ref]cluster.Crew) {
+	for ref := range asked {
+		n := made[ref]
+		if obj := is[ref]; obj != nil {
+			more, _ := cluster.Replicas(obj)
+			if before := was[ref]; before != nil {
+				wanted, _ := cluster.Replicas(before)
+				more -= wanted
+			} else { // of a dump, whose objects come with the step
+				more -= int32(len(had[ref].Placed) + len(had[ref].Waiting))
+			}
+			n = max(n, int(more))
+		}
+		c.New += n
+		c.NewPending += n - made[ref]
+	}
+	c.NewPending = max(0, c.NewPending-c.Refused)
+	c.New = max(c.New, c.NewPending+c.Refused)
+}
+
+// countLost counts the pods of other workloads that ran and that nothing replaces.
+func (c *Change) countLost(was map[types.UID]*v1.Pod, state *cluster.State, ownerOf func(*v1.Pod) cluster.Ref, asked map[cluster.Ref]bool) {
+	after := state.Crews()
+	for owner, crew := range cluster.CrewsOf(slices.Collect(maps.Values(was)), ownerOf) {
+		lost := crew.Lost(owner, after[owner])
+		switch {
+		case asked[owner] || lost == 0:
+		case owner.Kind == "Pod" && len(after[owner].Waiting) == 0:
+			c.Gone += lost
+		default:
+			if lost = min(lost, len(after[owner].Waiting)); lost > 0 {
+				c.Lost = append(c.Lost, PodsOf{owner, lost})
+				c.Pending += lost
+			}
+		}
+	}
+	slices.SortFunc(c.Lost, PodsOf.compare)
+	c.ReplacementsPending = max(0, c.ReplacementsPending-c.Pending)
+}
+
+// countEvicted counts the pods of other workloads that were preempted, by workload.
+func (c *Change) countEvicted(steps []simulation.Step, ownerOf func(*v1.Pod) cluster.Ref, asked map[cluster.Ref]bool) {
+	pods := map[cluster.Ref]int{}
+	for i := range steps {
+		for _, preempted := range steps[i].Preempted {
+			if owner := ownerOf(preempted.Victim); !asked[owner] {
+				pods[owner]++
+			}
+		}
+	}
+	for owner, n := range pods {
+		c.Evicted = append(c.Evicted, PodsOf{owner, n})
+	}
+	slices.SortFunc(c.Evicted, PodsOf.compare)
+}
+
+// compare puts the workload with most pods first.
+func (p PodsOf) compare(other PodsOf) int {
+	return cmp.Or(cmp.Compare(other.Pods, p.Pods), p.Ref.Compare(other.Ref))
+}
+
+// podsOfWords is "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", without the number if they are of one workload.
+func podsOfWords(all []PodsOf, pod string) string {
+	n := 0
+	for _, p := range all {
+		n += p.Pods
+	}
+	if len(all) == 1 {
+		if all[0].Kind == "Pod" {
+			return all[0].Qualified()
+		}
+		return fmt.Sprintf("%s of %s", words.Count(n, pod), all[0].Qualified())
+	}
+	return fmt.Sprintf("%s (%s)", words.Count(n, pod), words.Few(list.Each(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
+}
+
+// Short is the number of pods that the step asks for, or that ran before, and that have no node.
+func (c *Change) Short() int { return c.NewPending + c.Refused + c.Pending + c.Gone }
+
+// Text is the answer to what was asked of a cluster with pods: "No: 5 of 12 new pods fit (7 others were Pending before)". With says how many
+// nodes came or went.
 func (c *Change) Text(with string) string {
-	line := "Nothing is newly Pending"
-	var short []string
-	if c.NewPending > 0 {
-		short = append(short, fmt.Sprintf("%d of %s %s not fit", c.NewPending, words.Count(c.New, "new pod"), words.Pick(c.NewPending, "does", "do")))
+	line := c.asked(with)
+	if len(c.Evicted) > 0 {
+		line += ", evicting " + podsOfWords(c.Evicted, "pod")
 	}
-	if c.Refused > 0 {
-		short = append(short, words.Is(c.Refused, "new pod")+" refused by the API server")
-	}
+	return line + c.lost() + c.others()
+}
+
+// asked says whether the pods fit that were asked for.
+func (c *Change) asked(with string) string {
+	fit := c.New - c.NewPending - c.Refused
+	var line string
 	switch {
-	case len(short) > 0:
-		line = "No: " + strings.Join(short, ", and ")
-	case c.New == 1:
+	case c.New == 0 && c.Pending+c.Gone > 0:
+		return "No" + with
+	case c.New == 0 && c.ReplacementsPending > 0:
+		return fmt.Sprintf("No: %d of %s that controllers make anew %s not fit", c.ReplacementsPending, words.Count(c.Replacements, "pod"), words.Pick(c.ReplacementsPending, "does", "do")) + with
+	case c.New == 0:
+		return "Nothing is newly Pending" + with
+	case c.New == 1 && fit == 1:
 		line = "Yes: the new pod fits"
-	case c.New > 0:
-		line = fmt.Sprintf("Yes: all %d new pods fit", c.New)
+	case fit == c.New:
+		line = fmt.Sprintf("Yes: %d of %d new pods fit", fit, c.New)
+	case c.New == 1 && c.Refused == 1:
+		line = "No: the new pod is refused by the API server"
+	case c.New == 1:
+		line = "No: the new pod does not fit"
+	default:
+		line = fmt.Sprintf("No: %d of %d new pods %s", fit, c.New, words.Pick(fit, "fits", "fit"))
+		if c.Refused > 0 {
+			line += fmt.Sprintf(", and %s refused by the API server", words.Is(c.Refused, "new pod"))
+		}
 	}
-	if c.NewPending > 0 && with != "" {
+	if fit < c.New && with != "" {
 		line += ", even"
 	}
-	line += with
+	return line + with
+}
+
+// lost says what became of pods that ran.
+func (c *Change) lost() string {
+	var lost []string
 	if c.Pending > 0 {
-		line += fmt.Sprintf(", and %s that ran %s Pending", words.Count(c.Pending, "pod"), words.Pick(c.Pending, "is", "are"))
+		lost = append(lost, fmt.Sprintf("%s that ran %s no node", podsOfWords(c.Lost, "pod"), words.Pick(c.Pending, "has", "have")))
 	}
+	if c.Gone > 0 {
+		lost = append(lost, words.Is(c.Gone, "pod")+" gone, since no controller replaces "+words.Pick(c.Gone, "it", "them"))
+	}
+	switch {
+	case len(lost) == 0:
+		return ""
+	case c.New == 0:
+		return ": " + strings.Join(lost, ", and ")
+	}
+	return ", and " + strings.Join(lost, ", and ")
+}
+
+// others says what became of pods that were Pending before, and of other new ones.
+func (c *Change) others() string {
 	var old []string
 	if c.StillPending > 0 {
 		old = append(old, fmt.Sprintf("%d %s Pending before", c.StillPending, words.Pick(c.StillPending, "other was", "others were")))
@@ -112,8 +285,11 @@ func (c *Change) Text(with string) string {
 	if got := c.WasPending - c.StillPending; got > 0 {
 		old = append(old, fmt.Sprintf("%d that %s Pending before %s", got, words.Pick(got, "was", "were"), words.Pick(got, "no longer is", "no longer are")))
 	}
-	if len(old) > 0 {
-		line += " (" + words.And(old) + ")"
+	if n := c.ReplacementsPending; n > 0 && c.New+c.Pending+c.Gone > 0 {
+		old = append(old, fmt.Sprintf("%d that controllers make anew %s, too", n, words.Pick(n, "is", "are")))
 	}
-	return line
+	if len(old) == 0 {
+		return ""
+	}
+	return " (" + words.And(old) + ")"
 }

@@ -4,27 +4,40 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 func TestChangeText(t *testing.T) {
+	ref := func(namespace, kind, name string) cluster.Ref {
+		return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
+	}
+	web, db, bare := ref("default", "Deployment", "web"), ref("shop", "StatefulSet", "db"), ref("default", "Pod", "one")
 	for want, c := range map[string]Change{
-		"Nothing is newly Pending":                                                     {},
-		"Nothing is newly Pending (1 other was Pending before)":                        {WasPending: 1, StillPending: 1},
-		"Nothing is newly Pending (2 that were Pending before no longer are)":          {WasPending: 2},
-		"Nothing is newly Pending, and 3 pods that ran are Pending":                    {Pending: 3},
-		"Yes: the new pod fits":                                                        {New: 1},
-		"Yes: all 48 new pods fit (7 others were Pending before)":                      {New: 48, WasPending: 7, StillPending: 7},
-		"No: 7 of 12 new pods do not fit (7 others were Pending before)":               {New: 12, NewPending: 7, WasPending: 7, StillPending: 7},
-		"No: 1 of 1 new pod does not fit, and 1 pod that ran is Pending":               {New: 1, NewPending: 1, Pending: 1},
-		"Yes: all 2 new pods fit (1 that was Pending before no longer is)":             {New: 2, WasPending: 1},
-		"No: 3 new pods are refused by the API server (1 other was Pending before)":    {New: 3, Refused: 3, WasPending: 1, StillPending: 1},
-		"No: 1 of 2 new pods does not fit, and 1 new pod is refused by the API server": {New: 2, NewPending: 1, Refused: 1},
+		"Nothing is newly Pending":                                            {},
+		"Nothing is newly Pending (1 other was Pending before)":               {WasPending: 1, StillPending: 1},
+		"Nothing is newly Pending (2 that were Pending before no longer are)": {WasPending: 2},
+		"No: 3 pods of deployment/web that ran have no node":                  {Pending: 3, Lost: []PodsOf{{web, 3}}},
+		"No: 3 of 8 pods that controllers make anew do not fit":               {Replacements: 8, ReplacementsPending: 3},
+		"Yes: the new pod fits":                                               {New: 1},
+		"Yes: 48 of 48 new pods fit (7 others were Pending before)":           {New: 48, WasPending: 7, StillPending: 7},
+		"No: 5 of 12 new pods fit (7 others were Pending before and 2 that controllers make anew are, too)": {
+			New: 12, NewPending: 7, WasPending: 7, StillPending: 7, Replacements: 3, ReplacementsPending: 2},
+		"Yes: 30 of 30 new pods fit, evicting 16 pods (11 of shop/statefulset/db and 5 of deployment/web), and 1 pod of deployment/web that ran has no node": {
+			New: 30, Evicted: []PodsOf{{db, 11}, {web, 5}}, Pending: 1, Lost: []PodsOf{{web, 1}}},
+		"Yes: the new pod fits, evicting pod/one, and 1 pod is gone, since no controller replaces it": {New: 1, Evicted: []PodsOf{{bare, 1}}, Gone: 1},
+		"Yes: 2 of 2 new pods fit (1 that was Pending before no longer is)":                           {New: 2, WasPending: 1},
+		"No: the new pod is refused by the API server":                                                {New: 1, Refused: 1},
+		"No: 0 of 3 new pods fit, and 3 new pods are refused by the API server (1 other was Pending before)": {
+			New: 3, Refused: 3, WasPending: 1, StillPending: 1},
 	} {
 		if got := c.Text(""); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -32,8 +45,8 @@ func TestChangeText(t *testing.T) {
 	}
 	const with = " with 2 more nodes (general 1->3)"
 	for want, c := range map[string]Change{
-		"Yes: all 2 new pods fit with 2 more nodes (general 1->3) (1 other was Pending before)": {New: 2, WasPending: 1, StillPending: 1},
-		"No: 1 of 2 new pods does not fit, even with 2 more nodes (general 1->3)":               {New: 2, NewPending: 1},
+		"Yes: 2 of 2 new pods fit with 2 more nodes (general 1->3) (1 other was Pending before)": {New: 2, WasPending: 1, StillPending: 1},
+		"No: 1 of 2 new pods fits, even with 2 more nodes (general 1->3)":                        {New: 2, NewPending: 1},
 	} {
 		if got := c.Text(with); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -41,21 +54,36 @@ func TestChangeText(t *testing.T) {
 	}
 }
 
-// Of four pods a runs on, b was and is Pending, c was and is no longer, and d, which ran, is gone. e is new and runs, f is new and waits, and
-// g ran and waits now. What has ended does not count, nor what a
-// new node brings. Two pods are refused.
+// Before, the StatefulSet db has 2 pods that run and the Deployment web has 2 that run and 1 that waits. The step asks for 3 pods of job: 1 runs,
+// 1 waits and 1 is not made yet. It has evicted db-1, which waits, and a pod of web, whose place the waiting one has taken, so web has lost none.
+// A pod without a controller is gone. What a new node brings does not count, nor what has ended.
 func TestNewChange(t *testing.T) {
-	pod := func(name, node string, phase v1.PodPhase) *v1.Pod {
-		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.PodSpec{NodeName: node}, Status: v1.PodStatus{Phase: phase}}
+	pod := func(owner cluster.Ref, name, uid, node string) *v1.Pod {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(uid)}, Spec: v1.PodSpec{NodeName: node}, Status: v1.PodStatus{Phase: v1.PodRunning}}
+		if owner.Kind != "Pod" {
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: ptr.To(true)}}
+		}
+		return pod
 	}
-	there := podsOf(&cluster.State{Pods: []*v1.Pod{pod("a", "n", v1.PodRunning), pod("b", "", v1.PodPending), pod("c", "", v1.PodPending),
-		pod("d", "n", v1.PodRunning), pod("g", "n", v1.PodRunning)}})
-	agent := pod("agent", "new", v1.PodRunning)
-	agent.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "agent", Controller: ptr.To(true)}}
-	nodes := []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}
-	got := newChange(there, nodes, &cluster.State{Refused: []cluster.Refusal{{Pods: 2}}, Pods: []*v1.Pod{agent, pod("a", "n", v1.PodRunning), pod("b", "", v1.PodPending), pod("c", "n", v1.PodRunning),
-		pod("e", "n", v1.PodRunning), pod("f", "", v1.PodPending), pod("g", "", v1.PodPending), pod("h", "n", v1.PodSucceeded)}})
-	if diff := cmp.Diff(&Change{New: 2, NewPending: 1, Refused: 2, Pending: 1, WasPending: 2, StillPending: 1}, got); diff != "" {
+	ref := func(kind, name string) cluster.Ref { return cluster.Ref{Kind: kind, Namespace: "default", Name: name} }
+	db, web, agent, bare, job := ref("StatefulSet", "db"), ref("ReplicaSet", "web"), ref("DaemonSet", "agent"), ref("Pod", "bare"), ref("StatefulSet", "job")
+	victim := pod(db, "db-1", "db-1", "n")
+	was := beforeState(&cluster.State{Nodes: []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}}, podsOf(&cluster.State{Pods: []*v1.Pod{
+		pod(db, "db-0", "db-0", "n"), victim, pod(web, "web-a", "a", "n"), pod(web, "web-b", "b", "n"), pod(web, "web-c", "c", ""), pod(bare, "bare", "bare", "n"),
+	}}))
+	ended := pod(web, "web-x", "x", "n")
+	ended.Status.Phase = v1.PodSucceeded
+	three := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "default"}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](3)}}
+	step := simulation.Step{
+		State: &cluster.State{StatefulSets: []*appsv1.StatefulSet{three}, Pods: []*v1.Pod{
+			pod(db, "db-0", "db-0", "n"), pod(db, "db-1", "db-1 again", ""), pod(web, "web-a", "a", "n"), pod(web, "web-c", "c", "n"), pod(web, "web-d", "d", ""),
+			pod(agent, "agent", "agent", "new"), pod(job, "job-0", "job-0", "n"), pod(job, "job-1", "job-1", ""),
+		}},
+		Record: world.Record{Preempted: []placement.Preemption{{Victim: victim}, {Victim: pod(web, "web-b", "b", "n")}}},
+	}
+	got := newChange(was, []simulation.Step{step}, map[cluster.Ref]bool{job: true})
+	want := &Change{New: 3, NewPending: 2, Evicted: []PodsOf{{web, 1}, {db, 1}}, Pending: 1, Lost: []PodsOf{{db, 1}}, Gone: 1, Replacements: 2, ReplacementsPending: 1, WasPending: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -71,9 +71,7 @@ func (t *writer) concludeStep(s Step) {
 	if s.Change != nil {
 		line, then = s.Change.Text(s.Autoscaling.With()), line
 	}
-	if stuck := s.Rollouts; len(stuck) > 0 {
-		line = words.Count(len(stuck), "rollout") + " stuck, of " + words.Few(list.Each(stuck, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; " + line
-	}
+	line = s.stuck() + line
 	if n := len(s.Drains); n > 0 {
 		line = unended(n) + "; " + line
 	}
@@ -92,6 +90,14 @@ func (t *writer) concludeStep(s Step) {
 	if then != "" {
 		t.Linef(doc.Plain, "%s", then)
 	}
+}
+
+// stuck says which rollouts do not end, before what else is to be said; "" if all do.
+func (s *Step) stuck() string {
+	if len(s.Rollouts) == 0 {
+		return ""
+	}
+	return words.Count(len(s.Rollouts), "rollout") + " stuck, of " + words.Few(list.Each(s.Rollouts, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; "
 }
 
 // troubles says what is not as it should be after the step; "" if nothing.
@@ -138,10 +144,14 @@ func (t *writer) verdict() {
 	}
 }
 
-// answer is the answer to what flags ask; "" if they ask nothing.
+// answer is the answer to what flags ask, after the rollouts that do not end; "" if they ask nothing.
 func (r *Report) answer() string {
-	if last := r.Steps[len(r.Steps)-1]; r.Answer == "" && r.Named() == "" && last.Change != nil {
-		return last.Change.Text(last.Autoscaling.With())
+	last := &r.Steps[len(r.Steps)-1]
+	switch {
+	case r.Answer != "":
+		return last.stuck() + r.Answer
+	case r.Named() == "" && last.Change != nil:
+		return last.stuck() + last.Change.Text(last.Autoscaling.With())
 	}
-	return r.Answer
+	return ""
 }

@@ -126,18 +126,34 @@ type Summary struct {
 	Preempted int `json:"preempted,omitempty"`
 }
 
-// Change is what a step did to a cluster that had pods before it.
+// Change is what a step did to a cluster that had pods before it. Pods that a DaemonSet makes for new nodes are not counted, since nobody asked
+// for them.
 type Change struct {
-	// New is the number of pods that were not there before, and NewPending how many of them are Pending.
+	// New is the number of pods that the step asks for: those of the workloads that it names which were not there before, and those that their
+	// controllers have yet to make. NewPending is how many of them have no node, but for the Refused ones, which the API server does not take.
 	New        int `json:"new"`
 	NewPending int `json:"newPending"`
-	// Refused is the number of pods that the API server does not let controllers and users make.
-	Refused int `json:"refused,omitempty"`
-	// Pending is the number of pods that were there, ran before, and are Pending now.
-	Pending int `json:"pending"`
+	Refused    int `json:"refused,omitempty"`
+	// Evicted are the pods of other workloads that were preempted.
+	Evicted []PodsOf `json:"evicted,omitempty"`
+	// Pending is the number of pods of other workloads that ran before and now have no node, nor has another in their place, and Lost whose
+	// they are. Gone is the number of pods that ran and that no controller replaces.
+	Pending int      `json:"pending"`
+	Lost    []PodsOf `json:"lost,omitempty"`
+	Gone    int      `json:"gone,omitempty"`
+	// Replacements is the number of new pods of other workloads, such as those in the place of Terminating ones, and ReplacementsPending how
+	// many of them have no node, but for those that count as Lost.
+	Replacements        int `json:"replacements,omitempty"`
+	ReplacementsPending int `json:"replacementsPending,omitempty"`
 	// WasPending is the number of pods that were Pending before, and StillPending how many of them are.
 	WasPending   int `json:"wasPending"`
 	StillPending int `json:"stillPending"`
+}
+
+// PodsOf is a number of pods of a workload, or a pod without a controller.
+type PodsOf struct {
+	cluster.Ref
+	Pods int `json:"pods"`
 }
 
 // Workload is a set of pods with one owner.

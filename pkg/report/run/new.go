@@ -38,10 +38,23 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	if len(there) == 0 {
 		there = dumped(result.Scenario)
 	}
+	loaded := map[string]*scenario.LoadedStep{}
+	for i := range result.Scenario.Steps {
+		loaded[result.Scenario.Steps[i].Name] = &result.Scenario.Steps[i]
+	}
 	for i := range result.Steps {
 		step := newStep(&result.Steps[i], judged[i], result.Scenario)
 		if len(there) > 0 {
-			step.Change = newChange(there, before.Nodes, result.Steps[i].State)
+			asked := map[cluster.Ref]bool{}
+			if of := loaded[step.Name]; of != nil {
+				asked = askedBy(of)
+			}
+			if i == 0 { // with what patches have changed before
+				for _, ref := range result.Scenario.Patched {
+					asked[ref] = true
+				}
+			}
+			step.Change = newChange(beforeState(before, there), result.Steps[i:i+1], asked)
 		}
 		there = podsOf(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {

@@ -213,6 +213,9 @@ func (t *writer) quiet() {
 		for _, r := range list.Group(s.Refused, cluster.Refusal.Reason) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(r, s.subject)), r[0].Reason())
 		}
+		for _, r := range s.Rollouts {
+			t.Linef(doc.Yellow, "%s: rollout stuck: %s: %s", s.Name, s.qualified(r.Namespace, r.String()), r.Waiting)
+		}
 		for _, pods := range s.staying() {
 			t.Linef(doc.Yellow, "%s: drain does not end: %s: %s", s.Name, t.where(s, pods), pods[0].reason)
 		}

@@ -93,14 +93,14 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 
 // answer is the first line, and whether it is a yes.
 func answer(asked string, c *run.Change, with string) (string, bool) {
-	fits := c.NewPending+c.Pending == 0
-	if asked == "" && c.New+c.Pending == 0 {
-		fits = c.StillPending == 0
+	fits := c.Short() == 0
+	if asked == "" && c.New+c.Short() == 0 {
+		fits = c.StillPending+c.ReplacementsPending == 0
 	}
 	line := asked
 	switch {
 	case asked != "":
-	case c.New+c.Pending > 0:
+	case c.New+c.Short()+c.ReplacementsPending > 0:
 		line = c.Text(with)
 	case c.WasPending == 0:
 		line = "No pod is Pending, so no node is needed"
