@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
@@ -22,6 +23,40 @@ func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 		return "maxUnavailable", pdb.Spec.MaxUnavailable.String()
 	}
 	return "minAvailable", pdb.Spec.MinAvailable.String()
+}
+
+// budgetsOverlap finds pods that several budgets select. The eviction subresource refuses to evict them, whatever the budgets allow: see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go.
+func budgetsOverlap(_ *look, s *subject) []Finding {
+	pods := s.pods()
+	if len(pods) == 0 {
+		pods = []*v1.Pod{s.pod} // as its template will make them
+	}
+	var names []string
+	guarded := 0
+	for _, pod := range pods {
+		budgets := s.guards(pod)
+		if len(budgets) < 2 {
+			continue
+		}
+		guarded++
+		for _, b := range budgets {
+			if !slices.Contains(names, b.Name) {
+				names = append(names, b.Name)
+			}
+		}
+	}
+	if guarded == 0 {
+		return nil
+	}
+	f := Finding{Field: s.labelsField(), Fix: "keep one of the budgets for these pods: delete the " + words.Pick(len(names)-1, "other, or narrow its selector", "others, or narrow their selectors"),
+		Message: fmt.Sprintf("the budgets %s select the same pods (%d of %d): the API server refuses every eviction of them", words.And(names), guarded, len(pods))}
+	if s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
+		f.Severity = Note
+		return []Finding{f}
+	}
+	f.Message += ", so that a drain of their nodes never ends"
+	return []Finding{f}
 }
 
 // budgetForbids finds budgets that allow no eviction although every pod runs.

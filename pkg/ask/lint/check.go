@@ -70,6 +70,7 @@ func Checks() []Check {
 		{ID: "pods-refused", Severity: Error, Title: "The API server refuses the pods of a template", Simulated: true, find: static(podsRefused)},
 		{ID: "admission-policy-unmatched", Severity: Note, Title: "No object matches an admission policy", needs: slices.Concat(makers, bindings), find: static(policyUnmatched)},
 		{ID: "admission-policy-unmet", Severity: Error, Title: "An admission policy gives pods a rule that no node meets", find: static(policyUnmet)},
+		{ID: "budgets-overlap", Severity: Error, Title: "Several budgets select the same pod", needs: budgets, find: static(budgetsOverlap)},
 		{ID: "budget-forbids-eviction", Severity: Warning, Title: "A budget allows no eviction, ever", Simulated: true, needs: budgets, find: static(budgetForbids)},
 		{ID: "budget-broken-by-zone", Severity: Warning, Title: "The loss of one zone breaks a budget", Simulated: true, needs: budgets, find: budgetBroken},
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, restarts: true, find: rolloutDeadlock},
