@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -126,7 +127,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		}
 		return &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
 	})
-	for _, object := range step.State.Objects() {
+	for _, object := range slices.Concat(step.State.Objects(), absentOwners(step.State)) {
 		spec, path := cluster.PodSpec(object)
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
 			continue
@@ -146,6 +147,36 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		all = append(all, s)
 	}
 	return all
+}
+
+// absentOwners returns an object in place of each controller that the input lacks while it has its pods. The controllers of a dump's pods have
+// one already: see pkg/input/owner. Nothing is known of the kind, so it is taken for one that no budget can ask for its scale.
+func absentOwners(state *cluster.State) []cluster.Object {
+	owner, known, made := state.Owners(), map[cluster.Ref]bool{}, map[cluster.Ref]*cluster.UnknownOwner{}
+	var absent []cluster.Object
+	for _, pod := range state.Pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.Kind == "Node" || ref.Kind == "DaemonSet" || cluster.Dumped(pod) || cluster.Terminal(pod) || cluster.RunsOnce(pod) {
+			continue
+		}
+		name := owner(pod)
+		if _, looked := known[name]; !looked {
+			known[name] = state.Find(name) != nil
+		}
+		if known[name] {
+			continue
+		}
+		o := made[name]
+		if o == nil {
+			o = &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: name.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: ref.UID},
+				Spec: cluster.UnknownOwnerSpec{Replicas: new(int32), Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(pod.Labels)}, Spec: *pod.Spec.DeepCopy()}, Unscaled: true}}
+			o.Spec.Template.Spec.NodeName = ""
+			made[name], absent = o, append(absent, o)
+		}
+		*o.Spec.Replicas++
+		maps.DeleteFunc(o.Spec.Template.Labels, func(key, value string) bool { return pod.Labels[key] != value })
+	}
+	return absent
 }
 
 func isTerminal(object cluster.Object) bool {
