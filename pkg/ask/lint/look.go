@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/list"
@@ -39,8 +40,11 @@ type look struct {
 	tries      int             // how many rules were removed or hardened in a run
 	unexamined int             // how many were not, because it would take too long
 
-	chance []*simulation.Result                 // the same with random ties
-	losses map[*simulation.Step]*blast.Analysis // what each zone takes with it
+	chance        []*simulation.Result                 // the same with random ties
+	restartTrials map[string][]*simulation.Step        // restarts with random ties, by the version of the subject
+	restarting    int                                  // how many restarts the checks ask for
+	finder        *cause.Finder                        // of what refuses pods; nil before the first
+	losses        map[*simulation.Step]*blast.Analysis // what each zone takes with it
 
 	member  string   // the cluster of a federation that is looked at; "" outside of one
 	control *control // what Karmada has there
@@ -87,7 +91,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
-	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
+	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
 	l.add(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -365,10 +369,13 @@ func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	return l.losses[step], nil
 }
 
-// close releases the world of the runs.
+// close releases the schedulers of the runs.
 func (l *look) close() {
 	if l.world != nil {
 		l.world.Close()
+	}
+	if l.finder != nil {
+		l.finder.Close()
 	}
 }
 
