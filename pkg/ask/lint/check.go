@@ -76,6 +76,7 @@ func Checks() []Check {
 		{ID: "rollout-deadlock", Severity: Error, Title: "A restart would never end", Simulated: true, restarts: true, find: rolloutDeadlock},
 		{ID: "match-label-keys-missing", Severity: Warning, Title: "A restart leaves the pods skewed", Simulated: true, restarts: true, find: skewedByRollout},
 		{ID: "locked-out", Severity: Error, Title: "Other pods' anti-affinity keeps these pods Pending", Simulated: true, find: static(lockedOut)},
+		{ID: "daemonset-low-priority", Severity: Warning, Title: "Pods of a DaemonSet find their nodes full", Simulated: true, needs: []string{"PriorityClass"}, find: lowPriority},
 		{ID: "all-in-one-domain", Severity: Warning, Title: "All replicas share one failure domain, or can", Simulated: true, find: allInOne},
 		{ID: "outvoted", Severity: Note, Title: "A preferred rule loses to other scores", Simulated: true, find: outvoted},
 		{ID: "term-decides-nothing", Severity: Note, Title: "A preferred rule changes no placement", Simulated: true, find: decidesNothing},
