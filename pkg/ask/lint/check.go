@@ -60,6 +60,7 @@ func Checks() []Check {
 		{ID: "unusable-domains", Severity: Error, Title: "A hard spread constraint counts domains that take no such pod", find: static(unusableDomains)},
 		{ID: "min-domains-above-domains", Severity: Warning, Title: "minDomains exceeds the number of domains", find: static(minDomains)},
 		{ID: "hard-rule-on-one-replica", Severity: Note, Title: "A hard rule applies to a single replica", find: static(oneReplica)},
+		{ID: "replicas-set-twice", Severity: Warning, Title: "A manifest and an autoscaler both set the replicas", needs: scalers, find: static(scaledTwice)},
 		{ID: "zonal-volumes", Severity: Warning, Title: "Volumes choose the zone before the rule does", find: static(zonalVolumes)},
 		{ID: "global-override", Severity: Warning, Title: "A setting for all services removes a required rule", find: static(globalOverride)},
 		{ID: "default-replaced", Severity: Warning, Title: "An unrelated setting removes a default rule", find: static(defaultReplaced)},

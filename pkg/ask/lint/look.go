@@ -243,15 +243,7 @@ func (s *subject) labelsField() string {
 }
 
 // scaled reports whether an autoscaler sets the replicas.
-func (s *subject) scaled() bool {
-	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
-		ref := hpa.Spec.ScaleTargetRef
-		if hpa.Namespace == s.owner.Namespace && ref.Kind == s.owner.Kind && ref.Name == s.owner.Name {
-			return true
-		}
-	}
-	return false
-}
+func (s *subject) scaled() bool { return s.scaler() != nil }
 
 // others returns the subjects that create other pods in the same step.
 func (l *look) others(s *subject) []*subject {
