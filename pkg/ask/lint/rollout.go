@@ -143,7 +143,7 @@ func (s *subject) chances() bool {
 // restartedByChance returns the ends of restarts of the subject as its pods are now, with random ties, seed by seed: fewer in larger clusters, and
 // none where it would take too long.
 func (l *look) restartedByChance(s *subject) ([]*simulation.Step, error) {
-	trials := min(mostTrials, mostTried/max(1, l.restarting*len(l.nodes)*(len(s.step.State.Pods)+s.replicas)))
+	trials := min(mostTrials, mostTried/(max(1, l.restarting)*max(1, len(l.nodes)*(len(s.step.State.Pods)+s.replicas))))
 	if trials < leastTrials || !s.chances() {
 		return nil, nil
 	}
