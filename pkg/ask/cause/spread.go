@@ -165,7 +165,7 @@ func (s *Spread) sentence() string {
 		return fmt.Sprintf("no node that the spread over %s counts has the label: %s", s.TopologyKey, missingLabel(s.Unlabelled))
 	}
 	least := s.leastDomains()
-	noun := domainNoun(s.TopologyKey)
+	noun := DomainNoun(s.TopologyKey)
 	var b strings.Builder
 	fmt.Fprintf(&b, "the spread over %s counts %s; ", s.TopologyKey, s.counts())
 	switch {
@@ -216,8 +216,8 @@ func (s *Spread) blocked(b Blocked) string {
 	return words.Few(b.Nodes) + ": " + b.Why
 }
 
-// domainNoun is how people call a domain of the key.
-func domainNoun(key string) string {
+// DomainNoun is how people call a domain of the key.
+func DomainNoun(key string) string {
 	switch key {
 	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone:
 		return "zone"

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/operator"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -24,29 +27,143 @@ func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 	return "minAvailable", pdb.Spec.MinAvailable.String()
 }
 
-// budgetForbids finds budgets that allow no eviction although every pod runs.
+// budgetsOverlap finds pods that several budgets select. The eviction subresource refuses to evict them, whatever the budgets allow: see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go.
+func budgetsOverlap(_ *look, s *subject) []Finding {
+	pods := s.pods()
+	if len(pods) == 0 {
+		pods = []*v1.Pod{s.pod} // as its template will make them
+	}
+	var names []string
+	guarded := 0
+	for _, pod := range pods {
+		budgets := s.guards(pod)
+		if len(budgets) < 2 {
+			continue
+		}
+		guarded++
+		for _, b := range budgets {
+			if !slices.Contains(names, b.Name) {
+				names = append(names, b.Name)
+			}
+		}
+	}
+	if guarded == 0 {
+		return nil
+	}
+	f := Finding{Field: s.labelsField(), Fix: "keep one of the budgets for these pods: delete the " + words.Pick(len(names)-1, "other, or narrow its selector", "others, or narrow their selectors"),
+		Message: fmt.Sprintf("the budgets %s select the same pods (%d of %d): the API server refuses every eviction of them", words.And(names), guarded, len(pods))}
+	if s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
+		f.Severity = Note
+		return []Finding{f}
+	}
+	f.Message += ", so that a drain of their nodes never ends"
+	return []Finding{f}
+}
+
+// budgetForbids finds budgets that allow no eviction although every pod runs, and those that the disruption controller cannot compute, which
+// allow none either.
 func budgetForbids(_ *look, s *subject) []Finding {
-	if !s.calm || s.replicas == 0 {
+	if !s.calm || s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
 		return nil
 	}
 	var found []Finding
-	for _, b := range s.budgets() {
+	for _, b := range s.budgetsOfAny() {
 		status := &b.Status
-		if status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods || status.DisruptionsAllowed > 0 {
-			continue
-		}
 		field, value := limit(b)
-		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field, Fix: "set maxUnavailable: 1"}
-		f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
-		if field == "minAvailable" {
-			f.Fix += " in its place"
-		}
-		if status.ExpectedPods == 1 {
-			f.Fix = "run a second replica, or " + f.Fix
+		f := Finding{Object: objectOf(cluster.RefTo(b)), ExpandedFrom: b.Annotations[operator.OwnerAnnotation], Field: "spec." + field}
+		switch why := s.uncomputed(b); {
+		case b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil:
+			f.Field, f.Fix = "spec", "set one of them, such as minAvailable: 1 for two pods"
+			f.Message = "the budget has neither minAvailable nor maxUnavailable, and so allows no eviction: a drain of the nodes of its pods never ends"
+		case why != "":
+			f.Message = fmt.Sprintf("%s %s cannot be computed, since %s: the budget allows no eviction, so that a drain of their nodes never ends", field, value, why)
+			f.Fix = s.countable(b)
+		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods || status.DisruptionsAllowed > 0:
+			continue
+		case !slices.Contains(s.budgets(), b):
+			continue // an operator can give the role that it selects to another pod
+		default:
+			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
+			f.Fix = s.allowing(b)
 		}
 		found = append(found, f)
 	}
 	return found
+}
+
+// budgetsOfAny returns the budgets that cover the subject's pods, or any that runs of an owner whose template is not known.
+func (s *subject) budgetsOfAny() []*policyv1.PodDisruptionBudget {
+	all := slices.Clone(s.budgets())
+	if _, unknown := s.object.(*cluster.UnknownOwner); unknown {
+		for _, pod := range s.pods() {
+			all = append(all, s.guards(pod)...)
+		}
+	}
+	return list.Once(all)
+}
+
+// uncomputed says why the disruption controller does not know how many of the subject's pods there should be; "" if it does.
+func (s *subject) uncomputed(b *policyv1.PodDisruptionBudget) string {
+	condition := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	_, bare := s.object.(*v1.Pod)
+	switch {
+	case condition == nil || b.Status.DisruptionsAllowed > 0:
+		return ""
+	case s.absent() && condition.Reason == policyv1.SyncFailedReason:
+		return fmt.Sprintf("the input lacks %s, whose scale it needs, if its kind has one", s.owner)
+	case condition.Reason == policyv1.SyncFailedReason:
+		return condition.Message
+	case bare && b.Status.ExpectedPods == 0 && b.Status.CurrentHealthy > 0:
+		return "the pods have no controller whose replicas could be counted"
+	}
+	return ""
+}
+
+// absent reports whether the subject's owner is known by its pods alone.
+func (s *subject) absent() bool { return s.step.State.Find(s.owner) == nil }
+
+// countable is the fix of a budget that counts from replicas and does not find those of all of its pods.
+func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
+	owner, pods, scaled := s.step.State.Owners(), 0, false
+	var unscaled []string
+	for _, pod := range s.step.State.Pods {
+		if cluster.Terminal(pod) || !slices.Contains(s.guards(pod), b) {
+			continue
+		}
+		pods++
+		of := s.step.State.Find(owner(pod))
+		unknown, made := of.(*cluster.UnknownOwner)
+		if _, counts := cluster.Replicas(of); counts && (!made || !unknown.Spec.Unscaled) {
+			scaled = true
+		} else {
+			unscaled = append(unscaled, owner(pod).String())
+		}
+	}
+	slices.Sort(unscaled)
+	switch {
+	case scaled && len(unscaled) > 0:
+		return "let its selector leave out the pods of " + words.Few(slices.Compact(unscaled))
+	case pods < 2:
+		return "delete the budget, or run a second pod and set minAvailable: 1"
+	}
+	field, value := limit(b)
+	return fmt.Sprintf("set minAvailable: %d in place of %s: %s, since a number needs no replicas to count from", pods-1, field, value)
+}
+
+// allowing is the fix of a budget that needs every pod: one eviction at a time.
+func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
+	field, _ := limit(b)
+	fix := "set maxUnavailable: 1"
+	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // of which maxUnavailable cannot be computed
+		fix = fmt.Sprintf("set minAvailable: %d", b.Status.ExpectedPods-1)
+	} else if field == "minAvailable" {
+		fix += " in its place"
+	}
+	if b.Status.ExpectedPods == 1 {
+		fix = "run a second replica, or " + fix
+	}
+	return fix
 }
 
 // budgetBroken finds budgets that lose too many pods with a zone.

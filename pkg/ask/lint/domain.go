@@ -2,11 +2,14 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
@@ -131,23 +134,83 @@ func unusableDomains(l *look, s *subject) []Finding {
 		if t.Kind != rule.Spread || !t.Hard || !t.own() {
 			continue
 		}
-		domains, _ := topology.Domains(l.counted(&t), t.TopologyKey)
+		nodes := l.counted(&t)
+		domains, _ := topology.Domains(nodes, t.TopologyKey)
+		pods := perDomain(s.pods(), nodes, t.TopologyKey)
 		var dead []string
+		var unusable []*v1.Node
+		least := 0 // pods in one of these domains, as on nodes that were cordoned since
 		for _, domain := range domains {
-			if !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && cluster.Attracts(node, s.pod) }) {
-				dead = append(dead, domain.Value)
+			if slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return s.unusable(node) == "" }) {
+				continue
 			}
+			if n := pods[domain.Value]; len(dead) == 0 || n < least {
+				least = n
+			}
+			dead, unusable = append(dead, domain.Value), append(unusable, domain.Nodes...)
 		}
-		// An empty domain allows maxSkew pods in each of the others.
-		usable := len(domains) - len(dead)
-		if most := usable * int(t.MaxSkew); len(dead) > 0 && s.replicas > most {
-			found = append(found, Finding{Field: t.field(),
-				Message: fmt.Sprintf("the %s counts %s, which %s no such pod: at most %d of %s get a node",
-					t.Rule, words.Few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], most, words.Count(s.replicas, "replica")),
-				Fix: "set nodeTaintsPolicy: Honor and nodeAffinityPolicy: Honor, so that domains count only where the pods may run"})
+		// A domain without pods allows maxSkew pods in each of the others.
+		running := 0
+		for _, domain := range dead {
+			running += pods[domain]
+		}
+		most := (len(domains)-len(dead))*(int(t.MaxSkew)+least) + running
+		if len(dead) > 0 && s.replicas > most {
+			found = append(found, Finding{Field: t.field(), Fix: s.usable(unusable),
+				Message: fmt.Sprintf("the %s counts %s, which %s no such pod (%s): at most %d of %s get a node",
+					t.Rule, words.Few(dead), map[bool]string{true: "takes", false: "take"}[len(dead) == 1], s.unusable(unusable[0]), most, words.Count(s.replicas, "replica"))})
 		}
 	}
 	return found
+}
+
+// unusable says why the node never takes a pod of the subject, even if nothing else runs there; "" if it may.
+func (s *subject) unusable(node *v1.Node) string {
+	switch {
+	case node.Spec.Unschedulable && repels(node, s.pod):
+		return "cordoned"
+	case cluster.Repels(node, s.pod):
+		i := slices.IndexFunc(node.Spec.Taints, func(taint v1.Taint) bool {
+			return cluster.Repels(&v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}, s.pod)
+		})
+		return "untolerated taint " + node.Spec.Taints[i].ToString()
+	case !cluster.Attracts(node, s.pod):
+		return "node affinity"
+	}
+	pod := s.pod
+	if made, err := s.created(); err == nil { // with the requests that the API server and LimitRanges add
+		pod = made
+	}
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		asked := requests[name]
+		if has := node.Status.Allocatable[name]; asked.Cmp(has) > 0 {
+			return fmt.Sprintf("a pod asks %s %s, and %s has %s", asked.String(), name, node.Name, has.String())
+		}
+	}
+	return ""
+}
+
+// usable is what makes a spread constraint count only domains whose nodes take pods of the subject, of which it counts these that take none.
+func (s *subject) usable(nodes []*v1.Node) string {
+	repelled := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return repels(node, s.pod) })
+	left := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && !cluster.Attracts(node, s.pod) })
+	small := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && cluster.Attracts(node, s.pod) })
+	var honor []string
+	if repelled {
+		honor = append(honor, "nodeTaintsPolicy: Honor")
+	}
+	if left {
+		honor = append(honor, "nodeAffinityPolicy: Honor")
+	}
+	var fixes []string
+	if len(honor) > 0 {
+		fixes = append(fixes, "set "+words.And(honor))
+	}
+	if small {
+		fixes = append(fixes, "give the pods a node affinity for the nodes that can take them")
+	}
+	return strings.Join(fixes, " and ") + ", so that domains count only where the pods may run"
 }
 
 // minDomains finds constraints that require more domains than exist.

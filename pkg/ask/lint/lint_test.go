@@ -81,7 +81,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// The names of further examples begin with the ID of their check.
+// The names of further examples begin with the ID of their check. The twin of an example is what its fix makes of it.
 func TestFurther(t *testing.T) {
 	files, err := filepath.Glob("testdata/err/*.yaml")
 	if err != nil {
@@ -93,8 +93,16 @@ func TestFurther(t *testing.T) {
 			continue
 		}
 		r := linted(t, file, lint.Options{})
-		if !slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") }) {
+		i := slices.IndexFunc(r.Findings, func(f lint.Finding) bool { return strings.HasPrefix(name, f.Check+"-") })
+		if i < 0 {
 			t.Errorf("%s: nothing is found of its check\n%s", file, said(r))
+			continue
+		}
+		twin := filepath.Join("testdata/ok", name+".yaml")
+		if _, err := os.Stat(twin); err == nil {
+			if got := linted(t, twin, lint.Options{Only: []string{r.Findings[i].Check}}); len(got.Findings) > 0 {
+				t.Errorf("%s:\n%s", twin, said(got))
+			}
 		}
 		golden.Compare(t, file+".txt", said(r))
 	}

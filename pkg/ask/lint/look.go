@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/list"
@@ -38,8 +40,11 @@ type look struct {
 	tries      int             // how many rules were removed or hardened in a run
 	unexamined int             // how many were not, because it would take too long
 
-	chance []*simulation.Result                 // the same with random ties
-	losses map[*simulation.Step]*blast.Analysis // what each zone takes with it
+	chance        []*simulation.Result                 // the same with random ties
+	restartTrials map[string][]*simulation.Step        // restarts with random ties, by the version of the subject
+	restarting    int                                  // how many restarts the checks ask for
+	finder        *cause.Finder                        // of what refuses pods; nil before the first
+	losses        map[*simulation.Step]*blast.Analysis // what each zone takes with it
 
 	member  string   // the cluster of a federation that is looked at; "" outside of one
 	control *control // what Karmada has there
@@ -86,7 +91,7 @@ func looksAt(ctx context.Context, result *simulation.Result, of *control) []*loo
 }
 
 func newLook(ctx context.Context, result *simulation.Result) *look {
-	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
+	l := &look{ctx: ctx, result: result, runs: map[string]*simulation.Step{}, restartTrials: map[string][]*simulation.Step{}, devices: map[string]bool{}, losses: map[*simulation.Step]*blast.Analysis{}}
 	l.add(result.Scenario.Nodes())
 	calm := true
 	for i, spec := range simulation.StepsOf(result.Scenario) {
@@ -126,7 +131,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		}
 		return &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
 	})
-	for _, object := range step.State.Objects() {
+	for _, object := range slices.Concat(step.State.Objects(), absentOwners(step.State)) {
 		spec, path := cluster.PodSpec(object)
 		if spec == nil || metav1.GetControllerOfNoCopy(object) != nil || isTerminal(object) {
 			continue
@@ -146,6 +151,36 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 		all = append(all, s)
 	}
 	return all
+}
+
+// absentOwners returns an object in place of each controller that the input lacks while it has its pods. The controllers of a dump's pods have
+// one already: see pkg/input/owner. Nothing is known of the kind, so it is taken for one that no budget can ask for its scale.
+func absentOwners(state *cluster.State) []cluster.Object {
+	owner, known, made := state.Owners(), map[cluster.Ref]bool{}, map[cluster.Ref]*cluster.UnknownOwner{}
+	var absent []cluster.Object
+	for _, pod := range state.Pods {
+		ref := metav1.GetControllerOfNoCopy(pod)
+		if ref == nil || ref.Kind == "Node" || ref.Kind == "DaemonSet" || cluster.Dumped(pod) || cluster.Terminal(pod) || cluster.RunsOnce(pod) {
+			continue
+		}
+		name := owner(pod)
+		if _, looked := known[name]; !looked {
+			known[name] = state.Find(name) != nil
+		}
+		if known[name] {
+			continue
+		}
+		o := made[name]
+		if o == nil {
+			o = &cluster.UnknownOwner{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: name.Kind}, ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: ref.UID},
+				Spec: cluster.UnknownOwnerSpec{Replicas: new(int32), Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(pod.Labels)}, Spec: *pod.Spec.DeepCopy()}, Unscaled: true}}
+			o.Spec.Template.Spec.NodeName = ""
+			made[name], absent = o, append(absent, o)
+		}
+		*o.Spec.Replicas++
+		maps.DeleteFunc(o.Spec.Template.Labels, func(key, value string) bool { return pod.Labels[key] != value })
+	}
+	return absent
 }
 
 func isTerminal(object cluster.Object) bool {
@@ -208,15 +243,7 @@ func (s *subject) labelsField() string {
 }
 
 // scaled reports whether an autoscaler sets the replicas.
-func (s *subject) scaled() bool {
-	for _, hpa := range s.step.State.HorizontalPodAutoscalers {
-		ref := hpa.Spec.ScaleTargetRef
-		if hpa.Namespace == s.owner.Namespace && ref.Kind == s.owner.Kind && ref.Name == s.owner.Name {
-			return true
-		}
-	}
-	return false
-}
+func (s *subject) scaled() bool { return s.scaler() != nil }
 
 // others returns the subjects that create other pods in the same step.
 func (l *look) others(s *subject) []*subject {
@@ -334,10 +361,13 @@ func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	return l.losses[step], nil
 }
 
-// close releases the world of the runs.
+// close releases the schedulers of the runs.
 func (l *look) close() {
 	if l.world != nil {
 		l.world.Close()
+	}
+	if l.finder != nil {
+		l.finder.Close()
 	}
 }
 

@@ -109,8 +109,16 @@ func ruleMissing(l *look, s *subject) []Finding {
 	if slices.ContainsFunc(rule.Of(&s.pod.Spec), placesPods) {
 		return nil
 	}
-	return []Finding{{Field: s.path, Fix: s.spreadOver(topology.ZoneKey(s.step.State.Nodes)),
+	return []Finding{{Field: s.path, Fix: s.spreadOver(widest(l.takes(s))),
 		Message: fmt.Sprintf("no rule keeps the %s apart: only the scheduler's own scores do, and any other score can outvote them", words.Count(s.replicas, "replica"))}}
+}
+
+// widest is the key over which pods can spread on the nodes: zones or, where these are unknown or there is one, hosts.
+func widest(nodes []*v1.Node) string {
+	if key := topology.ZoneKey(nodes); domainsOf(nodes, key) > 1 {
+		return key
+	}
+	return v1.LabelHostname
 }
 
 // placesPods reports whether the rule keeps pods apart, or together on purpose. Whether it selects its own pods is another check's question.

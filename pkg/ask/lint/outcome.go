@@ -1,142 +1,21 @@
 package lint
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/topology"
-	"github.com/faultline/faultline/pkg/words"
-
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/list"
-	"github.com/faultline/faultline/pkg/parallel"
-	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/variant"
-	"github.com/faultline/faultline/pkg/world"
+	"github.com/faultline/faultline/pkg/words"
 )
-
-// complete reports whether the subject's pods all run in the step.
-func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
-	i := slices.IndexFunc(step.Rollouts, func(r controller.Rollout) bool {
-		return r.Kind == s.owner.Kind && r.Namespace == s.owner.Namespace && r.Name == s.owner.Name
-	})
-	if i < 0 {
-		return controller.Rollout{}, false
-	}
-	return step.Rollouts[i], step.Rollouts[i].Complete
-}
-
-// restarts reports whether a restart of the subject says anything: it is a settled Deployment with a hard rule about its own pods.
-func (s *subject) restarts() bool {
-	d, ok := s.object.(*appsv1.Deployment)
-	if !ok || !s.calm || s.replicas == 0 || d.Spec.Paused {
-		return false
-	}
-	_, done := complete(s, s.step)
-	return done && slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.Kind != rule.Affinity && t.own() })
-}
-
-func (l *look) restart(s *subject) (key string, derived *scenario.Scenario) {
-	target := scenario.Target{Target: "deployment/" + s.owner.Name, Namespace: s.owner.Namespace}
-	step := scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: target, Restart: true}}
-	return "restart " + s.version(), l.result.Scenario.Until(s.step.Name).Then(step)
-}
-
-// restarted returns the step that restarts the subject, or nil if that says nothing.
-func (l *look) restarted(s *subject) (*simulation.Step, error) {
-	if !s.restarts() {
-		return nil, nil
-	}
-	return l.last(l.restart(s))
-}
-
-// restartAll runs the restarts that the checks will ask for, on all cores: in a large cluster they take most of the time.
-func (l *look) restartAll(progress func(s *subject, done, total int)) error {
-	var subjects []*subject
-	var keys []string
-	var all []*scenario.Scenario
-	for _, s := range l.subjects {
-		if !s.restarts() {
-			continue
-		}
-		if key, derived := l.restart(s); !slices.Contains(keys, key) {
-			subjects, keys, all = append(subjects, s), append(keys, key), append(all, derived)
-		}
-	}
-	steps := make([]*simulation.Step, len(all))
-	opts := parallel.Options{Progress: func(last, done int) { progress(subjects[last], done, len(all)) }}
-	err := simulation.Each(l.ctx, l.result.Scenario, len(all), opts, func(ctx context.Context, w world.World, i int) error {
-		result, err := simulation.Run(ctx, all[i], simulation.Options{Prefix: l.result, World: w})
-		if err == nil {
-			steps[i] = &result.Steps[len(result.Steps)-1]
-		}
-		return err
-	})
-	for i, key := range keys {
-		if steps[i] != nil {
-			l.runs[key] = steps[i]
-		}
-	}
-	return err
-}
-
-// rolloutDeadlock finds Deployments whose restart never finishes.
-func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
-	step, err := l.restarted(s)
-	if err != nil || step == nil {
-		return nil, err
-	}
-	rollout, done := complete(s, step)
-	if done {
-		return nil, nil
-	}
-	f := Finding{Field: "spec.strategy", Fix: "set maxUnavailable: 1 and maxSurge: 0, so that an old pod goes first",
-		Message: fmt.Sprintf("kubectl rollout restart would never end, at %d of %d updated: %s", rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
-	if rollout.OnlyScales {
-		f.Field, f.Fix = "spec.replicas", fmt.Sprintf("scale it to %d replicas and back, which writes the annotation anew", rollout.Desired+1)
-		return []Finding{f}, nil
-	}
-	for _, t := range s.terms() {
-		if t.Hard && t.apart() && !t.revised() {
-			f.Field = t.field()
-			f.Fix = fmt.Sprintf("set maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, or give the rule matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)
-			break
-		}
-	}
-	return []Finding{f}, nil
-}
-
-// skewedByRollout finds hard spread constraints that count the pods of the old revision, and so leave those of the new one skewed.
-func skewedByRollout(l *look, s *subject) ([]Finding, error) {
-	step, err := l.restarted(s)
-	if err != nil || step == nil {
-		return nil, err
-	}
-	after := s.in(step)
-	var found []Finding
-	for _, t := range s.terms() {
-		if t.Kind != rule.Spread || !t.Hard || !t.own() || t.revised() {
-			continue
-		}
-		nodes := l.counted(&t)
-		before, now := skew(s.pods(), nodes, t.TopologyKey), skew(after.pods(), nodes, t.TopologyKey)
-		if _, done := complete(s, step); done && before <= int(t.MaxSkew) && now > int(t.MaxSkew) {
-			found = append(found, Finding{Field: t.field(),
-				Message: fmt.Sprintf("after kubectl rollout restart the pods are skewed by %d over %s, though maxSkew is %d: the old pods count while the new ones are placed", now, t.TopologyKey, t.MaxSkew),
-				Fix:     fmt.Sprintf("give the constraint matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey)})
-		}
-	}
-	return found, nil
-}
 
 func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
 	counts, value := map[string]int{}, map[string]string{}
@@ -213,7 +92,7 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 		}
 		could := domainsOf(l.takes(s), key)
 		f := Finding{Field: s.path, Message: fmt.Sprintf("all %s run in %s=%s, though they may run in %s", words.Count(pods, "pod"), key, domain, words.Count(could, "domain")),
-			Fix: s.spreadOver(key)}
+			Fix: s.keepApartOver(key, could)}
 		if could < 2 {
 			f.Message = fmt.Sprintf("all %s run in %s=%s, since no node elsewhere takes them", words.Count(pods, "pod"), key, domain)
 			f.Fix = fmt.Sprintf("let the node selector, the node affinity or the tolerations admit nodes of another %s", key)
@@ -225,20 +104,44 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 		return nil, err
 	}
 	for _, key := range keys {
-		seen := 0
-		for _, step := range others {
-			if domain, _ := s.in(step).together(key); domain != "" {
-				seen++
-			}
+		seen := list.Count(others, func(step *simulation.Step) bool { domain, _ := s.in(step).together(key); return domain != "" })
+		if seen == 0 {
+			continue
 		}
-		if seen > 0 {
-			return []Finding{{Field: s.path, Fix: s.spreadOver(key),
-				Message: fmt.Sprintf("chance alone keeps the pods apart: in %d of %d runs with random ties (seeds 1 to %d) all run in one %s", seen, len(others), len(others), key)}}, nil
+		reported, err := skewedByRollout(l, s)
+		if err != nil || slices.ContainsFunc(s.terms(), func(t term) bool {
+			return t.TopologyKey == key && slices.ContainsFunc(reported, func(f Finding) bool { return f.Field == t.field() })
+		}) {
+			return nil, err
 		}
+		return []Finding{{Field: s.path, Fix: s.keepApartOver(key, domainsOf(l.takes(s), key)),
+			Message: fmt.Sprintf("chance alone keeps the pods apart: in %d of %d runs with random ties (seeds 1 to %d) all run in one %s", seen, len(others), len(others), key)}}, nil
 	}
 	return nil, nil
 }
 
+// keepApartOver is what keeps the subject's pods apart over the key, of which so many domains take them: more of a rule that they have, or a
+// rule of their own.
+func (s *subject) keepApartOver(key string, domains int) string {
+	for _, t := range s.terms() {
+		switch {
+		case t.TopologyKey != key || !t.own():
+		case t.Kind == rule.Spread && !t.Hard:
+			return fmt.Sprintf("set whenUnsatisfiable: DoNotSchedule in %s", t.field())
+		case t.Kind == rule.Spread && s.replicas <= int(t.MaxSkew):
+			return fmt.Sprintf("set maxSkew: 1 in %s", t.field())
+		case t.Kind == rule.Spread && !t.revised() && s.owner.Kind == "Deployment":
+			return fmt.Sprintf("%s in %s", s.perRevision(&t).does, t.field())
+		case t.Kind == rule.Spread:
+			return fmt.Sprintf("restart it, so that its pods are placed anew: %s keeps new ones apart", t.field())
+		case t.Kind == rule.AntiAffinity && !t.Hard && s.replicas < domains: // a rollout needs one more
+			return fmt.Sprintf("make %s required", t.field())
+		}
+	}
+	return s.spreadOver(key)
+}
+
+// spreadOver is a rule that keeps the subject's pods apart over the key.
 func (s *subject) spreadOver(key string) string {
 	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))
 }

@@ -163,6 +163,6 @@ func (l *look) counted(t *term) []*v1.Node {
 		c := t.spread
 		affinity := c.NodeAffinityPolicy == nil || *c.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor
 		taints := c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor
-		return affinity && !cluster.Attracts(node, t.of.pod) || taints && cluster.Repels(node, t.of.pod)
+		return affinity && !cluster.Attracts(node, t.of.pod) || taints && repels(node, t.of.pod)
 	})
 }

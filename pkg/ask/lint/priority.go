@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
+	schedulingapi "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// lowPriority finds DaemonSets whose pods have no room on a node of their own that pods of no lower priority fill: now, or after a restart, since
+// pods that wait come first. A higher priority must help, and be tried.
+func lowPriority(l *look, s *subject) ([]Finding, error) {
+	daemons, is := s.object.(*appsv1.DaemonSet)
+	if !is || !s.calm {
+		return nil, nil
+	}
+	priority := int32(0)
+	if pod, err := s.created(); err == nil && pod.Spec.Priority != nil {
+		priority = *pod.Spec.Priority
+	}
+	step, when := s.step, ""
+	starved := s.starved(step)
+	if starved == 0 && daemons.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType && s.fills(priority) {
+		var err error
+		if step, err = l.last(l.restart(s)); err != nil {
+			return nil, err
+		}
+		starved, when = s.starved(step), "after kubectl rollout restart "
+	}
+	if starved == 0 {
+		return nil, nil
+	}
+	for _, class := range s.higherClasses(priority, step) {
+		r := remedy{fmt.Sprintf("set priorityClassName: %s, with which its pods preempt others", class.Name), set(pointer(s.field("priorityClassName")), class.Name)}
+		after, err := l.restartedAfter(s, r)
+		if err != nil {
+			return nil, err
+		}
+		if after == nil || s.starved(after) >= starved {
+			continue
+		}
+		return []Finding{{Field: s.field("priorityClassName"), Fix: r.does,
+			Message: fmt.Sprintf("%s%d of its pods %s Pending on full nodes: the pods that fill these, or wait for room, have its priority (%d) or a higher one",
+				when, starved, words.Pick(starved, "is", "are"), priority)}}, nil
+	}
+	return nil, nil
+}
+
+// starved returns how many of the subject's pods are Pending in the step for lack of room.
+func (s *subject) starved(step *simulation.Step) int {
+	owner := step.State.Owners()
+	return list.Count(step.Pending, func(p placement.Pending) bool { return owner(p.Pod) == s.owner && lacksRoom(p) })
+}
+
+func lacksRoom(p placement.Pending) bool {
+	return slices.ContainsFunc(p.Reasons, func(r placement.Reason) bool { return r.Plugin == "NodeResourcesFit" })
+}
+
+// fills reports whether pods of others wait for room that have the priority at least, so that they fill what a pod of the subject gives back.
+func (s *subject) fills(priority int32) bool {
+	owner := s.step.State.Owners()
+	return slices.ContainsFunc(s.step.Pending, func(p placement.Pending) bool {
+		return owner(p.Pod) != s.owner && lacksRoom(p) && priorityOf(p.Pod) >= priority
+	})
+}
+
+func priorityOf(pod *v1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// higherClasses are the lowest class of the cluster above the pods that have the subject's priority, and the one for nodes that every cluster has.
+func (s *subject) higherClasses(priority int32, step *simulation.Step) []*schedulingv1.PriorityClass {
+	classes := list.Where(step.State.PriorityClasses, func(class *schedulingv1.PriorityClass) bool {
+		return class.Value > priority && (class.PreemptionPolicy == nil || *class.PreemptionPolicy != v1.PreemptNever)
+	})
+	classes = slices.SortedStableFunc(slices.Values(classes), func(a, b *schedulingv1.PriorityClass) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Name, b.Name))
+	})
+	classes = classes[:min(1, len(classes))]
+	for _, class := range schedulingapi.SystemPriorityClasses() {
+		if class.Name == scheduling.SystemNodeCritical && class.Value > priority && !slices.ContainsFunc(classes, func(c *schedulingv1.PriorityClass) bool { return c.Name == class.Name }) {
+			classes = append(classes, class)
+		}
+	}
+	return classes
+}

@@ -1,0 +1,414 @@
+package lint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+
+	"github.com/faultline/faultline/pkg/ask/cause"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/parallel"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// complete reports whether the subject's pods all run in the step.
+func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
+	i := slices.IndexFunc(step.Rollouts, func(r controller.Rollout) bool {
+		return r.Kind == s.owner.Kind && r.Namespace == s.owner.Namespace && r.Name == s.owner.Name
+	})
+	if i < 0 {
+		return controller.Rollout{}, false
+	}
+	return step.Rollouts[i], step.Rollouts[i].Complete
+}
+
+// restarts reports whether a restart of the subject says anything: it has settled, and has a hard rule about its own pods, or its new pods come
+// before the old ones go and need what these hold.
+func (s *subject) restarts() bool {
+	if !s.calm {
+		return false
+	}
+	if _, done := complete(s, s.step); !done {
+		return false
+	}
+	switch o := s.object.(type) {
+	case *appsv1.Deployment:
+		if s.replicas == 0 || o.Spec.Paused {
+			return false
+		}
+		first := deploymentutil.IsRollingUpdate(o) && deploymentutil.MaxUnavailable(*o) == 0
+		return first && s.holds() || slices.ContainsFunc(s.terms(), func(t term) bool { return t.Hard && t.Kind != rule.Affinity && t.own() })
+	case *appsv1.DaemonSet:
+		rolling := o.Spec.UpdateStrategy.RollingUpdate
+		return rolling != nil && rolling.MaxSurge != nil && rolling.MaxSurge.String() != "0" && s.holds()
+	}
+	return false
+}
+
+// holds reports whether a pod of the subject has something that a node or the cluster has once or a few times, and that another pod like it
+// needs, too: a host port, a claim, a device.
+func (s *subject) holds() bool {
+	spec := &s.pod.Spec
+	if len(spec.ResourceClaims) > 0 || slices.ContainsFunc(spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil }) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(spec.Containers, spec.InitContainers), func(c v1.Container) bool {
+		for name := range c.Resources.Limits { // which such resources always have
+			if v1helper.IsExtendedResourceName(name) || v1helper.IsHugePageResourceName(name) {
+				return true
+			}
+		}
+		return slices.ContainsFunc(c.Ports, func(port v1.ContainerPort) bool { return port.HostPort > 0 })
+	})
+}
+
+func (s *subject) target() scenario.Target {
+	return scenario.Target{Target: strings.ToLower(s.owner.Kind) + "/" + s.owner.Name, Namespace: s.owner.Namespace}
+}
+
+// restartStep is kubectl rollout restart of the subject.
+func (s *subject) restartStep() scenario.Step {
+	return scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: s.target(), Restart: true}}
+}
+
+func (l *look) restart(s *subject) (key string, derived *scenario.Scenario) {
+	return "restart " + s.version(), l.result.Scenario.Until(s.step.Name).Then(s.restartStep())
+}
+
+// restarted returns the step that restarts the subject, or nil if that says nothing.
+func (l *look) restarted(s *subject) (*simulation.Step, error) {
+	if !s.restarts() {
+		return nil, nil
+	}
+	return l.last(l.restart(s))
+}
+
+// restartAll runs the restarts that the checks will ask for, on all cores: in a large cluster they take most of the time.
+func (l *look) restartAll(progress func(s *subject, done, total int)) error {
+	var subjects []*subject
+	var keys []string
+	var all []*scenario.Scenario
+	for _, s := range l.subjects {
+		if !s.restarts() {
+			continue
+		}
+		if key, derived := l.restart(s); !slices.Contains(keys, key) {
+			subjects, keys, all = append(subjects, s), append(keys, key), append(all, derived)
+		}
+	}
+	l.restarting = len(all)
+	steps := make([]*simulation.Step, len(all))
+	opts := parallel.Options{Progress: func(last, done int) { progress(subjects[last], done, len(all)) }}
+	err := simulation.Each(l.ctx, l.result.Scenario, len(all), opts, func(ctx context.Context, w world.World, i int) error {
+		result, err := simulation.Run(ctx, all[i], simulation.Options{Prefix: l.result, World: w})
+		if err == nil {
+			steps[i] = &result.Steps[len(result.Steps)-1]
+		}
+		return err
+	})
+	for i, key := range keys {
+		if steps[i] != nil {
+			l.runs[key] = steps[i]
+		}
+	}
+	return err
+}
+
+const (
+	// leastTrials is how many restarts with random ties say something of what can happen, and mostTrials how many are enough.
+	leastTrials, mostTrials = 10, 40
+	// mostTried is the largest product of trials, workloads that restart, nodes and pods, which is about a second of restarts.
+	mostTried = 50_000
+)
+
+// chances reports whether ties can decide how a restart of the subject ends: where its pods land among the old ones, or beside their volume.
+func (s *subject) chances() bool {
+	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Spread && t.Hard && t.own() && !t.revised() }) ||
+		slices.ContainsFunc(s.pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil })
+}
+
+// restartedByChance returns the ends of restarts of the subject as its pods are now, with random ties, seed by seed: fewer in larger clusters, and
+// none where it would take too long.
+func (l *look) restartedByChance(s *subject) ([]*simulation.Step, error) {
+	trials := min(mostTrials, mostTried/(max(1, l.restarting)*max(1, len(l.nodes)*(len(s.step.State.Pods)+s.replicas))))
+	if trials < leastTrials || !s.chances() {
+		return nil, nil
+	}
+	key := s.version()
+	if steps, ran := l.restartTrials[key]; ran {
+		return steps, nil
+	}
+	known := *l.result
+	known.Scenario = l.result.Scenario.Until(s.step.Name)
+	known.Steps = l.result.Steps[:1+slices.IndexFunc(l.result.Steps, func(step simulation.Step) bool { return step.Name == s.step.Name })]
+	steps := make([]*simulation.Step, trials)
+	err := simulation.Each(l.ctx, known.Scenario, trials, parallel.Options{}, func(ctx context.Context, w world.World, i int) error {
+		course, err := simulation.GoOn(w, &known, simulation.Options{})
+		if err != nil {
+			return err
+		}
+		ties := known.Scenario.Ties
+		ties.Random, ties.Seed = true, uint64(i)+1
+		if err := w.ResetTo(ties); err != nil {
+			return err
+		}
+		if steps[i], err = course.Do(ctx, s.restartStep()); err == nil {
+			steps[i].Rollouts = controller.Rollouts(steps[i].State)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.restartTrials[key] = steps
+	return steps, nil
+}
+
+// rolloutDeadlock finds workloads whose restart never finishes, always or by chance.
+func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
+	step, err := l.restarted(s)
+	if err != nil || step == nil {
+		return nil, err
+	}
+	of := ""
+	rollout, done := complete(s, step)
+	if done {
+		steps, err := l.restartedByChance(s)
+		if err != nil {
+			return nil, err
+		}
+		stuck := slices.DeleteFunc(slices.Clone(steps), func(step *simulation.Step) bool { _, done := complete(s, step); return done })
+		if len(stuck) == 0 {
+			return nil, nil
+		}
+		step, of = stuck[0], fmt.Sprintf(" in %d of %d runs with random ties", len(stuck), len(steps))
+		rollout, _ = complete(s, step)
+	}
+	f := Finding{Field: strategyField(s),
+		Message: fmt.Sprintf("kubectl rollout restart would never end%s, at %d of %d updated: %s", of, rollout.Updated, rollout.Desired, strings.TrimSuffix(rollout.Waiting, "."))}
+	if rollout.OnlyScales {
+		f.Field, f.Fix = "spec.replicas", fmt.Sprintf("scale it to %d replicas and back, which writes the annotation anew", rollout.Desired+1)
+		return []Finding{f}, nil
+	}
+	causes, err := l.causes(s, step)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range causes {
+		if t := s.termOf(c); t != nil {
+			f.Field = t.field()
+		}
+		if c.PodAffinity == nil {
+			f.Message += "; " + c.Sentence
+		}
+		break
+	}
+	f.Fix, err = l.endsRollout(s, causes)
+	return []Finding{f}, err
+}
+
+func strategyField(s *subject) string {
+	if s.owner.Kind == "DaemonSet" {
+		return "spec.updateStrategy"
+	}
+	return "spec.strategy"
+}
+
+// causes returns why the first Pending pod of the subject is Pending in the step; none if none is, as where a volume is attached elsewhere.
+func (l *look) causes(s *subject, step *simulation.Step) ([]cause.Cause, error) {
+	owner := step.State.Owners()
+	for _, p := range step.Pending {
+		if owner(p.Pod) != s.owner {
+			continue
+		}
+		if l.finder == nil {
+			var err error
+			if l.finder, err = cause.NewFinder(l.result.Scenario.Config); err != nil {
+				return nil, err
+			}
+		}
+		return l.finder.Causes(l.ctx, step.State, p.Pod)
+	}
+	return nil, nil
+}
+
+// termOf returns the subject's hard rule for which a plugin refuses its pod; nil if it is none of its own.
+func (s *subject) termOf(c cause.Cause) *term {
+	for _, t := range s.terms() {
+		switch {
+		case !t.Hard || !t.own():
+		case c.Spread != nil && t.Kind == rule.Spread && t.TopologyKey == c.Spread.TopologyKey, c.PodAffinity != nil && t.apart():
+			return &t
+		}
+	}
+	return nil
+}
+
+// remedy is a change of a workload, as kubectl patch makes it.
+type remedy struct {
+	does  string
+	patch []map[string]any
+}
+
+func set(path string, value any) []map[string]any {
+	return []map[string]any{{"op": "add", "path": path, "value": value}}
+}
+
+// pointer is a field's path in a JSON patch.
+func pointer(field string) string {
+	return "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(field)
+}
+
+// remedies are changes that can let the subject's restart end, the mildest first.
+func (s *subject) remedies(causes []cause.Cause) []remedy {
+	var all []remedy
+	for _, c := range causes {
+		t := s.termOf(c)
+		if t == nil || c.Spread == nil {
+			continue
+		}
+		if c.Spread.IgnoresTaints {
+			all = append(all, remedy{"set nodeTaintsPolicy: Honor in the constraint, so that only nodes count that take such pods", set(pointer(t.field())+"/nodeTaintsPolicy", "Honor")})
+		}
+		if !t.revised() {
+			all = append(all, s.perRevision(t))
+		}
+	}
+	oldFirst := map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": 0, "maxUnavailable": 1}}
+	switch o := s.object.(type) {
+	case *appsv1.Deployment:
+		if deploymentutil.MaxSurge(*o) > 0 {
+			all = append(all, remedy{"set maxUnavailable: 1 and maxSurge: 0 in spec.strategy.rollingUpdate, so that an old pod goes first", set("/spec/strategy", oldFirst)})
+		}
+		if deploymentutil.IsRollingUpdate(o) && !full(causes) {
+			all = append(all, remedy{"set spec.strategy.type: Recreate, so that all old pods go first", set("/spec/strategy", map[string]any{"type": "Recreate"})})
+		}
+	case *appsv1.DaemonSet:
+		all = append(all, remedy{"set maxUnavailable: 1 and maxSurge: 0 in spec.updateStrategy.rollingUpdate, so that the old pod of a node goes first", set("/spec/updateStrategy", oldFirst)})
+	}
+	return all
+}
+
+// perRevision lets a spread constraint count the pods of one revision alone.
+func (s *subject) perRevision(t *term) remedy {
+	return remedy{fmt.Sprintf("give the constraint matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey),
+		set(pointer(t.field())+"/matchLabelKeys", append(slices.Clone(t.match), appsv1.DefaultDeploymentUniqueLabelKey))}
+}
+
+// restartedAfter returns the step that restarts the subject after the remedy was applied and rolled out; nil if it cannot be applied, as to a rule
+// that a policy adds.
+func (l *look) restartedAfter(s *subject, r remedy) (*simulation.Step, error) {
+	patch, err := json.Marshal(r.patch)
+	if err != nil {
+		return nil, err
+	}
+	change := scenario.Step{Name: "lint-change", Patch: &scenario.Patch{Target: s.target(), Type: "json", Patch: runtime.RawExtension{Raw: patch}}}
+	step, err := l.last(fmt.Sprintf("restart %s after %s", s.version(), patch), l.result.Scenario.Until(s.step.Name).Then(change).Then(s.restartStep()))
+	var impossible *simulation.StepError
+	if errors.As(err, &impossible) {
+		return nil, nil
+	}
+	return step, err
+}
+
+// full reports whether the pods wait for CPU or memory, which all pods of a full cluster wait for: to stop every old pod at once is no remedy.
+func full(causes []cause.Cause) bool {
+	return len(causes) > 0 && causes[0].Resource != nil && v1helper.IsNativeResource(causes[0].Resource.Resource)
+}
+
+// endsRollout returns the first remedy with which the subject's restart ends, and what else to do if there is none.
+func (l *look) endsRollout(s *subject, causes []cause.Cause) (string, error) {
+	for _, r := range s.remedies(causes) {
+		step, err := l.restartedAfter(s, r)
+		if err != nil {
+			return "", err
+		}
+		if step == nil {
+			continue
+		}
+		if _, done := complete(s, step); done {
+			return r.does, nil
+		}
+	}
+	return "make room for one more of its pods first: a rollout that stops old pods first does not end either", nil
+}
+
+// skewedByRollout finds hard spread constraints that count the pods of the old revision, and so leave those of the new one skewed, always or by
+// chance.
+func skewedByRollout(l *look, s *subject) ([]Finding, error) {
+	step, err := l.restarted(s)
+	if err != nil || step == nil {
+		return nil, err
+	}
+	var found []Finding
+	for _, t := range s.terms() {
+		if t.Kind != rule.Spread || !t.Hard || !t.own() || t.revised() {
+			continue
+		}
+		steps, in := []*simulation.Step{step}, ""
+		skewed, most, together := l.skewed(s, &t, steps)
+		if skewed == 0 {
+			if steps, err = l.restartedByChance(s); err != nil {
+				return nil, err
+			}
+			skewed, most, together = l.skewed(s, &t, steps)
+			in = fmt.Sprintf(" in %d of %d runs with random ties", skewed, len(steps))
+		}
+		if skewed == 0 {
+			continue
+		}
+		fix := s.perRevision(&t)
+		if skew(s.pods(), l.counted(&t), t.TopologyKey) > int(t.MaxSkew) { // the pods may have to be skewed
+			after, err := l.restartedAfter(s, fix)
+			if err != nil {
+				return nil, err
+			}
+			if after == nil {
+				continue
+			}
+			if still, _, _ := l.skewed(s, &t, []*simulation.Step{after}); still > 0 {
+				continue
+			}
+		}
+		all := ""
+		if together > 0 {
+			all = fmt.Sprintf(" (all %s in one %s)", words.Count(s.replicas, "pod"), cause.DomainNoun(t.TopologyKey))
+		}
+		found = append(found, Finding{Field: t.field(),
+			Message: fmt.Sprintf("after kubectl rollout restart the pods are skewed by %d over %s%s%s, though maxSkew is %d: the old pods count while the new ones are placed",
+				most, t.TopologyKey, in, all, t.MaxSkew),
+			Fix: fix.does})
+	}
+	return found, nil
+}
+
+// skewed returns in how many of the steps the subject's pods all run and violate the constraint, by how much at most, and in how many of these
+// they share one domain.
+func (l *look) skewed(s *subject, t *term, steps []*simulation.Step) (skewed, most, together int) {
+	nodes := l.counted(t)
+	for _, step := range steps {
+		after := s.in(step)
+		now := skew(after.pods(), nodes, t.TopologyKey)
+		if _, done := complete(s, step); !done || now <= int(t.MaxSkew) {
+			continue
+		}
+		skewed, most = skewed+1, max(most, now)
+		if domain, _ := after.together(t.TopologyKey); domain != "" {
+			together++
+		}
+	}
+	return skewed, most, together
+}
