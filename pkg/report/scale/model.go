@@ -67,7 +67,9 @@ type Waiting struct {
 func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Groups: []Group{}}
 	step := &result.Steps[len(result.Steps)-1]
-	change := ptr.Deref(ran.Steps[len(ran.Steps)-1].Change, run.Change{})
+	last := &ran.Steps[len(ran.Steps)-1]
+	// Without pods before, all are new.
+	change := ptr.Deref(last.Change, run.Change{New: last.Summary.Pods + last.Summary.NotCreated, NewPending: last.Summary.Pending, Refused: last.Summary.NotCreated})
 	did := ptr.Deref(step.Autoscaling, world.Autoscaling{})
 	r.Answer, r.Fits = answer(ran.Answer, &change, did.With())
 	for i, size := range did.Groups {
