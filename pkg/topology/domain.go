@@ -106,6 +106,14 @@ func Value(labels map[string]string, key string) (string, bool) {
 	return value + together + more, labelled
 }
 
+// Chosen returns the key and the value of a level of one domain, such as zone=b, which is one of the domains of zone.
+func Chosen(level string) (key, value string, is bool) {
+	if strings.Contains(level, together) {
+		return "", "", false
+	}
+	return strings.Cut(level, with)
+}
+
 // IsPlace reports whether a label says where a node is, as topology.kubernetes.io/zone and topology.ebs.csi.aws.com/zone do.
 func IsPlace(key string) bool {
 	return strings.Contains(key, "topology.") || strings.HasPrefix(key, "failure-domain.")

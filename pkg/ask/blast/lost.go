@@ -61,6 +61,9 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		domains, unlabelled := topology.Domains(state.Nodes, key)
 		most = max(most, len(domains))
 		level := Level{TopologyKey: key, Domains: len(domains)}
+		if base, _, is := topology.Chosen(key); is {
+			_, unlabelled = topology.Domains(state.Nodes, base)
+		}
 		level.Unlabelled = list.Each(unlabelled, func(node *v1.Node) string { return node.Name })
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
@@ -78,6 +81,11 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		case len(domains) < opts.Simultaneous:
 			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
 		case opts.Simultaneous >= 1:
+			if base, value, is := topology.Chosen(key); is { // of the key's domains only this one fails
+				all, _ := topology.Domains(state.Nodes, base)
+				held.fail(&level, all, 1, []int{slices.IndexFunc(all, func(d topology.Domain) bool { return d.Value == value })})
+				break
+			}
 			held.fail(&level, domains, opts.Simultaneous, nil)
 		}
 		analysis.Levels = append(analysis.Levels, level)

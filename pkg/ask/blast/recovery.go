@@ -134,8 +134,12 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error 
 	for i, pod := range r.notReplaced {
 		r.NotReplaced[i].Why = why(pod)
 	}
-	if domains, _ := topology.Domains(r.State.Nodes, j.level.TopologyKey); len(domains) > 0 {
-		next, err := Lost(r.State, Options{Levels: []string{j.level.TopologyKey}, Simultaneous: 1, Quorum: opts.Quorum, Only: opts.Only})
+	key := j.level.TopologyKey
+	if base, _, is := topology.Chosen(key); is {
+		key = base // any domain can be the next
+	}
+	if domains, _ := topology.Domains(r.State.Nodes, key); len(domains) > 0 {
+		next, err := Lost(r.State, Options{Levels: []string{key}, Simultaneous: 1, Quorum: opts.Quorum, Only: opts.Only})
 		if err != nil {
 			return err
 		}

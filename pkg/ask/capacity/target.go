@@ -193,11 +193,11 @@ func Levels(nodes []*v1.Node, s *scenario.Scenario, given []string) ([]string, e
 	var problems []error
 	for _, word := range given {
 		key := topology.KeyAmong(nodes, word)
-		domains, _ := topology.Domains(nodes, key)
+		domains, others := topology.Domains(nodes, key)
 		switch {
 		case len(domains) == 0:
 			problems = append(problems, fmt.Errorf("level %s: no node has the label %s; %s", word, key, usableLevels(nodes, s)))
-		case len(domains) == 1:
+		case len(domains) == 1 && len(others) == 0:
 			problems = append(problems, fmt.Errorf("level %s: there is one domain, %s, and nothing is left when it fails; %s", word, domains[0].Value, usableLevels(nodes, s)))
 		case !slices.Contains(keys, key):
 			keys = append(keys, key)

@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -19,7 +20,11 @@ func SafetyLines(s *capacity.Safety) []doc.Cell {
 		but = fmt.Sprintf(" Up to %s not replaced.", words.Is(s.Unreplaced, "pod"))
 	}
 	if s.Safe {
-		return []doc.Cell{doc.Green.Cellf("Safe now: yes. Whichever of the %s is lost, every pod that needs another node gets one.%s", words.Count(s.Domains, name), but)}
+		lost := fmt.Sprintf("Whichever of the %s is lost", words.Count(s.Domains, name))
+		if _, value, one := topology.Chosen(s.Level); one {
+			lost = fmt.Sprintf("If %s %s is lost", name, value)
+		}
+		return []doc.Cell{doc.Green.Cellf("Safe now: yes. %s, every pod that needs another node gets one.%s", lost, but)}
 	}
 	verdict := "Safe now: no."
 	if len(s.Lacks) > 0 {

@@ -154,13 +154,13 @@ func (r *Report) survives(m *capacity.Mix, l *capacity.Limit) doc.Cell {
 	}
 	switch {
 	case l.Short:
-		return doc.Red.Cellf("  While any %s may fail: no more, and not even what is there now comes back%s.", name, loses("; "))
+		return doc.Red.Cellf("  While %s may fail: no more, and not even what is there now comes back%s.", doc.AnyDomain(l.Level), loses("; "))
 	case l.Capped:
-		return doc.Green.Cellf("  While any %s may fail: at least %s (%s in all).", name, fit(m, l.More), inAll(m, l.More))
+		return doc.Green.Cellf("  While %s may fail: at least %s (%s in all).", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More))
 	case l.More == 0:
-		return doc.Yellow.Cellf("  While any %s may fail: no more (%s in all)%s.", name, inAll(m, 0), loses("; with the next, "))
+		return doc.Yellow.Cellf("  While %s may fail: no more (%s in all)%s.", doc.AnyDomain(l.Level), inAll(m, 0), loses("; with the next, "))
 	}
-	return doc.Green.Cellf("  While any %s may fail: %s (%s in all)%s.", name, fit(m, l.More), inAll(m, l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
+	return doc.Green.Cellf("  While %s may fail: %s (%s in all)%s.", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
 }
 
 // fit is "14 more replicas fit".

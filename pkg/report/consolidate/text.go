@@ -129,7 +129,7 @@ func (r *Report) verdict() doc.Cell {
 		survives = " while no node fails"
 	}
 	for _, level := range r.Survive {
-		survives += fmt.Sprintf(", also after the loss of any %s as before", doc.DomainOf(level))
+		survives += fmt.Sprintf(", also after the loss of %s as before", doc.AnyDomain(level))
 	}
 	return doc.Green.Cellf("%d of %s can go: %d are enough%s; no budget is broken, no pod stays Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, saved, survives)
 }

@@ -23,8 +23,12 @@ const (
 	MaxCellDomains = 6
 )
 
-// Noun is what a failure domain of the level is called.
-func Noun(key string) string {
+// Noun is what a failure domain of the level is called: zone for zone=b, too.
+func Noun(level string) string {
+	key := level
+	if base, _, is := topology.Chosen(level); is {
+		key = base
+	}
 	switch key {
 	case Cluster:
 		return "cluster"
@@ -55,6 +59,14 @@ func DomainOf(level string) string {
 		return word
 	}
 	return level
+}
+
+// AnyDomain is "any zone", or "zone b" for zone=b.
+func AnyDomain(level string) string {
+	if _, value, is := topology.Chosen(level); is {
+		return DomainOf(level) + " " + value
+	}
+	return "any " + DomainOf(level)
 }
 
 // Heads are the column heads of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L has it.

@@ -47,7 +47,7 @@ func (r *Report) verdict() []doc.Cell {
 		goal += " while none fails"
 	}
 	for _, level := range r.Survive {
-		goal += ", also after the loss of any " + doc.DomainOf(level)
+		goal += ", also after the loss of " + doc.AnyDomain(level)
 	}
 	if slices.ContainsFunc(r.Aside, func(a capacity.Aside) bool { return a.Level != "" }) {
 		goal += " but for what is set aside"
