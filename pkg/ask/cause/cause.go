@@ -22,7 +22,7 @@ import (
 
 // Cause is one reason for which one plugin refuses a pod. The facts are of the kind that the plugin looks at; the others are missing.
 type Cause struct {
-	// Plugin is the plugin that refuses, such as NodeResourcesFit.
+	// Plugin is the scheduler's plugin that refuses, such as NodeResourcesFit, or the API server's, such as ResourceQuota.
 	Plugin string `json:"plugin"`
 	// Nodes is the number of nodes that it refuses for this reason; 0 if it refuses the pod before it looks at nodes.
 	Nodes int `json:"nodes"`
@@ -44,6 +44,12 @@ type Cause struct {
 	HostPort *HostPort `json:"hostPort,omitempty"`
 	// Volume is the claim that VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions finds in the way.
 	Volume *Volume `json:"volume,omitempty"`
+	// Gates are the pod's scheduling gates, for which the scheduler does not try it.
+	Gates []string `json:"gates,omitempty"`
+	// PodGroup is the group without which the pod gets no node.
+	PodGroup *PodGroup `json:"podGroup,omitempty"`
+	// Denial is the object for which the API server does not take the pod.
+	Denial *Denial `json:"denial,omitempty"`
 }
 
 // finders compute the causes of a plugin's refusals. A plugin without a finder has no causes; kube-scheduler's message says all there is.

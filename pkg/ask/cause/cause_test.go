@@ -97,6 +97,10 @@ func TestCauses(t *testing.T) {
 				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
 			[]string{"VolumeBinding 2: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=c reach: db-1 (untolerated taint dedicated=db:NoSchedule)", dedicated},
 		},
+		"two gates": {
+			[]string{pod("new", "", "1", ", schedulingGates: [{name: example.com/quota}, {name: example.com/paid}]")},
+			[]string{"SchedulingGates 0: example.com/quota and example.com/paid keep the scheduler from trying the pod, until whoever set the gates removes them"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runtest.Run(t, world(test.objects...))
@@ -111,6 +115,41 @@ func TestCauses(t *testing.T) {
 			var got []string
 			for _, c := range found[len(found)-1][cluster.NameOf(step.Pending[0].Pod)] {
 				got = append(got, fmt.Sprintf("%s %d: %s", c.Plugin, c.Nodes, c.Sentence))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGroupWaits has groups of two pods on 4 + 4 CPU, since db-1 is tainted.
+func TestGroupWaits(t *testing.T) {
+	const group = "  - {apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: train}, spec: {schedulingPolicy: {gang: {minCount: %d}}}}\n"
+	in := ", schedulingGroup: {podGroupName: train}"
+	for name, test := range map[string]struct {
+		objects []string
+		want    map[string]string
+	}{
+		"one fits, and the other asks for more than a node has": {
+			[]string{fmt.Sprintf(group, 2), pod("a", "", "3", in), pod("b", "", "5", in)},
+			map[string]string{"a": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit", "b": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit"},
+		},
+		"a third is missing": {
+			[]string{fmt.Sprintf(group, 3), pod("a", "", "1", in), pod("b", "", "1", in)},
+			map[string]string{"a": "PodGroup default/train wants nodes for 3 pods at once; 2 pods are there", "b": "PodGroup default/train wants nodes for 3 pods at once; 2 pods are there"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario := strings.Replace(world(test.objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1)
+			result := runtest.Run(t, scenario)
+			found, err := cause.InRun(t.Context(), result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for pod, causes := range found[len(found)-1] {
+				got[pod.Name] = causes[0].Sentence
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)

@@ -19,6 +19,8 @@ type Report struct {
 	report.Head
 	// Binding is what Karmada has decided about the workload, in a federation.
 	Binding *Binding `json:"binding,omitempty"`
+	// NotMade is what the API server did not take: pods of what was asked for, or the object itself.
+	NotMade []explain.NotMade `json:"notMade,omitempty"`
 	// Pods are the pods that were asked for, in the order in which the scheduler looked at them.
 	Pods []Explanation `json:"pods"`
 	// More is the number of further pods of the workload, which are not explained.

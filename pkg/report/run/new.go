@@ -121,7 +121,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.CronJobs = controller.CronJobs(step.State)
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = step.Refused
+	s.Refused = list.Each(step.Refused, func(r cluster.Refusal) Refused { return Refused{r, cause.OfRefusal(step.State, r)} })
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}

@@ -97,12 +97,21 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, stopped
 				}
 				about := of
+				if len(pods) > 0 {
+					about.Namespace = pods[0].Owner.Namespace
+				}
+				notMade := askexplain.Refused(result, about)
 				if of.Kind == "Pod" && len(pods) > 0 {
 					about.Ref = pods[0].Owner
 				}
 				step, decided := askexplain.Decided(result, about)
 				if notFound && decided == nil {
-					return nil, c.Usage("%s", nothingToExplain(missing))
+					if len(notMade) == 0 {
+						return nil, c.Usage("%s", nothingToExplain(missing))
+					}
+					if step, err = input.StepNamed(c.Command, result, notMade[0].Step); err != nil {
+						return nil, err
+					}
 				}
 				after := step
 				if !notFound {
@@ -114,6 +123,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, c.ToolVersion)
+				found.NotMade = notMade
 				if decided != nil {
 					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
 					if err != nil {
