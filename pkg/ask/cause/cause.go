@@ -44,6 +44,8 @@ type Cause struct {
 	HostPort *HostPort `json:"hostPort,omitempty"`
 	// Volume is the claim that VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions finds in the way.
 	Volume *Volume `json:"volume,omitempty"`
+	// Devices is the request of a claim that DynamicResources cannot serve.
+	Devices *Devices `json:"devices,omitempty"`
 	// Gates are the pod's scheduling gates, for which the scheduler does not try it.
 	Gates []string `json:"gates,omitempty"`
 	// PodGroup is the group without which the pod gets no node.
@@ -54,6 +56,7 @@ type Cause struct {
 
 // finders compute the causes of a plugin's refusals. A plugin without a finder has no causes; kube-scheduler's message says all there is.
 var finders = map[string]func(*view, refused) []Cause{
+	"DynamicResources":   deviceRequests,
 	"InterPodAffinity":   podAffinities,
 	"NodeAffinity":       nodeAffinities,
 	"NodePorts":          hostPorts,
@@ -118,20 +121,23 @@ func NewFinder(config *sched.Config) (*Finder, error) {
 func (f *Finder) Close() { f.engine.Close() }
 
 // Causes returns why the scheduler refuses the pod in the state, which has it without a node; none if it would place the pod, or fails before
-// any plugin refuses. The plugin that refuses most nodes comes first.
-func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
-	alone := *pod
-	// What others of its group do, and whom it could preempt, is not asked.
-	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
-	alone.Status.NominatedNodeName = ""
-	seen := state.With(&alone)
-	f.engine.Reset()
-	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
-	result, err := f.engine.Place(ctx, seen, []*v1.Pod{&alone})
+// any plugin refuses. The plugin that refuses most nodes comes first. The others, of its group, get their nodes before.
+func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, others ...*v1.Pod) ([]Cause, error) {
+	seen := state
+	for _, other := range others {
+		result, err := f.place(ctx, seen.With(ungrouped(other)), ungrouped(other))
+		if err != nil {
+			return nil, err
+		}
+		seen = seen.With(result.Changed()...)
+	}
+	alone := ungrouped(pod)
+	seen = seen.With(alone)
+	result, err := f.place(ctx, seen, alone)
 	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
 		return nil, err
 	}
-	v := newView(seen, &alone, result.Pending[0].Cycle)
+	v := newView(seen, alone, result.Pending[0].Cycle)
 	var causes []Cause
 	for _, plugin := range refusals(seen, result.Pending[0].Cycle) {
 		if find := finders[plugin.name]; find != nil {
@@ -139,6 +145,20 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod) 
 		}
 	}
 	return causes, nil
+}
+
+// ungrouped is the pod by itself: what others of its group do, and whom it could preempt, is not asked.
+func ungrouped(pod *v1.Pod) *v1.Pod {
+	alone := *pod
+	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
+	alone.Status.NominatedNodeName = ""
+	return &alone
+}
+
+func (f *Finder) place(ctx context.Context, state *cluster.State, pod *v1.Pod) (*placement.Result, error) {
+	f.engine.Reset()
+	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+	return f.engine.Place(ctx, state, []*v1.Pod{pod})
 }
 
 // pluginRefused is what a plugin refuses, with its name.

@@ -60,18 +60,32 @@ func (f *Finder) OfPending(ctx context.Context, state *cluster.State, p *placeme
 	case p.Untried != "":
 		return waits, nil
 	}
-	refused, err := f.inMember(ctx, state, p.Pod)
+	refused, err := f.inMember(ctx, state, p)
 	return append(waits, refused...), err
 }
 
 // inMember is Causes for a pod of a single cluster, or of a member of a federation, whose own scheduler and nodes count.
-func (f *Finder) inMember(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
+func (f *Finder) inMember(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
 	if state.Federation == nil {
-		return f.Causes(ctx, state, pod)
+		return f.Causes(ctx, state, p.Pod, fitting(state, p)...)
 	}
-	member := state.Federation.Member(pod.Labels[cluster.MemberLabel])
+	member := state.Federation.Member(p.Pod.Labels[cluster.MemberLabel])
 	if member == nil {
 		return nil, nil
 	}
-	return f.Causes(ctx, member.State, member.Native(pod))
+	return f.Causes(ctx, member.State, member.Native(p.Pod))
+}
+
+// fitting are the other pods of the pod's group that would have got nodes with it.
+func fitting(state *cluster.State, p *placement.Pending) []*v1.Pod {
+	if p.Group == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, pod := range p.Group.Waiting {
+		names[pod.Name] = pod.Node != "" && pod.Name != p.Pod.Name
+	}
+	return list.Where(state.Pods, func(pod *v1.Pod) bool {
+		return pod.Namespace == p.Pod.Namespace && names[pod.Name] && pod.Spec.NodeName == ""
+	})
 }
