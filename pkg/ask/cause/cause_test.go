@@ -157,3 +157,35 @@ func TestGroupWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestResizeCause has pods of 4 and 5 CPU on a node of 12. The first one wants 8 then, and 12 - 5 < 8: it keeps 4, and 8 + 5 = 13 count. Once the
+// other has shrunk to 3, it gets its 8, and 12 - 8 - 3 = 1 is left.
+func TestResizeCause(t *testing.T) {
+	const patch = "- name: %[1]s\n  patch: {target: pod/%[1]s, type: strategic, patch: {spec: {containers: [{name: c, resources: {requests: {cpu: %[2]q}}}]}}}\n"
+	one := "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n" +
+		"  - {apiVersion: v1, kind: Node, metadata: {name: w-1}, status: {allocatable: {cpu: 12, memory: 8Gi, pods: 110}}}\n" +
+		"workloads:\n- objects:\n" + pod("big", "w-1", "4", "") + pod("peer", "w-1", "5", "") + pod("small", "", "4", "") + "steps:\n"
+	result := runtest.Run(t, one+fmt.Sprintf(patch, "big", "8")+fmt.Sprintf(patch, "peer", "3"))
+	found, err := cause.InRun(t.Context(), result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range result.Steps {
+		for _, p := range result.Steps[i].Pending {
+			got = append(got, found[i][cluster.NameOf(p.Pod)][0].Sentence)
+		}
+		got = append(got, result.Steps[i].Notes...)
+	}
+	want := []string{
+		"asks 4 cpu; the most that is free is 3 on w-1 (12 allocatable, 9 requested by 2 pods)",
+		"asks 4 cpu; the most that is free is -1 on w-1 (12 allocatable, 13 requested by 2 pods); default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, " +
+			"as its resize is Deferred (Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 12000)",
+		"Pod default/big keeps the resources that it has, as its resize is Deferred: Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 12000. " +
+			"The scheduler counts the larger of what it has and what it wants.",
+		"asks 4 cpu; the most that is free is 1 on w-1 (12 allocatable, 11 requested by 2 pods)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
