@@ -46,6 +46,8 @@ type Cause struct {
 	Volume *Volume `json:"volume,omitempty"`
 	// Devices is the request of a claim that DynamicResources cannot serve.
 	Devices *Devices `json:"devices,omitempty"`
+	// Preemption is why pods of a lower priority do not make room.
+	Preemption *Preemption `json:"preemption,omitempty"`
 	// Gates are the pod's scheduling gates, for which the scheduler does not try it.
 	Gates []string `json:"gates,omitempty"`
 	// PodGroup is the group without which the pod gets no node.
@@ -144,7 +146,8 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 			causes = append(causes, find(v, plugin.refused)...)
 		}
 	}
-	return causes, nil
+	unhelpful, err := f.unhelpful(ctx, v, pod)
+	return append(causes, unhelpful...), err
 }
 
 // ungrouped is the pod by itself: what others of its group do, and whom it could preempt, is not asked.

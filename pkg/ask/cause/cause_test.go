@@ -37,6 +37,7 @@ func TestCauses(t *testing.T) {
 	const dedicated = "TaintToleration 1: untolerated taint dedicated=db:NoSchedule on db-1"
 	spread := `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: new}}%s}]`
 	anti := `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}`
+	const high = "  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 100}\n"
 	for name, test := range map[string]struct {
 		objects []string
 		want    []string
@@ -96,6 +97,18 @@ func TestCauses(t *testing.T) {
 				"  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: '', volumeName: pv, resources: {requests: {storage: 1Gi}}}}\n",
 				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
 			[]string{"VolumeBinding 2: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=c reach: db-1 (untolerated taint dedicated=db:NoSchedule)", dedicated},
+		},
+		"pods of a lower priority, without which w-1 has 4 of the 5 CPU that are asked for": {
+			[]string{pod("a-1", "w-1", "1", ""), pod("a-2", "w-2", "1", ", priority: 100"), high, pod("new", "", "5", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
+			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
+				"NodeResourcesFit 1: asks 5 cpu, more than w-1 has in all; the most that is free is 3 on w-1 (4 allocatable, 1 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one (full, Insufficient cpu)"},
+		},
+		"a preemptionPolicy of Never": {
+			[]string{pod("a-1", "w-1", "4", ""), strings.Replace(high, "value:", "preemptionPolicy: Never, value:", 1), pod("new", "", "1", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
+			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
+				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: its preemptionPolicy is Never; 2 of 3 refused nodes have no pod of a lower one"},
 		},
 		"two gates": {
 			[]string{pod("new", "", "1", ", schedulingGates: [{name: example.com/quota}, {name: example.com/paid}]")},

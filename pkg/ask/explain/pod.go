@@ -91,6 +91,30 @@ func Refused(result *simulation.Result, of Question) []NotMade {
 	return all
 }
 
+// Preempted is a pod that made room for another, of which one is asked about.
+type Preempted struct {
+	Step string
+	placement.Preemption
+}
+
+// Preemptions returns the preemptions of the pods that are asked about, and for them: of the step of the question, or of all steps.
+func Preemptions(result *simulation.Result, of Question) []Preempted {
+	var all []Preempted
+	for i := range result.Steps {
+		step := &result.Steps[i]
+		if of.Step != "" && step.Name != of.Step {
+			continue
+		}
+		asked := of.asked(step)
+		for _, p := range step.Preempted {
+			if asked(p.Victim) || asked(p.For) {
+				all = append(all, Preempted{step.Name, p})
+			}
+		}
+	}
+	return all
+}
+
 // NotFoundError reports that there is nothing to explain.
 type NotFoundError struct {
 	Question Question

@@ -30,6 +30,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		t.binding(r.Binding)
 	}
 	t.notMade(opts.Quiet)
+	t.preempted(opts.Quiet)
 	folded := 0
 	for i := range r.Pods {
 		e := &r.Pods[i]

@@ -304,11 +304,11 @@ type Choice struct {
 	Nodes int                      `json:"nodes"`
 	Rule  placement.PreemptionRule `json:"rule,omitempty"`
 	// Candidates are the best of these nodes, the chosen one first.
-	Candidates []Candidate `json:"candidates"`
+	Candidates []PreemptionCandidate `json:"candidates"`
 }
 
-// Candidate is a node on which preemption makes room, and what it costs there.
-type Candidate struct {
+// PreemptionCandidate is a node on which preemption makes room, and what it costs there.
+type PreemptionCandidate struct {
 	Node string `json:"node"`
 	// Victims are the pods that would go, as namespace/name, the highest priority first.
 	Victims []string `json:"victims"`

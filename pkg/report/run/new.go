@@ -116,7 +116,7 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	}
 	s.Summary.Placed, s.Summary.Preempted = len(step.Placed), len(step.Preempted)
 	for _, p := range step.Preempted {
-		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node, Choice: newChoice(p.Choice)})
+		s.Preempted = append(s.Preempted, NewPreemption(p))
 	}
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.CronJobs = controller.CronJobs(step.State)

@@ -100,16 +100,22 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if len(pods) > 0 {
 					about.Namespace = pods[0].Owner.Namespace
 				}
-				notMade := askexplain.Refused(result, about)
+				notMade, preempted := askexplain.Refused(result, about), askexplain.Preemptions(result, about)
 				if of.Kind == "Pod" && len(pods) > 0 {
 					about.Ref = pods[0].Owner
 				}
 				step, decided := askexplain.Decided(result, about)
 				if notFound && decided == nil {
-					if len(notMade) == 0 {
+					var in string
+					switch {
+					case len(notMade) > 0:
+						in = notMade[0].Step
+					case len(preempted) > 0:
+						in = preempted[0].Step
+					default:
 						return nil, c.Usage("%s", nothingToExplain(missing))
 					}
-					if step, err = input.StepNamed(c.Command, result, notMade[0].Step); err != nil {
+					if step, err = input.StepNamed(c.Command, result, in); err != nil {
 						return nil, err
 					}
 				}
@@ -124,6 +130,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				}
 				found := explain.New(result, pods, more, nodes, c.ToolVersion)
 				found.NotMade = notMade
+				found.AddPreempted(preempted)
 				if decided != nil {
 					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
 					if err != nil {
