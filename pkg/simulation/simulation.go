@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
@@ -257,7 +260,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	if !r.brief {
 		r.Conclude(state, spec, &step.Record)
 	}
-	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), unclaimed(state.Refused))
+	step.Notes = slices.Concat(step.Notes, controller.FinishedJobs(before, state), unclaimed(state.Refused), deferredResizes(before, state))
 	step.State, step.Refused = state, list.Without(state.Refused, cluster.Refusal.OfVolume)
 	step.Placed = world.StillThere(step.Placed, state)
 	step.after = r.Mark()
@@ -314,6 +317,23 @@ func unclaimed(refused []cluster.Refusal) []string {
 			others = fmt.Sprintf(" and %d more", n)
 		}
 		notes = append(notes, fmt.Sprintf("The ephemeral volume controller cannot create the %s %s%s: %s.", words.Pick(claims[reason], "claim", "claims"), first[reason], others, reason))
+	}
+	return notes
+}
+
+// deferredResizes notes the running pods whose new resources have begun to wait for room on their node.
+func deferredResizes(before, after *cluster.State) []string {
+	waited := map[types.UID]bool{}
+	for _, pod := range before.Pods {
+		waited[pod.UID] = resourcehelper.IsPodResizeDeferred(pod)
+	}
+	var notes []string
+	for _, pod := range after.Pods {
+		if resourcehelper.IsPodResizeDeferred(pod) && !waited[pod.UID] {
+			_, pending := podutil.GetPodCondition(&pod.Status, v1.PodResizePending)
+			notes = append(notes, fmt.Sprintf("Pod %s/%s keeps the resources that it has, as its resize is Deferred: %s. The scheduler counts the larger of what it has and what it wants.",
+				pod.Namespace, pod.Name, pending.Message))
+		}
 	}
 	return notes
 }

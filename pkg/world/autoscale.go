@@ -31,10 +31,14 @@ type Autoscaling struct {
 	Removed []string `json:"removed,omitempty"`
 	// Events are what it reported, in order. Of pods that got no nodes, they are those of its last loop.
 	Events []ScalingEvent `json:"events,omitempty"`
+	// Slow are the workloads for which it added nodes little by little.
+	Slow []Slow `json:"slow,omitempty"`
 	// Moments are the cluster whenever nothing moved and the autoscaler was asked, without those that are as the one before.
 	Moments []Moment `json:"moments,omitempty"`
 	// Status is its status when nothing moves any more: the key status of the ConfigMap cluster-autoscaler-status, as YAML.
 	Status string `json:"-"`
+
+	scaleUps int // loops that added nodes
 }
 
 // Moment is the cluster at a time.
@@ -362,6 +366,7 @@ var said = []string{"NotTriggerScaleUp", "TriggeredScaleUp", "ScaleDownEmpty", "
 func (a *Autoscaling) report(state *cluster.State, decision *autoscaler.Decision) {
 	a.Events = slices.DeleteFunc(a.Events, func(e ScalingEvent) bool { return e.Reason == "NotTriggerScaleUp" })
 	owner := state.Owners()
+	a.slow(owner, decision)
 	for _, e := range decision.Events {
 		if !slices.Contains(said, e.Reason) || e.Node != "" {
 			continue

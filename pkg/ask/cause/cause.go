@@ -23,7 +23,7 @@ import (
 
 // Cause is one reason for which one plugin refuses a pod. The facts are of the kind that the plugin looks at; the others are missing.
 type Cause struct {
-	// Plugin is the plugin that refuses, such as NodeResourcesFit.
+	// Plugin is the scheduler's plugin that refuses, such as NodeResourcesFit, or the API server's, such as ResourceQuota.
 	Plugin string `json:"plugin"`
 	// Nodes is the number of nodes that it refuses for this reason; 0 if it refuses the pod before it looks at nodes.
 	Nodes int `json:"nodes"`
@@ -45,10 +45,21 @@ type Cause struct {
 	HostPort *HostPort `json:"hostPort,omitempty"`
 	// Volume is the claim that VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions finds in the way.
 	Volume *Volume `json:"volume,omitempty"`
+	// Devices is the request of a claim that DynamicResources cannot serve.
+	Devices *Devices `json:"devices,omitempty"`
+	// Preemption is why pods of a lower priority do not make room.
+	Preemption *Preemption `json:"preemption,omitempty"`
+	// Gates are the pod's scheduling gates, for which the scheduler does not try it.
+	Gates []string `json:"gates,omitempty"`
+	// PodGroup is the group without which the pod gets no node.
+	PodGroup *PodGroup `json:"podGroup,omitempty"`
+	// Denial is the object for which the API server does not take the pod.
+	Denial *Denial `json:"denial,omitempty"`
 }
 
 // finders compute the causes of a plugin's refusals. A plugin without a finder has no causes; kube-scheduler's message says all there is.
 var finders = map[string]func(*view, refused) []Cause{
+	"DynamicResources":   deviceRequests,
 	"InterPodAffinity":   podAffinities,
 	"NodeAffinity":       nodeAffinities,
 	"NodePorts":          hostPorts,
@@ -136,34 +147,60 @@ func NewFinder(config *sched.Config) (*Finder, error) {
 	return &Finder{engine: engine}, nil
 }
 
-// Close releases the finder's scheduler.
-func (f *Finder) Close() { f.engine.Close() }
-
-// Causes returns why the scheduler refuses the pod in the state, which has it without a node; none if it would place the pod, or fails before
-// any plugin refuses. The plugin that refuses most nodes comes first.
-func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
-	alone := *pod
-	// What others of its group do, and whom it could preempt, is not asked.
-	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
-	alone.Status.NominatedNodeName = ""
-	seen := state.With(&alone)
-	f.engine.Reset()
-	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
-	result, err := f.engine.Place(ctx, seen, []*v1.Pod{&alone})
-	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
-		return nil, err
+// occupancy returns what pods hold in the state that is seen: what they hold in the state that was asked about, if only the pod came to it.
+func (f *Finder) occupancy(state, seen *cluster.State, same bool) *occupancy {
+	if !same {
+		return newOccupancy(seen.Pods)
 	}
 	if f.of != state {
 		f.of, f.on = state, newOccupancy(state.Pods)
 	}
-	v := newView(seen, &alone, f.on, result.Pending[0].Cycle)
+	return f.on
+}
+
+// Close releases the finder's scheduler.
+func (f *Finder) Close() { f.engine.Close() }
+
+// Causes returns why the scheduler refuses the pod in the state, which has it without a node; none if it would place the pod, or fails before
+// any plugin refuses. The plugin that refuses most nodes comes first. The others, of its group, get their nodes before.
+func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, others ...*v1.Pod) ([]Cause, error) {
+	seen := state
+	for _, other := range others {
+		result, err := f.place(ctx, seen.With(ungrouped(other)), ungrouped(other))
+		if err != nil {
+			return nil, err
+		}
+		seen = seen.With(result.Changed()...)
+	}
+	alone := ungrouped(pod)
+	seen = seen.With(alone)
+	result, err := f.place(ctx, seen, alone)
+	if err != nil || len(result.Pending) == 0 || result.Pending[0].Cycle == nil {
+		return nil, err
+	}
+	v := newView(seen, alone, f.occupancy(state, seen, len(others) == 0), result.Pending[0].Cycle)
 	var causes []Cause
 	for _, plugin := range refusals(seen, result.Pending[0].Cycle) {
 		if find := finders[plugin.name]; find != nil {
 			causes = append(causes, find(v, plugin.refused)...)
 		}
 	}
-	return causes, nil
+	unhelpful, err := f.unhelpful(ctx, v, pod)
+	return append(causes, unhelpful...), err
+}
+
+// ungrouped is the pod by itself: what others of its group do, and whom it could preempt, is not asked.
+func ungrouped(pod *v1.Pod) *v1.Pod {
+	alone := *pod
+	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
+	alone.Status.NominatedNodeName = ""
+	return &alone
+}
+
+func (f *Finder) place(ctx context.Context, state *cluster.State, pod *v1.Pod) (*placement.Result, error) {
+	f.engine.Reset()
+	f.engine.Record = func(*v1.Pod) *placement.Depth { return &placement.Depth{} }
+	return f.engine.Place(ctx, state, []*v1.Pod{pod})
 }
 
 // pluginRefused is what a plugin refuses, with its name.

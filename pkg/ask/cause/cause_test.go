@@ -37,6 +37,7 @@ func TestCauses(t *testing.T) {
 	const dedicated = "TaintToleration 1: untolerated taint dedicated=db:NoSchedule on db-1"
 	spread := `, topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: new}}%s}]`
 	anti := `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: %s, labelSelector: {matchLabels: {app: %s}}}]}}`
+	const high = "  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 100}\n"
 	for name, test := range map[string]struct {
 		objects []string
 		want    []string
@@ -97,6 +98,22 @@ func TestCauses(t *testing.T) {
 				pod("new", "", "1", ", volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]")},
 			[]string{"VolumeBinding 2: claim data is bound to volume pv, which only nodes with topology.kubernetes.io/zone=c reach: db-1 (untolerated taint dedicated=db:NoSchedule)", dedicated},
 		},
+		"pods of a lower priority, without which w-1 has 4 of the 5 CPU that are asked for": {
+			[]string{pod("a-1", "w-1", "1", ""), pod("a-2", "w-2", "1", ", priority: 100"), high, pod("new", "", "5", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
+			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
+				"NodeResourcesFit 1: asks 5 cpu, more than w-1 has in all; the most that is free is 3 on w-1 (4 allocatable, 1 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of a lower one (full, Insufficient cpu)"},
+		},
+		"a preemptionPolicy of Never": {
+			[]string{pod("a-1", "w-1", "4", ""), strings.Replace(high, "value:", "preemptionPolicy: Never, value:", 1), pod("new", "", "1", ", priorityClassName: high, nodeSelector: {kubernetes.io/hostname: w-1}")},
+			[]string{"NodeAffinity 1: wants kubernetes.io/hostname=w-1; w-2 comes nearest and lacks kubernetes.io/hostname=w-1 (it has kubernetes.io/hostname=w-2)",
+				"NodeResourcesFit 1: asks 1 cpu; the most that is free is 0 on w-1 (4 allocatable, 4 requested by 1 pod)", dedicated,
+				"DefaultPreemption 0: nobody makes room for its priority 100: its preemptionPolicy is Never; 2 of 3 refused nodes have no pod of a lower one"},
+		},
+		"two gates": {
+			[]string{pod("new", "", "1", ", schedulingGates: [{name: example.com/quota}, {name: example.com/paid}]")},
+			[]string{"SchedulingGates 0: example.com/quota and example.com/paid keep the scheduler from trying the pod, until whoever set the gates removes them"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runtest.Run(t, world(test.objects...))
@@ -116,5 +133,72 @@ func TestCauses(t *testing.T) {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestGroupWaits has groups of two pods on 4 + 4 CPU, since db-1 is tainted.
+func TestGroupWaits(t *testing.T) {
+	const group = "  - {apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: train}, spec: {schedulingPolicy: {gang: {minCount: %d}}}}\n"
+	in := ", schedulingGroup: {podGroupName: train}"
+	for name, test := range map[string]struct {
+		objects []string
+		want    map[string]string
+	}{
+		"one fits, and the other asks for more than a node has": {
+			[]string{fmt.Sprintf(group, 2), pod("a", "", "3", in), pod("b", "", "5", in)},
+			map[string]string{"a": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit", "b": "PodGroup default/train wants nodes for 2 pods at once; a would fit, b does not fit"},
+		},
+		"a third is missing": {
+			[]string{fmt.Sprintf(group, 3), pod("a", "", "1", in), pod("b", "", "1", in)},
+			map[string]string{"a": "PodGroup default/train wants nodes for 3 pods at once; 2 pods are there", "b": "PodGroup default/train wants nodes for 3 pods at once; 2 pods are there"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scenario := strings.Replace(world(test.objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1)
+			result := runtest.Run(t, scenario)
+			found, err := cause.InRun(t.Context(), result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for pod, causes := range found[len(found)-1] {
+				got[pod.Name] = causes[0].Sentence
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestResizeCause has pods of 4 and 5 CPU on a node of 12. The first one wants 8 then, and 12 - 5 < 8: it keeps 4, and 8 + 5 = 13 count. Once the
+// other has shrunk to 3, it gets its 8, and 12 - 8 - 3 = 1 is left.
+func TestResizeCause(t *testing.T) {
+	const patch = "- name: %[1]s\n  patch: {target: pod/%[1]s, type: strategic, patch: {spec: {containers: [{name: c, resources: {requests: {cpu: %[2]q}}}]}}}\n"
+	one := "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n" +
+		"  - {apiVersion: v1, kind: Node, metadata: {name: w-1}, status: {allocatable: {cpu: 12, memory: 8Gi, pods: 110}}}\n" +
+		"workloads:\n- objects:\n" + pod("big", "w-1", "4", "") + pod("peer", "w-1", "5", "") + pod("small", "", "4", "") + "steps:\n"
+	result := runtest.Run(t, one+fmt.Sprintf(patch, "big", "8")+fmt.Sprintf(patch, "peer", "3"))
+	found, err := cause.InRun(t.Context(), result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range result.Steps {
+		for _, p := range result.Steps[i].Pending {
+			got = append(got, found[i][cluster.NameOf(p.Pod)][0].Sentence)
+		}
+		got = append(got, result.Steps[i].Notes...)
+	}
+	want := []string{
+		"asks 4 cpu; the most that is free is 3 on w-1 (12 allocatable, 9 requested by 2 pods)",
+		"asks 4 cpu; the most that is free is -1 on w-1 (12 allocatable, 13 requested by 2 pods); default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, " +
+			"as its resize is Deferred (Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 12000)",
+		"Pod default/big keeps the resources that it has, as its resize is Deferred: Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 12000. " +
+			"The scheduler counts the larger of what it has and what it wants.",
+		"asks 4 cpu; the most that is free is 1 on w-1 (12 allocatable, 11 requested by 2 pods)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	resourcehelper "k8s.io/component-helpers/resource"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/features"
 
+	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -29,6 +31,8 @@ type Shortage struct {
 	Allocatable string `json:"allocatable"`
 	Requested   string `json:"requested"`
 	Pods        int    `json:"pods"`
+	// Resizes are those of the node's pods that count with something else than their specs say, or than they have.
+	Resizes []Resize `json:"resizes,omitempty"`
 
 	asked, free, allocatable resource.Quantity
 }
@@ -40,6 +44,56 @@ type Part struct {
 	Asked string `json:"asked"`
 
 	asked resource.Quantity
+}
+
+// Resize is a change of a running pod's request that its kubelet has not done. The scheduler counts the larger of what the pod wants and what it
+// has; of an Infeasible resize only what it has.
+type Resize struct {
+	// Pod is namespace/name.
+	Pod string `json:"pod"`
+	// Wanted is the pod's request, Allocated what its kubelet has allocated, and Counted what the scheduler counts.
+	Wanted    string `json:"wanted"`
+	Allocated string `json:"allocated"`
+	Counted   string `json:"counted"`
+	// State is Deferred (the node has no room), Infeasible, or InProgress, and Message the kubelet's words.
+	State   string `json:"state" jsonschema:"enum=Deferred,enum=Infeasible,enum=InProgress"`
+	Message string `json:"message,omitempty"`
+}
+
+// resizes are the resizes of pods that change what the scheduler counts of the resource.
+func resizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
+	var all []Resize
+	for _, pod := range pods {
+		wanted, counted := podRequests(pod, false)[name], podRequests(pod, true)[name]
+		allocated := podRequests(admission.Allocated(pod), false)[name]
+		if wanted.Cmp(counted) == 0 && wanted.Cmp(allocated) == 0 {
+			continue
+		}
+		r := Resize{Pod: pod.Namespace + "/" + pod.Name, Wanted: text(wanted), Allocated: text(allocated), Counted: text(counted), State: "InProgress"}
+		if _, pending := podutil.GetPodCondition(&pod.Status, v1.PodResizePending); pending != nil {
+			r.State, r.Message = pending.Reason, pending.Message
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// text is "default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, as its resize is Deferred (Node didn't have enough
+// resource: …)".
+func (r Resize) text() string {
+	counts := fmt.Sprintf("the larger of the %s that it wants and the %s that it has", r.Wanted, r.Allocated)
+	if r.State == v1.PodReasonInfeasible {
+		counts = fmt.Sprintf("what it has, not the %s that it wants", r.Wanted)
+	}
+	state := map[string]string{"InProgress": "in progress"}[r.State]
+	if state == "" {
+		state = r.State
+	}
+	line := fmt.Sprintf("%s counts with %s, %s, as its resize is %s", r.Pod, r.Counted, counts, state)
+	if r.Message != "" {
+		line += " (" + r.Message + ")"
+	}
+	return line
 }
 
 // shortages returns a cause for each resource that is short on a node which NodeResourcesFit refuses.
@@ -66,6 +120,7 @@ func shortages(v *view, r refused) []Cause {
 		if n == 0 {
 			continue
 		}
+		short.Resizes = resizes(v.podsOn[short.Node], name)
 		short.Asked, short.Free, short.Allocatable, short.Parts = text(short.asked), text(short.free), text(short.allocatable), parts(v.pod, name)
 		causes = append(causes, Cause{Plugin: "NodeResourcesFit", Nodes: n, Sentence: short.sentence(), Resource: &short})
 	}
@@ -89,8 +144,12 @@ func (s *Shortage) sentence() string {
 	case s.allocatable.Cmp(s.asked) < 0:
 		asks += fmt.Sprintf(", more than %s has in all", s.Node)
 	}
-	return fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
+	line := fmt.Sprintf("%s; the most that is free is %s on %s (%s allocatable, %s requested by %s)",
 		asks, s.Free, s.Node, s.Allocatable, s.Requested, words.Count(s.Pods, "pod"))
+	if len(s.Resizes) > 0 {
+		line += "; " + words.Few(list.Each(s.Resizes, Resize.text))
+	}
+	return line
 }
 
 func text(q resource.Quantity) string { return q.String() }

@@ -38,11 +38,9 @@ func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.N
 		owner   cluster.Ref
 		message string
 	}
-	tried := list.Where(step.Pending, func(p placement.Pending) bool {
-		return p.Untried == "" && p.Message != placement.Gated && p.Pod.Spec.NodeName == ""
-	})
-	for _, alike := range list.Group(tried, func(p placement.Pending) group { return group{owner(p.Pod), p.Message} }) {
-		causes, err := f.InMember(ctx, step.State, alike[0].Pod)
+	unbound := list.Where(step.Pending, func(p placement.Pending) bool { return p.Pod.Spec.NodeName == "" })
+	for _, alike := range list.Group(unbound, func(p placement.Pending) group { return group{owner(p.Pod), p.Why()} }) {
+		causes, err := f.OfPending(ctx, step.State, &alike[0])
 		if err != nil {
 			return nil, err
 		}
@@ -53,14 +51,41 @@ func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.N
 	return found, nil
 }
 
-// InMember is Causes for a pod of a single cluster, or of a member of a federation, whose own scheduler and nodes count.
-func (f *Finder) InMember(ctx context.Context, state *cluster.State, pod *v1.Pod) ([]Cause, error) {
-	if state.Federation == nil {
-		return f.Causes(ctx, state, pod)
+// OfPending returns why a pod of the state waits: the gates or the group for which the scheduler does not try it, or why it refuses it.
+func (f *Finder) OfPending(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
+	waits := groupWaits(p)
+	switch {
+	case p.Message == placement.Gated:
+		return append(gates(p.Pod), waits...), nil
+	case p.Untried != "":
+		return waits, nil
 	}
-	member := state.Federation.Member(pod.Labels[cluster.MemberLabel])
+	refused, err := f.inMember(ctx, state, p)
+	return append(waits, refused...), err
+}
+
+// inMember is Causes for a pod of a single cluster, or of a member of a federation, whose own scheduler and nodes count.
+func (f *Finder) inMember(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
+	if state.Federation == nil {
+		return f.Causes(ctx, state, p.Pod, fitting(state, p)...)
+	}
+	member := state.Federation.Member(p.Pod.Labels[cluster.MemberLabel])
 	if member == nil {
 		return nil, nil
 	}
-	return f.Causes(ctx, member.State, member.Native(pod))
+	return f.Causes(ctx, member.State, member.Native(p.Pod))
+}
+
+// fitting are the other pods of the pod's group that would have got nodes with it.
+func fitting(state *cluster.State, p *placement.Pending) []*v1.Pod {
+	if p.Group == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, pod := range p.Group.Waiting {
+		names[pod.Name] = pod.Node != "" && pod.Name != p.Pod.Name
+	}
+	return list.Where(state.Pods, func(pod *v1.Pod) bool {
+		return pod.Namespace == p.Pod.Namespace && names[pod.Name] && pod.Spec.NodeName == ""
+	})
 }

@@ -54,6 +54,67 @@ type Question struct {
 	Most int
 }
 
+// step is the step that is asked about, or the last; nil if there is no such step.
+func (of Question) step(result *simulation.Result) *simulation.Step {
+	if of.Step == "" {
+		return &result.Steps[len(result.Steps)-1]
+	}
+	step, err := stepOf(result, of.Step)
+	if err != nil {
+		return nil
+	}
+	return step
+}
+
+// NotMade are pods that the API server did not take, or an object of which they would have been made.
+type NotMade struct {
+	// Step is the step after which it is so.
+	Step string `json:"step"`
+	cluster.Refusal
+	// Causes are the objects that refuse them, with the values of both sides; missing if no object does, as where a class is missing.
+	Causes []cause.Cause `json:"causes,omitempty"`
+}
+
+// Refused returns what the API server did not take of the pods that are asked about: after the step of the question, or after the last step.
+func Refused(result *simulation.Result, of Question) []NotMade {
+	var all []NotMade
+	step := of.step(result)
+	if step == nil {
+		return nil
+	}
+	owns := of.owns(step.State)
+	for _, r := range step.Refused {
+		if of.is(r.Ref) || owns(r.Ref) {
+			all = append(all, NotMade{Step: step.Name, Refusal: r, Causes: cause.OfRefusal(step.State, r)})
+		}
+	}
+	return all
+}
+
+// Preempted is a pod that made room for another, of which one is asked about.
+type Preempted struct {
+	Step string
+	placement.Preemption
+}
+
+// Preemptions returns the preemptions of the pods that are asked about, and for them: of the step of the question, or of all steps.
+func Preemptions(result *simulation.Result, of Question) []Preempted {
+	var all []Preempted
+	for i := range result.Steps {
+		step := &result.Steps[i]
+		if of.Step != "" && step.Name != of.Step {
+			continue
+		}
+		asked := of.asked(step)
+		for _, p := range step.Preempted {
+			if asked(p.Victim) || asked(p.For) {
+				all = append(all, Preempted{step.Name, p})
+			}
+		}
+	}
+	return all
+}
+
 // NotFoundError reports that there is nothing to explain.
 type NotFoundError struct {
 	Question Question
@@ -177,6 +238,9 @@ func (of Question) onlyNamespace(result *simulation.Result) string {
 				found[pod.Namespace] = true
 			}
 		}
+		for _, refused := range Refused(result, Question{Ref: of.Ref, Step: step.Name}) {
+			found[refused.Namespace] = true
+		}
 	}
 	if only := slices.Collect(maps.Keys(found)); len(only) == 1 {
 		return only[0]
@@ -248,7 +312,7 @@ func addCauses(ctx context.Context, result *simulation.Result, pods []Pod) error
 		if err != nil {
 			return err
 		}
-		if pods[i].Causes, err = f.InMember(ctx, step.State, pods[i].Pending.Pod); err != nil {
+		if pods[i].Causes, err = f.OfPending(ctx, step.State, pods[i].Pending); err != nil {
 			return err
 		}
 	}

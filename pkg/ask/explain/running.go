@@ -22,13 +22,9 @@ import (
 
 // running returns the step asked for, or the last, and the pods in it that are asked about and came with a node.
 func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
-	step := &result.Steps[len(result.Steps)-1]
-	if of.Step != "" {
-		named, err := stepOf(result, of.Step)
-		if err != nil {
-			return nil, nil
-		}
-		step = named
+	step := of.step(result)
+	if step == nil {
+		return nil, nil
 	}
 	placed := map[types.UID]bool{}
 	for i := range result.Steps {

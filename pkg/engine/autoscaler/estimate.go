@@ -11,10 +11,16 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
+// Held are pods for which an estimate adds no more nodes, though it may: the next of them does not fit onto a new node either, for the reasons.
+type Held struct {
+	Pods    []*v1.Pod
+	Reasons []string
+}
+
 // estimate returns how many new nodes made from the template the pods would fill, up to the limit, and the pods that fit then. Groups of
 // pods come by size, the largest first; each pod goes onto the first new node with room, then onto the newest, then onto another one. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/estimator/binpacking_estimator.go.
-func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod) {
+func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod, held []Held) {
 	l.snapshot.Fork()
 	defer l.snapshot.Revert()
 	e := &estimate{loop: l, made: made, limit: limit, added: map[string]bool{}, used: map[string]bool{}}
@@ -34,7 +40,7 @@ func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes in
 			e.onNew(pods)
 		}
 	}
-	return len(e.used), e.fit
+	return len(e.used), e.fit, e.held
 }
 
 // estimate is an estimate in the making.
@@ -45,6 +51,7 @@ type estimate struct {
 	newest      string
 	added, used map[string]bool // nodes; used may have one that was there before
 	fit         []*v1.Pod
+	held        []Held
 	full        bool // no more nodes may be added
 }
 
@@ -55,7 +62,7 @@ func (e *estimate) take(pod *v1.Pod, node string) {
 
 // onNew puts the pods onto the newest node, and onto more of them, until one does not fit onto an empty one.
 func (e *estimate) onNew(pods []*v1.Pod) {
-	for _, pod := range pods {
+	for i, pod := range pods {
 		if e.newest != "" {
 			reasons, placed := e.snapshot.Place(pod, e.newest)
 			if placed {
@@ -70,6 +77,7 @@ func (e *estimate) onNew(pods []*v1.Pod) {
 				}
 			}
 			if !e.used[e.newest] {
+				e.held = append(e.held, Held{pods[i:], reasons})
 				return
 			}
 		}
@@ -81,7 +89,8 @@ func (e *estimate) onNew(pods []*v1.Pod) {
 		e.added[e.newest] = true
 		node, own := e.made.fresh(e.newest)
 		e.snapshot.AddNode(node, own...)
-		if !e.place(pod, e.newest) {
+		if reasons, placed := e.snapshot.Place(pod, e.newest); !placed {
+			e.held = append(e.held, Held{pods[i:], reasons})
 			return
 		}
 		e.take(pod, e.newest)

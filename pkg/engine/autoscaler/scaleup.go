@@ -13,6 +13,8 @@ type Option struct {
 	Group string
 	Nodes int
 	Pods  []*v1.Pod
+	// Held are pods that fit onto no further node of the group before these are there.
+	Held []Held
 	// Similar are the groups among which the nodes may be divided.
 	Similar []string
 }
@@ -140,7 +142,7 @@ func (x *expansion) option(group *Group) Option {
 	if x.options.MaxNodesTotal > 0 {
 		limit = min(limit, x.options.MaxNodesTotal-len(x.nodes))
 	}
-	option.Nodes, option.Pods = x.estimate(x.fitting[group.Name], x.made[group.Name], limit)
+	option.Nodes, option.Pods, option.Held = x.estimate(x.fitting[group.Name], x.made[group.Name], limit)
 	return option
 }
 

@@ -1,12 +1,16 @@
 package node
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/kubernetes/pkg/util/taints"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -59,6 +63,41 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 		}
 	}
 	return s.With(kept...).Without(gone...)
+}
+
+// resizePods gives pods the resources that they wait for where their node has room by now: those of the highest priority first, then Guaranteed
+// ones, then those that have waited longest, as in sortPendingResizes of
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
+func (c *Controllers) resizePods(s *cluster.State) *cluster.State {
+	c.follow(s)
+	var waiting []*v1.Pod
+	for _, due := range c.due {
+		waiting = append(waiting, due.resizing...)
+	}
+	slices.SortFunc(waiting, c.pods.Compare)
+	slices.SortStableFunc(waiting, func(a, b *v1.Pod) int {
+		return cmp.Or(cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)), cmp.Compare(guaranteed(b), guaranteed(a)), resizeDeferred(a).Compare(resizeDeferred(b)))
+	})
+	for _, pod := range waiting {
+		if done := admission.Resized(s, pod); done != nil {
+			s = s.With(done)
+		}
+	}
+	return s
+}
+
+// guaranteed is 1 for a pod of that QoS class, and 0 for others.
+func guaranteed(pod *v1.Pod) int {
+	if qos.GetPodQOS(pod) == v1.PodQOSGuaranteed {
+		return 1
+	}
+	return 0
+}
+
+// resizeDeferred is since when the pod's resize waits.
+func resizeDeferred(pod *v1.Pod) time.Time {
+	_, condition := podutil.GetPodCondition(&pod.Status, v1.PodResizePending)
+	return condition.LastTransitionTime.Time
 }
 
 // reaction is how long controllers and scheduler take to react to the deletion of a pod. A pod that ends sooner was never Terminating for

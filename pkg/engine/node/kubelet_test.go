@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -79,6 +80,39 @@ func TestKubeletsEndPodsSooner(t *testing.T) {
 	for second := 1; second <= 10; second++ {
 		if n := ended[time.Duration(second)*time.Second]; n < 20 || n > 70 {
 			t.Errorf("%d ended in second %d", n, second)
+		}
+	}
+}
+
+// Three pods of 2 CPU wait for 4 on a node that has room for one of them: the one of the highest priority gets it, and of equals the one that waits
+// longest.
+func TestWhichResizeComesFirst(t *testing.T) {
+	state := nodesOf(map[string]int{"n": 1})
+	n := state.Nodes[0].DeepCopy()
+	n.Status.Allocatable = v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("8Gi")}
+	two, four := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}
+	pod := func(name string, priority int32, since int64) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+			Spec: v1.PodSpec{NodeName: n.Name, Priority: &priority, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: four}}}},
+			Status: v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "c", AllocatedResources: two, Resources: &v1.ResourceRequirements{Requests: two}}},
+				Conditions: []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred, LastTransitionTime: metav1.Unix(since, 0)}}}}
+	}
+	for want, pods := range map[string][]*v1.Pod{
+		"high":  {pod("early", 0, 1), pod("high", 1, 2), pod("late", 0, 2)},
+		"early": {pod("late", 0, 2), pod("early", 0, 1), pod("other", 0, 2)},
+	} {
+		s := state.With(n)
+		for _, p := range pods {
+			s = s.With(p)
+		}
+		var got []string
+		for _, p := range new(Controllers).Reconcile(s, nil).Pods {
+			if p.Status.ContainerStatuses[0].AllocatedResources.Cpu().String() == "4" && len(p.Status.Conditions) == 0 {
+				got = append(got, p.Name)
+			}
+		}
+		if fmt.Sprint(got) != "["+want+"]" {
+			t.Errorf("%v are resized, %s is expected", got, want)
 		}
 	}
 }

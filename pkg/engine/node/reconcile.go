@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/faultline/faultline/pkg/cluster"
 )
@@ -33,6 +34,8 @@ type due struct {
 	completing []*v1.Pod
 	// ending are Terminating, and a kubelet or the garbage collector will end them.
 	ending []*v1.Pod
+	// resizing wait until the node has room for the resources that they were given.
+	resizing []*v1.Pod
 }
 
 // nodeOf returns the group of a pod, which is the name of its node. A pod without a node is in a group only if it is Terminating.
@@ -70,7 +73,7 @@ func (c *Controllers) follow(s *cluster.State) {
 		c.zones = zonesOf(s)
 	}
 	for name := range stale {
-		if now := c.dueOn(name); len(now.leaving)+len(now.completing)+len(now.ending) > 0 {
+		if now := c.dueOn(name); len(now.leaving)+len(now.completing)+len(now.ending)+len(now.resizing) > 0 {
 			c.due[name] = now
 		} else {
 			delete(c.due, name)
@@ -90,6 +93,9 @@ func (c *Controllers) dueOn(name string) (now due) {
 		if _, completes := cluster.CompletesAt(pod); completes && node != nil && cluster.Answers(node) {
 			now.completing = append(now.completing, pod)
 		}
+		if resourcehelper.IsPodResizeDeferred(pod) && node != nil && cluster.Answers(node) {
+			now.resizing = append(now.resizing, pod)
+		}
 		switch at, leaves := evictionTime(pod, taints); {
 		case pod.DeletionTimestamp == nil && leaves:
 			now.leaving = append(now.leaving, leavingPod{pod, at})
@@ -101,10 +107,10 @@ func (c *Controllers) dueOn(name string) (now due) {
 }
 
 // Reconcile lets the controllers of nodes and the kubelets do everything that is due: it marks pods as succeeded that have run long enough,
-// taints nodes by their conditions, evicts pods that do not tolerate a taint, and removes pods that have ended. It returns the same state
-// if nothing is due. The generator chooses among equals; nil means a fixed order.
+// taints nodes by their conditions, evicts pods that do not tolerate a taint, removes pods that have ended, and resizes pods for which there is
+// room by now. It returns the same state if nothing is due. The generator chooses among equals; nil means a fixed order.
 func (c *Controllers) Reconcile(s *cluster.State, r *rand.Rand) *cluster.State {
-	return c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r)))
+	return c.resizePods(c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r))))
 }
 
 // Next returns the next time after s.Now at which Reconcile has something to do even if nothing else changes: a toleration of a NoExecute

@@ -79,6 +79,7 @@ func (a *admitting) runPlugins() {
 func (a *admitting) pod(pod *v1.Pod) {
 	if was := a.previous(pod); was != nil {
 		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
+		deferResize(a.pods.state, pod, was.(*v1.Pod))
 	}
 	if !a.nodeExists(pod, "spec", &pod.Spec) {
 		return

@@ -11,7 +11,10 @@ import (
 // Causes are the lines on why the scheduler refuses a pod, with the values of both sides: "NodeResourcesFit refuses 3 nodes: asks 3 cpu; …".
 func Causes(causes []cause.Cause) []string {
 	return list.Each(causes, func(c cause.Cause) string {
-		if c.Nodes == 0 {
+		switch {
+		case c.Denial != nil: // its object names the plugin
+			return c.Sentence
+		case c.Nodes == 0:
 			return fmt.Sprintf("%s: %s", c.Plugin, c.Sentence)
 		}
 		return fmt.Sprintf("%s refuses %s: %s", c.Plugin, words.Count(c.Nodes, "node"), c.Sentence)

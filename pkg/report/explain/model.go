@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/federation"
 	"github.com/faultline/faultline/pkg/input/admission"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/run"
 )
 
 // Kind is the kind of a report on why pods are where they are.
@@ -19,10 +20,20 @@ type Report struct {
 	report.Head
 	// Binding is what Karmada has decided about the workload, in a federation.
 	Binding *Binding `json:"binding,omitempty"`
+	// NotMade is what the API server did not take: pods of what was asked for, or the object itself.
+	NotMade []explain.NotMade `json:"notMade,omitempty"`
+	// Preempted are the pods that made room, if it was asked for them or for the pods for which they did.
+	Preempted []Preempted `json:"preempted,omitempty"`
 	// Pods are the pods that were asked for, in the order in which the scheduler looked at them.
 	Pods []Explanation `json:"pods"`
 	// More is the number of further pods of the workload, which are not explained.
 	More int `json:"more,omitempty"`
+}
+
+// Preempted is a pod that made room for another in a step.
+type Preempted struct {
+	Step string `json:"step"`
+	run.Preemption
 }
 
 // Binding is what Karmada has decided about a workload, and why.

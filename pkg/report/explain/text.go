@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/input/admission"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
@@ -27,6 +29,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if r.Binding != nil {
 		t.binding(r.Binding)
 	}
+	t.notMade(opts.Quiet)
+	t.preempted(opts.Quiet)
 	folded := 0
 	for i := range r.Pods {
 		e := &r.Pods[i]
@@ -68,6 +72,28 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
+// notMade says what the API server did not take, and which object refuses it.
+func (t *writer) notMade(quiet bool) {
+	for i := range t.report.NotMade {
+		r := &t.report.NotMade[i]
+		if i > 0 && !quiet {
+			t.Space()
+		}
+		what := r.Qualified()
+		if r.OfWorkload() {
+			what = words.Count(r.Pods, "pod") + " of " + what
+		}
+		t.Linef(doc.Bold, "The API server refuses %s, step %s", what, r.Step)
+		if quiet {
+			continue
+		}
+		t.Linef(doc.Yellow, "  %s", r.Message)
+		for _, line := range doc.Causes(r.Causes) {
+			t.Linef(doc.Plain, "  %s", line)
+		}
+	}
+}
+
 // folds reports whether one line is enough of the pod: it runs, and so does the one before it, of the same workload.
 func (t *writer) folds(i int) bool {
 	e := &t.report.Pods[i]
@@ -80,7 +106,8 @@ func (t *writer) explanation(e *Explanation) {
 		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
 		}
-		for _, line := range doc.Causes(e.Causes) {
+		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil }) // the group has a line of its own
+		for _, line := range doc.Causes(causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	}

@@ -101,6 +101,9 @@ func (t *writer) autoscaling(s *stepText) {
 			t.Linef(doc.Plain, "  %s %s: %s", nodes.did, words.Count(len(nodes.names), "node"), t.Some(nodes.names))
 		}
 	}
+	for _, pace := range a.Pace() {
+		t.Linef(doc.Plain, "  %s", pace)
+	}
 	said := list.Without(a.Events, func(e world.ScalingEvent) bool {
 		return !t.wide && e.Reason == "TriggeredScaleUp" || e.Reason == "ScaleDownEmpty" || e.Reason == "ScaleDown"
 	})

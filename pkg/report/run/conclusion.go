@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
@@ -109,7 +108,7 @@ func troubles(s Step) string {
 	if n := s.Summary.NotCreated; n > 0 {
 		parts = append(parts, words.Count(n, "pod")+" refused")
 	}
-	if n := list.Count(s.Refused, cluster.Refusal.OfObject); n > 0 {
+	if n := list.Count(s.Refused, Refused.OfObject); n > 0 {
 		parts = append(parts, words.Count(n, "object")+" refused")
 	}
 	if n := s.Summary.NotReady; n > 0 {

@@ -33,7 +33,7 @@ func (s *Step) findings() []expect.Finding {
 		}
 		facts.Pending = append(facts.Pending, waiting)
 	}
-	facts.Refused, facts.Stuck = s.Refused, s.Rollouts
+	facts.Refused, facts.Stuck = list.Each(s.Refused, func(r Refused) cluster.Refusal { return r.Refusal }), s.Rollouts
 	return facts.Findings()
 }
 

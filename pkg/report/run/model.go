@@ -86,7 +86,7 @@ type Step struct {
 	// Preempted are the pods that had to make room in this step.
 	Preempted []Preemption `json:"preempted,omitempty"`
 	// Refused are the pods, and other objects, that the API server did not create.
-	Refused []cluster.Refusal `json:"refused,omitempty"`
+	Refused []Refused `json:"refused,omitempty"`
 	// Rollouts are the updates that have not come to their end, and the controllers that hold pods back. Pods of a first
 	// revision that wait for a node are only Pending.
 	Rollouts []controller.Rollout `json:"rollouts,omitempty"`
@@ -106,6 +106,13 @@ type Step struct {
 	Notes []string `json:"notes,omitempty"`
 	// Expectations are what the scenario expected of the step, and whether it came so.
 	Expectations []expect.Judged `json:"expectations,omitempty"`
+}
+
+// Refused is what the API server did not create.
+type Refused struct {
+	cluster.Refusal
+	// Causes are the objects that refuse it, with the values of both sides; missing if no object does, as where a class is missing.
+	Causes []cause.Cause `json:"causes,omitempty"`
 }
 
 // Summary counts pods.
@@ -313,11 +320,11 @@ type Choice struct {
 	Nodes int                      `json:"nodes"`
 	Rule  placement.PreemptionRule `json:"rule,omitempty"`
 	// Candidates are the best of these nodes, the chosen one first.
-	Candidates []Candidate `json:"candidates"`
+	Candidates []PreemptionCandidate `json:"candidates"`
 }
 
-// Candidate is a node on which preemption makes room, and what it costs there.
-type Candidate struct {
+// PreemptionCandidate is a node on which preemption makes room, and what it costs there.
+type PreemptionCandidate struct {
 	Node string `json:"node"`
 	// Victims are the pods that would go, as namespace/name, the highest priority first.
 	Victims []string `json:"victims"`

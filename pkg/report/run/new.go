@@ -129,12 +129,12 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	}
 	s.Summary.Placed, s.Summary.Preempted = len(step.Placed), len(step.Preempted)
 	for _, p := range step.Preempted {
-		s.Preempted = append(s.Preempted, Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node, Choice: newChoice(p.Choice)})
+		s.Preempted = append(s.Preempted, NewPreemption(p))
 	}
 	s.PodGroups, s.Quotas, s.StorageCapacities = newPodGroups(step.State), newQuotas(step.State), newStorageCapacities(step.State)
 	s.CronJobs = controller.CronJobs(step.State)
 	s.Bindings = newBindings(step.Decisions)
-	s.Refused = step.Refused
+	s.Refused = list.Each(step.Refused, func(r cluster.Refusal) Refused { return Refused{r, cause.OfRefusal(step.State, r)} })
 	for _, r := range s.Refused {
 		s.Summary.NotCreated += r.Pods
 	}

@@ -43,7 +43,7 @@ func (t *writer) pending(s *stepText) {
 		for _, line := range doc.Causes(first.Causes) {
 			t.Linef(doc.Plain, "    %s", line)
 		}
-		if len(first.Gates) > 0 {
+		if len(first.Gates) > 0 && len(first.Causes) == 0 {
 			t.Linef(doc.Plain, "    Gates: %s", strings.Join(first.Gates, ", "))
 		}
 		if first.Nominated != "" {

@@ -12,13 +12,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
+// NewPreemption puts a preemption into the model.
+func NewPreemption(p placement.Preemption) Preemption {
+	return Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node, Choice: newChoice(p.Choice)}
+}
+
 func newChoice(c *placement.Choice) *Choice {
 	if c == nil {
 		return nil
 	}
 	choice := &Choice{Nodes: c.Nodes, Rule: c.Rule}
 	for _, candidate := range c.Candidates {
-		choice.Candidates = append(choice.Candidates, Candidate{
+		choice.Candidates = append(choice.Candidates, PreemptionCandidate{
 			Node: candidate.Node, HighestPriority: corev1.PodPriority(candidate.Victims[0]), Violations: candidate.Violations,
 			Victims: list.Each(candidate.Victims, func(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }),
 		})
@@ -32,12 +37,12 @@ func (t *writer) preempted(s *stepText) {
 	}
 	t.UpTo(len(s.Preempted), "pod", "pods", func(i int) {
 		p := s.Preempted[i]
-		t.Linef(doc.Plain, "  %s made room on %s for %s%s", s.short(p.Victim), p.Node, s.short(p.For), p.Choice.text())
+		t.Linef(doc.Plain, "  %s made room on %s for %s%s", s.short(p.Victim), p.Node, s.short(p.For), p.Choice.Text())
 	})
 }
 
-// text is why the node was chosen: `, chosen among 2 nodes by the rule "fewest victims": 1, and 2 on w-3`.
-func (c *Choice) text() string {
+// Text is why the node was chosen: `, chosen among 2 nodes by the rule "fewest victims": 1, and 2 on w-3`.
+func (c *Choice) Text() string {
 	switch {
 	case c == nil:
 		return ""
@@ -52,7 +57,7 @@ func (c *Choice) compared() string {
 	if len(c.Candidates) < 2 {
 		return ""
 	}
-	value := func(of Candidate) int {
+	value := func(of PreemptionCandidate) int {
 		switch c.Rule {
 		case placement.FewestViolations:
 			return of.Violations

@@ -3,14 +3,13 @@ package run
 import (
 	"fmt"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // subject is "3 pods of deployment/web", or the object itself.
-func (s *stepText) subject(r cluster.Refusal) string {
+func (s *stepText) subject(r Refused) string {
 	name := s.qualified(r.Namespace, r.String())
 	if r.OfWorkload() {
 		return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), name)
@@ -21,7 +20,7 @@ func (s *stepText) subject(r cluster.Refusal) string {
 // refusedObjects says which objects other than pods the API server did not take from a user: "Refused by policy ceiling: deployment/web: no
 // more than 40 replicas"; "" if it took all.
 func (s *Step) refusedObjects() string {
-	objects := list.Where(s.Refused, cluster.Refusal.OfObject)
+	objects := list.Where(s.Refused, Refused.OfObject)
 	if len(objects) == 0 {
 		return ""
 	}
@@ -30,8 +29,8 @@ func (s *Step) refusedObjects() string {
 	if policy != "" {
 		by = "policy " + policy
 	}
-	alike := list.Where(objects, func(r cluster.Refusal) bool { return r.Reason() == objects[0].Reason() })
-	line := fmt.Sprintf("Refused by %s: %s: %s", by, words.Few(list.Each(alike, func(r cluster.Refusal) string { return r.Qualified() })), says)
+	alike := list.Where(objects, func(r Refused) bool { return r.Reason() == objects[0].Reason() })
+	line := fmt.Sprintf("Refused by %s: %s: %s", by, words.Few(list.Each(alike, func(r Refused) string { return r.Qualified() })), says)
 	if others := len(objects) - len(alike); others > 0 {
 		line += fmt.Sprintf("; and %s refused", words.Is(others, "other object"))
 	}
@@ -44,7 +43,7 @@ func (t *writer) refused(s *stepText) {
 		return
 	}
 	t.Linef(doc.Yellow, "Refused by the API server:")
-	groups := list.Group(s.Refused, cluster.Refusal.Reason)
+	groups := list.Group(s.Refused, Refused.Reason)
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
 		message := groups[i][0].Message
 		if len(groups[i]) > 1 {
@@ -52,5 +51,8 @@ func (t *writer) refused(s *stepText) {
 		}
 		t.Linef(doc.Plain, "  %s", t.Some(list.Each(groups[i], s.subject)))
 		t.Linef(doc.Plain, "    %s", message)
+		for _, line := range doc.Causes(groups[i][0].Causes) {
+			t.Linef(doc.Plain, "    %s", line)
+		}
 	})
 }

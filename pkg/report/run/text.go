@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
@@ -210,7 +209,7 @@ func (t *writer) quiet() {
 		for _, b := range list.Group(s.notScheduled(), Binding.why) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(b, s.binding)), b[0].why())
 		}
-		for _, r := range list.Group(s.Refused, cluster.Refusal.Reason) {
+		for _, r := range list.Group(s.Refused, Refused.Reason) {
 			t.Linef(doc.Yellow, "%s: %s: %s", s.Name, t.Some(list.Each(r, s.subject)), r[0].Reason())
 		}
 		for _, r := range s.Rollouts {

@@ -33,6 +33,8 @@ type Report struct {
 	More *float64 `json:"more,omitempty"`
 	// Seconds is the time until nothing moves any more.
 	Seconds float64 `json:"seconds"`
+	// Slow are the workloads for which nodes came little by little.
+	Slow []world.Slow `json:"slow,omitempty"`
 	// Waiting are the pods that stay Pending.
 	Waiting []Waiting `json:"waiting,omitempty"`
 	// Moments are the cluster whenever nothing moved.
@@ -88,6 +90,7 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	if r.Moments = did.Moments; len(r.Moments) > 0 {
 		r.Seconds = r.Moments[len(r.Moments)-1].At.Sub(r.Moments[0].At.Time).Seconds()
 	}
+	r.Slow = did.Slow
 	r.wait(step, &did)
 	r.status, r.at = did.Status, step.State.Now
 	return r

@@ -11,6 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // Formats are the ways to write the report. Quiet is the answer alone. Status is the autoscaler's own.
@@ -28,6 +29,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Line(style.Cell(r.Answer + "."))
 	if r.Seconds > 0 {
 		d.Linef(doc.Plain, "Until nothing moves any more it takes %s.", words.Span(time.Duration(r.Seconds*float64(time.Second))))
+	}
+	for _, pace := range (&world.Autoscaling{Slow: r.Slow}).Pace() {
+		d.Linef(doc.Plain, "%s.", pace)
 	}
 	d.Space()
 	d.Table("", r.table(&d)...)

@@ -102,12 +102,27 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, stopped
 				}
 				about := of
+				if len(pods) > 0 {
+					about.Namespace = pods[0].Owner.Namespace
+				}
+				notMade, preempted := askexplain.Refused(result, about), askexplain.Preemptions(result, about)
 				if of.Kind == "Pod" && len(pods) > 0 {
 					about.Ref = pods[0].Owner
 				}
 				step, decided := askexplain.Decided(result, about)
 				if notFound && decided == nil {
-					return nil, c.Usage("%s", nothingToExplain(missing))
+					var in string
+					switch {
+					case len(notMade) > 0:
+						in = notMade[0].Step
+					case len(preempted) > 0:
+						in = preempted[0].Step
+					default:
+						return nil, c.Usage("%s", nothingToExplain(missing))
+					}
+					if step, err = input.StepNamed(c.Command, result, in); err != nil {
+						return nil, err
+					}
 				}
 				after := step
 				if !notFound {
@@ -119,6 +134,8 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, err
 				}
 				found := explain.New(result, pods, more, nodes, c.ToolVersion)
+				found.NotMade = notMade
+				found.AddPreempted(preempted)
 				if decided != nil {
 					takings, tried, err := askexplain.Takings(c.Context(), result, after, decided)
 					if err != nil {

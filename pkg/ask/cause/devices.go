@@ -1,0 +1,304 @@
+package cause
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/devices"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Devices is a request of a claim that DynamicResources cannot serve on any refused node.
+type Devices struct {
+	// Claim is the ResourceClaim as namespace/name, and Request the name of the request in it; missing if all requests together are the reason.
+	Claim   string `json:"claim,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Node is the refused node that comes nearest.
+	Node string `json:"node,omitempty"`
+	// Options are what the request takes: one kind of device, or the first available of several.
+	Options []DeviceOption `json:"options,omitempty"`
+	// Constraints are those of the claims, if all requests together are the reason.
+	Constraints []string `json:"constraints,omitempty"`
+}
+
+// DeviceOption is a kind of device that a request takes, and what the node has of it.
+type DeviceOption struct {
+	// Name is that of the subrequest; missing if there is one kind.
+	Name string `json:"name,omitempty"`
+	// Class is the DeviceClass, and Selectors are the CEL expressions of the request.
+	Class     string   `json:"class"`
+	Selectors []string `json:"selectors,omitempty"`
+	// Asked is the number of devices; missing if all matching ones are asked for.
+	Asked int `json:"asked,omitempty"`
+	// Devices is the number of devices that the node reaches, OfClass of those that pass the class's selectors, Matching of those that pass the
+	// request's, too.
+	Devices  int `json:"devices"`
+	OfClass  int `json:"ofClass"`
+	Matching int `json:"matching"`
+	// Of the matching ones, Tainted have a taint that the request does not tolerate, HeldBy are the claims that have others, with the pods for which
+	// they are reserved, and Free can be had.
+	Tainted int      `json:"tainted,omitempty"`
+	HeldBy  []string `json:"heldBy,omitempty"`
+	Free    int      `json:"free"`
+	// Incomplete are the pools, as driver/pool, of which a ResourceSlice is missing, so that nobody gets a device of them.
+	Incomplete []string `json:"incomplete,omitempty"`
+	// NoClass means that the DeviceClass does not exist.
+	NoClass bool `json:"noClass,omitempty"`
+}
+
+// notAllocated is what the plugin says of a node on which a pod's claims cannot be allocated; see dynamicresources.go in
+// https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources.
+const notAllocated = "cannot allocate all claims"
+
+// deviceRequests returns a cause for each request that no refused node can serve, or one for those that none can serve together.
+func deviceRequests(v *view, r refused) []Cause {
+	nodes := list.Where(r.nodes, func(node *v1.Node) bool { return r.messages[node.Name] == notAllocated })
+	elsewhere := list.Where(r.nodes, func(node *v1.Node) bool { return r.messages[node.Name] == "resourceclaim not available on the node" })
+	offers := devices.NewOffers(v.state)
+	var causes []Cause
+	blamed := map[string]bool{} // nodes
+	claims := v.deviceClaims()
+	for _, claim := range claims {
+		if claim.Status.Allocation != nil {
+			causes = append(causes, v.allocatedElsewhere(claim, elsewhere)...)
+			continue
+		}
+		for i := range claim.Spec.Devices.Requests {
+			d := Devices{Claim: claim.Namespace + "/" + claim.Name, Request: claim.Spec.Devices.Requests[i].Name}
+			short := v.shortOf(offers, &d, &claim.Spec.Devices.Requests[i], nodes)
+			for _, node := range short {
+				blamed[node.Name] = true
+			}
+			if len(d.Options) > 0 {
+				causes = append(causes, Cause{Plugin: "DynamicResources", Nodes: len(short), Sentence: d.sentence(), Devices: &d})
+			}
+		}
+	}
+	if rest := list.Without(nodes, func(node *v1.Node) bool { return blamed[node.Name] }); len(rest) > 0 && len(claims) > 0 {
+		d := Devices{Node: rest[0].Name}
+		for _, claim := range claims {
+			d.Constraints = append(d.Constraints, constraintsOf(claim)...)
+		}
+		causes = append(causes, Cause{Plugin: "DynamicResources", Nodes: len(rest), Sentence: d.togetherSentence(), Devices: &d})
+	}
+	return causes
+}
+
+// deviceClaims are the claims of the pod that there are.
+func (v *view) deviceClaims() []*resourcev1.ResourceClaim {
+	var all []*resourcev1.ResourceClaim
+	for i := range v.pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(v.pod, &v.pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		for _, claim := range v.state.ResourceClaims {
+			if claim.Namespace == v.pod.Namespace && claim.Name == *name {
+				all = append(all, claim)
+			}
+		}
+	}
+	return all
+}
+
+// allocatedElsewhere is of a claim whose devices the refused nodes do not reach.
+func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.Node) []Cause {
+	selector := claim.Status.Allocation.NodeSelector
+	if len(nodes) == 0 || selector == nil {
+		return nil
+	}
+	given := list.Each(claim.Status.Allocation.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) string {
+		return r.Driver + "/" + r.Pool + "/" + r.Device
+	})
+	d := Devices{Claim: claim.Namespace + "/" + claim.Name}
+	reached := "nodes other than these reach"
+	switch term := selector.NodeSelectorTerms; {
+	case len(term) != 1:
+	case len(term[0].MatchFields) == 1: // by name, the only field
+		reached = "only " + words.Few(term[0].MatchFields[0].Values) + " reaches"
+	default:
+		reached = "only nodes with " + words.And(list.Each(term[0].MatchExpressions, func(r v1.NodeSelectorRequirement) string { return expressionText(&r) })) + " reach"
+	}
+	return []Cause{{Plugin: "DynamicResources", Nodes: len(nodes), Devices: &d,
+		Sentence: fmt.Sprintf("claim %s has %s, which %s", d.Claim, words.Few(given), reached)}}
+}
+
+// shortOf returns the nodes that cannot serve the request, and fills in what the nearest of them has. Where no node was looked at, a class that
+// does not exist is the reason.
+func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.DeviceRequest, nodes []*v1.Node) (short []*v1.Node) {
+	options, wants := v.optionsOf(request)
+	for _, option := range options {
+		if option.NoClass {
+			if len(nodes) == 0 {
+				d.Options = []DeviceOption{option}
+			}
+			return nil
+		}
+	}
+	nearest := 0
+	for _, node := range nodes {
+		tried := slices.Clone(options)
+		least := 0
+		for i := range tried {
+			tried[i].offered(v, offers.On(context.Background(), node, wants[i]))
+			if lack := tried[i].lack(); i == 0 || lack < least {
+				least = lack
+			}
+		}
+		if least <= 0 {
+			continue
+		}
+		if short = append(short, node); len(short) == 1 || least < nearest {
+			nearest, d.Node, d.Options = least, node.Name, tried
+		}
+	}
+	return short
+}
+
+// lack is how many devices the node lacks for the option; at most 0 if it has enough.
+func (o *DeviceOption) lack() int {
+	if o.Asked == 0 && o.Matching > 0 { // all, and at least one
+		return o.Matching - o.Free
+	}
+	return max(o.Asked, 1) - o.Free
+}
+
+// optionsOf are the kinds of devices that the request takes.
+func (v *view) optionsOf(request *resourcev1.DeviceRequest) (options []DeviceOption, wants []devices.Want) {
+	consider := func(name, class string, mode resourcev1.DeviceAllocationMode, count int64, want devices.Want) {
+		option := DeviceOption{Name: name, Class: class, Asked: int(count), NoClass: true}
+		if mode == resourcev1.DeviceAllocationModeAll {
+			option.Asked = 0
+		}
+		for _, selector := range want.Selectors {
+			if selector.CEL != nil {
+				option.Selectors = append(option.Selectors, selector.CEL.Expression)
+			}
+		}
+		for _, known := range v.state.DeviceClasses {
+			if known.Name == class {
+				option.NoClass, want.Class = false, known.Spec.Selectors
+			}
+		}
+		options, wants = append(options, option), append(wants, want)
+	}
+	if e := request.Exactly; e != nil {
+		consider("", e.DeviceClassName, e.AllocationMode, e.Count, devices.Want{Selectors: e.Selectors, Tolerations: e.Tolerations, Capacity: e.Capacity,
+			AdminAccess: ptr.Deref(e.AdminAccess, false)})
+	}
+	for _, sub := range request.FirstAvailable {
+		consider(sub.Name, sub.DeviceClassName, sub.AllocationMode, sub.Count, devices.Want{Selectors: sub.Selectors, Tolerations: sub.Tolerations, Capacity: sub.Capacity})
+	}
+	return options, wants
+}
+
+func (o *DeviceOption) offered(v *view, offer devices.Offer) {
+	o.Devices, o.OfClass, o.Matching, o.Tainted, o.Free, o.Incomplete = offer.Reachable, offer.OfClass, offer.Matching, offer.Tainted, offer.Free, offer.Incomplete
+	o.HeldBy = list.Each(offer.Holders, v.holder)
+}
+
+// holder is "default/a-gpu of pod a".
+func (v *view) holder(name types.NamespacedName) string {
+	for _, claim := range v.state.ResourceClaims {
+		if cluster.NameOf(claim) != name {
+			continue
+		}
+		pods := list.Each(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) string { return r.Name })
+		if len(pods) > 0 {
+			return fmt.Sprintf("%s of %s", name, words.Few(pods))
+		}
+	}
+	return name.String()
+}
+
+func constraintsOf(claim *resourcev1.ResourceClaim) []string {
+	var all []string
+	for _, c := range claim.Spec.Devices.Constraints {
+		of := "all requests"
+		if len(c.Requests) > 0 {
+			of = "requests " + words.And(c.Requests)
+		}
+		switch {
+		case c.MatchAttribute != nil:
+			all = append(all, fmt.Sprintf("the same %s for %s", *c.MatchAttribute, of))
+		case c.DistinctAttribute != nil:
+			all = append(all, fmt.Sprintf("another %s for each device of %s", *c.DistinctAttribute, of))
+		}
+	}
+	return all
+}
+
+// togetherSentence is "each request of its claims by itself finds enough devices on g-1, but no choice serves all of them at once; wanted are the
+// same numa for all requests".
+func (d *Devices) togetherSentence() string {
+	line := fmt.Sprintf("each request of its claims by itself finds enough devices on %s, but no choice serves all of them at once", d.Node)
+	if len(d.Constraints) > 0 {
+		line += "; wanted are " + words.And(d.Constraints)
+	}
+	return line
+}
+
+// sentence is "claim default/a-gpu, request gpu: asks 2 devices of DeviceClass gpu.example.com with device.attributes[…] > 40; g-1 comes nearest: of
+// its 4 devices 4 are of the class, 3 match and 1 is free; default/b-gpu of b has the others".
+func (d *Devices) sentence() string {
+	line := fmt.Sprintf("claim %s, request %s: ", d.Claim, d.Request)
+	if d.Options[0].NoClass {
+		return line + fmt.Sprintf("DeviceClass %s does not exist", d.Options[0].Class)
+	}
+	nearest := d.Node + " comes nearest: "
+	for i := range d.Options {
+		if i > 0 {
+			line += "; "
+		}
+		line += d.Options[i].text(nearest)
+		nearest = ""
+	}
+	return line
+}
+
+// text is the part of the sentence on one kind of device, nearest that on the node.
+func (o *DeviceOption) text(nearest string) string {
+	line := "asks for all devices"
+	if o.Asked > 0 {
+		line = "asks " + words.Count(o.Asked, "device")
+	}
+	if o.Name != "" {
+		line = o.Name + " " + line
+	}
+	line += " of DeviceClass " + o.Class
+	if len(o.Selectors) > 0 {
+		line += " with " + strings.Join(o.Selectors, " and ")
+	}
+	switch {
+	case o.Devices == 0 && len(o.Incomplete) == 0:
+		return line + "; no node that could take the pod has a device"
+	case o.Devices == 0:
+		return fmt.Sprintf("%s; %sits devices are all of %s, of which a ResourceSlice is missing", line, nearest, words.Few(o.Incomplete))
+	}
+	counts := []string{fmt.Sprintf("%s of the class", amount(o.OfClass))}
+	if len(o.Selectors) > 0 {
+		counts = append(counts, fmt.Sprintf("%d %s", o.Matching, words.Pick(o.Matching, "matches", "match")))
+	}
+	if o.Tainted > 0 {
+		counts = append(counts, fmt.Sprintf("%d %s a taint that the request does not tolerate", o.Tainted, words.Pick(o.Tainted, "has", "have")))
+	}
+	counts = append(counts, amount(o.Free)+" free")
+	line += fmt.Sprintf("; %sof its %s %s", nearest, words.Count(o.Devices, "device"), words.And(counts))
+	if len(o.HeldBy) > 0 {
+		line += "; held by claim " + words.Few(o.HeldBy)
+	}
+	return line
+}
+
+// amount is "1 is" or "2 are".
+func amount(n int) string { return fmt.Sprintf("%d %s", n, words.Pick(n, "is", "are")) }

@@ -1,0 +1,100 @@
+package cause
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Preemption is why pods of a lower priority do not make room for the pod.
+type Preemption struct {
+	// Priority is the pod's, and Never means that its preemptionPolicy is that.
+	Priority int32 `json:"priority"`
+	Never    bool  `json:"never,omitempty"`
+	// Lower is the number of running pods of a lower priority, and Nodes the refused nodes that have some.
+	Lower int      `json:"lower"`
+	Nodes []string `json:"nodes,omitempty"`
+	// StillRefused are those of the nodes that refuse the pod even without all pods of a lower priority, by reason.
+	StillRefused []Blocked `json:"stillRefused,omitempty"`
+}
+
+// unhelpful returns why nobody makes room for the pod: nothing where neither its priority nor that of others can be the reason, or some victims are
+// about to go.
+func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause, error) {
+	p := Preemption{Priority: corev1.PodPriority(given), Never: given.Spec.PreemptionPolicy != nil && *given.Spec.PreemptionPolicy == v1.PreemptNever}
+	if given.Status.NominatedNodeName != "" {
+		return nil, nil
+	}
+	var lower []cluster.Object
+	for _, node := range v.state.Nodes {
+		below := list.Where(v.podsOn[node.Name], func(other *v1.Pod) bool { return corev1.PodPriority(other) < p.Priority })
+		if _, refused := v.verdicts[node.Name]; refused && len(below) > 0 {
+			p.Nodes = append(p.Nodes, node.Name)
+			for _, pod := range below {
+				lower = append(lower, pod)
+			}
+		}
+	}
+	p.Lower = len(lower)
+	if p.Priority == 0 && p.Lower == 0 || len(v.verdicts) == 0 {
+		return nil, nil
+	}
+	if p.Lower > 0 {
+		without := v.state.Without(lower...)
+		result, err := f.place(ctx, without, v.pod)
+		if err != nil {
+			return nil, err
+		}
+		if len(result.Pending) > 0 && result.Pending[0].Cycle != nil {
+			emptied := newView(without, v.pod, newOccupancy(without.Pods), result.Pending[0].Cycle)
+			p.block(emptied)
+		} else if !p.Never {
+			return nil, nil // with all of them gone there is room: no single node's are enough, or they are about to go
+		}
+	}
+	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts)), Preemption: &p}}, nil
+}
+
+// block notes why each of the nodes refuses the pod without pods of a lower priority.
+func (p *Preemption) block(emptied *view) {
+	for _, node := range emptied.state.Nodes {
+		why := emptied.whyNot(node)
+		if why == "" || !slices.Contains(p.Nodes, node.Name) {
+			continue
+		}
+		at := slices.IndexFunc(p.StillRefused, func(b Blocked) bool { return b.Why == why })
+		if at < 0 {
+			at = len(p.StillRefused)
+			p.StillRefused = append(p.StillRefused, Blocked{Why: why})
+		}
+		p.StillRefused[at].Nodes = append(p.StillRefused[at].Nodes, node.Name)
+	}
+}
+
+// sentence is "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of
+// a lower one (full, Insufficient cpu)".
+func (p *Preemption) sentence(refused int) string {
+	line := fmt.Sprintf("nobody makes room for its priority %d: ", p.Priority)
+	if p.Lower == 0 {
+		return line + "no refused node has a pod of a lower one"
+	}
+	var parts []string
+	if p.Never {
+		parts = append(parts, "its preemptionPolicy is Never")
+	}
+	if none := refused - len(p.Nodes); none > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s %s no pod of a lower one", none, words.Count(refused, "refused node"), words.Pick(none, "has", "have")))
+	}
+	for _, b := range p.StillRefused {
+		parts = append(parts, fmt.Sprintf("%s would not take it even without %s pods of a lower one (%s)", someNodes(b.Nodes), words.Pick(len(b.Nodes), "its", "their"), b.Why))
+	}
+	return line + strings.Join(parts, "; ")
+}

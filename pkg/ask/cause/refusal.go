@@ -1,0 +1,263 @@
+package cause
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/pod-security-admission/api"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+)
+
+// Denial is the object for which the API server does not take a pod, and what the object allows.
+type Denial struct {
+	// Object is the object as kind namespace/name, such as "ResourceQuota team/compute".
+	Object string `json:"object"`
+	// Binding is the ValidatingAdmissionPolicyBinding that puts a policy in force.
+	Binding string `json:"binding,omitempty"`
+	// Amounts are the resources of which a ResourceQuota or a LimitRange does not allow what is asked.
+	Amounts []Amount `json:"amounts,omitempty"`
+	// Says are the words of a policy, of Pod Security, or of a quota that misses a request.
+	Says string `json:"says,omitempty"`
+}
+
+// Amount is how much of a resource is asked for, and how much is allowed. Amounts are quantities as in a manifest.
+type Amount struct {
+	Resource v1.ResourceName `json:"resource"`
+	// Asked is what the pod asks for: a request, a limit, or the ratio of both; missing if it asks for nothing.
+	Asked string `json:"asked,omitempty"`
+	// Used is what is used of a ResourceQuota's Hard.
+	Used string `json:"used,omitempty"`
+	Hard string `json:"hard,omitempty"`
+	// Bound is what a LimitRange sets: minimum, maximum, default or maxLimitRequestRatio, and Of for what: Container, Pod or PersistentVolumeClaim.
+	Bound string       `json:"bound,omitempty"`
+	Of    v1.LimitType `json:"of,omitempty"`
+	// Value is the bound's, and Field what breaks it: request, limit or ratio.
+	Value string `json:"value,omitempty"`
+	Field string `json:"field,omitempty"`
+}
+
+// OfRefusal returns which object of the state keeps the API server from taking what is refused, with the values of both sides. They are those of
+// the API server's message, so that they are of the attempt that failed. There is none if no such object does: a class that does not exist.
+func OfRefusal(state *cluster.State, r cluster.Refusal) []Cause {
+	in := refusal{Refusal: r, state: state}
+	of := ""
+	if found := inCluster.FindStringSubmatch(r.Message); found != nil && state.Federation != nil && state.Federation.Member(found[1]) != nil {
+		in.Message, in.state, of = strings.TrimSuffix(r.Message, found[0]), state.Federation.Member(found[1]).State, found[0]
+	}
+	for _, read := range []func(refusal) *Cause{refusal.exceededQuota, refusal.failedQuota, refusal.limitRange, refusal.defaultLimit, refusal.podSecurity, refusal.policy} {
+		if c := read(in); c != nil {
+			c.Sentence += of
+			return []Cause{*c}
+		}
+	}
+	return nil
+}
+
+// inCluster is what a federation adds to a member's message.
+var inCluster = regexp.MustCompile(`, in cluster (\S+)$`)
+
+// refusal is one, with the state whose objects refuse.
+type refusal struct {
+	cluster.Refusal
+	state *cluster.State
+}
+
+// The words of https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
+var (
+	exceeded = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: (\S+), used: (\S+), limited: (\S+)`)
+	failed   = regexp.MustCompile(`failed quota: ([^:\s]+): (.+)`)
+)
+
+// exceededQuota is "ResourceQuota team/compute: requests.cpu 8 of 8 used, the pod asks 500m".
+func (r refusal) exceededQuota() *Cause {
+	found := exceeded.FindStringSubmatch(r.Message)
+	if found == nil {
+		return nil
+	}
+	d := Denial{Object: "ResourceQuota " + r.Namespace + "/" + found[1]}
+	asked, used, hard := amounts(found[2]), amounts(found[3]), amounts(found[4])
+	var parts []string
+	for i, a := range asked {
+		amount := Amount{Resource: v1.ResourceName(a[0]), Asked: a[1]}
+		if i < len(used) && i < len(hard) { // the API server sorts each list by the same names
+			amount.Used, amount.Hard = used[i][1], hard[i][1]
+		}
+		d.Amounts = append(d.Amounts, amount)
+		parts = append(parts, fmt.Sprintf("%s %s of %s used, %s asks %s", amount.Resource, amount.Used, amount.Hard, r.asker(), amount.Asked))
+	}
+	return &Cause{Plugin: "ResourceQuota", Sentence: d.Object + ": " + strings.Join(parts, "; "), Denial: &d}
+}
+
+// amounts reads "pods=1,requests.cpu=500m".
+func amounts(text string) [][2]string {
+	return list.Each(strings.Split(text, ","), func(part string) [2]string {
+		name, value, _ := strings.Cut(part, "=")
+		return [2]string{name, value}
+	})
+}
+
+// failedQuota is "ResourceQuota team/compute: the pod must specify requests.cpu for: web".
+func (r refusal) failedQuota() *Cause {
+	found := failed.FindStringSubmatch(r.Message)
+	if found == nil {
+		return nil
+	}
+	d := Denial{Object: "ResourceQuota " + r.Namespace + "/" + found[1], Says: found[2]}
+	return &Cause{Plugin: "ResourceQuota", Sentence: fmt.Sprintf("%s: %s %s", d.Object, r.asker(), d.Says), Denial: &d}
+}
+
+// asker is what the request that is refused is for.
+func (r refusal) asker() string {
+	found := asking.FindStringSubmatch(r.Message)
+	switch {
+	case found == nil:
+		return "the object"
+	case found[1] == "pods" || found[1] == "Pod":
+		return "the pod"
+	case found[1] == "persistentvolumeclaims" || found[1] == "PersistentVolumeClaim":
+		return "the claim"
+	}
+	kind, _, _ := strings.Cut(found[1], ".")
+	return "the " + strings.TrimSuffix(strings.ToLower(kind), "s")
+}
+
+var asking = regexp.MustCompile(`(\S+) "[^"]*" is (?:forbidden|invalid)`)
+
+// The words of https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/limitranger/admission.go.
+var (
+	bounded  = regexp.MustCompile(`(minimum|maximum) (\S+) usage per (\w+) is ([\d.]+\w*)(?:, but (request|limit) is ([\d.]+\w*)|\.  No (request|limit) is specified)`)
+	ratioed  = regexp.MustCompile(`(\S+) max limit to request ratio per (\w+) is ([\d.]+\w*), but (?:provided ratio is ([\d.]+)|no (request|limit) is)`)
+	overflow = regexp.MustCompile(`spec\.(\w+)\[(\d+)\]\.resources\.requests: Invalid value: "([^"]+)": must be less than or equal to (\S+) limit of ([\d.]+\w*)`)
+)
+
+// limitRange is "LimitRange team/limits: a Container has at most 500m cpu, and a request is 1".
+func (r refusal) limitRange() *Cause {
+	var all []Amount
+	var parts []string
+	for _, found := range bounded.FindAllStringSubmatch(r.Message, -1) {
+		a := Amount{Bound: found[1], Resource: v1.ResourceName(found[2]), Of: v1.LimitType(found[3]), Value: found[4], Field: found[5] + found[7], Asked: found[6]}
+		all = append(all, a)
+		least := map[string]string{"minimum": "least", "maximum": "most"}[a.Bound]
+		parts = append(parts, fmt.Sprintf("a %s has at %s %s %s, and %s", a.Of, least, a.Value, a.Resource, a.breaks()))
+	}
+	for _, found := range ratioed.FindAllStringSubmatch(r.Message, -1) {
+		a := Amount{Bound: "maxLimitRequestRatio", Resource: v1.ResourceName(strings.TrimPrefix(found[1], "[")), Of: v1.LimitType(found[2]), Value: found[3], Field: found[5], Asked: found[4]}
+		if a.Field == "" {
+			a.Field, a.Asked = "ratio", strings.TrimSuffix(strings.TrimRight(a.Asked, "0"), ".")
+		}
+		all = append(all, a)
+		parts = append(parts, fmt.Sprintf("the limit of a %s is at most %s times its request of %s, and %s", a.Of, a.Value, a.Resource, a.breaks()))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	d := Denial{Object: r.rangeWith(all[0]), Amounts: all}
+	return &Cause{Plugin: "LimitRanger", Sentence: d.Object + ": " + strings.Join(parts, "; "), Denial: &d}
+}
+
+// breaks is "a request is 1", or "it gives no request".
+func (a Amount) breaks() string {
+	if a.Asked == "" {
+		return "one here gives no " + a.Field
+	}
+	return fmt.Sprintf("one here has a %s of %s", a.Field, a.Asked)
+}
+
+// rangeWith is the LimitRange of the namespace that sets the bound.
+func (r refusal) rangeWith(a Amount) string {
+	for _, limits := range r.state.LimitRanges {
+		if limits.Namespace != r.Namespace {
+			continue
+		}
+		for _, item := range limits.Spec.Limits {
+			of := map[string]v1.ResourceList{"minimum": item.Min, "maximum": item.Max, "maxLimitRequestRatio": item.MaxLimitRequestRatio, "default": item.Default}[a.Bound]
+			if set, given := of[a.Resource]; given && item.Type == a.Of && same(set, a.Value) {
+				return "LimitRange " + limits.Namespace + "/" + limits.Name
+			}
+		}
+	}
+	return ""
+}
+
+func same(set resource.Quantity, text string) bool {
+	value, err := resource.ParseQuantity(text)
+	return err == nil && set.Cmp(value) == 0
+}
+
+// defaultLimit is of a pod whose container requests more than the limit that a LimitRange gives it: "LimitRange team/limits: gives container web,
+// which has none, a limit of 500m cpu, less than its request of 700m".
+func (r refusal) defaultLimit() *Cause {
+	found := overflow.FindStringSubmatch(r.Message)
+	if found == nil {
+		return nil
+	}
+	a := Amount{Bound: "default", Resource: v1.ResourceName(found[4]), Of: v1.LimitTypeContainer, Value: found[5], Field: "request", Asked: found[3]}
+	object, container := r.rangeWith(a), r.container(found[1], found[2])
+	if object == "" || container == nil {
+		return nil
+	}
+	if _, given := container.Resources.Limits[a.Resource]; given {
+		return nil
+	}
+	return &Cause{Plugin: "LimitRanger", Denial: &Denial{Object: object, Amounts: []Amount{a}},
+		Sentence: fmt.Sprintf("%s: gives container %s, which sets none, a limit of %s %s, less than its request of %s", object, container.Name, a.Value, a.Resource, a.Asked)}
+}
+
+// container is the one of the refused workload's template; nil if the workload is not there.
+func (r refusal) container(of, index string) *v1.Container {
+	obj := r.state.Find(r.Ref)
+	if obj == nil {
+		return nil
+	}
+	spec, _ := cluster.PodSpec(obj)
+	if spec == nil {
+		return nil
+	}
+	containers := spec.Containers
+	if of == "initContainers" {
+		containers = spec.InitContainers
+	}
+	for i := range containers {
+		if fmt.Sprint(i) == index {
+			return &containers[i]
+		}
+	}
+	return nil
+}
+
+// violates has the words of
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/pod-security-admission/admission/admission.go.
+var violates = regexp.MustCompile(`(?s)violates PodSecurity "([^":]+):([^"]+)": (.*)`)
+
+// podSecurity is "Namespace team: its label pod-security.kubernetes.io/enforce=restricted forbids this". The message has the violations.
+func (r refusal) podSecurity() *Cause {
+	found := violates.FindStringSubmatch(r.Message)
+	if found == nil {
+		return nil
+	}
+	d := Denial{Object: "Namespace " + r.Namespace, Says: found[3]}
+	return &Cause{Plugin: "PodSecurity", Sentence: fmt.Sprintf("%s: its label %s=%s forbids this", d.Object, api.EnforceLevelLabel, found[1]), Denial: &d}
+}
+
+// bindingOf has the name of the binding in the words of a ValidatingAdmissionPolicy.
+var bindingOf = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '([^']+)'`)
+
+// policy is "ValidatingAdmissionPolicy ceiling, by its binding team: no more than 40 replicas".
+func (r refusal) policy() *Cause {
+	name, says := r.Denial()
+	if name == "" {
+		return nil
+	}
+	d := Denial{Object: "ValidatingAdmissionPolicy " + name, Says: says}
+	sentence := d.Object
+	if found := bindingOf.FindStringSubmatch(r.Message); found != nil {
+		d.Binding = found[1]
+		sentence += ", by its binding " + d.Binding
+	}
+	return &Cause{Plugin: "ValidatingAdmissionPolicy", Sentence: sentence + ": " + says, Denial: &d}
+}

@@ -1,0 +1,85 @@
+package cause
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// PodGroup is a group whose pods wait for nodes together.
+type PodGroup struct {
+	// Name is namespace/name.
+	Name string `json:"name"`
+	// MinCount is how many pods must have a node before any gets one; missing if the group does not care.
+	MinCount int `json:"minCount,omitempty"`
+	// Bound is how many have one.
+	Bound int `json:"bound"`
+	// Fit are the pods that would have got a node with the others, and Untried those at which the scheduler did not look.
+	Fit     []string `json:"fit,omitempty"`
+	Untried []string `json:"untried,omitempty"`
+	// Refused are the pods that keep the others waiting.
+	Refused []string `json:"refused,omitempty"`
+}
+
+// gates is "example.com/quota keeps the scheduler from trying the pod, until whoever set the gate removes it".
+func gates(pod *v1.Pod) []Cause {
+	names := list.Each(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
+	if len(names) == 0 {
+		return nil
+	}
+	return []Cause{{Plugin: "SchedulingGates", Gates: names, Sentence: fmt.Sprintf("%s %s the scheduler from trying the pod, until whoever set %s removes %s",
+		words.And(names), words.Pick(len(names), "keeps", "keep"), words.Pick(len(names), "the gate", "the gates"), words.Pick(len(names), "it", "them"))}}
+}
+
+// groupWaits is the pod group with which the pod waits, and which of its pods keep the others waiting.
+func groupWaits(p *placement.Pending) []Cause {
+	if p.Group == nil {
+		return nil
+	}
+	g := PodGroup{Name: p.Pod.Namespace + "/" + p.Group.Name, MinCount: p.Group.MinCount, Bound: p.Group.Bound}
+	for _, pod := range p.Group.Waiting {
+		switch {
+		case pod.Node != "":
+			g.Fit = append(g.Fit, pod.Name)
+		case pod.Message != "":
+			g.Refused = append(g.Refused, pod.Name)
+		default:
+			g.Untried = append(g.Untried, pod.Name)
+		}
+	}
+	return []Cause{{Plugin: "GangScheduling", Sentence: g.sentence(), PodGroup: &g}}
+}
+
+// sentence is "PodGroup default/train wants nodes for 4 pods at once; 1 pod has one, a and b would fit, c does not fit".
+func (g *PodGroup) sentence() string {
+	var parts []string
+	if there := g.Bound + len(g.Fit) + len(g.Refused) + len(g.Untried); there < g.MinCount {
+		parts = append(parts, words.Is(there, "pod")+" there")
+	}
+	if g.Bound > 0 {
+		parts = append(parts, words.Has(g.Bound, "pod")+" one")
+	}
+	if len(g.Fit) > 0 {
+		parts = append(parts, words.Few(g.Fit)+" would fit")
+	}
+	if len(g.Refused) > 0 && len(g.Fit)+len(g.Untried) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s not fit", words.Few(g.Refused), words.Pick(len(g.Refused), "does", "do")))
+	}
+	if len(g.Untried) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s not tried", words.Few(g.Untried), words.Pick(len(g.Untried), "was", "were")))
+	}
+	wants := "places as many pods as fit"
+	if g.MinCount > 0 {
+		wants = fmt.Sprintf("wants nodes for %s at once", words.Count(g.MinCount, "pod"))
+	}
+	line := fmt.Sprintf("PodGroup %s %s", g.Name, wants)
+	if len(parts) > 0 {
+		line += "; " + strings.Join(parts, ", ")
+	}
+	return line
+}

@@ -1,0 +1,120 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// deferResize has the kubelet answer a change of a running pod's resources for which the node has no room: the pod keeps what it had, and the resize
+// waits. Any other resize is done at once. Requests of the pod as a whole are not looked at.
+func deferResize(s *cluster.State, pod, was *v1.Pod) {
+	if pod.Spec.NodeName == "" || was.Spec.NodeName == "" || pod.Spec.Resources != nil || cluster.Terminal(pod) ||
+		apiequality.Semantic.DeepEqual(Allocated(was).Spec.Containers, pod.Spec.Containers) {
+		setResizePending(pod, "", metav1.Time{})
+		return
+	}
+	why := noRoomToResize(s, pod, Allocated(was))
+	if why != "" {
+		pod.Status.ContainerStatuses = allocatedStatuses(pod.Status.ContainerStatuses, Allocated(was).Spec.Containers)
+	}
+	setResizePending(pod, why, s.Now)
+}
+
+// Resized returns the pod with the resources that it waits for, if its node has room for them by now, as the kubelet finds when other pods end or
+// shrink; nil if the pod does not wait or there is no room. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
+func Resized(s *cluster.State, pod *v1.Pod) *v1.Pod {
+	if !resourcehelper.IsPodResizeDeferred(pod) || pod.Spec.Resources != nil || noRoomToResize(s, pod, Allocated(pod)) != "" {
+		return nil
+	}
+	done := pod.DeepCopy()
+	done.Status.ContainerStatuses = resized(done.Status.ContainerStatuses, done.Spec.Containers)
+	setResizePending(done, "", metav1.Time{})
+	return done
+}
+
+// noRoomToResize says what the kubelet says of a resize for which the node has no room next to what its other pods have; "" if there is room, or
+// where the pod wants no more than it has. See
+// InsufficientResourceError in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/lifecycle/predicate.go.
+func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
+	node := s.NodesByName()[pod.Spec.NodeName]
+	if node == nil {
+		return ""
+	}
+	wanted, had := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}), resourcehelper.PodRequests(has, resourcehelper.PodResourcesOptions{})
+	used := map[v1.ResourceName]int64{}
+	amount := func(list v1.ResourceList, name v1.ResourceName) int64 {
+		quantity := list[name]
+		if name == v1.ResourceCPU {
+			return quantity.MilliValue()
+		}
+		return quantity.Value()
+	}
+	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
+	for _, other := range s.Pods {
+		if other.Spec.NodeName != node.Name || other.UID == pod.UID || cluster.Terminal(other) {
+			continue
+		}
+		requests := resourcehelper.PodRequests(Allocated(other), resourcehelper.PodResourcesOptions{})
+		for _, name := range names {
+			used[name] += amount(requests, name)
+		}
+	}
+	for _, name := range names {
+		if asked, capacity := amount(wanted, name), amount(node.Status.Allocatable, name); asked > amount(had, name) && asked+used[name] > capacity {
+			return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used[name], capacity)
+		}
+	}
+	return ""
+}
+
+// Allocated returns the pod with the requests that its kubelet has allocated: while a resize waits, those of before.
+func Allocated(pod *v1.Pod) *v1.Pod {
+	changed := pod
+	for i := range pod.Spec.Containers {
+		name := pod.Spec.Containers[i].Name
+		at := slices.IndexFunc(pod.Status.ContainerStatuses, func(s v1.ContainerStatus) bool { return s.Name == name && s.AllocatedResources != nil })
+		if at < 0 || apiequality.Semantic.DeepEqual(pod.Status.ContainerStatuses[at].AllocatedResources, pod.Spec.Containers[i].Resources.Requests) {
+			continue
+		}
+		if changed == pod {
+			changed = pod.DeepCopy()
+		}
+		changed.Spec.Containers[i].Resources.Requests = pod.Status.ContainerStatuses[at].AllocatedResources
+		if given := pod.Status.ContainerStatuses[at].Resources; given != nil {
+			changed.Spec.Containers[i].Resources.Limits = given.Limits
+		}
+	}
+	return changed
+}
+
+// allocatedStatuses are the statuses with the resources of the containers.
+func allocatedStatuses(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
+	statuses = slices.Clone(statuses)
+	for i := range containers {
+		at := slices.IndexFunc(statuses, func(s v1.ContainerStatus) bool { return s.Name == containers[i].Name })
+		if at < 0 {
+			at = len(statuses)
+			statuses = append(statuses, v1.ContainerStatus{Name: containers[i].Name, Ready: true})
+		}
+		statuses[at].Resources = containers[i].Resources.DeepCopy()
+		statuses[at].AllocatedResources = statuses[at].Resources.Requests
+	}
+	return statuses
+}
+
+// setResizePending sets the condition PodResizePending with the message, or removes it if that is empty.
+func setResizePending(pod *v1.Pod, message string, now metav1.Time) {
+	pod.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
+	if message != "" {
+		pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodResizePending, Status: v1.ConditionTrue,
+			Reason: v1.PodReasonDeferred, Message: message, LastTransitionTime: now})
+	}
+}

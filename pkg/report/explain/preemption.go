@@ -1,0 +1,35 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/run"
+)
+
+// AddPreempted adds the preemptions of the pods that were asked for, and for them.
+func (r *Report) AddPreempted(all []explain.Preempted) {
+	r.Preempted = list.Each(all, func(p explain.Preempted) Preempted { return Preempted{p.Step, run.NewPreemption(p.Preemption)} })
+}
+
+// preempted says which pod made room for which, and why there, with the candidates of each choice once.
+func (t *writer) preempted(quiet bool) {
+	for i, p := range t.report.Preempted {
+		t.Linef(doc.Bold, "Pod %s, step %s: made room on %s for %s%s", p.Victim, p.Step, p.Node, p.For, p.Choice.Text())
+		if last := i == len(t.report.Preempted)-1; !quiet && p.Choice != nil && p.Choice.Nodes > 1 && (last || t.report.Preempted[i+1].For != p.For) {
+			t.Table("  ", candidates(p.Choice)...)
+		}
+	}
+}
+
+// candidates is a row for each node on which preemption helped, the chosen one first, below the titles.
+func candidates(c *run.Choice) [][]doc.Cell {
+	table := [][]doc.Cell{doc.Bold.Row("NODE", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS VIOLATED")}
+	for _, candidate := range c.Candidates {
+		table = append(table, doc.Plain.Row(candidate.Node, strings.Join(candidate.Victims, ", "), fmt.Sprint(candidate.HighestPriority), fmt.Sprint(candidate.Violations)))
+	}
+	return table
+}

@@ -1,0 +1,90 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/autoscaler"
+	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Slow is a workload for which the autoscaler adds nodes little by little: its estimate ends where the next pod does not fit onto another new node
+// of the group, though more may come, and goes on in another loop, when these nodes are there.
+type Slow struct {
+	cluster.Ref
+	// Loops is in how many loops this was so, Of the number of loops that added nodes, and Most how many nodes one of these Loops added at most.
+	Loops int `json:"loops"`
+	Of    int `json:"of"`
+	Most  int `json:"most"`
+	// Reasons are why another new node does not take the next pod, in the scheduler's words, and Spreads the topology keys of the hard spread
+	// constraints if they are the reason.
+	Reasons []string `json:"reasons"`
+	Spreads []string `json:"spreads,omitempty"`
+}
+
+// slow takes note of the pods for which a loop added fewer nodes than they need.
+func (a *Autoscaling) slow(owner func(*v1.Pod) cluster.Ref, decision *autoscaler.Decision) {
+	if len(decision.Plan) == 0 {
+		return
+	}
+	a.scaleUps++
+	picked := slices.IndexFunc(decision.Options, func(o autoscaler.Option) bool { return o.Group == decision.Picked })
+	if picked >= 0 {
+		for _, held := range decision.Options[picked].Held {
+			s := Slow{Ref: owner(held.Pods[0]), Reasons: held.Reasons}
+			if slices.Contains(held.Reasons, sched.TooSkewed) {
+				s.Spreads = hardSpreads(held.Pods[0])
+			}
+			at := slices.IndexFunc(a.Slow, func(of Slow) bool { return of.Ref == s.Ref && slices.Equal(of.Reasons, s.Reasons) })
+			if at < 0 {
+				at = len(a.Slow)
+				a.Slow = append(a.Slow, s)
+			}
+			a.Slow[at].Loops++
+			nodes := 0
+			for _, share := range decision.Plan {
+				nodes += share.To - share.From
+			}
+			a.Slow[at].Most = max(a.Slow[at].Most, nodes)
+		}
+	}
+	for i := range a.Slow {
+		a.Slow[i].Of = a.scaleUps
+	}
+}
+
+func hardSpreads(pod *v1.Pod) []string {
+	var keys []string
+	for _, c := range pod.Spec.TopologySpreadConstraints {
+		if c.WhenUnsatisfiable == v1.DoNotSchedule {
+			keys = append(keys, c.TopologyKey)
+		}
+	}
+	return keys
+}
+
+// Pace says for whom nodes came little by little, and why.
+func (a *Autoscaling) Pace() []string {
+	several := list.Where(a.Slow, func(s Slow) bool { return s.Loops > 1 })
+	return list.Each(several, Slow.text)
+}
+
+// text is "7 of 8 loops add 1 node each, though more pods of deployment/app wait: another new node of the same group would violate their spread
+// over topology.kubernetes.io/zone".
+func (s Slow) text() string {
+	nodes := "1 node each"
+	if s.Most > 1 {
+		nodes = fmt.Sprintf("at most %d nodes each", s.Most)
+	}
+	why := fmt.Sprintf("another new node of the same group would not take the next one (%s)", strings.Join(s.Reasons, ", "))
+	if len(s.Spreads) > 0 {
+		why = "the next one on another new node of the same group would violate their spread over " + words.And(s.Spreads)
+	}
+	return fmt.Sprintf("%d of %s add %s, though more pods of %s wait: %s", s.Loops, words.Count(s.Of, "loop"), nodes, s.Qualified(), why)
+}
