@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -112,7 +111,7 @@ func spreadSelector(c *v1.TopologySpreadConstraint, pod *v1.Pod) labels.Selector
 func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector) []Domain {
 	counts := map[string]int{}
 	for _, node := range v.state.Nodes {
-		if slices.ContainsFunc(all, func(c v1.TopologySpreadConstraint) bool { _, labelled := node.Labels[c.TopologyKey]; return !labelled }) || !includes(c, node, v.pod) {
+		if slices.ContainsFunc(all, func(c v1.TopologySpreadConstraint) bool { _, labelled := node.Labels[c.TopologyKey]; return !labelled }) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
 		counts[node.Labels[c.TopologyKey]] += list.Count(v.podsOn[node.Name], func(pod *v1.Pod) bool {
@@ -120,16 +119,6 @@ func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpre
 		})
 	}
 	return sortedDomains(counts)
-}
-
-// includes reports whether the constraint counts the node, by its nodeAffinityPolicy and nodeTaintsPolicy.
-func includes(c *v1.TopologySpreadConstraint, node *v1.Node, pod *v1.Pod) bool {
-	if ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor {
-		if match, _ := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !match {
-			return false
-		}
-	}
-	return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore || !cluster.Repels(node, pod)
 }
 
 // block says why the domains with the fewest pods take none.
@@ -141,7 +130,7 @@ func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
 		}
 	}
 	for _, node := range v.state.Nodes {
-		if !slices.Contains(at, node.Labels[c.TopologyKey]) || !includes(c, node, v.pod) {
+		if !slices.Contains(at, node.Labels[c.TopologyKey]) || !cluster.SpreadIncludes(c, node, v.pod) {
 			continue
 		}
 		why := v.whyNot(node)

@@ -21,6 +21,12 @@ func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 	taint := v1.Taint{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}
 	domains, _ := topology.Domains([]*v1.Node{node("a", "a"), node("b", "b"), node("c", "c", taint)}, v1.LabelTopologyZone)
 	plain, tolerant := &v1.Pod{}, &v1.Pod{Spec: v1.PodSpec{Tolerations: []v1.Toleration{{Key: "dedicated", Operator: v1.TolerationOpExists}}}}
+	spread := func(when v1.UnsatisfiableConstraintAction, more func(*v1.TopologySpreadConstraint)) *v1.Pod {
+		c := v1.TopologySpreadConstraint{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: when, MaxSkew: 1}
+		more(&c)
+		return &v1.Pod{Spec: v1.PodSpec{NodeSelector: map[string]string{v1.LabelTopologyZone: "a"}, TopologySpreadConstraints: []v1.TopologySpreadConstraint{c}}}
+	}
+	ignore, honor := v1.NodeInclusionPolicyIgnore, v1.NodeInclusionPolicyHonor
 	for name, test := range map[string]struct {
 		on     map[string]int
 		sample *v1.Pod
@@ -31,7 +37,13 @@ func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 		"c takes them":           {map[string]int{"a": 2, "b": 1}, tolerant, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
 		"nobody knows of taints": {map[string]int{"a": 2, "b": 1}, nil, []metric.InDomain{{"a", 2}, {"b", 1}, {"c", 0}}, 2},
 		"c has one":              {map[string]int{"a": 2, "b": 3, "c": 1}, plain, []metric.InDomain{{"a", 2}, {"b", 3}, {"c", 1}}, 2},
-		"b could have one":       {map[string]int{"a": 2}, plain, []metric.InDomain{{"a", 2}, {"b", 0}}, 2},
+		"a hard constraint ignores taints": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(c *v1.TopologySpreadConstraint) { c.NodeAffinityPolicy = &ignore }),
+			[]metric.InDomain{{"a", 1}, {"b", 0}, {"c", 0}}, 1},
+		"a hard constraint honors taints": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(c *v1.TopologySpreadConstraint) { c.NodeAffinityPolicy, c.NodeTaintsPolicy = &ignore, &honor }),
+			[]metric.InDomain{{"a", 1}, {"b", 0}}, 1},
+		"a hard constraint honors the node selector": {map[string]int{"a": 1}, spread(v1.DoNotSchedule, func(*v1.TopologySpreadConstraint) {}), []metric.InDomain{{"a", 1}}, 0},
+		"a soft constraint":                          {map[string]int{"a": 1}, spread(v1.ScheduleAnyway, func(*v1.TopologySpreadConstraint) {}), []metric.InDomain{{"a", 1}, {"b", 0}}, 1},
+		"b could have one":                           {map[string]int{"a": 2}, plain, []metric.InDomain{{"a", 2}, {"b", 0}}, 2},
 	} {
 		counts, skew := metric.Count(domains, test.on, test.sample)
 		if diff := cmp.Diff(test.want, counts); diff != "" || skew != test.skew {

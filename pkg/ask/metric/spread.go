@@ -55,16 +55,20 @@ type InDomain struct {
 }
 
 // Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, including empty ones, and their
-// skew: the pods in the fullest domain minus those in the emptiest. A domain whose nodes all repel pods like the sample does not count as
-// empty and is left out; without a sample all domains count.
+// skew: the pods in the fullest domain minus those in the emptiest. Of a hard spread constraint of the sample those empty domains count that the
+// scheduler counts; otherwise a domain whose nodes all repel pods like the sample is left out. Without a sample all domains count.
 func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
 	counts = make([]InDomain, 0, len(domains))
+	counted := func(*v1.Node) bool { return true }
+	if sample != nil && len(domains) > 0 {
+		counted = cluster.CountsFor(sample, domains[0].Key)
+	}
 	for _, domain := range domains {
 		n := 0
 		for _, node := range domain.Nodes {
 			n += onNode[node.Name]
 		}
-		if n == 0 && sample != nil && !slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return !cluster.Repels(node, sample) }) {
+		if n == 0 && !slices.ContainsFunc(domain.Nodes, counted) {
 			continue
 		}
 		counts = append(counts, InDomain{domain.Value, n})

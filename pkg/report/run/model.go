@@ -246,7 +246,8 @@ type Distribution struct {
 	TopologyKey string `json:"topologyKey"`
 	// Counts are the pods in each domain that has one, in order of the domain's name.
 	Counts []Count `json:"counts"`
-	// Empty is the number of domains without a pod, those apart whose nodes all have a taint that such pods do not tolerate.
+	// Empty is the number of domains without a pod: of a hard spread constraint those that the scheduler counts, otherwise all but those whose nodes
+	// all have a taint that such pods do not tolerate.
 	Empty int `json:"empty"`
 	// Unlabelled is the number of pods on nodes without the label.
 	Unlabelled int `json:"unlabelled,omitempty"`

@@ -348,7 +348,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	return summed
 }
 
-// distribution counts the nodes of a workload's pods by domain. A domain whose nodes all repel such pods is no empty one.
+// distribution counts the nodes of a workload's pods by domain; see metric.Count for the empty ones.
 func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distribution {
 	d := Distribution{TopologyKey: key}
 	onNode := map[string]int{}
