@@ -61,9 +61,6 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		domains, unlabelled := topology.Domains(state.Nodes, key)
 		most = max(most, len(domains))
 		level := Level{TopologyKey: key, Domains: len(domains)}
-		if base, _, is := topology.Chosen(key); is {
-			_, unlabelled = topology.Domains(state.Nodes, base)
-		}
 		level.Unlabelled = list.Each(unlabelled, func(node *v1.Node) string { return node.Name })
 		switch named := len(opts.Levels) > 0; {
 		case len(domains) == 0:
