@@ -14,11 +14,17 @@ import (
 )
 
 // Repels reports whether a taint of the node keeps the pod from being scheduled there.
-func Repels(node *v1.Node, pod *v1.Pod) bool {
-	_, repels := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
+func Repels(node *v1.Node, pod *v1.Pod) bool { return Untolerated(node, pod) != nil }
+
+// Untolerated returns the first taint of the node that keeps the pod from being scheduled there; nil if none does.
+func Untolerated(node *v1.Node, pod *v1.Pod) *v1.Taint {
+	taint, repels := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
 		return taint.Effect != v1.TaintEffectPreferNoSchedule
 	}, false)
-	return repels
+	if !repels {
+		return nil
+	}
+	return &taint
 }
 
 // Attracts reports whether the pod's node selector and required node affinity match the node. A rule that does not parse matches nothing.

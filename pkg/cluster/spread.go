@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 )
 
@@ -12,10 +11,8 @@ import (
 // matchNodeInclusionPolicies in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/common.go.
 func SpreadIncludes(c *v1.TopologySpreadConstraint, node *v1.Node, pod *v1.Pod) bool {
-	if ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor {
-		if match, _ := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !match {
-			return false
-		}
+	if ptr.Deref(c.NodeAffinityPolicy, v1.NodeInclusionPolicyHonor) == v1.NodeInclusionPolicyHonor && !Attracts(node, pod) {
+		return false
 	}
 	return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore || !Repels(node, pod)
 }

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/internal/runtest"
+	"github.com/faultline/faultline/pkg/simulation"
 )
 
 // world is a cluster of w-1 and w-2 with 4 CPU and 8Gi, and db-1 with 8 CPU and the taint dedicated=db, in zones a, b and c; then objects.
@@ -154,12 +156,7 @@ func TestGroupWaits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scenario := strings.Replace(world(test.objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1)
-			result := runtest.Run(t, scenario)
-			found, err := cause.InRun(t.Context(), result)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, found := causesOfGroups(t, test.objects...)
 			got := map[string]string{}
 			for pod, causes := range found[len(found)-1] {
 				got[pod.Name] = causes[0].Sentence
@@ -169,6 +166,17 @@ func TestGroupWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// causesOfGroups runs a world with pod groups, and finds the causes in it.
+func causesOfGroups(t *testing.T, objects ...string) (*simulation.Result, []map[types.NamespacedName][]cause.Cause) {
+	t.Helper()
+	result := runtest.Run(t, strings.Replace(world(objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1))
+	found, err := cause.InRun(t.Context(), result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result, found
 }
 
 // TestResizeCause has pods of 4 and 5 CPU on a node of 12. The first one wants 8 then, and 12 - 5 < 8: it keeps 4, and 8 + 5 = 13 count. Once the

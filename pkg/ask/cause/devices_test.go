@@ -7,9 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/faultline/faultline/pkg/ask/cause"
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/internal/runtest"
 )
 
 // gpus are the DeviceClass gpu and the devices of w-1, gpu-0 with 40Gi and gpu-1 with 80Gi, and of w-2, gpu-0 with 80Gi and a taint.
@@ -84,12 +82,7 @@ func TestDeviceCauses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scenario := strings.Replace(world(test.objects...), "cluster:", "scheduler: {featureGates: {GenericWorkload: true}}\ncluster:", 1)
-			result := runtest.Run(t, scenario)
-			found, err := cause.InRun(t.Context(), result)
-			if err != nil {
-				t.Fatal(err)
-			}
+			result, found := causesOfGroups(t, test.objects...)
 			var got []string
 			for _, p := range result.Steps[0].Pending {
 				for _, c := range found[0][cluster.NameOf(p.Pod)] {

@@ -242,7 +242,7 @@ func (v *view) whyNot(node *v1.Node) string {
 	case "NodeUnschedulable":
 		return "cordoned"
 	case "TaintToleration":
-		if taint := untolerated(node, v.pod); taint != nil {
+		if taint := cluster.Untolerated(node, v.pod); taint != nil {
 			return taintState(taint)
 		}
 	case "NodeResourcesFit":

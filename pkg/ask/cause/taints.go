@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/scheduling/corev1"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -25,7 +24,7 @@ func taints(v *view, r refused) []Cause {
 	c := Cause{Plugin: "TaintToleration"}
 	var states []string // by taint
 	for _, node := range r.nodes {
-		taint := untolerated(node, v.pod)
+		taint := cluster.Untolerated(node, v.pod)
 		if taint == nil {
 			continue
 		}
@@ -56,17 +55,6 @@ func someNodes(names []string) string {
 		return words.And(names)
 	}
 	return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:most-1], ", "), len(names)-most+1)
-}
-
-// untolerated returns the first taint of the node that keeps the pod off it, as TaintToleration finds it; nil if there is none.
-func untolerated(node *v1.Node, pod *v1.Pod) *v1.Taint {
-	taint, repels := corev1.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
-		return taint.Effect != v1.TaintEffectPreferNoSchedule
-	}, false)
-	if !repels {
-		return nil
-	}
-	return &taint
 }
 
 // taintState says what the taint says of its nodes: "untolerated taint dedicated=db:NoSchedule", or what a taint of the node controller means.

@@ -125,11 +125,7 @@ func (p *pendingPod) open() []*v1.Node {
 
 // wanted are the open nodes that the pod's node selector and affinity match.
 func (p *pendingPod) wanted() []*v1.Node {
-	affinity := nodeaffinity.GetRequiredNodeAffinity(p.pod)
-	return list.Where(p.open(), func(node *v1.Node) bool {
-		matches, err := affinity.Match(node)
-		return matches && err == nil
-	})
+	return list.Where(p.open(), func(node *v1.Node) bool { return cluster.Attracts(node, p.pod) })
 }
 
 // moreLabelled are one more node in each domain, like one that is there, with the labels that the pod wants and no node has.

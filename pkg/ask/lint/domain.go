@@ -170,10 +170,7 @@ func (s *subject) unusable(node *v1.Node) string {
 	case node.Spec.Unschedulable && repels(node, s.pod):
 		return "cordoned"
 	case cluster.Repels(node, s.pod):
-		i := slices.IndexFunc(node.Spec.Taints, func(taint v1.Taint) bool {
-			return cluster.Repels(&v1.Node{Spec: v1.NodeSpec{Taints: []v1.Taint{taint}}}, s.pod)
-		})
-		return "untolerated taint " + node.Spec.Taints[i].ToString()
+		return "untolerated taint " + cluster.Untolerated(node, s.pod).ToString()
 	case !cluster.Attracts(node, s.pod):
 		return "node affinity"
 	}
