@@ -207,14 +207,13 @@ func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range causes {
-		if t := s.termOf(c); t != nil {
+	if len(causes) > 0 {
+		if t := s.termOf(causes[0]); t != nil {
 			f.Field = t.field()
 		}
-		if c.PodAffinity == nil {
-			f.Message += "; " + c.Sentence
+		if causes[0].PodAffinity == nil {
+			f.Message += "; " + causes[0].Sentence
 		}
-		break
 	}
 	f.Fix, err = l.endsRollout(s, causes)
 	return []Finding{f}, err
