@@ -60,11 +60,15 @@ type before struct {
 }
 
 func beforeState(state *cluster.State, pods map[types.UID]*v1.Pod) before {
-	b := before{pods: pods, nodes: state.Nodes, workloads: workloadsOf(state)}
+	return before{pods: pods, nodes: state.Nodes, refused: refusedPods(state), workloads: workloadsOf(state)}
+}
+
+func refusedPods(state *cluster.State) int {
+	n := 0
 	for _, refusal := range state.Refused {
-		b.refused += refusal.Pods
+		n += refusal.Pods
 	}
-	return b
+	return n
 }
 
 // workloadsOf returns what has replicas, by the outermost owner of its pods: a Rollout's ReplicaSet by the Rollout.
@@ -80,12 +84,13 @@ func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
 	return all
 }
 
-// askedBy are the workloads whose pods the step asks for: those that it applies, and that are not of a dump, and the target of its action.
-func askedBy(step *scenario.LoadedStep) map[cluster.Ref]bool {
+// askedBy are the workloads whose pods the step asks for: those that it applies, but for the dump that a first step can be, and the target of its
+// action.
+func askedBy(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
 	asked := map[cluster.Ref]bool{}
 	if step.Apply != nil {
 		for _, obj := range step.Objects {
-			if !cluster.Dumped(obj) && !cluster.Assumed(obj) {
+			if !dump || !cluster.Dumped(obj) && !cluster.Assumed(obj) {
 				asked[cluster.RefTo(obj)] = true
 			}
 		}
@@ -102,10 +107,7 @@ func askedBy(step *scenario.LoadedStep) map[cluster.Ref]bool {
 func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) *Change {
 	c, comes, state := &Change{}, comesWith(was.nodes), steps[len(steps)-1].State
 	ownerOf := state.Owners()
-	for _, refusal := range state.Refused {
-		c.Refused += refusal.Pods
-	}
-	c.Refused = max(0, c.Refused-was.refused)
+	c.Refused = max(0, refusedPods(state)-was.refused)
 	pending := func(pod *v1.Pod) bool { return cluster.Active(pod) && pod.Spec.NodeName == "" }
 	for _, pod := range was.pods {
 		if pending(pod) {
@@ -131,8 +133,9 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 			c.StillPending++
 		}
 	}
-	c.countAsked(was.workloads, workloadsOf(state), asked, made, cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf))
-	c.countLost(was.pods, state, ownerOf, asked)
+	had := cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf)
+	c.countAsked(was.workloads, workloadsOf(state), asked, made, had)
+	c.countLost(had, cluster.CrewsOf(state.Pods, ownerOf), asked)
 	c.countEvicted(steps, ownerOf, asked)
 	return c
 }
@@ -159,9 +162,8 @@ func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cl
 }
 
 // countLost counts the pods of other workloads that ran and that nothing replaces.
-func (c *Change) countLost(was map[types.UID]*v1.Pod, state *cluster.State, ownerOf func(*v1.Pod) cluster.Ref, asked map[cluster.Ref]bool) {
-	after := state.Crews()
-	for owner, crew := range cluster.CrewsOf(slices.Collect(maps.Values(was)), ownerOf) {
+func (c *Change) countLost(had, after map[cluster.Ref]cluster.Crew, asked map[cluster.Ref]bool) {
+	for owner, crew := range had {
 		lost := crew.Lost(owner, after[owner])
 		switch {
 		case asked[owner] || lost == 0:
@@ -200,7 +202,7 @@ func (p PodsOf) compare(other PodsOf) int {
 }
 
 // podsOfWords is "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", without the number if they are of one workload.
-func podsOfWords(all []PodsOf, pod string) string {
+func podsOfWords(all []PodsOf) string {
 	n := 0
 	for _, p := range all {
 		n += p.Pods
@@ -209,9 +211,9 @@ func podsOfWords(all []PodsOf, pod string) string {
 		if all[0].Kind == "Pod" {
 			return all[0].Qualified()
 		}
-		return fmt.Sprintf("%s of %s", words.Count(n, pod), all[0].Qualified())
+		return fmt.Sprintf("%s of %s", words.Count(n, "pod"), all[0].Qualified())
 	}
-	return fmt.Sprintf("%s (%s)", words.Count(n, pod), words.Few(list.Each(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
+	return fmt.Sprintf("%s (%s)", words.Count(n, "pod"), words.Few(list.Each(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
 }
 
 // Short is the number of pods that the step asks for, or that ran before, and that have no node.
@@ -222,7 +224,7 @@ func (c *Change) Short() int { return c.NewPending + c.Refused + c.Pending + c.G
 func (c *Change) Text(with string) string {
 	line := c.asked(with)
 	if len(c.Evicted) > 0 {
-		line += ", evicting " + podsOfWords(c.Evicted, "pod")
+		line += ", evicting " + podsOfWords(c.Evicted)
 	}
 	return line + c.lost() + c.others()
 }
@@ -262,7 +264,7 @@ func (c *Change) asked(with string) string {
 func (c *Change) lost() string {
 	var lost []string
 	if c.Pending > 0 {
-		lost = append(lost, fmt.Sprintf("%s that ran %s no node", podsOfWords(c.Lost, "pod"), words.Pick(c.Pending, "has", "have")))
+		lost = append(lost, fmt.Sprintf("%s that ran %s no node", podsOfWords(c.Lost), words.Pick(c.Pending, "has", "have")))
 	}
 	if c.Gone > 0 {
 		lost = append(lost, words.Is(c.Gone, "pod")+" gone, since no controller replaces "+words.Pick(c.Gone, "it", "them"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -85,5 +86,28 @@ func TestNewChange(t *testing.T) {
 	want := &Change{New: 3, NewPending: 2, Evicted: []PodsOf{{web, 1}, {db, 1}}, Pending: 1, Lost: []PodsOf{{db, 1}}, Gone: 1, Replacements: 2, ReplacementsPending: 1, WasPending: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a step applies is asked for, also if kubectl printed it before somebody edited it. The dump that a first step can be is not.
+func TestAskedBy(t *testing.T) {
+	deployment := func(name, version string) cluster.Object {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: version}}
+	}
+	step := &scenario.LoadedStep{Step: scenario.Step{Apply: &scenario.Source{}}, Objects: []cluster.Object{deployment("written", ""), deployment("printed", "7")}}
+	ref := func(name string) cluster.Ref {
+		return cluster.Ref{Kind: "Deployment", Namespace: "default", Name: name}
+	}
+	for dump, want := range map[bool]map[cluster.Ref]bool{
+		false: {ref("written"): true, ref("printed"): true},
+		true:  {ref("written"): true},
+	} {
+		if diff := cmp.Diff(want, askedBy(step, dump)); diff != "" {
+			t.Errorf("a dump: %t (-want +got):\n%s", dump, diff)
+		}
+	}
+	scaled := &scenario.LoadedStep{Step: scenario.Step{Scale: &scenario.Scale{Target: scenario.Target{Target: "deploy/web"}, Replicas: 3}}}
+	if diff := cmp.Diff(map[cluster.Ref]bool{ref("web"): true}, askedBy(scaled, false)); diff != "" {
+		t.Errorf("a scale (-want +got):\n%s", diff)
 	}
 }

@@ -47,7 +47,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 		if len(there) > 0 {
 			asked := map[cluster.Ref]bool{}
 			if of := loaded[step.Name]; of != nil {
-				asked = askedBy(of)
+				asked = askedBy(of, i == 0 && len(result.Initial.Pods) == 0)
 			}
 			if i == 0 { // with what patches have changed before
 				for _, ref := range result.Scenario.Patched {
