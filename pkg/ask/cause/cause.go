@@ -1,4 +1,4 @@
-// Package cause says why the scheduler refuses a pod, with the values of both sides: what the pod asks, what the nodes have, and who holds it.
+// Package cause says why the scheduler refuses a pod and why a scale-in removes one, with the values of both sides: what the pod asks, what the nodes have, and who holds it.
 // kube-scheduler's message counts nodes ("3 Insufficient cpu"); a cause has the numbers ("asks 3 CPU; the most that is free is 1900m on w-2").
 //
 //	state after a step ─ Pending pod ─▶ Finder.Causes

@@ -98,6 +98,8 @@ type Step struct {
 	Autoscaling *world.Autoscaling `json:"autoscaling,omitempty"`
 	// Why says in a sentence each what decided this step.
 	Why []string `json:"why,omitempty"`
+	// ScaledIn says of each workload that got fewer replicas why these pods went and not others; Why has its sentences, too.
+	ScaledIn []cause.ScaleIn `json:"scaledIn,omitempty"`
 	// WhyRules are the rules that sentences of Why speak of.
 	WhyRules []WhyRule `json:"whyRules,omitempty"`
 	// WhyLeft is what the filters left to the pods of which sentences of Why speak.

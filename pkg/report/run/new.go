@@ -56,6 +56,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 			}
 			step.Change = newChange(beforeState(before, there), result.Steps[i:i+1], asked)
 		}
+		step.addScaleIns(cause.ScaleIns(before, result.Steps[i].State))
 		there = podsOf(result.Steps[i].State)
 		if after := result.Steps[i].State; !slices.Equal(before.Nodes, after.Nodes) {
 			step.Nodes = report.NewNodes(after.Nodes, levels)
@@ -102,6 +103,14 @@ func (r *Report) AddCauses(found []map[types.NamespacedName][]cause.Cause) {
 				pod.Causes = found[i][pod.Key()]
 			}
 		}
+	}
+}
+
+// addScaleIns adds why scale-ins removed these pods and not others.
+func (s *Step) addScaleIns(found []cause.ScaleIn) {
+	s.ScaledIn = found
+	for _, f := range found {
+		s.Why = append(s.Why, f.Sentence)
 	}
 }
 
