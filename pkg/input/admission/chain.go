@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
@@ -192,6 +193,7 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 	}
 	if kind := KindNamed(cluster.KindOf(r.obj)); changed && !r.scale {
 		if errs := kind.validate(internal.DeepCopyObject(), old); len(errs) > 0 {
+			slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // some are found in the order of a map
 			return said, apierrors.NewInvalid(kind.GroupVersion().WithKind(kind.name).GroupKind(), nameOf(r.obj), errs)
 		}
 	}

@@ -118,6 +118,8 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	s := Step{Name: step.Name, Action: step.Action, Notes: step.Notes, Requested: requested(step.State), Expectations: judged,
 		Declared: report.NewDeclared(step, from, nil)}
 	view := newView(step, from.LevelKeys)
+	placed := list.Each(step.Placed, func(p placement.Placement) *v1.Pod { return p.Pod })
+	s.Notes = slices.Concat(s.Notes, cause.MissingDrivers(step.State, placed))
 	s.TopologyKeys = view.keys
 	s.Pods = view.pods()
 	s.Workloads = view.workloads(s.Pods)
