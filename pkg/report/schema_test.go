@@ -26,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/explain"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
+	"github.com/faultline/faultline/pkg/report/plan"
 	"github.com/faultline/faultline/pkg/report/rebalance"
 	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/report/run"
@@ -52,6 +53,7 @@ var schemas = map[string]struct {
 	explain.Kind:     {&explain.Report{}, "explain-report", "Faultline report on why pods are where they are"},
 	compare.Kind:     {&compare.Report{}, "compare-report", "Faultline report that sets variants side by side"},
 	sweep.Kind:       {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
+	plan.Kind:        {&plan.Report{}, "plan-report", "Faultline report on what to add so that losses strand nobody"},
 	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
 	size.Kind:        {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
 	capacity.Kind:    {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},

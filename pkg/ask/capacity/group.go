@@ -54,12 +54,12 @@ func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 			published = append(published, slice)
 		}
 	}
-	return groupsOf(nodes, s.Pods(), published, s.LevelKeys)
+	return GroupsOf(nodes, s.Pods(), published, s.LevelKeys)
 }
 
-// groupsOf returns the groups of the nodes, on which the pods run, and whose devices are published in the slices; levels are further keys of
+// GroupsOf returns the groups of the nodes, on which the pods run, and whose devices are published in the slices; levels are further keys of
 // their places.
-func groupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
+func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
 	devices, controlPlanes := devicesOf(published), cluster.ControlPlanes(nodes, pods)
 	var groups []NodeGroup
 	position := map[string][]int{} // of the groups of a kind, which differ in size

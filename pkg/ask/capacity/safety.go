@@ -109,7 +109,7 @@ func (r *rescue) add(ctx context.Context, state *cluster.State, s *Safety, unsaf
 	if err != nil {
 		return nil, err
 	}
-	groups, err := groupsOf(state.Nodes, state.Pods, state.ResourceSlices, r.levels)
+	groups, err := GroupsOf(state.Nodes, state.Pods, state.ResourceSlices, r.levels)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,104 @@
+package planning
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+
+	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askcapacity "github.com/faultline/faultline/pkg/ask/capacity"
+	askplan "github.com/faultline/faultline/pkg/ask/plan"
+	"github.com/faultline/faultline/pkg/report/plan"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+func newPlan(s command.Streams) *cobra.Command {
+	var in input.Flags
+	var survive input.Survival
+	var step, hpa string
+	var out output.Flags
+	cmd := &cobra.Command{
+		Use:   "plan [SCENARIO | MANIFEST...] --survive KEY",
+		Short: "Find the nodes to add and the rules to change so that the loss of a zone strands nobody",
+		Long: `Run a scenario to its end, then lose each domain of the level, one at a time, and find what to add now so that every pod that runs
+today runs again elsewhere: nodes of the groups that are there, per zone, and patches for pods that no node helps. Nothing moves before the
+loss: the plan begins with today's placement. It is tried as a whole before it is printed, from today's cluster and for each loss.
+
+New nodes take DaemonSets' pods, and pods that wait today, first. The number is the fewest that the search found; "at least" is a number
+that no plan can do without, by arithmetic alone. Pods that nothing replaces after a loss need no room; they are counted.`,
+		Example: `  simulate plan dump.json --survive zone
+  simulate plan dump.json --survive zone=eu-west-1b
+  simulate plan dump.json --survive zone --hpa max
+  simulate plan scenario.yaml --survive zone --survive node --mode out-of-service
+  simulate plan --context prod --survive zone -o json`,
+		RunE: command.Question[plan.Report]{
+			Input: &in, Output: &out, Formats: plan.Formats,
+			Check: func(c *command.Call) error {
+				if len(survive.Levels) == 0 {
+					return c.Usage("--survive is missing; give the level of which any domain may fail, such as --survive zone")
+				}
+				if hpa != hpaNow && hpa != hpaMax {
+					return c.Usage("--hpa: %q is neither now nor max", hpa)
+				}
+				return survive.Check(c.Command)
+			},
+			Ask: func(c *command.Call) (*plan.Report, error) {
+				loaded, err := c.Load(c.Args)
+				if err != nil {
+					return nil, err
+				}
+				if step != "" {
+					loaded = loaded.Until(step)
+				}
+				if loaded.Federated() {
+					return nil, c.Usage("plan asks about one cluster; give a scenario without a federation")
+				}
+				if hpa == hpaMax {
+					loaded = atMost(loaded)
+				}
+				result, err := simulation.Run(c.Context(), askcapacity.Base(loaded, ""), simulation.Options{Progress: c.Bar.Counts("pods")})
+				if err != nil {
+					return nil, err
+				}
+				failing, err := survive.Options(result.Steps[len(result.Steps)-1].State.Nodes, result.Scenario)
+				if err != nil {
+					return nil, c.Usage("%s", err)
+				}
+				answer, err := askplan.Find(c.Context(), result, askplan.Options{Survive: failing.Survive, Mode: failing.Mode, Progress: c.Bar.Counts("losses")})
+				if err != nil {
+					return nil, err
+				}
+				return plan.New(result, answer, c.ToolVersion), nil
+			},
+		}.Run(s),
+	}
+	in.Register(cmd)
+	survive.Register(cmd, &in)
+	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which domains are lost (default the last)")
+	cmd.Flags().StringVar(&hpa, "hpa", hpaNow, "replicas of workloads with a HorizontalPodAutoscaler: `now`, or max for its maxReplicas")
+	output.CompleteWith(cmd, "hpa", []string{hpaNow, hpaMax})
+	out.Register(cmd, plan.Formats.Names(), "the answer, on one line", "list every workload")
+	return cmd
+}
+
+// How many replicas a workload with a HorizontalPodAutoscaler has.
+const hpaNow, hpaMax = "now", "max"
+
+// atMost returns the scenario with a last step for each HorizontalPodAutoscaler, which scales its target to maxReplicas.
+func atMost(s *scenario.Scenario) *scenario.Scenario {
+	var steps []scenario.Step
+	for _, obj := range s.Objects() {
+		hpa, is := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+		if !is {
+			continue
+		}
+		of := hpa.Spec.ScaleTargetRef
+		target := scenario.Target{Target: strings.ToLower(of.Kind) + "/" + of.Name, Namespace: hpa.Namespace}
+		steps = append(steps, scenario.Step{Name: "scale " + target.Argument(), Scale: &scenario.Scale{Target: target, Replicas: hpa.Spec.MaxReplicas}})
+	}
+	return s.Ask(steps...)
+}

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+)
+
+// loss is what the loss of a domain leaves.
+type loss struct {
+	level, domain string
+	nodes         map[string]bool
+	// state is the cluster once nothing moves any more, and stranded the pods without a node or a start, in the place of ones that run today.
+	state    *cluster.State
+	stranded []strandedPod
+	// messages are kube-scheduler's texts for the pods that wait.
+	messages map[types.UID]string
+	// unreplaced is the number of pods that nothing replaces.
+	unreplaced int
+	// needs are the nodes that the stranded pods need, by the place of the group, and blocked the pods that no number of nodes helps.
+	needs   map[int]int
+	blocked []strandedPod
+}
+
+// strandedPod is a pod in the place of one that runs today.
+type strandedPod struct {
+	owner cluster.Ref
+	*v1.Pod
+}
+
+// loseEach loses each domain of each level that is wanted, one at a time, from the same state.
+func (p *planner) loseEach(ctx context.Context, state *cluster.State, wanted func(domain string) bool) ([]loss, error) {
+	var all []loss
+	for _, level := range p.opts.Survive {
+		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: p.opts.Mode}
+		analysis, err := blast.Lost(state, opts)
+		if err != nil {
+			return nil, err
+		}
+		analysis.Levels[0].Failures = list.Where(analysis.Levels[0].Failures, func(f blast.Failure) bool {
+			return wanted(f.Domains[0])
+		})
+		var progress func(string, int, int)
+		if p.opts.Progress != nil {
+			progress = func(domains string, done, total int) { p.opts.Progress("loss of "+domains, done, total) }
+		}
+		if err := blast.RecoverAmong(ctx, p.worlds, state, analysis, opts, progress); err != nil {
+			return nil, err
+		}
+		for _, f := range analysis.Levels[0].Failures {
+			l := loss{level: level, domain: f.Domains[0], nodes: list.Set(f.Nodes, func(name string) string { return name }), state: f.Recovery.State,
+				unreplaced: f.Recovery.Unreplaced(), needs: map[int]int{}, messages: map[types.UID]string{}}
+			for _, pending := range f.Recovery.Pending {
+				l.messages[pending.Pod.UID] = pending.Message
+			}
+			l.stranded = p.strandedIn(l.state)
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// strandedIn returns the pods of the state that wait in the place of pods that run today: by name where a name lasts, as in a StatefulSet, and
+// else as many of the workload as it has fewer with a node, the newest first. A pod on a node that waits there for its volume counts, too.
+func (p *planner) strandedIn(state *cluster.State) []strandedPod {
+	var all []strandedPod
+	now := state.Crews()
+	for _, owner := range sortedOwners(p.before) {
+		was, is := p.before[owner], now[owner]
+		short := 0
+		var named, waiting []*v1.Pod
+		for id, pod := range was.Placed {
+			if _, lasts := cluster.Identity(owner, pod); lasts && is.Placed[id] == nil && is.Waiting[id] != nil {
+				named = append(named, is.Waiting[id])
+			} else if !lasts {
+				short++
+			}
+		}
+		for id, pod := range is.Placed {
+			if _, lasts := cluster.Identity(owner, pod); !lasts {
+				short--
+			}
+			if was.Placed[id] == nil && cluster.WaitsForVolume(pod) != "" {
+				named = append(named, pod)
+			}
+		}
+		for id, pod := range is.Waiting {
+			if _, lasts := cluster.Identity(owner, pod); !lasts && was.Waiting[id] == nil {
+				waiting = append(waiting, pod)
+			}
+		}
+		byName(named)
+		byName(waiting)
+		for _, pod := range slices.Concat(named, waiting[:max(0, min(short, len(waiting)))]) {
+			all = append(all, strandedPod{owner, pod})
+		}
+	}
+	return all
+}
+
+func byName(pods []*v1.Pod) {
+	slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func sortedOwners(crews map[cluster.Ref]cluster.Crew) []cluster.Ref {
+	owners := make([]cluster.Ref, 0, len(crews))
+	for owner := range crews {
+		owners = append(owners, owner)
+	}
+	slices.SortFunc(owners, func(a, b cluster.Ref) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return owners
+}
+
+// describe returns the losses that strand pods, the most first.
+func (p *planner) describe(losses []loss) []Loss {
+	var all []Loss
+	for _, l := range losses {
+		if len(l.stranded) == 0 {
+			continue
+		}
+		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked)}
+		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
+			d.Workloads = append(d.Workloads, Workload{group[0].owner.Workload(), len(group)})
+		}
+		for g := range p.groups {
+			if n := l.needs[g]; n > 0 {
+				d.Needs = append(d.Needs, Need{p.groups[g].Name, n})
+			}
+		}
+		all = append(all, d)
+	}
+	slices.SortStableFunc(all, func(a, b Loss) int { return b.Stranded - a.Stranded })
+	return all
+}
+
+// left returns the pods that the losses strand, by loss and workload.
+func (p *planner) left(losses []loss) []Left {
+	var all []Left
+	for _, l := range losses {
+		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
+			ref := group[0].owner.Workload()
+			message := cmp.Or(p.givenUp[ref], l.messages[group[0].UID])
+			all = append(all, Left{ref, l.level, l.domain, len(group), message})
+		}
+	}
+	return all
+}

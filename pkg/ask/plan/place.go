@@ -1,0 +1,223 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// place returns how many nodes of each group to add in each of its zones, so that each loss finds as many outside its domain as it needs. It
+// adds one node after another where it serves the most losses, and of such zones in the one with the fewest: if the loss of any of three zones
+// needs 10 nodes, that is 5 in each, since any two of them have 10.
+func (p *planner) place(losses []loss) [][]int {
+	placed := make([][]int, len(p.groups))
+	for g := range p.groups {
+		placed[g] = make([]int, len(p.groups[g].Zones))
+		for {
+			serves := make([]int, len(placed[g]))
+			for i := range losses {
+				if l := &losses[i]; l.needs[g] > p.outside(placed[g], g, l) {
+					for z := range serves {
+						if p.serves(g, z, l) {
+							serves[z]++
+						}
+					}
+				}
+			}
+			best := 0
+			for z := range serves {
+				if serves[z] > serves[best] || serves[z] == serves[best] && placed[g][z] < placed[g][best] {
+					best = z
+				}
+			}
+			if len(serves) == 0 || serves[best] == 0 {
+				break
+			}
+			placed[g][best]++
+		}
+	}
+	return placed
+}
+
+// outside is the number of the group's new nodes that the loss leaves.
+func (p *planner) outside(zones []int, g int, l *loss) int {
+	n := 0
+	for z, count := range zones {
+		if p.serves(g, z, l) {
+			n += count
+		}
+	}
+	return n
+}
+
+// serves reports whether the loss leaves new nodes of the group in the zone. Where nodes fail alone, a new one is a domain of its own.
+func (p *planner) serves(g, z int, l *loss) bool {
+	if keyOf(l.level) == v1.LabelHostname {
+		return p.like(g, z, "", "") != nil
+	}
+	return p.like(g, z, l.level, l.domain) != nil
+}
+
+// like returns the node that new ones of the group in the zone are like: the first that answers and that the loss of the domain leaves, if a
+// level is given. It returns nil if there is none.
+func (p *planner) like(g, z int, level, domain string) *v1.Node {
+	for _, node := range p.groups[g].Zones[z].Nodes {
+		if !cluster.Answers(node) {
+			continue
+		}
+		if value, _ := topology.Value(node.Labels, keyOf(level)); level == "" || value != domain {
+			return node
+		}
+	}
+	return nil
+}
+
+func keyOf(level string) string {
+	if key, _, chosen := topology.Chosen(level); chosen {
+		return key
+	}
+	return level
+}
+
+// join returns the cluster after the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
+// does not end there, with the room of all that is lost still there, is given up.
+func (p *planner) join(ctx context.Context, placed [][]int) (*cluster.State, error) {
+	w, err := p.worlds.First()
+	if err != nil {
+		return nil, err
+	}
+	w.Hook(world.Hooks{})
+	course, err := simulation.GoOn(w, p.base, simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range p.additions(placed) {
+		if _, err := course.Do(ctx, a.step()); err != nil {
+			return nil, err
+		}
+	}
+	added := len(course.Did)
+	for {
+		for _, c := range p.changes {
+			if _, err := course.Do(ctx, c.step); err != nil {
+				return nil, err
+			}
+		}
+		if !p.giveUp(course.State()) {
+			return course.State(), nil
+		}
+		if err := course.Back(added); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// joined returns the state with so many nodes like another.
+func joined(ctx context.Context, w world.World, state *cluster.State, like *v1.Node, count int) (*cluster.State, error) {
+	step := scenario.LoadedStep{Step: scenario.Step{AddNodes: &scenario.AddNodes{Count: count, Like: like.Name}}}
+	next, _, err := w.Do(ctx, state, &step, &world.Record{})
+	return next, err
+}
+
+// atLeast is a number of nodes that no plan can do without, by arithmetic alone: what a loss strands asks for more than is free, in sum. A node
+// serves every loss but that of its own domain, so that D losses share what they need among D-1 of them. Nodes of the largest kind are assumed.
+func (p *planner) atLeast(losses []loss) int {
+	least := 0
+	for _, level := range p.opts.Survive {
+		sum, domains := 0, 0
+		for i := range losses {
+			if losses[i].level != level {
+				continue
+			}
+			n := p.lacks(&losses[i])
+			least, sum, domains = max(least, n), sum+n, domains+1
+		}
+		if domains > 1 && keyOf(level) != v1.LabelHostname {
+			least = max(least, ceil(float64(sum)/float64(domains-1)))
+		}
+	}
+	return least
+}
+
+// lacks is the number of nodes without which the loss leaves too little, whatever runs where.
+func (p *planner) lacks(l *loss) int {
+	asked := requestsOf(l.stranded[:len(l.stranded)-len(l.blocked)])
+	if len(asked) == 0 || len(l.stranded) == len(l.blocked) {
+		return 0
+	}
+	free := freeFor(l.stranded, l.state)
+	most := 1
+	for name, sum := range asked {
+		has, largest := free[name], resource.Quantity{}
+		for _, group := range p.groups {
+			if size := group.Zones[0].Nodes[0].Status.Allocatable[name]; size.Cmp(largest) > 0 {
+				largest = size
+			}
+		}
+		sum.Sub(has)
+		if sum.Sign() > 0 && largest.Sign() > 0 {
+			most = max(most, ceil(sum.AsApproximateFloat64()/largest.AsApproximateFloat64()))
+		}
+	}
+	return most
+}
+
+// freeFor is what the pods of the state leave of the nodes that one of the stranded pods could use.
+func freeFor(stranded []strandedPod, state *cluster.State) v1.ResourceList {
+	free := v1.ResourceList{}
+	usable := map[string]bool{}
+	for _, node := range state.Nodes {
+		usable[node.Name] = cluster.Answers(node) && !node.Spec.Unschedulable && slices.ContainsFunc(stranded, func(pod strandedPod) bool {
+			return !cluster.Repels(node, pod.Pod) && cluster.Attracts(node, pod.Pod)
+		})
+		if usable[node.Name] {
+			free = quota.Add(free, node.Status.Allocatable)
+		}
+	}
+	for _, pod := range state.Pods {
+		if usable[pod.Spec.NodeName] && !cluster.Terminal(pod) {
+			free = quota.Subtract(free, podRequests(pod))
+		}
+	}
+	return free
+}
+
+func requestsOf(pods []strandedPod) v1.ResourceList {
+	sum := v1.ResourceList{}
+	for _, pod := range pods {
+		sum = quota.Add(sum, podRequests(pod.Pod))
+	}
+	return sum
+}
+
+// podRequests are what the pod requests, and a place for a pod.
+func podRequests(pod *v1.Pod) v1.ResourceList {
+	all := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	all[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
+	return all
+}
+
+func ceil(x float64) int { return int(math.Ceil(x)) }
+
+// spread divides so many nodes evenly among the zones.
+func spread(n int, zones []int) []int {
+	counts := make([]int, len(zones))
+	for i := range counts {
+		counts[i] = n / len(zones)
+		if i < n%len(zones) {
+			counts[i]++
+		}
+	}
+	return slices.Clip(counts)
+}

@@ -1,0 +1,296 @@
+// Package plan finds what to add to a cluster, and what to change in it, so that the loss of any domain of a level strands nobody: every pod
+// that runs now runs again elsewhere. It starts from today's placement, and moves no pod.
+//
+//	the cluster as it is ─ lose each domain ──────────▶ its stranded pods (loss.go)
+//	what a loss leaves ─ join nodes of one group ─────▶ the fewest that help, and the pods that no node helps (need.go)
+//	pods that no node helps ─ explain.Fixes ──────────▶ the patch that frees them (change.go)
+//	what every loss needs ────────────────────────────▶ nodes per group and zone (place.go)
+//	the cluster with these, lose each domain again ───▶ nobody is stranded, or the needs grow (plan.go)
+//
+// A pod is stranded if it runs now, and after the loss a pod in its place waits for a node. Pods that nothing replaces, such as those of
+// StatefulSets on unreachable nodes, need no room and are counted.
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Options say which losses must strand nobody.
+type Options struct {
+	// Survive are the topology keys of which any one domain may fail, one level at a time; zone=b is that domain alone.
+	Survive []string
+	// Mode is how nodes fail.
+	Mode node.FailureMode
+	// Progress, if set, is called with what is tried, and how many of how many losses or tries are done; of -1 where that is not known.
+	Progress func(what string, done, total int)
+}
+
+// Answer is what to add and to change.
+type Answer struct {
+	// Survive are the levels of which any one domain may fail, and Domains the number of losses that were tried, one at a time.
+	Survive []string         `json:"survive"`
+	Mode    node.FailureMode `json:"mode"`
+	Domains int              `json:"domains"`
+	// Nodes is the number of nodes that the cluster has.
+	Nodes int `json:"nodes"`
+	// Unreplaced is the largest number of pods that nothing replaces after one loss. They need no room.
+	Unreplaced int `json:"unreplaced,omitempty"`
+	// Losses are those that strand pods now, the most pods first.
+	Losses []Loss `json:"losses,omitempty"`
+	// Add are the nodes to add, AtLeast a number of nodes below which arithmetic alone shows that pods are stranded, and Price what the nodes cost
+	// an hour; missing if a group has no price.
+	Add     []Addition `json:"add,omitempty"`
+	AtLeast int        `json:"atLeast,omitempty"`
+	Price   *float64   `json:"price,omitempty"`
+	// Changes are the patches that free pods which no node helps.
+	Changes []Change `json:"changes,omitempty"`
+	// Left are the pods that stay stranded with all that, by workload and loss; none if the plan strands nobody.
+	Left []Left `json:"left,omitempty"`
+	// Steps make the changes and add the nodes, as steps of a scenario.
+	Steps []scenario.Step `json:"-"`
+}
+
+// Loss is a domain whose loss strands pods.
+type Loss struct {
+	Level  string `json:"level"`
+	Domain string `json:"domain"`
+	// Stranded is the number of pods, and Workloads whose they are.
+	Stranded  int        `json:"stranded"`
+	Workloads []Workload `json:"workloads"`
+	// Needs are the nodes that these pods need outside the domain, and Blocked the number of pods that no number of nodes helps.
+	Needs   []Need `json:"needs,omitempty"`
+	Blocked int    `json:"blocked,omitempty"`
+}
+
+// Workload is a workload with stranded pods.
+type Workload struct {
+	cluster.WorkloadRef
+	Pods int `json:"pods"`
+}
+
+// Need is a number of nodes of a group.
+type Need struct {
+	Group string `json:"group"`
+	Nodes int    `json:"nodes"`
+}
+
+// Addition is a number of nodes to add to a group in a zone.
+type Addition struct {
+	Group string `json:"group"`
+	Zone  string `json:"zone,omitempty"`
+	Nodes int    `json:"nodes"`
+	// Like is the node that they are like, and Price what one of them costs an hour; missing if that is not known.
+	Like  string   `json:"like"`
+	Price *float64 `json:"price,omitempty"`
+}
+
+// Change is a patch that frees pods of a workload which no node helps.
+type Change struct {
+	cluster.WorkloadRef
+	// Change describes the patch, Price what it costs otherwise, and Commands make it with kubectl.
+	Change   string   `json:"change"`
+	Price    []string `json:"price,omitempty"`
+	Commands []string `json:"commands,omitempty"`
+	step     scenario.Step
+}
+
+// Left are pods of a workload that a loss strands whatever is added.
+type Left struct {
+	cluster.WorkloadRef
+	Level  string `json:"level"`
+	Domain string `json:"domain"`
+	Pods   int    `json:"pods"`
+	// Message is kube-scheduler's text for the first of them, or why it does not start.
+	Message string `json:"message"`
+}
+
+// maxRounds is how often the needs may grow after a plan was tried. Each round adds what the last one lacked; two are the most that was seen.
+const maxRounds = 6
+
+// Find returns the plan for the cluster after the last step of the result. If the context ends, there is no answer.
+func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
+	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: base.Steps[len(base.Steps)-1].State, changed: map[cluster.Ref]bool{}, givenUp: map[cluster.WorkloadRef]string{}}
+	defer p.worlds.Close()
+	p.before = p.state.Crews()
+	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
+	losses, err := p.loseEach(ctx, p.state, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	answer.Domains = len(losses)
+	for _, l := range losses {
+		answer.Unreplaced = max(answer.Unreplaced, l.unreplaced)
+	}
+	if p.groups, err = capacity.GroupsOf(p.state.Nodes, p.state.Pods, p.state.ResourceSlices, base.Scenario.LevelKeys); err != nil {
+		return nil, err
+	}
+	if err := p.findNeeds(ctx, losses); err != nil {
+		return nil, err
+	}
+	answer.Losses, answer.AtLeast = p.describe(losses), p.atLeast(losses)
+	if len(answer.Losses) > 0 {
+		p.change(losses)
+		if err := p.grow(ctx, losses, answer); err != nil {
+			return nil, err
+		}
+	}
+	return answer, nil
+}
+
+// planner looks for a plan.
+type planner struct {
+	opts   Options
+	worlds *simulation.Worlds
+	base   *simulation.Result
+	// state is the cluster that nodes are added to, and before whose pods run in the cluster as it is today.
+	state  *cluster.State
+	before map[cluster.Ref]cluster.Crew
+	groups []capacity.NodeGroup
+	// changes are the patches of the plan, and changed the workloads for which one was looked for.
+	changes []Change
+	changed map[cluster.Ref]bool
+	// givenUp says why the change of a workload does not roll out.
+	givenUp map[cluster.WorkloadRef]string
+}
+
+// grow places what the losses need, tries it with the changes, and lets both grow until nobody is stranded but the pods that neither helps. Until
+// nothing grows any more it tries only the losses that strand pods, and then all. At the end it completes the answer.
+func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error {
+	for round, all := 1, allStrand(losses); ; round++ {
+		placed := p.place(losses)
+		with, err := p.join(ctx, placed)
+		if err != nil {
+			return err
+		}
+		again, err := p.loseEach(ctx, with, func(domain string) bool {
+			return all || slices.ContainsFunc(losses, func(l loss) bool { return l.domain == domain && len(l.stranded) > 0 })
+		})
+		if err != nil {
+			return err
+		}
+		grew := false
+		if round < maxRounds && stranding(again) {
+			if losses, grew, err = p.growBy(ctx, losses, again); err != nil {
+				return err
+			}
+		}
+		switch {
+		case grew:
+			all = allStrand(losses)
+		case !all:
+			all = true
+		default:
+			answer.Left = p.left(again)
+			p.conclude(answer, placed)
+			return nil
+		}
+	}
+}
+
+// growBy adds to the needs what the losses lacked when they were tried again, and to the changes those for pods that no node helped. It reports
+// whether there is any. The loss of a new node, onto which pods have moved, can be one more.
+func (p *planner) growBy(ctx context.Context, losses, again []loss) (_ []loss, grew bool, err error) {
+	if err := p.findNeeds(ctx, again); err != nil {
+		return nil, false, err
+	}
+	grew = p.change(again)
+	for i := range again {
+		at := slices.IndexFunc(losses, func(l loss) bool { return l.level == again[i].level && l.domain == again[i].domain })
+		if at < 0 {
+			at = len(losses)
+			losses = append(losses, loss{level: again[i].level, domain: again[i].domain, needs: map[int]int{}})
+		}
+		for g, n := range again[i].needs {
+			losses[at].needs[g] += n
+			grew = grew || n > 0
+		}
+		if len(losses[at].stranded) == 0 { // from now on it is tried in each round
+			losses[at].stranded = again[i].stranded
+		}
+	}
+	return losses, grew, nil
+}
+
+func allStrand(losses []loss) bool {
+	return !slices.ContainsFunc(losses, func(l loss) bool { return len(l.stranded) == 0 })
+}
+
+func stranding(losses []loss) bool {
+	return slices.ContainsFunc(losses, func(l loss) bool { return len(l.stranded) > 0 })
+}
+
+// additions are the nodes that are placed, by group and zone.
+func (p *planner) additions(placed [][]int) []Addition {
+	var all []Addition
+	for g, zones := range placed {
+		group := &p.groups[g]
+		for z, n := range zones {
+			if n == 0 {
+				continue
+			}
+			a := Addition{Group: group.Name, Zone: group.Zones[z].Name, Nodes: n, Like: p.like(g, z, "", "").Name}
+			if group.Priced {
+				price := group.Price
+				a.Price = &price
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// step adds the nodes.
+func (a *Addition) step() scenario.Step {
+	name := strings.TrimSpace(fmt.Sprintf("add %s %s", a.Group, a.Zone))
+	return scenario.Step{Name: name, AddNodes: &scenario.AddNodes{Count: a.Nodes, Like: a.Like}}
+}
+
+// conclude describes the nodes and the changes of the plan, with the steps that add and make them.
+func (p *planner) conclude(answer *Answer, placed [][]int) {
+	answer.Add, answer.Changes = p.additions(placed), p.changes
+	sum, priced := 0.0, len(answer.Add) > 0
+	for _, a := range answer.Add {
+		answer.Steps = append(answer.Steps, a.step())
+		if priced = priced && a.Price != nil; priced {
+			sum += *a.Price * float64(a.Nodes)
+		}
+	}
+	if priced {
+		answer.Price = &sum
+	}
+	for _, c := range p.changes {
+		answer.Steps = append(answer.Steps, c.step)
+	}
+}
+
+// More is the number of nodes that the plan adds.
+func (a *Answer) More() int {
+	n := 0
+	for _, add := range a.Add {
+		n += add.Nodes
+	}
+	return n
+}
+
+// MostLeft is the largest number of pods that stay stranded after one loss.
+func (a *Answer) MostLeft() int {
+	most := 0
+	for _, group := range list.Group(a.Left, func(l Left) [2]string { return [2]string{l.Level, l.Domain} }) {
+		n := 0
+		for _, l := range group {
+			n += l.Pods
+		}
+		most = max(most, n)
+	}
+	return most
+}

@@ -1,0 +1,206 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/plan"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/internal/runtest"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// cluster of 4-CPU nodes, so many in each of the zones a, b, …, and what else there is.
+func world(zones, perZone int, objects ...string) string {
+	var names []string
+	for i := range zones {
+		names = append(names, fmt.Sprintf("{name: %c}", 'a'+i))
+	}
+	return fmt.Sprintf(`apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster: [{synthetic: {zones: [%s], nodeGroups: [{name: worker, count: %d, cpu: 4, memory: 16Gi}]}}]
+workloads:
+- objects:
+%s`, strings.Join(names, ", "), perZone, strings.Join(objects, ""))
+}
+
+func deployment(name string, replicas int, spec string) string {
+	return fmt.Sprintf("  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {%[3]s}}}}\n", name, replicas, spec)
+}
+
+func asks(cpu string) string {
+	return "containers: [{name: c, image: c, resources: {requests: {cpu: " + cpu + "}}}]"
+}
+
+func spreadOver(key string) string {
+	return ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/" + key + ", whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]"
+}
+
+// The answers are computed by hand: the nodes to add per zone, the patches, and the pods that are left.
+func TestFind(t *testing.T) {
+	zone := v1.LabelTopologyZone
+	daemon := "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {priorityClassName: system-node-critical, " + asks("1500m") + "}}}}\n"
+	apart := ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}"
+	for name, test := range map[string]struct {
+		world   string
+		survive string
+		mode    node.FailureMode
+		want    string
+	}{
+		"room for all": {world(2, 2, deployment("web", 2, asks("3"))), zone, node.Deleted, "at least 0:"},
+		"two full zones: each loss needs a node in the other":    {world(2, 1, deployment("web", 2, asks("3"))), zone, node.Deleted, "at least 2: worker a 1, worker b 1"},
+		"three full zones: of two new nodes one is outside each": {world(3, 1, deployment("web", 3, asks("3"))), zone, node.Deleted, "at least 2: worker a 1, worker b 1"},
+		"the loss of zone a alone":                               {world(3, 1, deployment("web", 3, asks("3"))), zone + "=a", node.Deleted, "at least 1: worker b 1"},
+		"any one node of three":                                  {world(3, 1, deployment("web", 3, asks("3"))), v1.LabelHostname, node.Deleted, "at least 1: worker a 1"},
+		// A node has 4 CPU, of which the agent takes 1500m: one pod of 2 fits. Without the agent two would.
+		"DaemonSets' pods come first": {world(2, 2, daemon, deployment("web", 4, asks("2"))), zone, node.Deleted, "at least 2: worker a 2, worker b 2"},
+		// 2 pods in each of three zones. With zone a gone its domain counts with none, and b and c may have 1 each.
+		"the failed zone counts as an empty one": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: patch default/deployment/web"},
+		// Deleted nodes leave no such domain.
+		"a deleted zone counts for nothing": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Deleted, "at least 0:"},
+		"three pods that no two zones take": {world(3, 1, deployment("web", 3, asks("1")+apart)), zone, node.Deleted,
+			"at least 0: left default/deployment/web 1 of a, left default/deployment/web 1 of b, left default/deployment/web 1 of c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := runtest.Run(t, test.world)
+			answer, err := plan.Find(t.Context(), base, plan.Options{Survive: []string{test.survive}, Mode: test.mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, describe(answer)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func describe(answer *plan.Answer) string {
+	var parts []string
+	for _, a := range answer.Add {
+		parts = append(parts, fmt.Sprintf("%s %s %d", a.Group, a.Zone, a.Nodes))
+	}
+	for _, c := range answer.Changes {
+		parts = append(parts, "patch "+c.Namespace+"/"+c.Workload)
+	}
+	for _, l := range answer.Left {
+		parts = append(parts, fmt.Sprintf("left %s/%s %d of %s", l.Namespace, l.Workload, l.Pods, l.Domain))
+	}
+	return strings.TrimSpace(fmt.Sprintf("at least %d: %s", answer.AtLeast, strings.Join(parts, ", ")))
+}
+
+// Whatever the plan says, a run of the scenario with its steps and then the loss of a zone proves: as many pods of each Deployment run as before,
+// less those that the plan says are left. Without the plan a loss that it names strands as many as it says, and fewer nodes than it calls the
+// least strand somebody.
+func TestPlansHold(t *testing.T) {
+	plans, lefts := 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		mode := []node.FailureMode{node.Deleted, node.Unreachable}[seed%2]
+		text := generated(r)
+		base := runtest.Run(t, text)
+		answer, err := plan.Find(t.Context(), base, plan.Options{Survive: []string{v1.LabelTopologyZone}, Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.AtLeast > answer.More() && len(answer.Left) == 0 {
+			t.Errorf("seed %d: %d nodes do, and at least %d are needed", seed, answer.More(), answer.AtLeast)
+		}
+		before := running(base.Steps[len(base.Steps)-1].State)
+		if answer.More() > 0 {
+			plans++
+		}
+		for _, domain := range []string{"a", "b", "c"} {
+			fails := scenario.Step{Name: "fails", Fail: &scenario.Fail{Nodes: scenario.Nodes{Selector: v1.LabelTopologyZone + "=" + domain}, Mode: string(mode)}}
+			left := map[string]int{}
+			for _, l := range answer.Left {
+				if l.Domain == domain {
+					left[l.Workload] = l.Pods
+					lefts++
+				}
+			}
+			short := missing(before, last(t, base.Scenario.Ask(append(answer.Steps, fails)...)))
+			if diff := cmp.Diff(left, short); diff != "" {
+				t.Errorf("seed %d, %s of zone %s after the plan (-said +run):\n%s\n%s\n%s", seed, mode, domain, diff, describe(answer), text)
+			}
+			now := 0
+			for _, l := range answer.Losses {
+				if l.Domain == domain {
+					now = l.Stranded
+				}
+			}
+			sum := 0
+			for _, n := range missing(before, last(t, base.Scenario.Ask(fails))) {
+				sum += n
+			}
+			if now != sum {
+				t.Errorf("seed %d, %s: the loss of zone %s strands %d, the plan says %d, of\n%s", seed, mode, domain, sum, now, text)
+			}
+		}
+	}
+	if plans < 15 || lefts < 5 {
+		t.Errorf("%d plans add nodes, %d pods are left: too few to test anything", plans, lefts)
+	}
+}
+
+func last(t *testing.T, s *scenario.Scenario) *cluster.State {
+	t.Helper()
+	result, err := simulation.Run(t.Context(), s, simulation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Steps[len(result.Steps)-1].State
+}
+
+// running counts the pods with a node of each workload, that are not being deleted.
+func running(state *cluster.State) map[string]int {
+	owner, n := state.Owners(), map[string]int{}
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && owner(pod).Kind == "Deployment" {
+			n[owner(pod).String()]++
+		}
+	}
+	return n
+}
+
+// missing is how many pods of each workload no longer run.
+func missing(before map[string]int, state *cluster.State) map[string]int {
+	now, fewer := running(state), map[string]int{}
+	for owner, n := range before {
+		if n > now[owner] {
+			fewer[owner] = n - now[owner]
+		}
+	}
+	return fewer
+}
+
+// generated is a cluster of three zones with Deployments of all kinds, some of which wait already, and an agent on each node.
+func generated(r *rand.Rand) string {
+	objects := []string{
+		"  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}\n",
+		"  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {priorityClassName: system-node-critical, tolerations: [{operator: Exists}], " + asks("250m") + "}}}}\n",
+	}
+	for i := range 2 + r.IntN(4) {
+		name := fmt.Sprintf("w%d", i)
+		spec := asks([]string{"500m", "1", "1500m", "2", "3"}[r.IntN(5)])
+		switch r.IntN(6) {
+		case 0:
+			spec += strings.ReplaceAll(spreadOver("zone"), "app: web", "app: "+name)
+		case 1:
+			spec += ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: " + name + "}}}]}}"
+		case 2:
+			spec += ", priorityClassName: high"
+		case 3:
+			spec += ", nodeSelector: {special: 'true'}, tolerations: [{key: special, operator: Exists}]"
+		}
+		objects = append(objects, deployment(name, 1+r.IntN(7), spec))
+	}
+	return strings.Replace(world(3, 1+r.IntN(2), objects...), "memory: 16Gi}]",
+		fmt.Sprintf("memory: 16Gi}, {name: special, count: %d, cpu: 4, memory: 16Gi, labels: {special: 'true'}, taints: [{key: special, effect: NoSchedule}]}]", 1+r.IntN(2)), 1)
+}

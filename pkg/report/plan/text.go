@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/faultline/faultline/pkg/ask/plan"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Formats are the ways to write the report. Quiet is the answer alone, and All lists every workload.
+var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
+
+// document is the verdict, then the nodes to add, the patches, what each loss strands now, and what is left.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Line(r.verdict())
+	if r.Unreplaced > 0 {
+		d.Linef(doc.Plain, "Nothing replaces %s of one loss, at most: %s back with their nodes, and need no room. simulate blast lists them.", words.Count(r.Unreplaced, "pod"),
+			words.Pick(r.Unreplaced, "such pods come", "they come"))
+	}
+	if len(r.Losses) > 0 && len(r.Left) == 0 {
+		d.Line(doc.Plain.Cell("Tried as a whole, from today's placement: after each loss everything that is replaced has a node."))
+	}
+	d.Space()
+	additions(&d, r)
+	changes(&d, r, opts)
+	d.Space()
+	rows := [][]doc.Cell{doc.Bold.Row("LOSS OF", "STRANDED", "NEEDS", "NO NODE HELPS", "WHOSE")}
+	for _, l := range r.Losses {
+		needs := list.Each(l.Needs, func(n plan.Need) string { return fmt.Sprintf("%s %d", n.Group, n.Nodes) })
+		whose := list.Each(l.Workloads, func(w plan.Workload) string {
+			return fmt.Sprintf("%d of %s", w.Pods, cluster.Qualify(w.Namespace, w.Workload))
+		})
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Stranded, doc.Yellow), doc.Plain.Cell(doc.OrNone(strings.Join(needs, ", "))),
+			doc.Number(l.Blocked, doc.Yellow), doc.Plain.Cell(shown(whose, opts))})
+	}
+	if len(rows) > 1 {
+		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "loss", Nouns: "losses"})
+	}
+	d.Space()
+	rows = [][]doc.Cell{doc.Bold.Row("STAYS STRANDED", "LOSS OF", "PODS", "MESSAGE")}
+	for _, l := range r.Left {
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(cluster.Qualify(l.Namespace, l.Workload)), doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Pods, doc.Yellow), doc.Plain.Cell(doc.OrNone(l.Message))})
+	}
+	if len(rows) > 1 {
+		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "workload", Nouns: "workloads"})
+	}
+	d.Header()
+	return &d
+}
+
+// additions lists the nodes to add.
+func additions(d *doc.Doc, r *Report) {
+	rows := [][]doc.Cell{doc.Bold.Row("ADD", "GROUP", "ZONE", "LIKE", "PRICE")}
+	priced := false
+	for _, a := range r.Add {
+		price := doc.None
+		if a.Price != nil {
+			price, priced = doc.Amount(*a.Price*float64(a.Nodes)), true
+		}
+		rows = append(rows, []doc.Cell{doc.Number(a.Nodes, doc.Green), doc.Plain.Cell(a.Group), doc.Plain.Cell(doc.OrNone(a.Zone)), doc.Plain.Cell(a.Like), doc.Plain.Cell(price)})
+	}
+	if !priced {
+		for i := range rows {
+			rows[i] = rows[i][:4]
+		}
+	}
+	if len(rows) > 1 {
+		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "line", Nouns: "lines"})
+	}
+	d.Space()
+}
+
+// changes lists the patches by what they change, each with the command of the first workload, or of all.
+func changes(d *doc.Doc, r *Report, opts report.Options) {
+	for _, group := range list.Group(r.Changes, func(c plan.Change) string { return c.Change + priceOf(c.Price) }) {
+		whose := list.Each(group, func(c plan.Change) string { return cluster.Qualify(c.Namespace, c.Workload) })
+		d.Linef(doc.Plain, "Patch %s: %s%s", shown(whose, opts), group[0].Change, priceOf(group[0].Price))
+		for i, c := range group {
+			if i > 0 && !opts.All {
+				d.Linef(doc.Plain, "  and %d more like it; --all lists them", len(group)-1)
+				break
+			}
+			for _, command := range c.Commands {
+				d.Linef(doc.Plain, "  %s", command)
+			}
+		}
+	}
+}
+
+// mostWhose is how many workloads a line names.
+const mostWhose = 3
+
+func shown(names []string, opts report.Options) string {
+	if len(names) <= mostWhose || opts.All {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:mostWhose], ", "), len(names)-mostWhose)
+}
+
+func priceOf(price []string) string {
+	if len(price) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(price, "; ") + ")"
+}
+
+// verdict is the first line.
+func (r *Report) verdict() doc.Cell {
+	any := words.Or(list.Each(r.Survive, doc.AnyDomain))
+	if len(r.Losses) == 0 {
+		return doc.Green.Cellf("Yes: the loss of %s strands nobody; nothing is to be added.", any)
+	}
+	worst := r.Losses[0]
+	now := fmt.Sprintf("No: the loss of %s %s strands %s", doc.LevelName(worst.Level), worst.Domain, words.Count(worst.Stranded, "pod"))
+	if more := len(r.Losses) - 1; more > 0 {
+		now += fmt.Sprintf(", and %d other %s %s, too", more, words.Pick(more, "loss", "losses"), words.Pick(more, "strands some", "strand some"))
+	}
+	var needed []string
+	bound := ""
+	if n := r.More(); n > 0 {
+		needed = append(needed, fmt.Sprintf("%d more %s", n, words.Pick(n, "node", "nodes")))
+		if r.AtLeast == n {
+			bound = ", and no fewer"
+		} else if r.AtLeast > 0 {
+			bound = fmt.Sprintf(", and no fewer than %d can", r.AtLeast)
+		}
+	}
+	if n := len(r.Changes); n > 0 {
+		needed = append(needed, fmt.Sprintf("%d %s", n, words.Pick(n, "patch", "patches")))
+	}
+	cost := ""
+	if r.Price != nil {
+		cost = fmt.Sprintf(" for %.2f an hour", *r.Price)
+	}
+	switch {
+	case len(needed) == 0:
+		return doc.Red.Cellf("%s; no node helps.", now)
+	case len(r.Left) > 0:
+		return doc.Red.Cellf("%s. %s%s leave %d after the worst loss, which neither nodes nor known patches help.", now, words.UpperFirst(words.And(needed)), cost, r.Answer.MostLeft())
+	}
+	return doc.Yellow.Cellf("%s. %s%s would do%s.", now, words.UpperFirst(words.And(needed)), cost, bound)
+}
