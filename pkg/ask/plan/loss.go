@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +12,10 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/parallel"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
 )
 
 // loss is what the loss of a domain leaves.
@@ -35,42 +40,56 @@ type strandedPod struct {
 	*v1.Pod
 }
 
-// loseEach loses each domain of each level that is wanted, one at a time, from the same state.
-func (p *planner) loseEach(ctx context.Context, state *cluster.State, wanted func(domain string) bool) ([]loss, error) {
+// loseEach loses each domain of each level that is wanted, one at a time, after the last step of the result.
+func (p *planner) loseEach(ctx context.Context, from *simulation.Result, wanted func(domain string) bool) ([]loss, error) {
 	var all []loss
 	for _, level := range p.opts.Survive {
-		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: p.opts.Mode}
-		analysis, err := blast.Lost(state, opts)
+		analysis, err := blast.Lost(lastState(from), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: p.opts.Mode})
 		if err != nil {
 			return nil, err
 		}
-		analysis.Levels[0].Failures = list.Where(analysis.Levels[0].Failures, func(f blast.Failure) bool {
-			return wanted(f.Domains[0])
-		})
-		var progress func(string, int, int)
-		if p.opts.Progress != nil {
-			progress = func(domains string, done, total int) { p.opts.Progress("loss of "+domains, done, total) }
-		}
-		if err := blast.RecoverAmong(ctx, p.worlds, state, analysis, opts, progress); err != nil {
-			return nil, err
-		}
 		for _, f := range analysis.Levels[0].Failures {
-			l := loss{level: level, domain: f.Domains[0], nodes: list.Set(f.Nodes, func(name string) string { return name }), state: f.Recovery.State,
-				unreplaced: f.Recovery.Unreplaced(), needs: map[int]int{}, messages: map[types.UID]string{}}
-			for _, pending := range f.Recovery.Pending {
-				l.messages[pending.Pod.UID] = pending.Message
+			if wanted(f.Domains[0]) {
+				all = append(all, loss{level: level, domain: f.Domains[0], nodes: list.Set(f.Nodes, func(name string) string { return name }), needs: map[int]int{}})
 			}
-			l.stranded = p.strandedIn(l.state)
-			all = append(all, l)
 		}
 	}
-	return all, nil
+	var each parallel.Options
+	if p.opts.Progress != nil {
+		each.Progress = func(last, done int) { p.opts.Progress("loss of "+all[last].domain, done, len(all)) }
+	}
+	return all, p.worlds.Each(ctx, len(all), each, func(ctx context.Context, w world.World, i int) error {
+		return p.lose(ctx, w, from, &all[i])
+	})
+}
+
+// lose loses one domain after the last step of the result, by a step that fails its nodes.
+func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Result, l *loss) error {
+	course, err := simulation.GoOn(w, from, simulation.Options{})
+	if err != nil {
+		return err
+	}
+	fails := scenario.Step{Name: "loss of " + l.domain, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: slices.Sorted(maps.Keys(l.nodes))}, Mode: string(p.opts.Mode)}}
+	step, err := course.Do(ctx, fails)
+	if err != nil {
+		return err
+	}
+	l.state, l.messages = step.State, map[types.UID]string{}
+	for _, pending := range step.Pending {
+		l.messages[pending.Pod.UID] = pending.Message
+	}
+	l.stranded, l.unreplaced = p.strandedIn(l.state)
+	return nil
+}
+
+func lastState(result *simulation.Result) *cluster.State {
+	return result.Steps[len(result.Steps)-1].State
 }
 
 // strandedIn returns the pods of the state that wait in the place of pods that run today: by name where a name lasts, as in a StatefulSet, and
-// else as many of the workload as it has fewer with a node, the newest first. A pod on a node that waits there for its volume counts, too.
-func (p *planner) strandedIn(state *cluster.State) []strandedPod {
-	var all []strandedPod
+// else as many of the workload as it has fewer with a node. A pod on a node that waits there for its volume counts, too. The number is that of
+// the pods which run today and that nothing replaces, those of DaemonSets left out, which live and die with their nodes.
+func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplaced int) {
 	now := state.Crews()
 	for _, owner := range sortedOwners(p.before) {
 		was, is := p.before[owner], now[owner]
@@ -98,11 +117,15 @@ func (p *planner) strandedIn(state *cluster.State) []strandedPod {
 		}
 		byName(named)
 		byName(waiting)
-		for _, pod := range slices.Concat(named, waiting[:max(0, min(short, len(waiting)))]) {
+		stranded := slices.Concat(named, waiting[:max(0, min(short, len(waiting)))])
+		for _, pod := range stranded {
 			all = append(all, strandedPod{owner, pod})
 		}
+		if owner.Kind != "DaemonSet" {
+			unreplaced += max(0, was.Lost(owner, is)-len(stranded))
+		}
 	}
-	return all
+	return all, unreplaced
 }
 
 func byName(pods []*v1.Pod) {

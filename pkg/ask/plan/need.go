@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	quota "k8s.io/apiserver/pkg/quota/v1"
-
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
@@ -126,7 +124,8 @@ func (n *need) take(ctx context.Context, g int) error {
 		if err != nil {
 			return try{}, err
 		}
-		return try{nodes, state, n.strandedIn(state)}, nil
+		stranded, _ := n.strandedIn(state)
+		return try{nodes, state, stranded}, nil
 	}
 	guess := n.nodesFor(g, users)
 	best, err := join(guess)
@@ -185,14 +184,7 @@ func (n *need) joined(ctx context.Context, g, nodes int) (*cluster.State, error)
 
 // nodesFor is the least number of nodes of the group whose resources suffice for the pods, beside the DaemonSets' pods that each node has.
 func (n *need) nodesFor(g int, pods []strandedPod) int {
-	like := n.groups[g].Zones[0].Nodes[0]
-	free := like.Status.Allocatable.DeepCopy()
-	owner := n.state.Owners()
-	for _, pod := range n.state.Pods {
-		if pod.Spec.NodeName == like.Name && owner(pod).Kind == "DaemonSet" && !cluster.Terminal(pod) {
-			free = quota.Subtract(free, podRequests(pod))
-		}
-	}
+	free := n.emptyNodeOf(g, n.state)
 	nodes := 1
 	for name, sum := range requestsOf(pods) {
 		if has := free[name]; has.Sign() > 0 {

@@ -90,14 +90,13 @@ func keyOf(level string) string {
 	return level
 }
 
-// join returns the cluster after the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
+// join runs the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
 // does not end there, with the room of all that is lost still there, is given up.
-func (p *planner) join(ctx context.Context, placed [][]int) (*cluster.State, error) {
+func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result, error) {
 	w, err := p.worlds.First()
 	if err != nil {
 		return nil, err
 	}
-	w.Hook(world.Hooks{})
 	course, err := simulation.GoOn(w, p.base, simulation.Options{})
 	if err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (p *planner) join(ctx context.Context, placed [][]int) (*cluster.State, err
 			}
 		}
 		if !p.giveUp(course.State()) {
-			return course.State(), nil
+			return &course.Result, nil
 		}
 		if err := course.Back(added); err != nil {
 			return nil, err
@@ -128,69 +127,6 @@ func joined(ctx context.Context, w world.World, state *cluster.State, like *v1.N
 	step := scenario.LoadedStep{Step: scenario.Step{AddNodes: &scenario.AddNodes{Count: count, Like: like.Name}}}
 	next, _, err := w.Do(ctx, state, &step, &world.Record{})
 	return next, err
-}
-
-// atLeast is a number of nodes that no plan can do without, by arithmetic alone: what a loss strands asks for more than is free, in sum. A node
-// serves every loss but that of its own domain, so that D losses share what they need among D-1 of them. Nodes of the largest kind are assumed.
-func (p *planner) atLeast(losses []loss) int {
-	least := 0
-	for _, level := range p.opts.Survive {
-		sum, domains := 0, 0
-		for i := range losses {
-			if losses[i].level != level {
-				continue
-			}
-			n := p.lacks(&losses[i])
-			least, sum, domains = max(least, n), sum+n, domains+1
-		}
-		if domains > 1 && keyOf(level) != v1.LabelHostname {
-			least = max(least, ceil(float64(sum)/float64(domains-1)))
-		}
-	}
-	return least
-}
-
-// lacks is the number of nodes without which the loss leaves too little, whatever runs where.
-func (p *planner) lacks(l *loss) int {
-	asked := requestsOf(l.stranded[:len(l.stranded)-len(l.blocked)])
-	if len(asked) == 0 || len(l.stranded) == len(l.blocked) {
-		return 0
-	}
-	free := freeFor(l.stranded, l.state)
-	most := 1
-	for name, sum := range asked {
-		has, largest := free[name], resource.Quantity{}
-		for _, group := range p.groups {
-			if size := group.Zones[0].Nodes[0].Status.Allocatable[name]; size.Cmp(largest) > 0 {
-				largest = size
-			}
-		}
-		sum.Sub(has)
-		if sum.Sign() > 0 && largest.Sign() > 0 {
-			most = max(most, ceil(sum.AsApproximateFloat64()/largest.AsApproximateFloat64()))
-		}
-	}
-	return most
-}
-
-// freeFor is what the pods of the state leave of the nodes that one of the stranded pods could use.
-func freeFor(stranded []strandedPod, state *cluster.State) v1.ResourceList {
-	free := v1.ResourceList{}
-	usable := map[string]bool{}
-	for _, node := range state.Nodes {
-		usable[node.Name] = cluster.Answers(node) && !node.Spec.Unschedulable && slices.ContainsFunc(stranded, func(pod strandedPod) bool {
-			return !cluster.Repels(node, pod.Pod) && cluster.Attracts(node, pod.Pod)
-		})
-		if usable[node.Name] {
-			free = quota.Add(free, node.Status.Allocatable)
-		}
-	}
-	for _, pod := range state.Pods {
-		if usable[pod.Spec.NodeName] && !cluster.Terminal(pod) {
-			free = quota.Subtract(free, podRequests(pod))
-		}
-	}
-	return free
 }
 
 func requestsOf(pods []strandedPod) v1.ResourceList {

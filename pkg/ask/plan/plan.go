@@ -119,11 +119,11 @@ const maxRounds = 6
 
 // Find returns the plan for the cluster after the last step of the result. If the context ends, there is no answer.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
-	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: base.Steps[len(base.Steps)-1].State, changed: map[cluster.Ref]bool{}, givenUp: map[cluster.WorkloadRef]string{}}
+	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base), changed: map[cluster.Ref]bool{}, givenUp: map[cluster.WorkloadRef]string{}}
 	defer p.worlds.Close()
 	p.before = p.state.Crews()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
-	losses, err := p.loseEach(ctx, p.state, func(string) bool { return true })
+	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}

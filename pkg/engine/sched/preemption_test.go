@@ -196,3 +196,33 @@ func TestGatedPodWaits(t *testing.T) {
 		t.Errorf("pending %+v, want the pod with its gate", result.Pending)
 	}
 }
+
+// Pods of two courses of events can have the same names and UIDs, and other start times. An engine that has seen the one answers for the other as
+// a new engine does: the pod that started last goes.
+func TestVictimsOfAnotherCourse(t *testing.T) {
+	pod := important("4")
+	starts := func(last string) *cluster.State {
+		state := full(t)
+		for i, low := range state.Pods {
+			started := *low
+			second := i
+			if low.Name == last {
+				second = 100
+			}
+			at := metav1.NewTime(cluster.Epoch.Add(time.Duration(second)*time.Second + 1))
+			started.Status.StartTime = &at
+			state = state.With(&started)
+		}
+		return state.With(pod)
+	}
+	engine := newEngine(t, Ties{})
+	for _, last := range []string{"low-0", "low-3", "low-0"} {
+		result, err := engine.Place(t.Context(), starts(last), []*v1.Pod{pod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.Preempted) != 1 || result.Preempted[0].Victim.Name != last {
+			t.Errorf("%s started last, and %v goes", last, result.Preempted)
+		}
+	}
+}

@@ -268,13 +268,23 @@ func byName(a, b types.NamespacedName) int {
 }
 
 // sameToScheduler reports whether the scheduler would see no difference between two versions of a bound pod. Only labels, resources and
-// deletion can change. In the status the scheduler reads only the start time, which stays.
+// deletion can change. In the status the scheduler reads only the start time, which stays, but is another one if the pod was placed in another
+// course of events: the names and UIDs of pods repeat there.
 func sameToScheduler(a, b *v1.Pod) bool {
-	return a.UID == b.UID && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
+	return a.UID == b.UID && sameStart(a.Status.StartTime, b.Status.StartTime) && a.Spec.NodeName == b.Spec.NodeName && a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) &&
 		cluster.PodGroupOf(a) == cluster.PodGroupOf(b) &&
 		(a.Spec.Affinity == b.Spec.Affinity || equality.Semantic.DeepEqual(a.Spec.Affinity, b.Spec.Affinity)) &&
 		(cluster.Same(a.Spec.Containers, b.Spec.Containers) || equality.Semantic.DeepEqual(a.Spec.Containers, b.Spec.Containers)) &&
 		(a.Spec.Resources == b.Spec.Resources || equality.Semantic.DeepEqual(a.Spec.Resources, b.Spec.Resources))
+}
+
+// sameStart reports whether the times are equal. Whole seconds, and none at all, are compared in seconds: withStartTime makes them unique.
+func sameStart(a, b *metav1.Time) bool {
+	a, b = cmp.Or(a, &cluster.Epoch), cmp.Or(b, &cluster.Epoch)
+	if b.Nanosecond() != 0 {
+		return a.Equal(b)
+	}
+	return a.Time.Truncate(time.Second).Equal(b.Time)
 }
 
 // withStartTime returns the i-th pod of a state with a unique start time; see startTime. It depends only on the state and the seed, so that

@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+// atLeast is a number of nodes that no plan can do without, by arithmetic alone. A node serves every loss but that of its own domain, so that D
+// losses share what they need among D-1 of them: if each of three needs 4, that is 6.
+func (p *planner) atLeast(losses []loss) int {
+	least := 0
+	for _, level := range p.opts.Survive {
+		sum, domains := 0, 0
+		for i := range losses {
+			if losses[i].level != level {
+				continue
+			}
+			n := p.lacks(&losses[i])
+			least, sum, domains = max(least, n), sum+n, domains+1
+		}
+		if domains > 1 && keyOf(level) != v1.LabelHostname {
+			least = max(least, ceil(float64(sum)/float64(domains-1)))
+		}
+	}
+	return least
+}
+
+// lacks is the number of nodes without which the loss leaves too little, wherever its pods go: what the replaced pods request, less what the pods
+// that stay leave of the nodes that one of these could use, over the largest new node. Room counts in whole multiples of what the requests have
+// in common: 800m of a node are none for pods of 1 CPU. Pods that no node helps are left out.
+func (p *planner) lacks(l *loss) int {
+	replaced := p.replacedBy(l)
+	if len(l.stranded) == len(l.blocked) || len(replaced) == 0 {
+		return 0
+	}
+	usable := p.usableBy(replaced, l)
+	most := 1
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods} {
+		asked, unit := int64(0), int64(0)
+		for _, pod := range replaced {
+			n := amountOf(podRequests(pod), name)
+			asked, unit = asked+n, divisor(unit, n)
+		}
+		if unit == 0 {
+			continue
+		}
+		for _, free := range usable {
+			asked -= max(0, amountOf(free, name)) / unit * unit
+		}
+		largest := int64(0)
+		for g := range p.groups {
+			largest = max(largest, amountOf(p.emptyNodeOf(g, p.state), name)/unit*unit)
+		}
+		if asked > 0 && largest > 0 {
+			most = max(most, int((asked+largest-1)/largest))
+		}
+	}
+	return most
+}
+
+// replacedBy returns the pods that the loss makes anew, those of DaemonSets and those that no node helps left out.
+func (p *planner) replacedBy(l *loss) []*v1.Pod {
+	today := map[types.UID]bool{}
+	for _, pod := range p.state.Pods {
+		today[pod.UID] = true
+	}
+	for _, pod := range l.blocked {
+		today[pod.UID] = true
+	}
+	owner := l.state.Owners()
+	var all []*v1.Pod
+	for _, pod := range l.state.Pods {
+		if !today[pod.UID] && !cluster.Terminal(pod) && owner(pod).Kind != "DaemonSet" {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// usableBy returns what the pods of today that stay, and are not preempted, leave of each node that the loss leaves and one of the pods could use.
+func (p *planner) usableBy(pods []*v1.Pod, l *loss) []v1.ResourceList {
+	free := map[string]v1.ResourceList{}
+	for _, node := range p.state.Nodes {
+		usable := !l.nodes[node.Name] && cluster.Answers(node) && !node.Spec.Unschedulable && slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
+			return !cluster.Repels(node, pod) && cluster.Attracts(node, pod)
+		})
+		if usable {
+			free[node.Name] = node.Status.Allocatable
+		}
+	}
+	stays := map[types.UID]bool{}
+	for _, pod := range l.state.Pods {
+		stays[pod.UID] = pod.DeletionTimestamp == nil
+	}
+	for _, pod := range p.state.Pods {
+		if has, known := free[pod.Spec.NodeName]; known && stays[pod.UID] && !cluster.Terminal(pod) {
+			free[pod.Spec.NodeName] = quota.Subtract(has, podRequests(pod))
+		}
+	}
+	var all []v1.ResourceList
+	for _, has := range free {
+		all = append(all, has)
+	}
+	return all
+}
+
+// emptyNodeOf is what a new node of the group has beside the DaemonSets' pods that run on one like it in the state.
+func (p *planner) emptyNodeOf(g int, state *cluster.State) v1.ResourceList {
+	like := p.groups[g].Zones[0].Nodes[0]
+	free := like.Status.Allocatable
+	owner := state.Owners()
+	for _, pod := range state.Pods {
+		if pod.Spec.NodeName == like.Name && owner(pod).Kind == "DaemonSet" && !cluster.Terminal(pod) {
+			free = quota.Subtract(free, podRequests(pod))
+		}
+	}
+	return free
+}
+
+// amountOf is the amount of the resource: of CPU in thousandths, of others in whole units.
+func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
+	amount := list[name]
+	if name == v1.ResourceCPU {
+		return amount.MilliValue()
+	}
+	return amount.Value()
+}
+
+// divisor is the greatest common divisor; 0 has every divisor.
+func divisor(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
