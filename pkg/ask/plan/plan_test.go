@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		"the loss of zone a alone":                               {world(3, 1, deployment("web", 3, asks("3"))), zone + "=a", node.Deleted, "at least 1: worker b 1"},
 		"any one node of three":                                  {world(3, 1, deployment("web", 3, asks("3"))), v1.LabelHostname, node.Deleted, "at least 1: worker a 1"},
 		// A node has 4 CPU, of which the agent takes 1500m: one pod of 2 fits. Without the agent two would.
-		"DaemonSets' pods come first": {world(2, 2, daemon, deployment("web", 4, asks("2"))), zone, node.Deleted, "at least 2: worker a 2, worker b 2"},
+		"DaemonSets' pods come first": {world(2, 2, daemon, deployment("web", 4, asks("2"))), zone, node.Deleted, "at least 4: worker a 2, worker b 2"},
 		// 2 pods in each of three zones. With zone a gone its domain counts with none, and b and c may have 1 each.
 		"the failed zone counts as an empty one": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: patch default/deployment/web"},
 		// Deleted nodes leave no such domain.
