@@ -148,18 +148,6 @@ func (z *ZoneNodes) nodes(group string, count int) []cluster.Object {
 	return all
 }
 
-// more returns that many new nodes, with names that are free, and their devices.
-func (z *ZoneNodes) more(group string, count int, taken map[string]*v1.Node) []cluster.Object {
-	var all []cluster.Object
-	for i := len(z.Nodes); count > 0; i++ {
-		if node, like := z.node(group, i); taken[node.Name] == nil {
-			all = append(append(all, node), z.devices.published(node, like)...)
-			count--
-		}
-	}
-	return all
-}
-
 // node returns the group's i-th node in the zone, and the one that it is like.
 func (z *ZoneNodes) node(group string, i int) (node, like *v1.Node) {
 	like = z.Nodes[i%len(z.Nodes)]

@@ -42,8 +42,8 @@ func mixes() []capacity.Mix {
 func asked(t *testing.T) *Report {
 	t.Helper()
 	return New(reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply"), mixes(), []capacity.Safety{
-		{Level: v1.LabelTopologyZone, Domains: 3, Lacks: []capacity.Lack{{Group: "worker", Zone: "b", Nodes: 2}, {Group: "worker", Zone: "a", Nodes: 1}},
-			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 3, Still: 1, Pod: "default/web-1", Message: "no room"}, {Domain: "b", Pods: 2, Still: 2, Pod: "default/web-2", Message: "a rule"}, {Domain: "c", Pods: 2, Still: 2, Pod: "default/web-3", Message: "a rule"}}},
+		{Level: v1.LabelTopologyZone, Domains: 3,
+			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 3, Pod: "default/web-1", Message: "no room"}, {Domain: "b", Pods: 2, Pod: "default/web-2", Message: "a rule"}, {Domain: "c", Pods: 2, Pod: "default/web-3", Message: "a rule"}}},
 		{Level: "rack", Domains: 2, Safe: true, Unreplaced: 1},
 	}, capacity.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted}, "v0.1.0")
 }
@@ -62,9 +62,9 @@ func TestFormats(t *testing.T) {
 		"  While any rack may fail: no more (3 and 5 in all).",
 		"  cpu (cores)   12            4.5         7.5    5              1.5         750m          250m",
 		"  memory        24Gi          8Gi         16Gi   1.5Gi          0           14Gi          512Mi",
-		"Safe now: no. The cluster lacks 2 nodes of worker in b and 1 node of worker in a.",
-		"  The loss of zone a leaves 3 pods Pending, 1 of which no number of nodes in one zone helps: no room",
-		"  The loss of zone b or c leaves 2 pods Pending, which no number of nodes in one zone helps: a rule",
+		"Safe now: no. simulate plan --survive zone finds what to add.",
+		"  The loss of zone a leaves 3 pods Pending: no room",
+		"  The loss of zone b or c leaves 2 pods Pending: a rule",
 		"Safe now: yes. Whichever of the 2 racks is lost, every pod that needs another node gets one. Up to 1 pod is not replaced.",
 		"    FailedScheduling  no room",
 	)
@@ -105,7 +105,7 @@ func TestTightestFirst(t *testing.T) {
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile
 	limit := capacity.Limit{Level: h, Domain: h, Pod: h, Message: h, Why: h, Stranded: 1, Binds: []capacity.Binding{{What: h, Message: h, Nodes: 1}}}
-	r := &Report{Head: report.Head{Scenario: h}, Safety: []capacity.Safety{{Level: h, Unsafe: []capacity.Unsafe{{Domain: h, Message: h}}, Lacks: []capacity.Lack{{Group: h, Zone: h}}}}, Mixes: []capacity.Mix{{Name: h, Fit: limit, Survive: []capacity.Limit{limit}, Headroom: []capacity.Headroom{{Resource: h}}}, {Name: h}}, Largest: []capacity.Pod{{By: h, Node: h}}}
+	r := &Report{Head: report.Head{Scenario: h}, Safety: []capacity.Safety{{Level: h, Unsafe: []capacity.Unsafe{{Domain: h, Message: h}}}}, Mixes: []capacity.Mix{{Name: h, Fit: limit, Survive: []capacity.Limit{limit}, Headroom: []capacity.Headroom{{Resource: h}}}, {Name: h}}, Largest: []capacity.Pod{{By: h, Node: h}}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }
 

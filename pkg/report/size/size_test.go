@@ -20,7 +20,7 @@ func sized(t *testing.T, found bool, a, b, kept int) *Report {
 	sizing := &capacity.Sizing{
 		Found: found, Survive: []string{v1.LabelTopologyZone}, Mode: string(node.Unreachable),
 		Safety: []capacity.Safety{{
-			Level: v1.LabelTopologyZone, Domains: 2, Lacks: []capacity.Lack{{Group: "small", Zone: "b", Nodes: 1}},
+			Level: v1.LabelTopologyZone, Domains: 2,
 			Unsafe: []capacity.Unsafe{{Domain: "a", Pods: 2, Pod: "default/web-3", Message: "0/6 nodes are available: 6 Insufficient cpu."}},
 		}},
 		Nodes: a + b, Before: 5, CostBefore: &before, Proven: found, Tried: 12, Pods: 12, Unbound: 1, Foreign: 2,

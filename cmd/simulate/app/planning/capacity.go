@@ -34,7 +34,7 @@ func newCapacity(s command.Streams) *cobra.Command {
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
-whether the cluster is safe now, and which nodes it lacks if not. It also shows what keeps the next pod off every node, and where
+whether the cluster is safe now; simulate plan finds what to add if not. It also shows what keeps the next pod off every node, and where
 the free resources are. Where a search would take minutes, of many workloads in a large cluster, of hundreds more of a StatefulSet or of
 thousands more with --survive, it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on.
 The tightest workloads are listed first.
