@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/metric"
@@ -34,6 +35,8 @@ type Options struct {
 	// KeepGoing goes on with the next node after a drain that does not end. The node is open to pods again, and the new node stays in the place
 	// of one of the next turn.
 	KeepGoing bool
+	// First are the steps to do before the first turn; the answer is about what comes after them.
+	First []scenario.Step
 	// Progress, if set, is called after each turn with the number of nodes that have been replaced, and of all.
 	Progress func(done, total int)
 }
@@ -95,6 +98,8 @@ type Answer struct {
 	Turns []Turn `json:"turns"`
 	// Start is the cluster before the first turn.
 	Start Sample `json:"start"`
+	// Plan is what was done before the first turn; missing if no plan was asked for.
+	Plan *Plan `json:"plan,omitempty"`
 
 	// Steps are the steps that were done.
 	Steps []scenario.Step `json:"-"`
@@ -171,6 +176,8 @@ type Blocked struct {
 	Stays []world.BlockedPod `json:"stays"`
 	// Budget is the budget that refuses the eviction of the first of them; missing if none does.
 	Budget *Budget `json:"budget,omitempty"`
+
+	budgets []*policyv1.PodDisruptionBudget // those that refuse the evictions of its pods
 }
 
 // Budget is a PodDisruptionBudget in numbers.
@@ -225,9 +232,18 @@ type Sample struct {
 // of the pool.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
-	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) { r.follow(state) }})
+	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) {
+		if r.tracker != nil {
+			r.follow(state)
+		}
+	}})
 	if err != nil {
 		return nil, err
+	}
+	for _, step := range opts.First {
+		if _, err := course.Do(ctx, step); err != nil {
+			return nil, err
+		}
 	}
 	r.course, r.tracker = course, newTracker(course.State())
 	nodes, err := r.nodes()

@@ -43,6 +43,7 @@ type writer struct {
 func (t *writer) everything() {
 	a := t.a
 	t.Line(verdict(a))
+	t.plan()
 	t.blocked()
 	pending := list.Group(a.Pending, placement.StrandedPod.Why)
 	t.UpTo(len(pending), "reason", "reasons", func(i int) {
@@ -91,20 +92,65 @@ func (t *writer) grown() {
 
 // verdict is the first line.
 func verdict(a *roll.Answer) doc.Cell {
+	after, even := planned(a.Plan), ""
+	if after != "" {
+		even = "even " + after
+	}
 	if n := len(a.Blocked); n > 0 && a.KeepsGoing {
-		return doc.Red.Cellf("No: %d of %s of %s %s replaced, and the drains of %d do not end: %s.", a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
+		return doc.Red.Cellf("No: %s%d of %s of %s %s replaced, and the drains of %d do not end: %s.", even, a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
 	} else if n > 0 {
-		return doc.Red.Cellf("No: the roll of %s stops at node %d of %d: %s.", a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
+		return doc.Red.Cellf("No: %sthe roll of %s stops at node %d of %d: %s.", even, a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
 	}
 	style, begin := doc.Green, "Yes: "
 	if n := len(a.Pending); n > 0 {
 		style, begin = doc.Red, fmt.Sprintf("No: %s; ", lost(a))
 	}
+	begin += after
 	all := fmt.Sprintf("all %s of %s are", words.Count(a.Nodes, "node"), a.Pool)
 	if a.Nodes == 1 {
 		all = "the one node of " + a.Pool + " is"
 	}
 	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
+}
+
+// planned is "after 1 node is removed and 12 budgets are patched, "; "" if nothing is.
+func planned(p *roll.Plan) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	if n := len(p.Remove); n > 0 {
+		parts = append(parts, words.Is(n, "node")+" removed")
+	}
+	if n := len(p.Patches); n > 0 {
+		parts = append(parts, words.Is(n, "budget")+" patched")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "after " + words.And(parts) + ", "
+}
+
+// plan lists the commands of the plan, in order.
+func (t *writer) plan() {
+	p := t.a.Plan
+	switch {
+	case p == nil:
+		return
+	case len(p.Remove)+len(p.Patches) == 0:
+		t.Linef(doc.Plain, "Nothing has to be done first.")
+		return
+	}
+	t.Linef(doc.Bold, "First:")
+	for _, node := range p.Remove {
+		t.Linef(doc.Plain, "  kubectl delete node %s", node)
+		t.Linef(doc.Plain, "    its kubelet does not answer, so that its pods stay Terminating and no drain of it ends")
+	}
+	for _, b := range p.Patches {
+		t.Linef(doc.Plain, "  %s", b.Command)
+		t.Linef(doc.Plain, "    budget %s allows no eviction (%s)", b.Name, needs(&b.Budget))
+	}
+	t.Space()
 }
 
 // lost is "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
