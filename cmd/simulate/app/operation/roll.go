@@ -67,7 +67,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	in.Register(cmd)
 	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.Pool, "pool", "", "the label of the nodes to replace, as `KEY=VALUE`; instance-type and zone are short keys")
+	flags.StringVar(&f.Pool, "pool", "", "the label of the nodes to replace, as `KEY=VALUE`; instance-type and zone are short keys;\nor the name of a node group")
 	flags.IntVar(&f.Surge, "surge", 1, "`NUMBER` of new nodes that a turn adds before it drains")
 	flags.IntVar(&f.MaxUnavailable, "max-unavailable", 0, "`NUMBER` of nodes that a turn drains without a new one before\n(default 0, or 1 without a surge)")
 	flags.StringVar(&f.order, "order", askroll.Orders()[0], "`ORDER` of the nodes: "+strings.Join(askroll.Orders(), ", "))
@@ -92,8 +92,8 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 func (f *rolling) check(c *command.Call) error {
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if key, value, found := strings.Cut(f.Pool, "="); !found || key == "" || value == "" {
-		wrong("--pool: %q is not KEY=VALUE; give a label of the nodes to replace, such as pool=general", f.Pool)
+	if key, value, found := strings.Cut(f.Pool, "="); key == "" || found && value == "" {
+		wrong("--pool: %q is not KEY=VALUE; give a label of the nodes to replace, such as pool=general, or the name of a node group", f.Pool)
 	}
 	if f.Surge < 0 {
 		wrong("--surge: %d is negative; give 0 or more", f.Surge)
@@ -233,10 +233,12 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 
 // fits checks the flags that name what is in the cluster.
 func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.State) error {
-	key, value, _ := strings.Cut(f.Pool, "=")
-	f.Pool = topology.KeyAmong(state.Nodes, key) + "=" + value
 	var problems []error
-	if err := scenario.Matching(f.Pool, "node", scenario.NodeLabels(state.Nodes)); err != nil {
+	var err error
+	if f.Pool, err = poolSelector(state, f.Pool); err == nil {
+		err = scenario.Matching(f.Pool, "node", scenario.NodeLabels(state.Nodes))
+	}
+	if err != nil {
 		problems = append(problems, fmt.Errorf("--pool: %w", err))
 	}
 	if f.New.Like != "" && state.Node(f.New.Like) == nil {
