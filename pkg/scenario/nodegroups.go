@@ -119,3 +119,34 @@ func noGroups(a *Autoscaler, nodes []*v1.Node) error {
 	return fmt.Errorf("no node has a label that names its node group (%s); name the one that does, with --groups-by or as autoscaler.groupsBy: %s",
 		strings.Join(groupLabels, ", "), Choices("pool", slices.Sorted(maps.Keys(keys))))
 }
+
+// GroupNamed returns the selector, as KEY=VALUE, of the nodes of the group with that name: by a label that names groups, or else by the one label of
+// nodes that has this value.
+func GroupNamed(nodes []*v1.Node, name string) (string, error) {
+	values, keys := map[string]bool{}, map[string]bool{}
+	for _, node := range nodes {
+		if key := labelOf(node, groupLabels); key != "" {
+			if values[node.Labels[key]] = true; node.Labels[key] == name {
+				return key + "=" + name, nil
+			}
+		}
+		for key, value := range node.Labels {
+			if value == name && !strings.HasPrefix(key, "beta.kubernetes.io/") {
+				keys[key] = true
+			}
+		}
+	}
+	selectors := slices.Sorted(maps.Keys(keys))
+	for i := range selectors {
+		selectors[i] += "=" + name
+	}
+	switch known := slices.Sorted(maps.Keys(values)); {
+	case len(selectors) == 1:
+		return selectors[0], nil
+	case len(selectors) > 1:
+		return "", fmt.Errorf("%q is a value of several labels; give one of %s", name, words.Or(selectors))
+	case len(known) > 0:
+		return "", fmt.Errorf("no node group is called %q; %s", name, Choices(name, known))
+	}
+	return "", fmt.Errorf("no node has a label with the value %q; give a label of the nodes as KEY=VALUE, such as pool=general", name)
+}

@@ -70,3 +70,31 @@ func TestGrouped(t *testing.T) {
 		})
 	}
 }
+
+// A label that names groups comes before others, and a value of several other labels is not clear.
+func TestGroupNamed(t *testing.T) {
+	const eks = "eks.amazonaws.com/nodegroup"
+	nodes := []*v1.Node{
+		labelled("a", map[string]string{eks: "general", "role": "general", "tier": "web", "size": "large", "beta.kubernetes.io/size": "large"}),
+		labelled("b", map[string]string{eks: "spot", "role": "web"}),
+	}
+	for name, want := range map[string]string{
+		"general": eks + "=general",
+		"spot":    eks + "=spot",
+		"large":   "size=large",
+		"web":     `"web" is a value of several labels; give one of role=web or tier=web`,
+		"gneral":  `no node group is called "gneral"; there are general, spot`,
+	} {
+		got, err := GroupNamed(nodes, name)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+	const want = `no node has a label with the value "x"; give a label of the nodes as KEY=VALUE, such as pool=general`
+	if _, err := GroupNamed([]*v1.Node{labelled("c", nil)}, "x"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -142,5 +142,31 @@ func flagError(cmd *cobra.Command, err error) error {
 		wanted := map[string]string{"uint64": "a whole number of at least 0", "int": "a whole number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
 		return exit.Usage(cmd, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), wanted)
 	}
-	return exit.Usage(cmd, "%s", err)
+	return exit.Usage(cmd, "%s%s", err, instead(cmd, err))
+}
+
+// guesses are flags that no command has, and the flags that do what they are meant to do, the first of them that the command has.
+var guesses = map[string][]struct{ flag, does string }{
+	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "see --scale of simulate run, which grows workloads as far as their HorizontalPodAutoscalers allow"}},
+	"max":     {{"up-to", "--up-to limits how many more replicas are tried"}, {"node-group", "--node-group NAME=MIN:MAX limits the nodes of a group"}},
+	"price":   {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
+	"prices":  {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
+	"survive": {{"level", "--level zone=NAME is the loss of that zone, and --level zone that of any"}},
+	"level":   {{"survive", "--survive zone=NAME is the loss of that zone, and --survive zone that of any"}},
+	"pool":    {{"node-group", "--node-group NAME=MIN:MAX names a group of nodes"}},
+	"zone":    {{"level", "--level zone=NAME is the loss of that zone"}, {"survive", "--survive zone=NAME is the loss of that zone"}},
+}
+
+// instead says which flag of the command does what an unknown one seems to be for; "" if none is known.
+func instead(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	for _, guess := range guesses[unknown.GetSpecifiedName()] {
+		if cmd.Flags().Lookup(guess.flag) != nil {
+			return "; " + guess.does
+		}
+	}
+	return ""
 }

@@ -6,6 +6,7 @@ package blast
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -31,6 +32,8 @@ type Options struct {
 	Quorum []string
 	// Mode is how the nodes fail.
 	Mode node.FailureMode
+	// StartTime is how long the container of a new pod takes to start, which outages count; DefaultStartTime is what commands assume.
+	StartTime time.Duration
 	// Worst limits recovery to that many of the worst failures of each level, as Harm compares them; 0 means all.
 	Worst int
 	// Until, if set, ends the recovery with the first failure, in the order of the analysis, of which it is true: those after it have none.
@@ -42,6 +45,9 @@ type Options struct {
 	// goroutines.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth
 }
+
+// DefaultStartTime is how long the container of a new pod is assumed to take to start: nothing in the input says it.
+const DefaultStartTime = 10 * time.Second
 
 // QuorumAnnotation on a workload is the number of its pods that must run, or "majority".
 const QuorumAnnotation = "faultline.dev/quorum"
@@ -220,6 +226,8 @@ type Recovery struct {
 	OfNodes      int `json:"ofNodes,omitempty"`
 	// Outages are the workloads of which the failure takes every running pod, in the order of the failure's workloads.
 	Outages []Outage `json:"outages,omitempty"`
+	// StartSeconds is how many seconds of each outage a new pod is assumed to take to start.
+	StartSeconds float64 `json:"startSeconds,omitempty"`
 	// LastEviction is the number of seconds from the failure until the last pod was evicted: until the nodes are found unreachable, have
 	// got their NoExecute taints one by one, and no pod tolerates them any longer. It is missing if nothing was evicted, for example because
 	// pods are removed at once.

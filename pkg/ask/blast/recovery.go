@@ -337,7 +337,8 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 		r.Stranded = append(r.Stranded, r.Pending[i].Stranded(owner(r.Pending[i].Pod)))
 	}
 	r.Outages = outages(failure, runs, func(again time.Time) time.Duration {
-		switch waited := again.Sub(state.Now.Time); {
+		r.StartSeconds = opts.StartTime.Seconds()
+		switch waited := again.Sub(state.Now.Time) + opts.StartTime; {
 		case moved > 0:
 			return federation.FailureThreshold + waited
 		case opts.Mode == node.Unreachable:

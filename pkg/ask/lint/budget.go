@@ -3,10 +3,13 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	nodeutil "k8s.io/component-helpers/node/util"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -61,7 +64,7 @@ func budgetsOverlap(_ *look, s *subject) []Finding {
 	return []Finding{f}
 }
 
-// budgetForbids finds budgets that allow no eviction although every pod runs, and those that the disruption controller cannot compute, which
+// budgetForbids finds budgets that allow no eviction although every pod runs that can, and those that the disruption controller cannot compute, which
 // allow none either.
 func budgetForbids(_ *look, s *subject) []Finding {
 	if !s.calm || s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
@@ -79,17 +82,75 @@ func budgetForbids(_ *look, s *subject) []Finding {
 		case why != "":
 			f.Message = fmt.Sprintf("%s %s cannot be computed, since %s: the budget allows no eviction, so that a drain of their nodes never ends", field, value, why)
 			f.Fix = s.countable(b)
-		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy < status.ExpectedPods || status.DisruptionsAllowed > 0:
+		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy == 0 || status.DisruptionsAllowed > 0:
 			continue
+		case int(status.CurrentHealthy)+s.recovering(b) > int(status.DesiredHealthy):
+			continue // it allows one once they are ready
 		case !slices.Contains(s.budgets(), b):
 			continue // an operator can give the role that it selects to another pod
 		default:
-			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, words.Count(int(status.ExpectedPods), "pod"))
+			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, s.counted(b))
 			f.Fix = s.allowing(b)
 		}
 		found = append(found, f)
 	}
 	return found
+}
+
+// guarded returns the pods that the budget covers and that have not ended.
+func (s *subject) guarded(b *policyv1.PodDisruptionBudget) []*v1.Pod {
+	return list.Where(s.step.State.Pods, func(pod *v1.Pod) bool { return !cluster.Terminal(pod) && slices.Contains(s.guards(pod), b) })
+}
+
+// recovering counts the pods that may become healthy: those that wait for a node or start on one that works, and those that are yet to be made.
+// A Terminating pod never does, nor does one on a node that is gone or not ready, as the disruption controller counts:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, countHealthyPods.
+func (s *subject) recovering(b *policyv1.PodDisruptionBudget) int {
+	guarded := s.guarded(b)
+	n := max(0, int(b.Status.ExpectedPods)-len(guarded))
+	for _, pod := range guarded {
+		if pod.DeletionTimestamp == nil && !podutil.IsPodReady(pod) && !s.onDownNode(pod) {
+			n++
+		}
+	}
+	return n
+}
+
+// onDownNode reports whether the pod's node is gone or not ready. One without a Ready condition, such as one written by hand, is ready.
+func (s *subject) onDownNode(pod *v1.Pod) bool {
+	if pod.Spec.NodeName == "" {
+		return false
+	}
+	on := s.step.State.Node(pod.Spec.NodeName)
+	if on == nil {
+		return true
+	}
+	_, ready := nodeutil.GetNodeCondition(&on.Status, v1.NodeReady)
+	return ready != nil && ready.Status != v1.ConditionTrue
+}
+
+// counted is "3 pods", or "3 healthy pods (1 Terminating, 1 on nodes that are not ready)" if the budget covers more.
+func (s *subject) counted(b *policyv1.PodDisruptionBudget) string {
+	healthy, terminating, down := int(b.Status.CurrentHealthy), 0, 0
+	for _, pod := range s.guarded(b) {
+		switch {
+		case pod.DeletionTimestamp != nil:
+			terminating++
+		case !podutil.IsPodReady(pod) && s.onDownNode(pod):
+			down++
+		}
+	}
+	var others []string
+	if terminating > 0 {
+		others = append(others, fmt.Sprintf("%d Terminating", terminating))
+	}
+	if down > 0 {
+		others = append(others, fmt.Sprintf("%d on nodes that are not ready", down))
+	}
+	if len(others) == 0 {
+		return words.Count(healthy, "pod")
+	}
+	return fmt.Sprintf("%s (%s)", words.Count(healthy, "healthy pod"), strings.Join(others, ", "))
 }
 
 // budgetsOfAny returns the budgets that cover the subject's pods, or any that runs of an owner whose template is not known.
@@ -127,10 +188,7 @@ func (s *subject) absent() bool { return s.step.State.Find(s.owner) == nil }
 func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
 	owner, pods, scaled := s.step.State.Owners(), 0, false
 	var unscaled []string
-	for _, pod := range s.step.State.Pods {
-		if cluster.Terminal(pod) || !slices.Contains(s.guards(pod), b) {
-			continue
-		}
+	for _, pod := range s.guarded(b) {
 		pods++
 		of := s.step.State.Find(owner(pod))
 		unknown, made := of.(*cluster.UnknownOwner)
@@ -156,11 +214,11 @@ func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
 	field, _ := limit(b)
 	fix := "set maxUnavailable: 1"
 	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // of which maxUnavailable cannot be computed
-		fix = fmt.Sprintf("set minAvailable: %d", b.Status.ExpectedPods-1)
+		fix = fmt.Sprintf("set minAvailable: %d", b.Status.CurrentHealthy-1)
 	} else if field == "minAvailable" {
 		fix += " in its place"
 	}
-	if b.Status.ExpectedPods == 1 {
+	if b.Status.CurrentHealthy == 1 {
 		fix = "run a second replica, or " + fix
 	}
 	return fix

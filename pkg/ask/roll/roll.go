@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/metric"
@@ -34,6 +35,8 @@ type Options struct {
 	// KeepGoing goes on with the next node after a drain that does not end. The node is open to pods again, and the new node stays in the place
 	// of one of the next turn.
 	KeepGoing bool
+	// First are the steps to do before the first turn; the answer is about what comes after them.
+	First []scenario.Step
 	// Progress, if set, is called after each turn with the number of nodes that have been replaced, and of all.
 	Progress func(done, total int)
 }
@@ -75,8 +78,12 @@ type Answer struct {
 	Waited []Wait `json:"waited,omitempty"`
 	// MostPending is the largest number of pods that were Pending at the same time, without those that were so before.
 	MostPending int `json:"mostPending"`
-	// Pending are the pods that stay Pending at the end, and had a node before, or are in the place of one that had.
+	// Pending are the pods that are Pending at the end, but for as many of their workload as were so before.
 	Pending []placement.StrandedPod `json:"pending,omitempty"`
+	// Lost are the workloads of which replicas that ran are among them, the one that has lost most first.
+	Lost []Lost `json:"lost,omitempty"`
+	// StillPending is the number of pods that are Pending as before.
+	StillPending int `json:"stillPending,omitempty"`
 	// Worst is the moment at which fewest pods are ready; missing if there are always as many as before.
 	Worst *Moment `json:"worst,omitempty"`
 	// Delays are the budgets that refused an eviction at first.
@@ -91,6 +98,8 @@ type Answer struct {
 	Turns []Turn `json:"turns"`
 	// Start is the cluster before the first turn.
 	Start Sample `json:"start"`
+	// Plan is what was done before the first turn; missing if no plan was asked for.
+	Plan *Plan `json:"plan,omitempty"`
 
 	// Steps are the steps that were done.
 	Steps []scenario.Step `json:"-"`
@@ -142,6 +151,12 @@ type Lack struct {
 	Of    int `json:"of"`
 }
 
+// Lost is a workload that lost replicas: they are Pending in the end.
+type Lost struct {
+	cluster.WorkloadRef
+	Replicas int `json:"replicas"`
+}
+
 // Delay is a budget because of which evictions had to wait.
 type Delay struct {
 	// Budget is its name, after its namespace.
@@ -161,6 +176,8 @@ type Blocked struct {
 	Stays []world.BlockedPod `json:"stays"`
 	// Budget is the budget that refuses the eviction of the first of them; missing if none does.
 	Budget *Budget `json:"budget,omitempty"`
+
+	budgets []*policyv1.PodDisruptionBudget // those that refuse the evictions of its pods
 }
 
 // Budget is a PodDisruptionBudget in numbers.
@@ -215,9 +232,18 @@ type Sample struct {
 // of the pool.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
-	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) { r.follow(state) }})
+	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) {
+		if r.tracker != nil {
+			r.follow(state)
+		}
+	}})
 	if err != nil {
 		return nil, err
+	}
+	for _, step := range opts.First {
+		if _, err := course.Do(ctx, step); err != nil {
+			return nil, err
+		}
 	}
 	r.course, r.tracker = course, newTracker(course.State())
 	nodes, err := r.nodes()
@@ -248,11 +274,20 @@ type roll struct {
 func (r *roll) conclude(ctx context.Context) error {
 	a, end := r.answer, r.course.State()
 	a.Steps, a.End, a.Seconds = r.course.Did, end, end.Now.Sub(r.start.Now.Time).Seconds()
-	r.finish(a, end)
+	before := r.start.Crews()
+	newly := cluster.NewlyPending(before, end)
+	r.finish(a, end, newly)
+	for _, s := range cluster.Shortfalls(before, end) {
+		if s.Lost > 0 {
+			a.Lost = append(a.Lost, Lost{s.Workload(), s.Lost})
+		}
+	}
 	if n := len(r.course.Steps); n > 0 {
 		for _, p := range r.course.Steps[n-1].Pending {
-			if !r.waitedBefore[p.Pod.UID] {
+			if newly[p.Pod.UID] {
 				a.Pending = append(a.Pending, p.Stranded(r.owner(p.Pod)))
+			} else {
+				a.StillPending++
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -184,12 +185,22 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 func (r *roll) blocked(drained *world.DrainedNode, number int) *Blocked {
 	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
 	state := r.course.State()
+	guards := state.Budgets()
+	refused := map[types.NamespacedName]bool{}
+	for _, pod := range drained.Refused {
+		refused[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
+	}
 	for _, pod := range state.Pods {
-		if len(drained.Refused) == 0 || pod.Namespace != drained.Refused[0].Namespace || pod.Name != drained.Refused[0].Name {
+		if !refused[cluster.NameOf(pod)] || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if guards := state.Budgets()(pod); len(guards) == 1 && pod.DeletionTimestamp == nil {
-			pdb := guards[0]
+		guarding := guards(pod)
+		if len(guarding) != 1 {
+			continue
+		}
+		pdb := guarding[0]
+		stop.budgets = append(stop.budgets, pdb)
+		if first := drained.Refused[0]; pod.Namespace == first.Namespace && pod.Name == first.Name {
 			stop.Budget = &Budget{pdb.Namespace + "/" + pdb.Name, int(pdb.Status.DesiredHealthy), int(pdb.Status.CurrentHealthy)}
 		}
 	}

@@ -5,7 +5,6 @@ package upgrade
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
-	"github.com/faultline/faultline/pkg/engine/sched"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -28,6 +27,8 @@ type Answer struct {
 	Pods int `json:"pods"`
 	// Changes are those that the releases do not place alike.
 	Changes []Change `json:"changes"`
+	// Reasons are the plugins that decide of these, the one that decides of most pods first.
+	Reasons []Reason `json:"reasons,omitempty"`
 	// Problems are why the later release refuses the input as a whole; then nothing else is known.
 	Problems []string `json:"problems,omitempty"`
 	// Refused are objects that only the earlier release accepts, and Accepted those that only the later one does.
@@ -53,6 +54,9 @@ type Change struct {
 	To   string `json:"to,omitempty"`
 	// Message is why the pod stays Pending in the later release, in the scheduler's words.
 	Message string `json:"message,omitempty"`
+	// Plugin is the scheduler's plugin that judges the two nodes in another way, and Why says how; missing if it takes several.
+	Plugin string `json:"plugin,omitempty"`
+	Why    string `json:"why,omitempty"`
 }
 
 // Completed is an object that the releases store in different ways.
@@ -80,49 +84,23 @@ type outcome struct{ node, message string }
 // Place places each pod of the state anew, alone, while all others stay: as the side's release, and as the side's scenario has the pod. Nothing
 // moves by itself in a cluster, so this is the question that has an answer for each pod.
 func (s *Side) Place(ctx context.Context, state *cluster.State, progress func(done, total int)) error {
-	// All nodes are examined: where a search began long ago, nobody knows.
-	engine, err := sched.NewEngine(s.Config.WithPercentageOfNodesToScore(100), sched.Ties{})
-	if err != nil {
-		return err
-	}
-	defer engine.Close()
-	own := map[cluster.Ref]cluster.Object{}
-	for _, obj := range s.Objects() {
-		if pod, is := obj.(*v1.Pod); is {
-			own[cluster.RefTo(pod)] = pod
-		}
+	done := 0
+	all := func(*v1.Pod) bool {
+		progress(done, len(state.Pods))
+		done++
+		return true
 	}
 	s.placed = map[cluster.Ref]outcome{}
-	for i, pod := range state.Pods {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		progress(i, len(state.Pods))
-		if !slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName) || stays(pod) {
-			continue
-		}
-		ref := cluster.RefTo(pod)
-		as := pod
-		if written, found := own[ref]; found {
-			as = written.(*v1.Pod)
-		}
-		alone := *as
-		alone.UID, alone.DeletionTimestamp = pod.UID, nil
-		alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: as.Status.QOSClass}
-		engine.Reset()
-		result, err := engine.Place(ctx, state.With(&alone), []*v1.Pod{&alone})
-		if err != nil {
-			return fmt.Errorf("placing %s as Kubernetes %s: %w", ref.Describe(), s.Config.Release(), err)
-		}
+	err := s.each(ctx, state, nil, all, func(pod cluster.Ref, result *placement.Result) {
 		switch {
 		case len(result.Placed) > 0:
-			s.placed[ref] = outcome{node: result.Placed[0].Node}
+			s.placed[pod] = outcome{node: result.Placed[0].Node}
 		case len(result.Pending) > 0:
-			s.placed[ref] = outcome{message: result.Pending[0].Message}
+			s.placed[pod] = outcome{message: result.Pending[0].Message}
 		}
-	}
+	})
 	progress(len(state.Pods), len(state.Pods))
-	return nil
+	return err
 }
 
 // stays reports whether no scheduler would place the pod again: it has ended, or its kubelet alone makes it.

@@ -39,6 +39,9 @@ func upgrading(t *testing.T, name, from, to string) *Answer {
 		sides = append(sides, side)
 	}
 	answer, err := Compare(sides[0], sides[1], state)
+	if err == nil {
+		err = answer.Why(t.Context(), sides[0], sides[1], state)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,17 +50,17 @@ func upgrading(t *testing.T, name, from, to string) *Answer {
 
 // What the scenarios say of themselves: the pod new goes elsewhere, gets a node, or is stored with another volume.
 func TestCompare(t *testing.T) {
-	pod := func(node, from, to string) *Change {
-		return &Change{PodRef: cluster.PodRef{Namespace: "default", Name: "new"}, Node: node, From: from, To: to}
+	pod := func(node, from, to, plugin, why string) *Change {
+		return &Change{PodRef: cluster.PodRef{Namespace: "default", Name: "new"}, Node: node, From: from, To: to, Plugin: plugin, Why: why}
 	}
 	for _, c := range []struct {
 		scenario, from, to string
 		change             *Change // of the pod new
 		completed, gates   []string
 	}{
-		{"balance", "1.35", "1.36", pod("a", "a", "b"), nil, nil},
+		{"balance", "1.35", "1.36", pod("a", "a", "b", "NodeResourcesBalancedAllocation", "NodeResourcesBalancedAllocation scores a 12 above b as 1.35, and 7 below as 1.36"), nil, nil},
 		{"balance", "1.36", "1.37", nil, nil, nil},
-		{"extended-resource", "1.35", "1.37", pod("", "", "b"), nil, []string{"DRAExtendedResource"}},
+		{"extended-resource", "1.35", "1.37", pod("", "", "b", "NodeResourcesFit", "as 1.35, NodeResourcesFit refuses b: Insufficient example.com/gpu"), nil, []string{"DRAExtendedResource"}},
 		{"csi-driver", "1.36", "1.37", nil, []string{"CSIDriver /csi.example.com [spec.preventPodSchedulingIfMissing]"}, []string{"VolumeLimitScaling"}}, // its volume is on a by now
 		{"image-volume", "1.34", "1.35", nil, []string{"Pod default/new [spec.volumes]"}, []string{"ImageVolume", "PodTopologyLabelsAdmission"}},
 		{"mutating-policy", "1.35", "1.36", nil, nil, []string{"MutatingAdmissionPolicy"}},
@@ -86,6 +89,20 @@ func TestCompare(t *testing.T) {
 		if diff := cmp.Diff(c.gates, gates); diff != "" {
 			t.Errorf("%s: gates (-want +got):\n%s", c.scenario, diff)
 		}
+	}
+}
+
+// What has changed in the plugin is said where the upgrade meets it.
+func TestReasons(t *testing.T) {
+	want := []Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 1, Since: "1.36", Text: rulesOfPlugins[0].Text}}
+	if diff := cmp.Diff(want, upgrading(t, "balance", "1.35", "1.37").Reasons); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	a := &Answer{From: "1.36", To: "1.37"}
+	a.count("NodeResourcesBalancedAllocation")
+	a.count("NodeResourcesBalancedAllocation")
+	if diff := cmp.Diff([]Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 2}}, a.Reasons); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

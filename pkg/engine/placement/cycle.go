@@ -200,3 +200,39 @@ func (c *Cycle) Below(node string) bool {
 	}
 	return slices.ContainsFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
 }
+
+// Refuses returns the refusal of the node; nil if it is feasible, or not known to be refused.
+func (c *Cycle) Refuses(node string) *Refusal {
+	i := slices.IndexFunc(c.Refusals, func(r Refusal) bool { return slices.Contains(r.Nodes, node) })
+	if i < 0 {
+		return nil
+	}
+	return &c.Refusals[i]
+}
+
+// Ahead returns by how much each plugin scores one feasible node above another.
+func (c *Cycle) Ahead(node, other string) map[string]int64 {
+	ahead := map[string]int64{}
+	for i := range c.Candidates {
+		sign := map[string]int64{node: 1, other: -1}[c.Candidates[i].Node]
+		for _, score := range c.Candidates[i].Scores {
+			ahead[score.Plugin] += sign * score.Weighted
+		}
+	}
+	return ahead
+}
+
+// Plugins returns the plugins that have scored in either of the cycles, in order.
+func (c *Cycle) Plugins(other *Cycle) []string {
+	var names []string
+	for _, cycle := range []*Cycle{c, other} {
+		for i := range cycle.Candidates {
+			for _, score := range cycle.Candidates[i].Scores {
+				if !slices.Contains(names, score.Plugin) {
+					names = append(names, score.Plugin)
+				}
+			}
+		}
+	}
+	return names
+}

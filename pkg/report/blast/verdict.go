@@ -168,6 +168,9 @@ func (w *worst) down(recovery *blast.Recovery) string {
 	case alone > 0:
 		remarks = append(remarks, fmt.Sprintf("%d %s one replica", alone, words.Pick(alone, "has", "have")))
 	}
+	if recovery != nil && recovery.StartSeconds > 0 {
+		remarks = append(remarks, fmt.Sprintf("counting %s for a new pod to start", words.Span(time.Duration(recovery.StartSeconds*float64(time.Second)))))
+	}
 	if len(remarks) > 0 {
 		text += " (" + strings.Join(remarks, "; ") + ")"
 	}

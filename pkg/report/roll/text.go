@@ -43,6 +43,7 @@ type writer struct {
 func (t *writer) everything() {
 	a := t.a
 	t.Line(verdict(a))
+	t.plan()
 	t.blocked()
 	pending := list.Group(a.Pending, placement.StrandedPod.Why)
 	t.UpTo(len(pending), "reason", "reasons", func(i int) {
@@ -51,6 +52,9 @@ func (t *writer) everything() {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
+	if a.StillPending > 0 {
+		t.Linef(doc.Plain, "%s Pending as before.", words.Is(a.StillPending, "pod"))
+	}
 	if a.NotReplaced > 0 {
 		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
 	}
@@ -88,20 +92,87 @@ func (t *writer) grown() {
 
 // verdict is the first line.
 func verdict(a *roll.Answer) doc.Cell {
+	after, even := planned(a.Plan), ""
+	if after != "" {
+		even = "even " + after
+	}
 	if n := len(a.Blocked); n > 0 && a.KeepsGoing {
-		return doc.Red.Cellf("No: %d of %s of %s %s replaced, and the drains of %d do not end: %s.", a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
+		return doc.Red.Cellf("No: %s%d of %s of %s %s replaced, and the drains of %d do not end: %s.", even, a.Replaced, words.Count(a.Nodes, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), n, whyAll(a.Blocked))
 	} else if n > 0 {
-		return doc.Red.Cellf("No: the roll of %s stops at node %d of %d: %s.", a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
+		return doc.Red.Cellf("No: %sthe roll of %s stops at node %d of %d: %s.", even, a.Pool, a.Blocked[0].Number, a.Nodes, why(&a.Blocked[0]))
 	}
 	style, begin := doc.Green, "Yes: "
 	if n := len(a.Pending); n > 0 {
-		style, begin = doc.Red, fmt.Sprintf("No: %s Pending in the end; ", words.Count(n, "pod")+words.Pick(n, " stays", " stay"))
+		style, begin = doc.Red, fmt.Sprintf("No: %s; ", lost(a))
 	}
+	begin += after
 	all := fmt.Sprintf("all %s of %s are", words.Count(a.Nodes, "node"), a.Pool)
 	if a.Nodes == 1 {
 		all = "the one node of " + a.Pool + " is"
 	}
 	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
+}
+
+// planned is "after 1 node is removed and 12 budgets are patched, "; "" if nothing is.
+func planned(p *roll.Plan) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	if n := len(p.Remove); n > 0 {
+		parts = append(parts, words.Is(n, "node")+" removed")
+	}
+	if n := len(p.Patches); n > 0 {
+		parts = append(parts, words.Is(n, "budget")+" patched")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "after " + words.And(parts) + ", "
+}
+
+// plan lists the commands of the plan, in order.
+func (t *writer) plan() {
+	p := t.a.Plan
+	switch {
+	case p == nil:
+		return
+	case len(p.Remove)+len(p.Patches) == 0:
+		t.Linef(doc.Plain, "Nothing has to be done first.")
+		return
+	}
+	t.Linef(doc.Bold, "First:")
+	for _, node := range p.Remove {
+		t.Linef(doc.Plain, "  kubectl delete node %s", node)
+		t.Linef(doc.Plain, "    its kubelet does not answer, so that its pods stay Terminating and no drain of it ends")
+	}
+	for _, b := range p.Patches {
+		t.Linef(doc.Plain, "  %s", b.Command)
+		t.Linef(doc.Plain, "    budget %s allows no eviction (%s)", b.Name, needs(&b.Budget))
+	}
+	t.Space()
+}
+
+// lost is "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
+func lost(a *roll.Answer) string {
+	replicas := 0
+	for _, l := range a.Lost {
+		replicas += l.Replicas
+	}
+	var parts []string
+	switch {
+	case len(a.Lost) == 1 && replicas == 1:
+		parts = append(parts, a.Lost[0].Qualified()+" lost a replica")
+	case len(a.Lost) == 1:
+		parts = append(parts, fmt.Sprintf("%s lost %d replicas", a.Lost[0].Qualified(), replicas))
+	case replicas > 0:
+		names := list.Each(a.Lost, func(l roll.Lost) string { return fmt.Sprintf("%s %d", l.Qualified(), l.Replicas) })
+		parts = append(parts, fmt.Sprintf("%d workloads lost %d replicas (%s)", len(a.Lost), replicas, words.Few(names)))
+	}
+	if n := len(a.Pending) - replicas; n > 0 {
+		parts = append(parts, words.Count(n, "new pod")+words.Pick(n, " stays", " stay")+" Pending in the end")
+	}
+	return words.And(parts)
 }
 
 // why is what keeps a drain from its end, in short.
@@ -186,7 +257,7 @@ func waits(a *roll.Answer) string {
 		return "none is ever Pending"
 	}
 	if len(a.Pending) > 0 {
-		return fmt.Sprintf("at most %d are Pending at once", a.MostPending)
+		return fmt.Sprintf("at most %d %s Pending at once", a.MostPending, words.Pick(a.MostPending, "is", "are"))
 	}
 	return "none is Pending for longer than " + words.Span(a.Longest())
 }

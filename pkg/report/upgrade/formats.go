@@ -23,6 +23,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if len(r.Changes) > 0 {
 		d.Linef(doc.Plain, "Each pod was placed anew alone, while all others stay. Running pods do not move by themselves.")
 	}
+	d.Lines(r.reasons()...)
 	d.Lines(r.others()...)
 	if opts.Quiet {
 		return &d
@@ -73,6 +74,24 @@ func (r *Report) verdict() doc.Cell {
 	return style.Cellf("%s, from Kubernetes %s to %s.", line, r.From, r.To)
 }
 
+// reasons say which plugins decide of the pods that the releases do not place alike, a line each.
+func (r *Report) reasons() []doc.Cell {
+	decided := 0
+	var lines []doc.Cell
+	for _, reason := range r.Reasons {
+		decided += reason.Pods
+		line := fmt.Sprintf("%s because of %s", words.Count(reason.Pods, "pod"), reason.Plugin)
+		if reason.Text != "" {
+			line += fmt.Sprintf(": since %s %s", reason.Since, reason.Text)
+		}
+		lines = append(lines, doc.Plain.Cell(line+"."))
+	}
+	if left := len(r.Changes) - decided; left > 0 && decided > 0 {
+		lines = append(lines, doc.Plain.Cellf("%s because of no plugin alone.", words.Count(left, "other")))
+	}
+	return lines
+}
+
 // others are what changes besides the places of pods, a line each.
 func (r *Report) others() []doc.Cell {
 	var lines []doc.Cell
@@ -93,10 +112,10 @@ func (r *Report) others() []doc.Cell {
 }
 
 func (r *Report) podRows() [][]doc.Cell {
-	rows := [][]doc.Cell{doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY PENDING")}
+	rows := [][]doc.Cell{doc.Bold.Row("POD", "WORKLOAD", "NODE", "AS "+r.From, "AS "+r.To, "WHY")}
 	for _, c := range r.Changes {
 		rows = append(rows, doc.Plain.Row(cluster.Qualify(c.Namespace, c.Name), doc.OrNone(c.Workload), doc.OrNone(c.Node),
-			cmp.Or(c.From, "Pending"), cmp.Or(c.To, "Pending"), c.Message))
+			cmp.Or(c.From, "Pending"), cmp.Or(c.To, "Pending"), cmp.Or(c.Message, c.Why)))
 	}
 	return rows
 }

@@ -20,7 +20,10 @@ func answer() *upgrade.Answer {
 		Changes: []upgrade.Change{
 			pod("web-1", "n1", "n1", "n2", ""), pod("web-2", "n1", "n1", "n3", ""), pod("web-3", "n1", "n1", "", "0/3 nodes are available: 3 csi.example.com CSI driver is not installed on the node."),
 			pod("web-4", "", "", "n2", ""),
+			{PodRef: cluster.PodRef{Namespace: "shop", Name: "web-5", Workload: "deployment/web"}, Node: "n1", From: "n1", To: "n2", Plugin: "NodeResourcesBalancedAllocation",
+				Why: "NodeResourcesBalancedAllocation scores n1 2 above n2 as 1.35, and 3 below as 1.37"},
 		},
+		Reasons: []upgrade.Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 1, Since: "1.36", Text: "it scores in another way"}, {Plugin: "NodePorts", Pods: 1}},
 		Refused: []cluster.Ref{ref("Service", "old")}, Accepted: []cluster.Ref{ref("HorizontalPodAutoscaler", "web")},
 		Completed: []upgrade.Completed{{Ref: ref("Pod", "web-1"), Fields: []string{"spec.resources", "spec.volumes"}}},
 		Gates: []upgrade.Gate{{Name: "VolumeLimitScaling", On: true, Effect: "a pod goes to no node that lacks the CSI driver of its volume",
@@ -42,7 +45,7 @@ func TestFormats(t *testing.T) {
 // The first line is the answer.
 func TestVerdict(t *testing.T) {
 	for want, of := range map[string]*upgrade.Answer{
-		"Nothing changes for 1481 of 1485 pods; 2 would go elsewhere, 1 would stay Pending and 1 would get a node, from Kubernetes 1.35 to 1.37.": answer(),
+		"Nothing changes for 1480 of 1485 pods; 3 would go elsewhere, 1 would stay Pending and 1 would get a node, from Kubernetes 1.35 to 1.37.": answer(),
 		"Nothing changes for 1 of 1 pod, from Kubernetes 1.36 to 1.37.":                                                                           {From: "1.36", To: "1.37", Pods: 1},
 		"Kubernetes 1.37 refuses the input, which 1.36 accepts: 1 problem.":                                                                       {From: "1.36", To: "1.37", Problems: []string{"x"}},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
@@ -41,6 +42,7 @@ type Failures struct {
 	step         string
 	filter       askblast.Filter
 	selector     string
+	startTime    time.Duration
 }
 
 func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
@@ -53,6 +55,7 @@ func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
 	in.Overlay("recover", "failures.recover", func(file *scenario.File) { file.Failures.Recover = &f.recover })
 	flags.IntVar(&f.worst, "worst", DefaultWorst, "`NUMBER` of the worst failures of each level to recover from; 0 for all")
 	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &f.worst })
+	flags.DurationVar(&f.startTime, "start-time", askblast.DefaultStartTime, "`TIME` that the container of a new pod takes to start, for which a workload is down, too")
 	flags.StringArrayVar(&f.quorum, "quorum", nil, "`WORKLOAD` that needs a majority of its pods, as kind/name or namespace/kind/name (repeatable)")
 	flags.StringVar(&f.step, "step", "", "the `STEP` after which domains fail (default every step)")
 	flags.StringArrayVar(&f.filter.Workloads, "workload", nil, "report only `WORKLOAD`, as kind/name or namespace/kind/name, or NAME if no other has it (repeatable)")
@@ -65,6 +68,9 @@ func (f *Failures) check(cmd *cobra.Command) error {
 	var problems []error
 	if f.filter.MinReplicas < 1 {
 		problems = append(problems, fmt.Errorf("--min-replicas: %d is less than 1; give the least number of replicas", f.filter.MinReplicas))
+	}
+	if f.startTime < 0 {
+		problems = append(problems, fmt.Errorf("--start-time: %s is negative; give 0s or more", f.startTime))
 	}
 	if f.selector != "" {
 		if selector, err := scenario.ParseSelector(f.selector); err != nil {
@@ -150,7 +156,7 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 	}
 	opts := askblast.Options{
 		LevelKeys: result.Scenario.LevelKeys, Simultaneous: ptr.Deref(said.Simultaneous, 1), Quorum: c.Input.Namespace.Of(f.quorum...),
-		Mode: node.FailureMode(cmp.Or(said.Mode, input.Modes[0])), Worst: ptr.Deref(said.Worst, DefaultWorst), Record: c.Input.Record(),
+		Mode: node.FailureMode(cmp.Or(said.Mode, input.Modes[0])), Worst: ptr.Deref(said.Worst, DefaultWorst), Record: c.Input.Record(), StartTime: f.startTime,
 	}
 	if len(f.quorum) == 0 {
 		opts.Quorum = said.Quorum

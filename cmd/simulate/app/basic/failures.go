@@ -9,6 +9,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	askblast "github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/report/blast"
 	"github.com/faultline/faultline/pkg/simulation"
 )
@@ -47,7 +48,7 @@ func (f *pageFailures) of(c *command.Call, result *simulation.Result) (*blast.Re
 	if f.shown == failuresNone {
 		return nil, nil
 	}
-	return new(Failures).Analyze(c, result, f.recovers(result))
+	return (&Failures{startTime: askblast.DefaultStartTime}).Analyze(c, result, f.recovers(result))
 }
 
 // maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.

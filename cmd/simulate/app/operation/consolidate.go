@@ -83,7 +83,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	in.Register(cmd)
 	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&pool, "pool", "", "try only the nodes with this label, as `KEY=VALUE`; instance-type and zone are short keys")
+	flags.StringVar(&pool, "pool", "", "try only the nodes with this label, as `KEY=VALUE`; instance-type and zone are short keys;\nor those of the node group with this name")
 	flags.StringArrayVar(&keep, "keep", nil, "keep these `NODES`: NAME,… or LABEL=VALUE (repeatable)")
 	survive.Register(cmd, &in)
 	flags.BoolVar(&drain.Force, "force", false, "also evict pods without a controller, which nothing replaces")
@@ -108,10 +108,10 @@ func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (
 		return names
 	}
 	if pool != "" {
-		if _, value, found := strings.Cut(pool, "="); !found || value == "" {
-			problems = append(problems, fmt.Errorf("--pool: %q is not KEY=VALUE; give a label of the nodes, such as pool=general", pool))
+		if selector, err := poolSelector(state, pool); err != nil {
+			problems = append(problems, fmt.Errorf("--pool: %w", err))
 		} else {
-			among = selected("pool", pool)
+			among = selected("pool", selector)
 		}
 	}
 	for _, given := range keep {

@@ -1,18 +1,22 @@
 package operation
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -82,6 +86,18 @@ func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenari
 		return err
 	}
 	return os.WriteFile(o.steps, append([]byte(note), data...), 0o644)
+}
+
+// poolSelector returns the label of the nodes that --pool names, as KEY=VALUE: one with a short key, or that of the node group with the name.
+func poolSelector(state *cluster.State, pool string) (string, error) {
+	key, value, found := strings.Cut(pool, "=")
+	switch {
+	case !found:
+		return scenario.GroupNamed(state.Nodes, pool)
+	case key == "" || value == "":
+		return "", fmt.Errorf("%q is not KEY=VALUE; give a label of the nodes, such as pool=general, or the name of a node group", pool)
+	}
+	return topology.KeyAmong(state.Nodes, key) + "=" + value, nil
 }
 
 // besides returns paths as a scenario in the file names them.

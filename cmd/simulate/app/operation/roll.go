@@ -31,6 +31,7 @@ type rolling struct {
 	size      string
 	terminate int64
 	compare   []string
+	plan      bool
 }
 
 func newRoll(s command.Streams) *cobra.Command {
@@ -47,13 +48,15 @@ nodes. Controllers, the scheduler and the autoscaler of the scenario act all the
 The report shows whether it ends, how often pods move and how long they are Pending, the moment at which fewest are ready, which
 budgets delay or stop it, and how the pods are spread at the end. When a drain does not end by --timeout the roll stops, as most
 upgrades do: the report says because of which pod or budget, and is about the time until then. With --keep-going the turns of the
-others come.
+others come. With --plan the nodes that do not answer are removed first, and the budgets that block a drain are patched, each
+so that it allows an eviction in a run; the report lists the commands, and is about the roll after them.
 
 --compare tries several values of surge, max-unavailable and order, and sets them side by side. --steps writes what was done as the
 steps of a scenario, which gives the same. The exit code is 0 whatever the answer is.`,
 		Example: `  simulate roll dump.json --pool pool=general
   simulate roll dump.json --pool instance-type=m5.large --surge 2 --order zone --size cpu=8,memory=32Gi
   simulate roll scenario.yaml --pool pool=general --compare surge=0,1,2 --compare order=name,fewest-pods
+  simulate roll dump.json --pool pool=general --plan
   simulate roll dump.json --pool pool=general --steps rolled.yaml --report html=roll.html`,
 		RunE: command.Question[roll.Report]{
 			Input: &in, Output: &out, Formats: roll.Formats,
@@ -64,7 +67,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	in.Register(cmd)
 	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.Pool, "pool", "", "the label of the nodes to replace, as `KEY=VALUE`; instance-type and zone are short keys")
+	flags.StringVar(&f.Pool, "pool", "", "the label of the nodes to replace, as `KEY=VALUE`; instance-type and zone are short keys;\nor the name of a node group")
 	flags.IntVar(&f.Surge, "surge", 1, "`NUMBER` of new nodes that a turn adds before it drains")
 	flags.IntVar(&f.MaxUnavailable, "max-unavailable", 0, "`NUMBER` of nodes that a turn drains without a new one before\n(default 0, or 1 without a surge)")
 	flags.StringVar(&f.order, "order", askroll.Orders()[0], "`ORDER` of the nodes: "+strings.Join(askroll.Orders(), ", "))
@@ -78,6 +81,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.BoolVar(&f.Drain.DeleteEmptyDirData, "delete-emptydir-data", true, "also evict pods with emptyDir volumes, whose data is lost")
 	flags.BoolVar(&f.KeepGoing, "keep-going", false, "go on with the next node after a drain that does not end, to see what blocks each")
 	flags.Int64Var(&f.terminate, "termination-seconds", 0, "`SECONDS` that a pod takes to end, if its grace period is not shorter\n(default as the scenario says, or 1)")
+	flags.BoolVar(&f.plan, "plan", false, "first remove the nodes that do not answer and patch the budgets that block a drain, as far as that helps")
 	flags.StringArrayVar(&f.compare, "compare", nil, "try several `VALUES`: surge=0,1,2, max-unavailable=0,1 or order=name,zone (repeatable)")
 	f.register(cmd, "nodes are replaced")
 	out.Register(cmd, roll.Formats.Names(), "the answer, on one line", "list every turn")
@@ -88,8 +92,8 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 func (f *rolling) check(c *command.Call) error {
 	var problems []error
 	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if key, value, found := strings.Cut(f.Pool, "="); !found || key == "" || value == "" {
-		wrong("--pool: %q is not KEY=VALUE; give a label of the nodes to replace, such as pool=general", f.Pool)
+	if key, value, found := strings.Cut(f.Pool, "="); key == "" || found && value == "" {
+		wrong("--pool: %q is not KEY=VALUE; give a label of the nodes to replace, such as pool=general, or the name of a node group", f.Pool)
 	}
 	if f.Surge < 0 {
 		wrong("--surge: %d is negative; give 0 or more", f.Surge)
@@ -108,6 +112,9 @@ func (f *rolling) check(c *command.Call) error {
 	}
 	if f.steps != "" && len(f.compare) > 0 {
 		wrong("--steps is for one way, and --compare tries several; leave out one of them")
+	}
+	if f.plan && len(f.compare) > 0 {
+		wrong("--plan is for one way, and --compare tries several; leave out one of them")
 	}
 	f.New.Labels = map[string]string{}
 	for _, label := range f.labels {
@@ -209,8 +216,12 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	counts := c.Bar.Counts("nodes")
 	ways[0].Progress = func(done, total int) { counts("roll", done, total) }
 	var answer *askroll.Answer
+	run := askroll.Run
+	if f.plan {
+		run = askroll.RunPlanned
+	}
 	if err := f.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-		if answer, err = askroll.Run(c.Context(), w, result, ways[0]); err != nil {
+		if answer, err = run(c.Context(), w, result, ways[0]); err != nil {
 			return nil, err
 		}
 		return answer.Steps, nil
@@ -222,10 +233,12 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 
 // fits checks the flags that name what is in the cluster.
 func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.State) error {
-	key, value, _ := strings.Cut(f.Pool, "=")
-	f.Pool = topology.KeyAmong(state.Nodes, key) + "=" + value
 	var problems []error
-	if err := scenario.Matching(f.Pool, "node", scenario.NodeLabels(state.Nodes)); err != nil {
+	var err error
+	if f.Pool, err = poolSelector(state, f.Pool); err == nil {
+		err = scenario.Matching(f.Pool, "node", scenario.NodeLabels(state.Nodes))
+	}
+	if err != nil {
 		problems = append(problems, fmt.Errorf("--pool: %w", err))
 	}
 	if f.New.Like != "" && state.Node(f.New.Like) == nil {

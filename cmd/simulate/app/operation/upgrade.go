@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
@@ -37,8 +38,8 @@ the pods that the two do not place alike. Running pods do not move by themselves
 Also list the objects that only one release accepts, or that they store in different ways, the feature gates that change and have
 to do with an object, and what changes but is not simulated.
 
-The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets. If that is older than
-what can be simulated, it is the oldest that can, and a note says so.
+The earlier release is --from, or what the scenario says, or the newest release of the nodes' kubelets. In place of a release that
+cannot be simulated, on either side, stands the nearest one that can, and a note says so.
 
 The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes of these kinds:
   moved     a pod would go to another node
@@ -52,18 +53,20 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
   simulate upgrade scenario.yaml --from 1.34 --fail-on pending,refused`,
 		RunE: command.Question[upgrade.Report]{
 			Input: &in, Output: &out, Formats: upgrade.Formats,
-			Check: func(c *command.Call) error { return checkUpgrade(c, from, to, failOn) },
+			Check: func(c *command.Call) error { return checkUpgrade(c, nearest(from), nearest(to), failOn) },
 			Ask: func(c *command.Call) (*upgrade.Report, error) {
 				if err := keepInput(c); err != nil {
 					return nil, err
 				}
-				s, err := before(c, from)
+				later := nearest(to)
+				s, earlier, err := before(c, nearest(from))
+				if err == nil {
+					err = checkLater(c, earlier, later)
+				}
 				if err != nil {
 					return nil, err
 				}
-				if release := s.Config.Release().Minor(); !earlier(release, to) {
-					return nil, c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to, release)
-				}
+				s.Notes = append(slices.Clip(s.Notes), later.notes("with")...)
 				result, err := simulation.Run(c.Context(), s, simulation.Options{Progress: c.Bar.Counts("pods")})
 				if err != nil {
 					return nil, err
@@ -72,7 +75,7 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 				if n := len(result.Steps); n > 0 {
 					state = result.Steps[n-1].State
 				}
-				answer, err := compareReleases(c, s, state, to)
+				answer, err := compareReleases(c, s, state, later.nearest)
 				if err != nil {
 					return nil, err
 				}
@@ -94,17 +97,65 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 	return cmd
 }
 
-func checkUpgrade(c *command.Call, from, to string, failOn []string) error {
+// releases are a release that is wanted, and the nearest one that can be simulated, as MAJOR.MINOR.
+type releases struct{ wanted, nearest string }
+
+// nearest returns the release that can be simulated and is nearest to the one that is wanted; none if that is no release.
+func nearest(wanted string) releases {
+	v, err := version.ParseGeneric(wanted)
+	if err != nil {
+		return releases{wanted: wanted}
+	}
+	all := sched.Releases()
+	switch minor := fmt.Sprintf("%d.%d", v.Major(), v.Minor()); {
+	case sched.Before(minor, all[0]):
+		return releases{minor, all[0]}
+	case sched.Before(all[len(all)-1], minor):
+		return releases{minor, all[len(all)-1]}
+	default:
+		return releases{minor, minor}
+	}
+}
+
+// notes say that another release stands for the wanted one, if one does.
+func (r releases) notes(compares string) []string {
+	if r.wanted == r.nearest {
+		return nil
+	}
+	return []string{fmt.Sprintf("Kubernetes %s", r.wanted) + r.instead(compares)}
+}
+
+func (r releases) instead(compares string) string {
+	return fmt.Sprintf(" cannot be simulated; %s is the nearest release, and this compares %s it. What changed between the two is missing.", r.nearest, compares)
+}
+
+// checkLater returns an error if the release of --to is not later.
+func checkLater(c *command.Call, from, to releases) error {
+	switch {
+	case earlier(from.nearest, to.nearest):
+		return nil
+	case from.wanted == from.nearest && to.wanted == to.nearest || !sched.Before(from.wanted, to.wanted):
+		return c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to.wanted, from.wanted)
+	}
+	return c.Usage("--to: of Kubernetes %s and %s, the nearest release that can be simulated is %s for both; give %s", from.wanted, to.wanted, to.nearest, words.Or(sched.Releases()[1:]))
+}
+
+func checkUpgrade(c *command.Call, from, to releases, failOn []string) error {
 	if c.Flags().Changed("kubernetes") {
 		return c.Usage("--kubernetes: give --from and --to")
 	}
-	for _, given := range []struct{ flag, release string }{{"from", from}, {"to", to}} {
-		if given.release != "" && !slices.Contains(sched.Releases(), given.release) {
-			return c.Usage("--%s: Kubernetes %s cannot be simulated; give %s", given.flag, given.release, words.Or(sched.Releases()))
+	for _, given := range []struct {
+		flag string
+		releases
+	}{{"from", from}, {"to", to}} {
+		if given.wanted != "" && given.nearest == "" {
+			return c.Usage("--%s: %q is no release; give one such as %s", given.flag, given.wanted, words.Or(sched.Releases()))
 		}
 	}
-	if from != "" && !earlier(from, to) {
-		return c.Usage("--to: %s is not later than %s; give a later release, or an earlier one with --from", to, from)
+	if from.wanted != "" {
+		if err := checkLater(c, from, to); err != nil {
+			return err
+		}
 	}
 	for _, kind := range failOn {
 		if !slices.Contains(upgrade.FailOns(), kind) {
@@ -139,12 +190,20 @@ func load(c *command.Call) (*scenario.Scenario, error) {
 	return c.Load(c.Args)
 }
 
-// before reads the scenario as the earlier release: the one given, or its own, or that of the nodes' kubelets.
-func before(c *command.Call, from string) (*scenario.Scenario, error) {
-	c.Input.Options.Kubernetes = from
+// before reads the scenario as the earlier release: the one given, or its own, or that of the nodes' kubelets; or as the nearest one, which it
+// notes.
+func before(c *command.Call, from releases) (*scenario.Scenario, releases, error) {
+	c.Input.Options.Kubernetes = from.nearest
 	s, err := load(c)
-	if err != nil || s.Config.Release().Kubernetes != "" {
-		return s, err
+	if err != nil {
+		return nil, from, err
+	}
+	if from.wanted != "" {
+		s.Notes = append(slices.Clip(s.Notes), from.notes("from")...)
+		return s, from, nil
+	}
+	if own := s.Config.Release(); own.Kubernetes != "" {
+		return s, releases{own.Minor(), own.Minor()}, nil
 	}
 	var nodes []*v1.Node
 	for _, obj := range s.Cluster {
@@ -152,27 +211,22 @@ func before(c *command.Call, from string) (*scenario.Scenario, error) {
 			nodes = append(nodes, node)
 		}
 	}
-	switch kubelets := cluster.Kubelets(nodes); {
-	case kubelets == "":
-		return nil, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
-	case sched.Before(kubelets, sched.Releases()[0]):
-		return asOldest(c, kubelets)
-	case !slices.Contains(sched.Releases(), kubelets):
-		return nil, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
+	kubelets := cluster.Kubelets(nodes)
+	if kubelets == "" {
+		return nil, from, c.Usage("no node says which release its kubelet is; give --from %s", words.Or(sched.Releases()[:3]))
 	}
-	return s, nil
-}
-
-// asOldest reads the scenario as the oldest release that can be simulated, which is the nearest one to that of the kubelets, and notes that.
-func asOldest(c *command.Call, kubelets string) (*scenario.Scenario, error) {
-	oldest := sched.Releases()[0]
-	c.Input.Options.Kubernetes = oldest
-	s, err := load(c)
-	if err != nil {
-		return nil, err
+	of := nearest(kubelets)
+	switch {
+	case of.wanted == of.nearest:
+		return s, of, nil
+	case sched.Before(of.nearest, kubelets):
+		return nil, of, exit.Input(fmt.Errorf("the nodes run Kubernetes %s, which cannot be simulated; give --from %s", kubelets, words.Or(sched.Releases()[:3])))
 	}
-	s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("The nodes run Kubernetes %s, which cannot be simulated; %s is the nearest release, and this compares from it. What changed between the two is missing.", kubelets, oldest))
-	return s, nil
+	c.Input.Options.Kubernetes = of.nearest
+	if s, err = load(c); err == nil {
+		s.Notes = append(slices.Clip(s.Notes), fmt.Sprintf("The nodes run Kubernetes %s, which", kubelets)+of.instead("from"))
+	}
+	return s, of, err
 }
 
 // compareReleases places the pods of the state as the release of the scenario, and as the later one, one after the other: a release is one
@@ -198,5 +252,9 @@ func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State
 	if err != nil {
 		return nil, err
 	}
-	return askupgrade.Compare(older, newer, state)
+	answer, err := askupgrade.Compare(older, newer, state)
+	if err != nil {
+		return nil, err
+	}
+	return answer, answer.Why(c.Context(), older, newer, state)
 }

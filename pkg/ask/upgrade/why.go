@@ -1,0 +1,171 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/engine/sched"
+)
+
+// Reason is why the releases do not place pods alike: a plugin that judges nodes in another way.
+type Reason struct {
+	Plugin string `json:"plugin"`
+	// Pods is the number of pods of which the plugin decides.
+	Pods int `json:"pods"`
+	// Since and Text are what has changed in the plugin, and in which release, if that is known.
+	Since string `json:"since,omitempty"`
+	Text  string `json:"text,omitempty"`
+}
+
+// rulesOfPlugins are the changes of plugins that docs/versions.md lists.
+var rulesOfPlugins = []Reason{
+	{Plugin: "NodeResourcesBalancedAllocation", Since: "1.36", Text: "it scores by how much a pod improves a node, not by how balanced the node is with it"},
+	{Plugin: "ImageLocality", Since: "1.36", Text: "images that a pod has as volumes count"},
+	{Plugin: "DynamicResources", Since: "1.36", Text: "devices of a class stand for an extended resource"},
+	{Plugin: "NodeVolumeLimits", Since: "1.37", Text: "a pod with a volume goes only to nodes that have the CSI driver, if the driver wants that"},
+	{Plugin: "VolumeBinding", Since: "1.37", Text: "a volume to be provisioned prefers the node with more storage left"},
+}
+
+// Why adds to the answer why each pod goes elsewhere: both sides place it once more, and what their plugins said of the two nodes is compared.
+func (a *Answer) Why(ctx context.Context, from, to *Side, state *cluster.State) error {
+	newer, err := to.cycles(ctx, state, a.Changes) // the release that is set comes first
+	if err != nil {
+		return err
+	}
+	older, err := from.cycles(ctx, state, a.Changes)
+	if err != nil {
+		return err
+	}
+	for i := range a.Changes {
+		a.explain(&a.Changes[i], older[i], newer[i])
+	}
+	slices.SortStableFunc(a.Reasons, func(a, b Reason) int { return b.Pods - a.Pods })
+	return nil
+}
+
+// cycles places the pods of the changes once more, and records what plugins say of their nodes.
+func (s *Side) cycles(ctx context.Context, state *cluster.State, changes []Change) ([]*placement.Cycle, error) {
+	of := map[cluster.Ref]int{}
+	for i := range changes {
+		of[cluster.Ref{Kind: "Pod", Namespace: changes[i].Namespace, Name: changes[i].Name}] = i
+	}
+	all := make([]*placement.Cycle, len(changes))
+	record := func(pod *v1.Pod) *placement.Depth {
+		change := &changes[of[cluster.RefTo(pod)]]
+		return &placement.Depth{Nodes: 1, Named: slices.DeleteFunc([]string{change.From, change.To}, func(name string) bool { return name == "" })}
+	}
+	only := func(pod *v1.Pod) bool { _, is := of[cluster.RefTo(pod)]; return is }
+	err := s.each(ctx, state, record, only, func(pod cluster.Ref, result *placement.Result) {
+		switch {
+		case len(result.Placed) > 0:
+			all[of[pod]] = result.Placed[0].Cycle
+		case len(result.Pending) > 0:
+			all[of[pod]] = result.Pending[0].Cycle
+		}
+	})
+	return all, err
+}
+
+// each places pods of the state anew, each alone.
+func (s *Side) each(ctx context.Context, state *cluster.State, record func(*v1.Pod) *placement.Depth, only func(*v1.Pod) bool, do func(cluster.Ref, *placement.Result)) error {
+	// All nodes are examined: where a search began long ago, nobody knows.
+	engine, err := sched.NewEngine(s.Config.WithPercentageOfNodesToScore(100), sched.Ties{})
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	engine.Record = record
+	own := map[cluster.Ref]cluster.Object{}
+	for _, obj := range s.Objects() {
+		if pod, is := obj.(*v1.Pod); is {
+			own[cluster.RefTo(pod)] = pod
+		}
+	}
+	for _, pod := range state.Pods {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !only(pod) || !slices.Contains(s.Config.SchedulerNames(), pod.Spec.SchedulerName) || stays(pod) {
+			continue
+		}
+		ref := cluster.RefTo(pod)
+		as := pod
+		if written, found := own[ref]; found {
+			as = written.(*v1.Pod)
+		}
+		alone := *as
+		alone.UID, alone.DeletionTimestamp = pod.UID, nil
+		alone.Spec.NodeName, alone.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: as.Status.QOSClass}
+		engine.Reset()
+		result, err := engine.Place(ctx, state.With(&alone), []*v1.Pod{&alone})
+		if err != nil {
+			return fmt.Errorf("placing %s as Kubernetes %s: %w", ref.Describe(), s.Config.Release(), err)
+		}
+		do(ref, result)
+	}
+	return nil
+}
+
+// explain says which plugin decides: the one that refuses a node in one release alone, or else the one whose score has changed most in favour of
+// the node that the later release takes.
+func (a *Answer) explain(c *Change, older, newer *placement.Cycle) {
+	if older == nil || newer == nil {
+		return
+	}
+	for _, one := range []struct {
+		node, release string
+		in, notIn     *placement.Cycle
+	}{{c.From, a.To, newer, older}, {c.To, a.From, older, newer}} {
+		if refusal := one.in.Refuses(one.node); refusal != nil && one.notIn.Refuses(one.node) == nil {
+			c.because(refusal.Plugin, fmt.Sprintf("as %s, %s refuses %s: %s", one.release, refusal.Plugin, one.node, refusal.Message))
+			a.count(refusal.Plugin)
+			return
+		}
+	}
+	was, is := older.Ahead(c.From, c.To), newer.Ahead(c.From, c.To)
+	plugin, most := "", int64(0)
+	for _, name := range older.Plugins(newer) {
+		if swing := was[name] - is[name]; swing > most {
+			plugin, most = name, swing
+		}
+	}
+	if plugin == "" {
+		return
+	}
+	c.because(plugin, fmt.Sprintf("%s scores %s %s %s as %s, and %s as %s", plugin, c.From, apart(was[plugin]), c.To, a.From, apart(is[plugin]), a.To))
+	a.count(plugin)
+}
+
+// apart is "12 above", "3 below" or "the same as".
+func apart(ahead int64) string {
+	switch {
+	case ahead > 0:
+		return fmt.Sprintf("%d above", ahead)
+	case ahead < 0:
+		return fmt.Sprintf("%d below", -ahead)
+	}
+	return "the same as"
+}
+
+func (c *Change) because(plugin, why string) { c.Plugin, c.Why = plugin, why }
+
+// count counts a pod of which the plugin decides.
+func (a *Answer) count(plugin string) {
+	i := slices.IndexFunc(a.Reasons, func(r Reason) bool { return r.Plugin == plugin })
+	if i < 0 {
+		i = len(a.Reasons)
+		reason := Reason{Plugin: plugin}
+		for _, known := range rulesOfPlugins {
+			if known.Plugin == plugin && sched.Before(a.From, known.Since) && !sched.Before(a.To, known.Since) {
+				reason = known
+			}
+		}
+		a.Reasons = append(a.Reasons, reason)
+	}
+	a.Reasons[i].Pods++
+}
