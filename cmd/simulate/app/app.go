@@ -147,7 +147,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // guesses are flags that no command has, and the flags that do what they are meant to do, the first of them that the command has.
 var guesses = map[string][]struct{ flag, does string }{
-	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "see --scale of simulate run, which grows workloads as far as their HorizontalPodAutoscalers allow"}},
+	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "simulate plan --hpa max asks with every HorizontalPodAutoscaler at its maximum"}},
 	"max":     {{"up-to", "--up-to limits how many more replicas are tried"}, {"node-group", "--node-group NAME=MIN:MAX limits the nodes of a group"}},
 	"price":   {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
 	"prices":  {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
