@@ -117,6 +117,8 @@ type verdict struct {
 	words         string
 	unreplaced    int
 	part          bool // of a failure; others might leave more pods without a node
+	missing       []int
+	newly         bool // without a failure, a pod is Pending that was not before
 }
 
 // grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
@@ -227,8 +229,10 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		}
 	}
 	missing := 0
+	v.newly = v.stranded > 0
 	for _, share := range p.mix {
-		missing += max(0, share.Now+units*share.Proportion-bound[share.Ref])
+		v.missing = append(v.missing, max(0, share.Now+units*share.Proportion-bound[share.Ref]))
+		missing += v.missing[len(v.missing)-1]
 	}
 	if missing > 0 && v.refused == nil {
 		// They were waiting before, or their controller holds them back until another has a node.

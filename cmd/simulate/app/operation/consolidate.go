@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
   simulate consolidate scenario.yaml -o name`,
 		RunE: command.Question[consolidate.Report]{
 			Input: &in, Output: &out, Formats: consolidate.Formats,
-			Check: func(c *command.Call) error { return survive.Check(c.Command) },
+			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), op.check(c)) },
 			Ask: func(c *command.Call) (*consolidate.Report, error) {
 				s, err := op.load(c)
 				if err != nil {

@@ -132,7 +132,7 @@ func (f *rolling) check(c *command.Call) error {
 	if _, err := f.ways(); err != nil {
 		problems = append(problems, err)
 	}
-	return exit.Wrong(c.Command, problems...)
+	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c))
 }
 
 // ways are the options of each roll that is asked for.
