@@ -71,23 +71,20 @@ func judgeLeft(want []string, step *simulation.Step) Judged {
 
 // NewlyPending counts the pods of each workload that are Pending and were not before; see scenario.NewlyPending.
 func NewlyPending(before, after *cluster.State) map[cluster.Ref]int {
-	newly, waited := map[cluster.Ref]int{}, before.Crews()
+	newly, crews := map[cluster.Ref]int{}, before.Crews()
 	for owner, crew := range after.Crews() {
-		alike := 0 // pods of which nothing lasts
+		was, lasting := crews[owner], false
 		for id, pod := range crew.Waiting {
-			if _, lasts := cluster.Identity(owner, pod); !lasts {
-				alike++
-			} else if waited[owner].Waiting[id] == nil {
+			_, lasts := cluster.Identity(owner, pod)
+			if lasting = lasting || lasts; lasts && was.Waiting[id] == nil {
 				newly[owner]++
 			}
 		}
-		for _, pod := range waited[owner].Waiting {
-			if _, lasts := cluster.Identity(owner, pod); !lasts {
-				alike--
-			}
+		if lasting || len(crew.Waiting) == 0 {
+			continue
 		}
-		if alike > 0 {
-			newly[owner] += alike
+		if n := max(len(crew.Waiting)-len(was.Waiting), min(was.Lost(owner, crew), len(crew.Waiting))); n > 0 {
+			newly[owner] = n
 		}
 	}
 	return newly
@@ -129,7 +126,7 @@ func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, ste
 	return e
 }
 
-// judgeWorkload bounds the pods of a workload: of an outermost owner, or of the controller that made them.
+// judgeWorkload bounds the pods of a workload: of an outermost owner, or of the controller that made them. A pod stands for itself.
 func judgeWorkload(expect *scenario.WorkloadPods, step *simulation.Step, add func(field string, e Judged)) {
 	wanted, err := scenario.ParseWorkload(expect.Workload)
 	if err != nil {
@@ -138,7 +135,8 @@ func judgeWorkload(expect *scenario.WorkloadPods, step *simulation.Step, add fun
 	owner := step.State.Owners()
 	is := func(pod *v1.Pod) bool {
 		by := metav1.GetControllerOfNoCopy(pod)
-		return scenario.IsWorkload(owner(pod), wanted) || by != nil && scenario.IsWorkload(cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}, wanted)
+		self := cluster.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}
+		return scenario.IsWorkload(owner(pod), wanted) || scenario.IsWorkload(self, wanted) || by != nil && scenario.IsWorkload(cluster.Ref{Kind: by.Kind, Namespace: pod.Namespace, Name: by.Name}, wanted)
 	}
 	running, pending := 0, 0
 	for _, pod := range step.State.Pods {

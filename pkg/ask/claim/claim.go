@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Claim is one thing that an answer says.
@@ -72,5 +73,5 @@ func Words(newly *scenario.NewlyPending) string {
 	for _, name := range slices.Sorted(maps.Keys(newly.Pods)) {
 		all = append(all, fmt.Sprintf("%d of %s", newly.Pods[name], strings.TrimPrefix(name, "default/")))
 	}
-	return "newly Pending " + strings.Join(all, ", ")
+	return "newly Pending " + words.Few(all)
 }

@@ -34,6 +34,9 @@ func (p *Proof) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
 }
 
+// Asked reports whether a proof is asked for.
+func (p *Proof) Asked() bool { return p.prove || p.file != "" }
+
 // Check rejects a file that cannot be written, or is an input.
 func (p *Proof) Check(c *Call) error {
 	if p.file == "" {
@@ -48,7 +51,7 @@ func (p *Proof) Check(c *Call) error {
 // Prove runs the claims after the last step of the scenario, which the arguments and flags name, and adds to the head of the report what came of
 // them. What a file has is run as the file says it.
 func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, head *report.Head) error {
-	if !p.prove && p.file == "" {
+	if !p.Asked() {
 		return nil
 	}
 	claims = claim.Unique(claims)

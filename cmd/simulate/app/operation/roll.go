@@ -26,6 +26,7 @@ import (
 type rolling struct {
 	askroll.Options
 	operation
+	proof     command.Proof
 	order     string
 	labels    []string
 	size      string
@@ -80,6 +81,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.Int64Var(&f.terminate, "termination-seconds", 0, "`SECONDS` that a pod takes to end, if its grace period is not shorter\n(default as the scenario says, or 1)")
 	flags.StringArrayVar(&f.compare, "compare", nil, "try several `VALUES`: surge=0,1,2, max-unavailable=0,1 or order=name,zone (repeatable)")
 	f.register(cmd, "nodes are replaced")
+	f.proof.Register(cmd)
 	out.Register(cmd, roll.Formats.Names(), "the answer, on one line", "list every turn")
 	return cmd
 }
@@ -129,10 +131,13 @@ func (f *rolling) check(c *command.Call) error {
 		}
 		*size = topology.Quantity(value)
 	}
+	if f.proof.Asked() && len(f.compare) > 0 {
+		wrong("--prove and --proof are for one way, and --compare tries several; leave out one of them")
+	}
 	if _, err := f.ways(); err != nil {
 		problems = append(problems, err)
 	}
-	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c))
+	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c), f.proof.Check(c))
 }
 
 // ways are the options of each roll that is asked for.
@@ -217,7 +222,8 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return roll.New(result, []*askroll.Answer{answer}, c.ToolVersion), nil
+	found := roll.New(result, []*askroll.Answer{answer}, c.ToolVersion)
+	return found, f.proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 }
 
 // fits checks the flags that name what is in the cluster.
