@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
@@ -71,4 +76,72 @@ func (before Crew) Lost(owner Ref, after Crew) int {
 		}
 	}
 	return max(0, gone-come)
+}
+
+// NewlyPending returns the pods of the workload that wait for a node although nothing waited in their place before, by name. Where nothing
+// lasts of a pod, its place is that of any other of the workload: if one that waited gets a node and one that ran waits, none newly does.
+func (before Crew) NewlyPending(owner Ref, after Crew) []*v1.Pod {
+	var newly, strangers []*v1.Pod
+	lasting := false
+	for id, pod := range after.Waiting {
+		_, lasts := Identity(owner, pod)
+		lasting = lasting || lasts
+		switch {
+		case before.Waiting[id] != nil:
+		case lasts && before.Placed[id] != nil:
+			newly = append(newly, pod)
+		default:
+			strangers = append(strangers, pod)
+		}
+	}
+	left := 0 // places in which a pod waited, and none does any more
+	for id := range before.Waiting {
+		if after.Waiting[id] == nil && (!lasting || after.Placed[id] == nil) {
+			left++
+		}
+	}
+	n := len(strangers) - left
+	if !lasting {
+		n = max(n, min(before.Lost(owner, after), len(strangers)))
+	}
+	byName := func(a, b *v1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(strangers, byName)
+	newly = append(newly, strangers[:max(0, n)]...)
+	slices.SortFunc(newly, byName)
+	return newly
+}
+
+// Shortfall is what a workload lacks after a change: the pods that newly wait for a node, and how many of them stand for pods that ran.
+type Shortfall struct {
+	Ref
+	Pending []*v1.Pod
+	Lost    int
+}
+
+// Shortfalls compares the pods before a change with the state after it. Every question counts this way: by workload and by place, since a sum
+// over all would hide a replica that lost its node to a pod that waited. The workload with most lost pods comes first.
+func Shortfalls(before map[Ref]Crew, after *State) []Shortfall {
+	var all []Shortfall
+	for owner, crew := range after.Crews() {
+		if pods := before[owner].NewlyPending(owner, crew); len(pods) > 0 {
+			all = append(all, Shortfall{owner, pods, min(before[owner].Lost(owner, crew), len(pods))})
+		}
+	}
+	slices.SortFunc(all, func(a, b Shortfall) int {
+		return cmp.Or(cmp.Compare(b.Lost, a.Lost), cmp.Compare(len(b.Pending), len(a.Pending)), a.Ref.Compare(b.Ref))
+	})
+	return all
+}
+
+// NewlyPending returns the UIDs of the pods of all workloads that newly wait for a node.
+func NewlyPending(before map[Ref]Crew, after *State) map[types.UID]bool {
+	newly := map[types.UID]bool{}
+	for _, s := range Shortfalls(before, after) {
+		for _, pod := range s.Pending {
+			newly[pod.UID] = true
+		}
+	}
+	return newly
 }

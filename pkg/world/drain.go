@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -77,7 +76,7 @@ const retry = 5 * time.Second
 // PendingPod is a pod that has no node after the drain.
 type PendingPod struct {
 	placement.StrandedPod
-	// Before means that it had none before the drain, either, which is then not the cause.
+	// Before means that it had none before the drain, either, or that as many of its workload had none: the drain is then not the cause.
 	Before bool `json:"before,omitempty"`
 }
 
@@ -89,16 +88,12 @@ type drainer struct {
 	// owner finds the owners of pods before the drain. The replacements belong to the same controllers, save the ReplicaSets that are made on
 	// the way. A drain makes no ReplicaSets.
 	owner func(*v1.Pod) cluster.Ref
-	// waited are the pods that had no node before the drain.
-	waited map[types.UID]bool
+	// crews are the pods of each workload before the drain.
+	crews map[cluster.Ref]cluster.Crew
 }
 
 func (c *Cluster) drainer(before *cluster.State, options DrainOptions) *drainer {
-	d := &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), waited: map[types.UID]bool{}}
-	for _, pod := range before.Unscheduled() {
-		d.waited[pod.UID] = true
-	}
-	return d
+	return &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), crews: before.Crews()}
 }
 
 // Drain cordons the nodes and evicts their pods node by node, as kubectl drain does, or together. When a budget allows no eviction,
@@ -318,8 +313,9 @@ func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
 
 // wait adds the pods without a node after the drain of a node: the Pending pods, and the pods that the API server newly refuses to create.
 func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
+	newly := cluster.NewlyPending(d.crews, state)
 	for _, p := range pending {
-		drained.Pending = append(drained.Pending, PendingPod{StrandedPod: p.Stranded(d.owner(p.Pod)), Before: d.waited[p.Pod.UID]})
+		drained.Pending = append(drained.Pending, PendingPod{StrandedPod: p.Stranded(d.owner(p.Pod)), Before: !newly[p.Pod.UID]})
 	}
 	for _, r := range state.Refused {
 		if !r.Retried || !r.OfWorkload() {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -113,12 +112,9 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err != nil {
 		return nil, err
 	}
-	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, waited: map[types.UID]bool{}, refused: map[cluster.Ref]int{}}
+	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, before: course.State().Crews(), refused: map[cluster.Ref]int{}}
 	state := course.State()
 	c.owner = state.Owners()
-	for _, pod := range state.Unscheduled() {
-		c.waited[pod.UID] = true
-	}
 	for _, r := range state.Refused {
 		c.refused[r.Ref] += r.Pods
 	}
@@ -139,8 +135,8 @@ type consolidation struct {
 	groups  *scenario.Autoscaler
 	answer  *Answer
 	owner   func(*v1.Pod) cluster.Ref
-	waited  map[types.UID]bool  // pods that had no node at the start
-	refused map[cluster.Ref]int // pods that were not created at the start
+	before  map[cluster.Ref]cluster.Crew // the pods at the start
+	refused map[cluster.Ref]int          // pods that were not created at the start
 }
 
 // all tries each node, the least used first, as it is then.
@@ -235,8 +231,9 @@ func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, er
 // left returns what the step leaves behind that was not so at the start; nil if there is nothing.
 func (c *consolidation) left(step *simulation.Step) *Stay {
 	var why *Stay
+	newly := cluster.NewlyPending(c.before, step.State)
 	for _, p := range step.Pending {
-		if c.waited[p.Pod.UID] {
+		if !newly[p.Pod.UID] {
 			continue
 		}
 		if why == nil {

@@ -94,10 +94,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err != nil {
 		return nil, err
 	}
-	r := &rebalance{Options: opts, course: course, answer: &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}}, failed: map[cluster.Ref]map[string]string{}, waited: map[types.UID]bool{}}
-	for _, pod := range course.State().Unscheduled() {
-		r.waited[pod.UID] = true
-	}
+	r := &rebalance{Options: opts, course: course, answer: &Answer{Goal: opts.Goal, Level: opts.Level, Moves: []Move{}}, failed: map[cluster.Ref]map[string]string{}, start: course.State().Crews()}
 	gaps := r.measure(course.State())
 	r.answer.Before = sum(gaps)
 	for len(r.answer.Moves) < opts.Moves && sum(gaps) > 0 {
@@ -133,7 +130,7 @@ type rebalance struct {
 	course *simulation.Course
 	answer *Answer
 	failed map[cluster.Ref]map[string]string // by workload and node: why no deletion there helped
-	waited map[types.UID]bool
+	start  map[cluster.Ref]cluster.Crew
 }
 
 func sum(gaps []gap) int {
@@ -195,9 +192,9 @@ func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, 
 	if err != nil {
 		return nil, "", err
 	}
-	why := ""
+	why, newly := "", cluster.NewlyPending(r.start, step.State)
 	for _, p := range step.Pending {
-		if !r.waited[p.Pod.UID] && why == "" {
+		if newly[p.Pod.UID] && why == "" {
 			why = fmt.Sprintf("the next pod would stay Pending: %s", p.Message)
 		}
 	}

@@ -75,8 +75,12 @@ type Answer struct {
 	Waited []Wait `json:"waited,omitempty"`
 	// MostPending is the largest number of pods that were Pending at the same time, without those that were so before.
 	MostPending int `json:"mostPending"`
-	// Pending are the pods that stay Pending at the end, and had a node before, or are in the place of one that had.
+	// Pending are the pods that are Pending at the end, but for as many of their workload as were so before.
 	Pending []placement.StrandedPod `json:"pending,omitempty"`
+	// Lost are the workloads of which replicas that ran are among them, the one that has lost most first.
+	Lost []Lost `json:"lost,omitempty"`
+	// StillPending is the number of pods that are Pending as before.
+	StillPending int `json:"stillPending,omitempty"`
 	// Worst is the moment at which fewest pods are ready; missing if there are always as many as before.
 	Worst *Moment `json:"worst,omitempty"`
 	// Delays are the budgets that refused an eviction at first.
@@ -140,6 +144,12 @@ type Lack struct {
 	cluster.WorkloadRef
 	Ready int `json:"ready"`
 	Of    int `json:"of"`
+}
+
+// Lost is a workload that lost replicas: they are Pending in the end.
+type Lost struct {
+	cluster.WorkloadRef
+	Replicas int `json:"replicas"`
 }
 
 // Delay is a budget because of which evictions had to wait.
@@ -248,11 +258,20 @@ type roll struct {
 func (r *roll) conclude(ctx context.Context) error {
 	a, end := r.answer, r.course.State()
 	a.Steps, a.End, a.Seconds = r.course.Did, end, end.Now.Sub(r.start.Now.Time).Seconds()
-	r.finish(a, end)
+	before := r.start.Crews()
+	newly := cluster.NewlyPending(before, end)
+	r.finish(a, end, newly)
+	for _, s := range cluster.Shortfalls(before, end) {
+		if s.Lost > 0 {
+			a.Lost = append(a.Lost, Lost{s.Workload(), s.Lost})
+		}
+	}
 	if n := len(r.course.Steps); n > 0 {
 		for _, p := range r.course.Steps[n-1].Pending {
-			if !r.waitedBefore[p.Pod.UID] {
+			if newly[p.Pod.UID] {
 				a.Pending = append(a.Pending, p.Stranded(r.owner(p.Pod)))
+			} else {
+				a.StillPending++
 			}
 		}
 	}

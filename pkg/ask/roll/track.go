@@ -20,6 +20,7 @@ type tracker struct {
 	start        *cluster.State
 	owner        func(*v1.Pod) cluster.Ref
 	waitedBefore map[types.UID]bool
+	waitedIn     map[place]bool
 
 	pods   []*v1.Pod
 	seen   map[id]*tracked
@@ -45,6 +46,12 @@ type id struct {
 
 func idOf(pod *v1.Pod) id { return id{pod.UID, pod.CreationTimestamp.Unix()} }
 
+// place is where a pod of a workload stands, if anything lasts of the workload's pods.
+type place struct {
+	of cluster.Ref
+	id string
+}
+
 // tracked is a pod that is there.
 type tracked struct {
 	*v1.Pod
@@ -59,22 +66,37 @@ type tracked struct {
 type group struct {
 	of           cluster.Ref
 	ready, start int
-	owed         []int // for each pod that has left and was not replaced yet, how often it will have moved
+	// waiting are the Pending pods, and waited how many there were at the start: as many are not the roll's fault.
+	waiting, waited int
+	owed            []int // for each pod that has left and was not replaced yet, how often it will have moved
 }
+
+// newlyPending is how many more pods of the group are Pending than at the start.
+func (g *group) newlyPending() int { return max(0, g.waiting-g.waited) }
 
 func newTracker(start *cluster.State) *tracker {
 	t := &tracker{
-		start: start, owner: start.Owners(), waitedBefore: map[types.UID]bool{}, seen: map[id]*tracked{}, groups: map[types.UID]*group{},
+		start: start, owner: start.Owners(), waitedBefore: map[types.UID]bool{}, waitedIn: map[place]bool{}, seen: map[id]*tracked{}, groups: map[types.UID]*group{},
 	}
 	for _, pod := range start.Unscheduled() {
 		t.waitedBefore[pod.UID] = true
+		if at, lasts := t.placeOf(pod); lasts {
+			t.waitedIn[at] = true
+		}
 	}
 	t.follow(start)
 	for _, g := range t.groups {
-		g.start = g.ready
+		g.start, g.waited = g.ready, g.waiting
 	}
-	t.unavailable, t.mostPending, t.worst, t.worstState = 0, 0, nil, nil
+	t.unavailable, t.pending, t.mostPending, t.worst, t.worstState = 0, 0, 0, nil, nil
 	return t
+}
+
+// placeOf returns the pod's place, and whether it lasts when the pod is replaced.
+func (t *tracker) placeOf(pod *v1.Pod) (place, bool) {
+	of := t.owner(pod)
+	id, lasts := cluster.Identity(of, pod)
+	return place{of, id}, lasts
 }
 
 // begin begins a turn.
@@ -156,7 +178,8 @@ func (t *tracker) is(pod *v1.Pod, state *cluster.State) {
 		t.leaves(known, g)
 	}
 	t.setReady(known, g, cluster.Active(pod) && pod.Spec.NodeName != "" && podutil.IsPodReady(pod) && !cluster.RunsOnce(pod))
-	t.setWaiting(known, cluster.Waits(pod) && pod.DeletionTimestamp == nil && !t.waitedBefore[pod.UID], state)
+	at, lasts := t.placeOf(pod)
+	t.setWaiting(known, g, cluster.Waits(pod) && pod.DeletionTimestamp == nil && !(lasts && t.waitedIn[at]), state)
 }
 
 // left sees that a pod is gone.
@@ -166,7 +189,7 @@ func (t *tracker) left(known *tracked, state *cluster.State) {
 		t.leaves(known, g) // it took no time to end
 	}
 	t.setReady(known, g, false)
-	t.setWaiting(known, false, state)
+	t.setWaiting(known, g, false, state)
 	delete(t.seen, idOf(known.Pod))
 }
 
@@ -198,17 +221,21 @@ func (t *tracker) setReady(known *tracked, g *group, ready bool) {
 	t.unavailable += max(0, g.start-g.ready) - before
 }
 
-func (t *tracker) setWaiting(known *tracked, waiting bool, state *cluster.State) {
+func (t *tracker) setWaiting(known *tracked, g *group, waiting bool, state *cluster.State) {
 	if known.waiting == waiting {
 		return
 	}
 	known.waiting = waiting
+	before := g.newlyPending()
 	if waiting {
-		t.pending++
-		return
+		g.waiting++
+	} else {
+		g.waiting--
 	}
-	t.pending--
-	t.wait(known, state)
+	t.pending += g.newlyPending() - before
+	if !waiting && !t.waitedBefore[known.UID] {
+		t.wait(known, state)
+	}
 }
 
 // wait notes how long the pod has been Pending.
@@ -247,12 +274,12 @@ func (t *tracker) lacks() []Lack {
 	return all
 }
 
-// finish adds to the answer what was seen.
-func (t *tracker) finish(a *Answer, end *cluster.State) {
+// finish adds to the answer what was seen. Newly are the pods that are Pending in the end, and whose workloads had fewer such pods before.
+func (t *tracker) finish(a *Answer, end *cluster.State, newly map[types.UID]bool) {
 	pods := map[int]int{}
 	for _, known := range t.seen {
 		pods[known.moves]++
-		if known.waiting {
+		if known.waiting && newly[known.UID] {
 			t.wait(known, end)
 		}
 	}

@@ -48,17 +48,17 @@ func TestVerdict(t *testing.T) {
 	plain := answer()
 	plain.Survive, plain.Saved = nil, nil
 	for want, a := range map[string]*consolidate.Answer{
-		"2 of 12 nodes can go: 10 are enough, 0.50 an hour less; no budget is broken, no pod stays Pending, also after the loss of any zone as before.": answer(),
-		"2 of 12 nodes can go: 10 are enough; no budget is broken, no pod stays Pending while no node fails.":                                           plain,
-		"No node can go: all 4 are needed, or stay for other reasons.":                                                                                  {Nodes: 4, Stays: stays(4, consolidate.ByRoom)},
-		"No node can go: 3 of 5 were tried, and each is needed, or stays for another reason.":                                                           {Nodes: 5, Stays: slices.Concat(stays(2, consolidate.ControlPlane), stays(3, consolidate.ByFailure))},
-		"No node can go: 1 of 2 was tried, and is needed, or stays for another reason.":                                                                 {Nodes: 2, Stays: slices.Concat(stays(1, consolidate.Kept), stays(1, consolidate.ByPod))},
-		"No node was tried: all 3 are control planes; --pool KEY=VALUE tries those with a label.":                                                       {Nodes: 3, Stays: stays(3, consolidate.ControlPlane)},
-		"No node was tried: the only one is a control plane; --pool KEY=VALUE tries those with a label.":                                                {Nodes: 1, Stays: stays(1, consolidate.ControlPlane)},
-		"No node was tried: 1 control plane is not asked about, and you keep the other 2.":                                                              {Nodes: 3, Stays: slices.Concat(stays(1, consolidate.ControlPlane), stays(2, consolidate.Kept))},
-		"No node was tried: you keep all 2.":                                                                                                            {Nodes: 2, Stays: stays(2, consolidate.Kept)},
-		"No node was tried: you keep 2 of 6, and --pool names no other.":                                                                                {Nodes: 6, Stays: stays(2, consolidate.Kept)},
-		"No node was tried: the cluster has no other.":                                                                                                  {Nodes: 1},
+		"2 of 12 nodes can go: 10 are enough, 0.50 an hour less; no budget is broken, no pod is newly Pending, also after the loss of any zone as before.": answer(),
+		"2 of 12 nodes can go: 10 are enough; no budget is broken, no pod is newly Pending while no node fails.":                                           plain,
+		"No node can go: all 4 are needed, or stay for other reasons.":                                                                                     {Nodes: 4, Stays: stays(4, consolidate.ByRoom)},
+		"No node can go: 3 of 5 were tried, and each is needed, or stays for another reason.":                                                              {Nodes: 5, Stays: slices.Concat(stays(2, consolidate.ControlPlane), stays(3, consolidate.ByFailure))},
+		"No node can go: 1 of 2 was tried, and is needed, or stays for another reason.":                                                                    {Nodes: 2, Stays: slices.Concat(stays(1, consolidate.Kept), stays(1, consolidate.ByPod))},
+		"No node was tried: all 3 are control planes; --pool KEY=VALUE tries those with a label.":                                                          {Nodes: 3, Stays: stays(3, consolidate.ControlPlane)},
+		"No node was tried: the only one is a control plane; --pool KEY=VALUE tries those with a label.":                                                   {Nodes: 1, Stays: stays(1, consolidate.ControlPlane)},
+		"No node was tried: 1 control plane is not asked about, and you keep the other 2.":                                                                 {Nodes: 3, Stays: slices.Concat(stays(1, consolidate.ControlPlane), stays(2, consolidate.Kept))},
+		"No node was tried: you keep all 2.":                             {Nodes: 2, Stays: stays(2, consolidate.Kept)},
+		"No node was tried: you keep 2 of 6, and --pool names no other.": {Nodes: 6, Stays: stays(2, consolidate.Kept)},
+		"No node was tried: the cluster has no other.":                   {Nodes: 1},
 	} {
 		r := &Report{Answer: *a}
 		if got := document(r, report.Options{}).Answer(); got != want {

@@ -131,7 +131,7 @@ func (r *Report) verdict() doc.Cell {
 	for _, level := range r.Survive {
 		survives += fmt.Sprintf(", also after the loss of %s as before", doc.AnyDomain(level))
 	}
-	return doc.Green.Cellf("%d of %s can go: %d are enough%s; no budget is broken, no pod stays Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, saved, survives)
+	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, survives)
 }
 
 // course is how the number of nodes and the saved price change from node to node.

@@ -136,7 +136,7 @@ func (t *writer) attention() {
 		}
 	})
 	if len(before) > 0 {
-		t.Linef(doc.Plain, "Pending before the drain, too: %s", t.who(list.Each(before, named)))
+		t.Linef(doc.Plain, "Pending as before the drain: %s", t.who(list.Each(before, named)))
 	}
 }
 

@@ -33,11 +33,11 @@ func TestVerdict(t *testing.T) {
 	soft := answer(rebalance.Soft)
 	soft.Fewest, soft.After = false, 1
 	for want, a := range map[string]*rebalance.Answer{
-		"2 moves: of 5 pods beyond an even spread over zones, 3 are left; no fewer moves get as far; no budget is broken, no pod stays Pending.":                          answer(rebalance.Skew),
-		"2 moves: of 5 pods that the worst loss of a zone takes beyond an even spread, 3 are left; no fewer moves get as far; no budget is broken, no pod stays Pending.": answer(rebalance.Radius),
-		"2 moves: of 5 pods whose preferred rules are not met, 1 is left; no budget is broken, no pod stays Pending.":                                                     soft,
-		"0 moves: no deletion helps, and there are 2 pods beyond an even spread over zones.":                                                                              {Goal: rebalance.Skew, Level: "topology.kubernetes.io/zone", Before: 2, After: 2},
-		"0 moves: there is none to better, with 0 pods whose preferred rules are not met.":                                                                                {Goal: rebalance.Soft},
+		"2 moves: of 5 pods beyond an even spread over zones, 3 are left; no fewer moves get as far; no budget is broken, no pod is newly Pending.":                          answer(rebalance.Skew),
+		"2 moves: of 5 pods that the worst loss of a zone takes beyond an even spread, 3 are left; no fewer moves get as far; no budget is broken, no pod is newly Pending.": answer(rebalance.Radius),
+		"2 moves: of 5 pods whose preferred rules are not met, 1 is left; no budget is broken, no pod is newly Pending.":                                                     soft,
+		"0 moves: no deletion helps, and there are 2 pods beyond an even spread over zones.":                                                                                 {Goal: rebalance.Skew, Level: "topology.kubernetes.io/zone", Before: 2, After: 2},
+		"0 moves: there is none to better, with 0 pods whose preferred rules are not met.":                                                                                   {Goal: rebalance.Soft},
 	} {
 		r := &Report{Answer: *a}
 		if got := document(r, report.Options{}).Answer(); got != want {

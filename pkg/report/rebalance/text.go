@@ -78,7 +78,7 @@ func (r *Report) verdict() doc.Cell {
 		if r.Fewest {
 			fewest = "; no fewer moves get as far"
 		}
-		return doc.Green.Cellf("%s: of %s, %d %s left%s; no budget is broken, no pod stays Pending.", words.Count(n, "move"), r.counted(r.Before), r.After, words.Pick(r.After, "is", "are"), fewest)
+		return doc.Green.Cellf("%s: of %s, %d %s left%s; no budget is broken, no pod is newly Pending.", words.Count(n, "move"), r.counted(r.Before), r.After, words.Pick(r.After, "is", "are"), fewest)
 	}
 }
 

@@ -51,6 +51,7 @@ func stopped() *roll.Answer {
 func left() *roll.Answer {
 	a := done()
 	a.Pending = []placement.StrandedPod{{PodRef: ref("web-3"), Wait: placement.Wait{Message: "0/2 nodes are available: 2 Insufficient cpu."}}}
+	a.Lost, a.StillPending = []roll.Lost{{WorkloadRef: cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/web"}, Replicas: 1}}, 2
 	a.NotReplaced = 1
 	return a
 }
@@ -82,21 +83,39 @@ func TestVerdict(t *testing.T) {
 	uncounted.Blocked[0].Budget = &roll.Budget{Name: "shop/web"}
 	never.Surge, never.Waited = 2, nil
 	for want, answers := range map[string][]*roll.Answer{
-		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                         {done()},
-		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); no pod moves; none is ever Pending.":                                                         {quiet},
-		"Yes: the one node of pool=general is replaced in 1 turn (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                          {one},
-		"No: 1 pod stays Pending in the end; all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; at most 3 are Pending at once.": {left()},
-		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                             {stopped()},
-		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                            {bare},
-		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (it cannot be computed).":                                                     {uncounted},
-		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                  {goesOn},
-		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 2 do not end: budgets allow no eviction, such as shop/web (2 of 2 needed).":                         {more},
-		"The smallest surge that never leaves a pod Pending is 2; 2 of 3 ways replace all nodes of pool=general.":                                                            {stopped(), done(), never},
-		"Each of 2 of 2 ways that replace all nodes of pool=general leaves pods Pending on the way.":                                                                         {done(), done()},
-		"None of 2 ways replaces all nodes of pool=general: the roll stops at node 2 of 2 or before.":                                                                        {stopped(), stopped()},
+		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                             {done()},
+		"Yes: all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); no pod moves; none is ever Pending.":                                                             {quiet},
+		"Yes: the one node of pool=general is replaced in 1 turn (2 h 10 min); 612 pods move once, 14 twice; none is Pending for longer than 30 s.":                              {one},
+		"No: shop/deployment/web lost a replica; all 2 nodes of pool=general are replaced in 2 turns (2 h 10 min); 612 pods move once, 14 twice; at most 3 are Pending at once.": {left()},
+		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (2 of 2 needed).":                                                                 {stopped()},
+		"No: the roll of pool=general stops at node 2 of 2: pod/web-2 of shop stays on node/b-1.":                                                                                {bare},
+		"No: the roll of pool=general stops at node 2 of 2: budget shop/web allows no eviction (it cannot be computed).":                                                         {uncounted},
+		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 1 do not end: budget shop/web allows no eviction (2 of 2 needed).":                                      {goesOn},
+		"No: 1 of 2 nodes of pool=general is replaced, and the drains of 2 do not end: budgets allow no eviction, such as shop/web (2 of 2 needed).":                             {more},
+		"The smallest surge that never leaves a pod Pending is 2; 2 of 3 ways replace all nodes of pool=general.":                                                                {stopped(), done(), never},
+		"Each of 2 of 2 ways that replace all nodes of pool=general leaves pods Pending on the way.":                                                                             {done(), done()},
+		"None of 2 ways replaces all nodes of pool=general: the roll stops at node 2 of 2 or before.":                                                                            {stopped(), stopped()},
 	} {
 		r := of(t, answers...)
 		if got := document(r, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// What is lost is said by workload; pods that are Pending and stand for none that ran come after.
+func TestLost(t *testing.T) {
+	of := func(name string, replicas int) roll.Lost {
+		return roll.Lost{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/" + name}, Replicas: replicas}
+	}
+	pending := func(n int) []placement.StrandedPod { return make([]placement.StrandedPod, n) }
+	for want, a := range map[string]*roll.Answer{
+		"deployment/web lost 2 replicas":                                       {Pending: pending(2), Lost: []roll.Lost{of("web", 2)}},
+		"2 workloads lost 3 replicas (deployment/web 2 and deployment/db 1)":   {Pending: pending(3), Lost: []roll.Lost{of("web", 2), of("db", 1)}},
+		"1 new pod stays Pending in the end":                                   {Pending: pending(1)},
+		"deployment/web lost a replica and 2 new pods stay Pending in the end": {Pending: pending(3), Lost: []roll.Lost{of("web", 1)}},
+	} {
+		if got := lost(a); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

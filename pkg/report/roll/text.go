@@ -51,6 +51,9 @@ func (t *writer) everything() {
 			t.Linef(doc.Plain, "  %s", line)
 		}
 	})
+	if a.StillPending > 0 {
+		t.Linef(doc.Plain, "%s Pending as before.", words.Is(a.StillPending, "pod"))
+	}
 	if a.NotReplaced > 0 {
 		t.Linef(doc.Yellow, "%s in whose place no other is created.", words.Count(a.NotReplaced, "pod"))
 	}
@@ -95,13 +98,35 @@ func verdict(a *roll.Answer) doc.Cell {
 	}
 	style, begin := doc.Green, "Yes: "
 	if n := len(a.Pending); n > 0 {
-		style, begin = doc.Red, fmt.Sprintf("No: %s Pending in the end; ", words.Count(n, "pod")+words.Pick(n, " stays", " stay"))
+		style, begin = doc.Red, fmt.Sprintf("No: %s; ", lost(a))
 	}
 	all := fmt.Sprintf("all %s of %s are", words.Count(a.Nodes, "node"), a.Pool)
 	if a.Nodes == 1 {
 		all = "the one node of " + a.Pool + " is"
 	}
 	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
+}
+
+// lost is "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
+func lost(a *roll.Answer) string {
+	replicas := 0
+	for _, l := range a.Lost {
+		replicas += l.Replicas
+	}
+	var parts []string
+	switch {
+	case len(a.Lost) == 1 && replicas == 1:
+		parts = append(parts, a.Lost[0].Qualified()+" lost a replica")
+	case len(a.Lost) == 1:
+		parts = append(parts, fmt.Sprintf("%s lost %d replicas", a.Lost[0].Qualified(), replicas))
+	case replicas > 0:
+		names := list.Each(a.Lost, func(l roll.Lost) string { return fmt.Sprintf("%s %d", l.Qualified(), l.Replicas) })
+		parts = append(parts, fmt.Sprintf("%d workloads lost %d replicas (%s)", len(a.Lost), replicas, words.Few(names)))
+	}
+	if n := len(a.Pending) - replicas; n > 0 {
+		parts = append(parts, words.Count(n, "new pod")+words.Pick(n, " stays", " stay")+" Pending in the end")
+	}
+	return words.And(parts)
 }
 
 // why is what keeps a drain from its end, in short.
@@ -186,7 +211,7 @@ func waits(a *roll.Answer) string {
 		return "none is ever Pending"
 	}
 	if len(a.Pending) > 0 {
-		return fmt.Sprintf("at most %d are Pending at once", a.MostPending)
+		return fmt.Sprintf("at most %d %s Pending at once", a.MostPending, words.Pick(a.MostPending, "is", "are"))
 	}
 	return "none is Pending for longer than " + words.Span(a.Longest())
 }

@@ -114,6 +114,8 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 			c.WasPending++
 		}
 	}
+	had := cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf)
+	newly := cluster.NewlyPending(had, state)
 	made := map[cluster.Ref]int{}
 	for _, pod := range state.Pods {
 		before, owner := was.pods[pod.UID], ownerOf(pod)
@@ -126,16 +128,17 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 			}
 		case before == nil:
 			c.Replacements++
-			if pending(pod) {
+			if pending(pod) && newly[pod.UID] {
 				c.ReplacementsPending++
+			} else if pending(pod) {
+				c.StillPending++
 			}
 		case pending(pod) && pending(before):
 			c.StillPending++
 		}
 	}
-	had := cluster.CrewsOf(slices.Collect(maps.Values(was.pods)), ownerOf)
 	c.countAsked(was.workloads, workloadsOf(state), asked, made, had)
-	c.countLost(had, cluster.CrewsOf(state.Pods, ownerOf), asked)
+	c.countLost(had, state, asked)
 	c.countEvicted(steps, ownerOf, asked)
 	return c
 }
@@ -162,18 +165,17 @@ func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cl
 }
 
 // countLost counts the pods of other workloads that ran and that nothing replaces.
-func (c *Change) countLost(had, after map[cluster.Ref]cluster.Crew, asked map[cluster.Ref]bool) {
+func (c *Change) countLost(had map[cluster.Ref]cluster.Crew, state *cluster.State, asked map[cluster.Ref]bool) {
+	after := state.Crews()
 	for owner, crew := range had {
-		lost := crew.Lost(owner, after[owner])
-		switch {
-		case asked[owner] || lost == 0:
-		case owner.Kind == "Pod" && len(after[owner].Waiting) == 0:
-			c.Gone += lost
-		default:
-			if lost = min(lost, len(after[owner].Waiting)); lost > 0 {
-				c.Lost = append(c.Lost, PodsOf{owner, lost})
-				c.Pending += lost
-			}
+		if owner.Kind == "Pod" && !asked[owner] && len(after[owner].Waiting) == 0 {
+			c.Gone += crew.Lost(owner, after[owner])
+		}
+	}
+	for _, s := range cluster.Shortfalls(had, state) {
+		if s.Lost > 0 && !asked[s.Ref] {
+			c.Lost = append(c.Lost, PodsOf{s.Ref, s.Lost})
+			c.Pending += s.Lost
 		}
 	}
 	slices.SortFunc(c.Lost, PodsOf.compare)

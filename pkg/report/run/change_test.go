@@ -56,7 +56,8 @@ func TestChangeText(t *testing.T) {
 }
 
 // Before, the StatefulSet db has 2 pods that run and the Deployment web has 2 that run and 1 that waits. The step asks for 3 pods of job: 1 runs,
-// 1 waits and 1 is not made yet. It has evicted db-1, which waits, and a pod of web, whose place the waiting one has taken, so web has lost none.
+// 1 waits and 1 is not made yet. It has evicted db-1, which waits, and a pod of web, whose place the waiting one has taken, so web has lost none: as
+// many of it wait as before.
 // A pod without a controller is gone. What a new node brings does not count, nor what has ended.
 func TestNewChange(t *testing.T) {
 	pod := func(owner cluster.Ref, name, uid, node string) *v1.Pod {
@@ -83,7 +84,7 @@ func TestNewChange(t *testing.T) {
 		Record: world.Record{Preempted: []placement.Preemption{{Victim: victim}, {Victim: pod(web, "web-b", "b", "n")}}},
 	}
 	got := newChange(was, []simulation.Step{step}, map[cluster.Ref]bool{job: true})
-	want := &Change{New: 3, NewPending: 2, Evicted: []PodsOf{{web, 1}, {db, 1}}, Pending: 1, Lost: []PodsOf{{db, 1}}, Gone: 1, Replacements: 2, ReplacementsPending: 1, WasPending: 1}
+	want := &Change{New: 3, NewPending: 2, Evicted: []PodsOf{{web, 1}, {db, 1}}, Pending: 1, Lost: []PodsOf{{db, 1}}, Gone: 1, Replacements: 2, WasPending: 1, StillPending: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -154,7 +154,7 @@ type Change struct {
 	// many of them have no node, but for those that count as Lost.
 	Replacements        int `json:"replacements,omitempty"`
 	ReplacementsPending int `json:"replacementsPending,omitempty"`
-	// WasPending is the number of pods that were Pending before, and StillPending how many of them are.
+	// WasPending is the number of pods that were Pending before, and StillPending how many of them, or of the pods in their place, are.
 	WasPending   int `json:"wasPending"`
 	StillPending int `json:"stillPending"`
 }
