@@ -69,29 +69,19 @@ func judgeLeft(want []string, step *simulation.Step) Judged {
 	return e
 }
 
-// NewlyPending counts the pods of each workload that are Pending and were not before; see scenario.NewlyPending.
-func NewlyPending(before, after *cluster.State) map[cluster.Ref]int {
-	newly, crews := map[cluster.Ref]int{}, before.Crews()
+// newlyPending counts the pods of each workload that are Pending and were not before; see scenario.NewlyPending.
+func newlyPending(before, after *cluster.State) map[cluster.Ref]int {
+	newly, was := map[cluster.Ref]int{}, before.Crews()
 	for owner, crew := range after.Crews() {
-		was, lasting := crews[owner], false
-		for id, pod := range crew.Waiting {
-			_, lasts := cluster.Identity(owner, pod)
-			if lasting = lasting || lasts; lasts && was.Waiting[id] == nil {
-				newly[owner]++
-			}
-		}
-		if lasting || len(crew.Waiting) == 0 {
-			continue
-		}
-		if n := max(len(crew.Waiting)-len(was.Waiting), min(was.Lost(owner, crew), len(crew.Waiting))); n > 0 {
-			newly[owner] = n
+		if pods := was[owner].NewlyPending(owner, crew); len(pods) > 0 {
+			newly[owner] = len(pods)
 		}
 	}
 	return newly
 }
 
 func judgeNewlyPending(expect *scenario.NewlyPending, before *cluster.State, step *simulation.Step) Judged {
-	newly := NewlyPending(before, step.State)
+	newly := newlyPending(before, step.State)
 	owners := slices.SortedFunc(maps.Keys(newly), cluster.Ref.Compare)
 	total, met, want := 0, true, map[cluster.Ref]int{}
 	var got []string

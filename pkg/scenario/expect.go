@@ -54,9 +54,9 @@ type Expect struct {
 	Bindings []ExpectedBinding `json:"bindings,omitempty"`
 }
 
-// NewlyPending are the pods that are Pending and were not before, by workload. A pod in the place of another counts as that one: of a
-// StatefulSet the pod of the same name, of a DaemonSet the pod for the same node. The pods of any other workload are alike: of them as many
-// are newly Pending as the workload has more Pending pods, or fewer pods with a node, than before. That a pod of another workload is no longer Pending makes up for none.
+// NewlyPending are the pods that are Pending although nothing waited in their place before, by workload. The place of a StatefulSet's pod is its
+// name, that of a DaemonSet's its node. The pods of any other workload are alike: of them as many are newly Pending as the workload has more
+// Pending pods, or fewer pods with a node, than before. That a pod of another workload is no longer Pending makes up for none.
 type NewlyPending struct {
 	// Since is the name of the step after which is before. Default: the step before, or the start.
 	Since string `json:"since,omitempty"`

@@ -40,30 +40,40 @@ var questions = []question{
 	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale},
 }
 
-// Check asks every question of the scenario, and runs every claim. It returns the number of claims, and what does not hold.
-func Check(ctx context.Context, s *scenario.Scenario) (claims int, failed []string, err error) {
+// Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
+func Ask(ctx context.Context, s *scenario.Scenario, f func(question string, of *scenario.Scenario, claims []claim.Claim) error) error {
 	result, err := simulation.Run(ctx, s, simulation.Options{})
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
 	for _, q := range questions {
-		of, made, err := q.ask(ctx, s, result)
-		if err != nil {
-			return claims, failed, fmt.Errorf("%s: %w", q.name, err)
+		of, claims, err := q.ask(ctx, s, result)
+		if err == nil {
+			err = f(q.name, of, claim.Unique(claims))
 		}
-		proved, err := expect.Prove(ctx, of, claim.Unique(made), nil)
 		if err != nil {
-			return claims, failed, fmt.Errorf("%s: %w", q.name, err)
-		}
-		for _, p := range proved {
-			if claims++; !p.Holds {
-				for _, why := range p.Failed {
-					failed = append(failed, fmt.Sprintf("%s: %s: %s", q.name, p.Says, why))
-				}
-			}
+			return fmt.Errorf("%s: %w", q.name, err)
 		}
 	}
-	return claims, failed, nil
+	return nil
+}
+
+// Check asks every question of the scenario, and runs every claim. It returns the number of claims, and what does not hold.
+func Check(ctx context.Context, s *scenario.Scenario) (claims int, failed []string, err error) {
+	err = Ask(ctx, s, func(question string, of *scenario.Scenario, made []claim.Claim) error {
+		proved, err := expect.Prove(ctx, of, made, nil)
+		if err != nil {
+			return err
+		}
+		for _, p := range proved {
+			claims++
+			for _, why := range p.Failed {
+				failed = append(failed, fmt.Sprintf("%s: %s: %s", question, p.Says, why))
+			}
+		}
+		return nil
+	})
+	return claims, failed, err
 }
 
 func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {

@@ -46,7 +46,9 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 			file.Steps = append(file.Steps, s.Steps[n].Step)
 		}
 	}
-	file.Steps = slices.DeleteFunc(file.Steps, func(step scenario.Step) bool { return s.Index(step.Name) < 0 || len(step.Actions()) == 0 && !step.Fresh })
+	file.Steps = slices.DeleteFunc(file.Steps, func(step scenario.Step) bool {
+		return s.Index(step.Name) < 0 || len(step.Actions()) == 0 && !step.Fresh
+	})
 	return file, nil
 }
 
