@@ -209,12 +209,24 @@ func (p *prober) growing() bool {
 // units returns how many units that many pods make, rounded up.
 func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 
+// waitedBefore returns a function that reports whether a Pending pod waits as one did at the start. Where others waited, pods are compared by
+// workload and place: if a pod of a Deployment is preempted, and one that waited gets its place, the Deployment has lost none.
+func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
+	byUID := func(pod *v1.Pod) bool { return p.pending[pod.UID] }
+	if len(p.pending) == 0 || !slices.ContainsFunc(last.Pending, func(of placement.Pending) bool { return !byUID(of.Pod) }) {
+		return byUID
+	}
+	newly := cluster.NewlyPending(p.state.Crews(), last.State)
+	return func(pod *v1.Pod) bool { return !newly[pod.UID] }
+}
+
 // judge checks whether every pod that the workloads ask for has a node, and none lost its own without getting another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	last := &result.Steps[len(result.Steps)-1]
 	v := &verdict{units: units}
+	old := p.waitedBefore(last)
 	for i := range last.Pending {
-		if pending := &last.Pending[i]; !p.pending[pending.Pod.UID] {
+		if pending := &last.Pending[i]; !old(pending.Pod) {
 			v.stranded++
 			if v.refused == nil {
 				v.refused = pending
