@@ -28,11 +28,24 @@ func (w *walk) expect(path *field.Path, expect *scenario.Expect, nodes []*v1.Nod
 			w.selectNodes(path.Child("notOn"), *on.NotOn, nodes)
 		}
 	}
+	for i := range expect.Workloads {
+		w.workloadOrPod(path.Child("workloads").Index(i).Child("workload"), expect.Workloads[i].Workload)
+	}
+	for i, name := range expect.NodesGone {
+		w.selectNodes(path.Child("nodesGone").Index(i), scenario.Nodes{Names: []string{name}}, w.scenario.Nodes())
+	}
 	for i := range expect.Bindings {
 		w.binding(path.Child("bindings").Index(i), &expect.Bindings[i])
 	}
 	for i := range expect.Failures {
 		w.failureBounds(path.Child("failures").Index(i), &expect.Failures[i], nodes)
+	}
+}
+
+// workloadOrPod reports a workload that is not there, unless a controller may make it.
+func (w *walk) workloadOrPod(path *field.Path, target string) {
+	if wanted, err := scenario.ParseWorkload(target); err == nil && !w.known.mayBeMade(wanted) {
+		w.workload(path, target)
 	}
 }
 

@@ -13,8 +13,10 @@ package expect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -62,6 +64,7 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 		}
 		for _, j := range judges {
 			j.judgeStep(step)
+			j.judgePods(step, func(since string) *cluster.State { return before(result, i, since) })
 		}
 		f := &failures{scenario: result.Scenario, step: step, progress: progress, known: map[failureSet]*analyzed{}}
 		for _, j := range judges {
@@ -74,6 +77,18 @@ func Judge(ctx context.Context, result *simulation.Result, progress func(what st
 		}
 	}
 	return judged, nil
+}
+
+// before returns the cluster after the named step or, if that is empty, before the step at that position.
+func before(result *simulation.Result, at int, since string) *cluster.State {
+	i := at - 1
+	if since != "" {
+		i = slices.IndexFunc(result.Steps[:at], func(step simulation.Step) bool { return step.Name == since })
+	}
+	if i < 0 {
+		return result.Initial
+	}
+	return result.Steps[i].State
 }
 
 // judge judges what a scenario expects in one place, after one step.

@@ -35,6 +35,7 @@ func Answers(ctx context.Context, q *scenario.Question, s *scenario.Scenario, st
 		var judged []Judged
 		j := &judge{Expect: q.Holds, judged: &judged}
 		j.judgeStep(step)
+		j.judgePods(step, func(string) *cluster.State { return step.State })
 		if err := j.judgeFailures(ctx, &failures{scenario: s, step: step, known: map[failureSet]*analyzed{}}); err != nil {
 			return nil, err
 		}

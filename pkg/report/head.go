@@ -46,6 +46,8 @@ type Head struct {
 	Notes []string `json:"notes,omitempty"`
 	// Partial says how far an interrupted command came, whose report is of that part alone; missing where the report is whole.
 	Partial string `json:"partial,omitempty"`
+	// Proof is what came of the runs of --prove; missing where nothing was to be proved.
+	Proof *Proof `json:"proof,omitempty"`
 	// Files are the names of the files that stand for a scenario; "" if there is one, or where a report was read back.
 	Files string `json:"-"`
 }

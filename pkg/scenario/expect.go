@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/federation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Expect is what must be so after a step. Give at least one of its fields; what is left out is not checked.
@@ -32,6 +34,17 @@ type Expect struct {
 	Rollouts *bool `json:"rollouts,omitempty"`
 	// Drained is true if every drain must end, and false if one must not. It is for steps that drain nodes.
 	Drained *bool `json:"drained,omitempty"`
+	// DrainLeaves lists all pods that the drains of the step leave on their nodes, as namespace/name or as name in the namespace default; []
+	// is none. It is for steps that drain nodes.
+	DrainLeaves []string `json:"drainLeaves,omitempty"`
+	// NewlyPending says which pods must be Pending that were not before the step; {} is none.
+	NewlyPending *NewlyPending `json:"newlyPending,omitempty"`
+	// Workloads bounds how many pods of workloads run, and how many are Pending.
+	Workloads []WorkloadPods `json:"workloads,omitempty"`
+	// NodesGone lists names of nodes that must not be there.
+	NodesGone []string `json:"nodesGone,omitempty"`
+	// NodeCounts gives exact numbers of nodes, by label selector as for kubectl -l: pool=general: 5.
+	NodeCounts map[string]int `json:"nodeCounts,omitempty"`
 	// Failures lists bounds for what the failures of a level may take after the step.
 	Failures []FailureBounds `json:"failures,omitempty"`
 	// Findings is the largest number of findings of the step, 0 or more: workloads with Pending or refused pods and rollouts that are stuck,
@@ -39,6 +52,33 @@ type Expect struct {
 	Findings *int `json:"findings,omitempty" jsonschema:"minimum=0"`
 	// Bindings lists what Karmada must have decided about workloads, in a federation.
 	Bindings []ExpectedBinding `json:"bindings,omitempty"`
+}
+
+// NewlyPending are the pods that are Pending although nothing waited in their place before, by workload. The place of a StatefulSet's pod is its
+// name, that of a DaemonSet's its node. The pods of any other workload are alike: of them as many are newly Pending as the workload has more
+// Pending pods, or fewer pods with a node, than before. That a pod of another workload is no longer Pending makes up for none.
+type NewlyPending struct {
+	// Since is the name of the step after which is before. Default: the step before, or the start.
+	Since string `json:"since,omitempty"`
+	// Pods are all the workloads with such pods, as kind/name or namespace/kind/name, each with the exact number. It cannot be given together
+	// with atLeast. Default: there is none.
+	Pods map[string]int `json:"pods,omitempty"`
+	// AtLeast is the smallest number of such pods of all workloads, 1 or more. Default: pods says which.
+	AtLeast *int `json:"atLeast,omitempty" jsonschema:"minimum=1"`
+}
+
+// WorkloadPods bounds the pods of a workload. Give at least one of running, atLeast, atMost and pending.
+type WorkloadPods struct {
+	// Workload is kind/name or namespace/kind/name, such as statefulset/db. It can be any kind that has pods, and pod/NAME.
+	Workload string `json:"workload"`
+	// Running is the exact number of its pods that have a node and are neither completed nor Terminating, 0 or more.
+	Running *int `json:"running,omitempty" jsonschema:"minimum=0"`
+	// AtLeast is the smallest number of such pods, 0 or more.
+	AtLeast *int `json:"atLeast,omitempty" jsonschema:"minimum=0"`
+	// AtMost is the largest number of such pods, 0 or more.
+	AtMost *int `json:"atMost,omitempty" jsonschema:"minimum=0"`
+	// Pending is the exact number of its Pending pods, 0 or more.
+	Pending *int `json:"pending,omitempty" jsonschema:"minimum=0"`
 }
 
 // ExpectedBinding is what Karmada must have decided about a workload. Give at least one of clusters, notScheduled and message.
@@ -146,10 +186,18 @@ func (f *FailureBounds) Count(of *Failures) int {
 
 // validateExpect reports problems of an expect that do not depend on objects.
 func validateExpect(p *Problems, path *field.Path, expect *Expect) {
-	if expect.Pending == nil && expect.PendingAtMost == nil && expect.NotCreated == nil && expect.Message == "" && len(expect.Domains) == 0 && len(expect.Nodes) == 0 &&
-		expect.Rollouts == nil && expect.Drained == nil && len(expect.Failures) == 0 && expect.Findings == nil && len(expect.Bindings) == 0 {
-		p.Add(path, "expects nothing; give pending, pendingAtMost, notCreated, message, domains, nodes, rollouts, drained, failures, findings or bindings")
+	var names []string
+	nothing := true
+	for field, value := range reflect.ValueOf(*expect).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+		list := value.Kind() == reflect.Slice || value.Kind() == reflect.Map
+		nothing = nothing && (value.IsZero() || list && value.Len() == 0)
 	}
+	if nothing {
+		p.Add(path, "expects nothing; give %s", words.Or(names))
+	}
+	validatePods(p, path, expect)
 	validateAtLeast(p, path.Child("pending"), expect.Pending, 0)
 	validateAtLeast(p, path.Child("pendingAtMost"), expect.PendingAtMost, 0)
 	validateAtLeast(p, path.Child("notCreated"), expect.NotCreated, 0)
@@ -176,6 +224,54 @@ func validateExpect(p *Problems, path *field.Path, expect *Expect) {
 	}
 	for i := range expect.Bindings {
 		validateBinding(p, path.Child("bindings").Index(i), &expect.Bindings[i])
+	}
+}
+
+// ofDrain is the name of a field that is for drains, if there is one; "" otherwise.
+func (e *Expect) ofDrain() string {
+	switch {
+	case e.Drained != nil:
+		return "drained"
+	case e.DrainLeaves != nil:
+		return "drainLeaves"
+	}
+	return ""
+}
+
+// validatePods reports problems of what is expected of pods by workload, and of nodes.
+func validatePods(p *Problems, path *field.Path, expect *Expect) {
+	if newly := expect.NewlyPending; newly != nil {
+		path := path.Child("newlyPending")
+		if validateAtLeast(p, path.Child("atLeast"), newly.AtLeast, 1); newly.AtLeast != nil && len(newly.Pods) > 0 {
+			p.Add(path, "give pods or atLeast, not both")
+		}
+		for _, name := range slices.Sorted(maps.Keys(newly.Pods)) {
+			n := newly.Pods[name]
+			validateName(p, path.Child("pods").Key(name), name)
+			validateAtLeast(p, path.Child("pods").Key(name), &n, 1)
+		}
+	}
+	for i := range expect.Workloads {
+		of, path := &expect.Workloads[i], path.Child("workloads").Index(i)
+		validateName(p, path.Child("workload"), of.Workload)
+		if of.Running == nil && of.AtLeast == nil && of.AtMost == nil && of.Pending == nil {
+			p.Add(path, "expects nothing; give running, atLeast, atMost or pending")
+		}
+		validateAtLeast(p, path.Child("running"), of.Running, 0)
+		validateAtLeast(p, path.Child("atLeast"), of.AtLeast, 0)
+		validateAtLeast(p, path.Child("atMost"), of.AtMost, 0)
+		validateAtLeast(p, path.Child("pending"), of.Pending, 0)
+	}
+	for _, selector := range slices.Sorted(maps.Keys(expect.NodeCounts)) {
+		validateSelector(p, path.Child("nodeCounts").Key(selector), selector)
+		validateNotNegative(p, path.Child("nodeCounts").Key(selector), expect.NodeCounts[selector])
+	}
+}
+
+// validateName reports what is no name of a workload of any kind.
+func validateName(p *Problems, path *field.Path, name string) {
+	if _, err := ParseWorkload(name); err != nil {
+		p.Add(path, "%s", err)
 	}
 }
 

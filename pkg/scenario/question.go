@@ -61,5 +61,8 @@ func validateQuestion(p *Problems, path *field.Path, q *Question) {
 	}
 	if q.Holds != nil {
 		validateExpect(p, path.Child("holds"), q.Holds)
+		if q.Holds.NewlyPending != nil {
+			p.Add(path.Child("holds", "newlyPending"), "is for what a step expects; ask about workloads")
+		}
 	}
 }

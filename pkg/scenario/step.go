@@ -179,8 +179,8 @@ func ValidateSteps(p *Problems, s *Scenario, resources func(Target) bool) {
 	validateFailures(p, &s.Failures)
 	if s.Expect != nil {
 		validateExpect(p, field.NewPath("expect"), s.Expect)
-		if s.Expect.Drained != nil && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
-			p.Add(field.NewPath("expect", "drained"), "no step drains a node; give a step a drain, or leave drained out")
+		if name := s.Expect.ofDrain(); name != "" && !slices.ContainsFunc(s.Steps, func(step LoadedStep) bool { return step.Drain != nil }) {
+			p.Add(field.NewPath("expect", name), "no step drains a node; give a step a drain, or leave %s out", name)
 		}
 	}
 	validateSteps(p, s, 0, resources)
@@ -239,8 +239,11 @@ func validateSteps(p *Problems, s *Scenario, from int, resources func(Target) bo
 		validateActions(p, path, &step.Step, s.Federated(), resources)
 		if step.Expect != nil {
 			validateExpect(p, path.Child("expect"), step.Expect)
-			if step.Expect.Drained != nil && step.Drain == nil {
-				p.Add(path.Child("expect", "drained"), "the step drains no node; give drain, or leave drained out")
+			if name := step.Expect.ofDrain(); name != "" && step.Drain == nil {
+				p.Add(path.Child("expect", name), "the step drains no node; give drain, or leave %s out", name)
+			}
+			if newly := step.Expect.NewlyPending; newly != nil && newly.Since != "" && newly.Since != WorkloadsStep && !names[newly.Since] || newly != nil && newly.Since == step.Name {
+				p.Add(path.Child("expect", "newlyPending", "since"), "there is no step %q before this one; name an earlier step", newly.Since)
 			}
 		}
 		for i := range step.Questions {

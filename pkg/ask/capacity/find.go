@@ -101,6 +101,11 @@ type Limit struct {
 	Uneven []Uneven `json:"uneven,omitempty"`
 	// Probes is how many counts were tried on the scheduler.
 	Probes int `json:"probes"`
+
+	// Missing are the pods of each workload that have no node with the next unit; Newly means that a pod is Pending that was not before. Both are
+	// for claims, and a report has neither.
+	Missing []int `json:"-"`
+	Newly   bool  `json:"-"`
 }
 
 // Uneven is a count of units that fits although a smaller one does not.

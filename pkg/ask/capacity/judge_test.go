@@ -52,7 +52,8 @@ func TestJudge(t *testing.T) {
 		"a replaced one does too": {pods: []*v1.Pod{web("a", "n"), web("b", "n"), web("c", "n")}, preempted: []*v1.Pod{web("d", "n")}, want: verdicts{Fits: true}},
 	} {
 		p := &prober{base: &simulation.Result{Steps: make([]simulation.Step, 1)}, pending: map[types.UID]bool{"old": true, "other": true},
-			mix: []Share{{Ref: cluster.Ref{Kind: "ReplicaSet", Name: "web"}, Proportion: 1, Now: 2}}}
+			state: &cluster.State{Pods: []*v1.Pod{pod("old", "", "", v1.PodPending), pod("other", "", "", v1.PodPending)}},
+			mix:   []Share{{Ref: cluster.Ref{Kind: "ReplicaSet", Name: "web"}, Proportion: 1, Now: 2}}}
 		step := simulation.Step{State: &cluster.State{Pods: test.pods}}
 		for _, of := range test.pods {
 			if of.Spec.NodeName == "" {

@@ -117,6 +117,8 @@ type verdict struct {
 	words         string
 	unreplaced    int
 	part          bool // of a failure; others might leave more pods without a node
+	missing       []int
+	newly         bool // without a failure, a pod is Pending that was not before
 }
 
 // grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
@@ -207,12 +209,24 @@ func (p *prober) growing() bool {
 // units returns how many units that many pods make, rounded up.
 func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 
+// waitedBefore returns a function that reports whether a Pending pod waits as one did at the start. Where others waited, pods are compared by
+// workload and place: if a pod of a Deployment is preempted, and one that waited gets its place, the Deployment has lost none.
+func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
+	byUID := func(pod *v1.Pod) bool { return p.pending[pod.UID] }
+	if len(p.pending) == 0 || !slices.ContainsFunc(last.Pending, func(of placement.Pending) bool { return !byUID(of.Pod) }) {
+		return byUID
+	}
+	newly := cluster.NewlyPending(p.state.Crews(), last.State)
+	return func(pod *v1.Pod) bool { return !newly[pod.UID] }
+}
+
 // judge checks whether every pod that the workloads ask for has a node, and none lost its own without getting another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	last := &result.Steps[len(result.Steps)-1]
 	v := &verdict{units: units}
+	old := p.waitedBefore(last)
 	for i := range last.Pending {
-		if pending := &last.Pending[i]; !p.pending[pending.Pod.UID] {
+		if pending := &last.Pending[i]; !old(pending.Pod) {
 			v.stranded++
 			if v.refused == nil {
 				v.refused = pending
@@ -227,8 +241,10 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		}
 	}
 	missing := 0
+	v.newly = v.stranded > 0
 	for _, share := range p.mix {
-		missing += max(0, share.Now+units*share.Proportion-bound[share.Ref])
+		v.missing = append(v.missing, max(0, share.Now+units*share.Proportion-bound[share.Ref]))
+		missing += v.missing[len(v.missing)-1]
 	}
 	if missing > 0 && v.refused == nil {
 		// They were waiting before, or their controller holds them back until another has a node.

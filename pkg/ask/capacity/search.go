@@ -101,6 +101,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 // refuse records why a count does not fit.
 func (l *Limit) refuse(v *verdict) {
 	l.Domain, l.Stranded, l.Why = v.domain, v.stranded, v.words
+	l.Missing, l.Newly = v.missing, v.newly
 	l.Pod, l.Message = v.refused.Said()
 	if v.refused != nil {
 		l.Binds = bindings(v.refused, v.lost)

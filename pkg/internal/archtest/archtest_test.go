@@ -23,7 +23,7 @@ var (
 
 // beside are the packages that the table leaves out: no other package imports them.
 var beside = map[string]bool{
-	"pkg/internal/archtest": true, "pkg/internal/browsertest": true, "pkg/internal/dumptest": true, "pkg/internal/golden": true, "pkg/internal/reporttest": true, "pkg/internal/runtest": true,
+	"pkg/internal/archtest": true, "pkg/internal/claimtest": true, "pkg/internal/browsertest": true, "pkg/internal/dumptest": true, "pkg/internal/golden": true, "pkg/internal/reporttest": true, "pkg/internal/runtest": true,
 }
 
 // table reads the ADR: each package's place in the order, and what only some packages may import, by the import path's beginning.

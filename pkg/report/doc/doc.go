@@ -20,6 +20,8 @@ type Doc struct {
 	// All lists every detail, however many there are.
 	All bool
 	gap bool // the next block begins a section
+	// proved means that the proof of the answer has been said, below its first line.
+	proved bool
 }
 
 // Section is what stands together.
@@ -111,6 +113,16 @@ func (d *Doc) Add(b Block) {
 	last := d.Sections[len(d.Sections)-1]
 	last.Blocks = append(last.Blocks, b)
 	d.gap = false
+	if proof := d.Head.Proof; proof != nil && !d.proved {
+		d.proved = true
+		style := Green
+		if !proof.Holds {
+			style = Red
+		}
+		for _, line := range proof.Lines() {
+			d.Linef(style, "%s", line)
+		}
+	}
 }
 
 // Space ends the section.

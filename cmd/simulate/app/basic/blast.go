@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	askblast "github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/ask/risk"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -43,6 +44,7 @@ type Failures struct {
 	filter       askblast.Filter
 	selector     string
 	startTime    time.Duration
+	claims       []claim.Claim // of the last step that was examined
 }
 
 func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
@@ -87,6 +89,7 @@ func newBlast(s command.Streams) *cobra.Command {
 	var f Failures
 	var out output.Flags
 	var base command.Baseline
+	var proof command.Proof
 	cmd := &cobra.Command{
 		Use:   "blast [SCENARIO | MANIFEST...]",
 		Short: "Show what is lost when a region, zone, rack or node fails, and what comes back",
@@ -104,7 +107,9 @@ With --baseline, print the differences from a stored report instead, in the form
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := command.Question[blast.Report]{
 				Input: &in, Output: &out, Formats: blast.Formats,
-				Check: func(c *command.Call) error { return errors.Join(f.check(cmd), base.Check(c, blast.Kind)) },
+				Check: func(c *command.Call) error {
+					return errors.Join(f.check(cmd), base.Check(c, blast.Kind), proof.Check(c))
+				},
 				Ask: command.Ran(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 					return f.Analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
 				}),
@@ -114,6 +119,16 @@ With --baseline, print the differences from a stored report instead, in the form
 			}
 			q.Ask = command.Ran(func(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 				found, stopped := f.Analyze(c, result, ptr.Deref(result.Scenario.Failures.Recover, true))
+				if found != nil && stopped == nil && proof.Asked() {
+					if !f.filter.Empty() {
+						return nil, c.Usage("--prove is about all workloads; leave out --workload, --selector, --min-replicas and -n")
+					}
+					at := result.Scenario
+					if f.step != "" {
+						at = at.Until(f.step)
+					}
+					stopped = proof.Prove(c, at, c.Args, f.claims, &found.Head)
+				}
 				if found == nil || !out.Has("html") {
 					return found, stopped
 				}
@@ -140,6 +155,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	in.Namespace.Register(cmd, true)
 	f.register(cmd, &in)
 	base.Register(cmd, blast.Kind)
+	proof.Register(cmd)
 	out.Register(cmd, blast.Formats.Names(), "the verdict, a line for each step and level, and why pods do not come back", "list every failure, workload and pod, however many there are")
 	return cmd
 }
@@ -198,6 +214,9 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 			return nil, fmt.Errorf("step %q: %w", steps[i].Name, err)
 		}
 		all = append(all, *blasted)
+	}
+	if n := len(all); n > 0 {
+		f.claims = all[n-1].Analysis.Claims(opts.Mode)
 	}
 	return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), nil
 }

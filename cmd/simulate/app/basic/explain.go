@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/ask/claim"
 	askexplain "github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report"
@@ -31,6 +32,7 @@ func newExplain(s command.Streams) *cobra.Command {
 	var nodes []string
 	var out output.Flags
 	var narrative bool
+	var proof command.Proof
 	cmd := &cobra.Command{
 		Use:   "explain TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
 		Short: "Show why pods are where they are, or Pending, and what would change that",
@@ -53,7 +55,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if narrative && out.Format != "text" {
 					return c.Usage("--narrative has no effect on -o %s, which always includes the narrative; leave it out", out.Format)
 				}
-				return nil
+				return proof.Check(c)
 			},
 			Write: func(w io.Writer, found *explain.Report, format string, opts report.Options) error {
 				opts.Story = narrative
@@ -143,7 +145,16 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					}
 					found.Decided(after.Name, decided, takings, tried)
 				}
-				return found, stopped
+				if stopped != nil {
+					return found, stopped
+				}
+				var claims []claim.Claim
+				for i := range pods {
+					if pods[i].Step == step.Name {
+						claims = append(claims, pods[i].Claims()...)
+					}
+				}
+				return found, proof.Prove(c, loaded.Until(step.Name), scenarios, claims, &found.Head)
 			},
 		}.Run(s),
 	}
@@ -154,6 +165,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	flags.StringVar(&of.Step, "step", "", "the `STEP` whose placements are explained (default the last that placed the pod)")
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
+	proof.Register(cmd)
 	out.Register(cmd, explain.Formats.Names(), "the line of each pod that says where it goes", "explain every pod of the workload, and list every node")
 	return cmd
 }

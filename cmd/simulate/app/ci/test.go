@@ -28,6 +28,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/loader"
 	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -49,6 +50,8 @@ func newTest(s command.Streams) *cobra.Command {
 		Short: "Run scenarios and check their expectations",
 		Long: `Run every scenario.yaml below the folders, and the named scenario files, and report which expectations are not met, and why.
 The default is the working directory. Folders whose names begin with a dot are skipped.
+
+Of a scenario with variants whose steps expect something, such as what --proof writes, each of these variants is run and checked, too.
 
 If there is a placements.golden.yaml beside a scenario.yaml, the placements after each step are compared with it; --update writes
 it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invalid or none is found, 1 one could not be run.`,
@@ -184,7 +187,14 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 		if one.Err != nil {
 			one.status = exit.Invalid
 		}
-		all = append(all, one)
+		var variants []*tested
+		if one.Err == nil {
+			variants = variantsOf(one)
+		}
+		if len(variants) == 0 || expects(one) {
+			all = append(all, one)
+		}
+		all = append(all, variants...)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
@@ -194,12 +204,31 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 	return all, nil
 }
 
+// expects reports whether anything is expected of the scenario as it is.
+func expects(one *tested) bool {
+	_, err := os.Stat(one.GoldenFile)
+	return err == nil || one.Scenario.Expect != nil || slices.ContainsFunc(one.Scenario.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil })
+}
+
+// variantsOf returns the variants of the scenario whose own steps expect something, with these expectations alone.
+func variantsOf(of *tested) []*tested {
+	var all []*tested
+	for i := range of.Scenario.Variants {
+		v := &of.Scenario.Variants[i]
+		alone := expect.AskedAlone(v.Scenario)
+		if slices.ContainsFunc(alone.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil }) {
+			all = append(all, &tested{file: of.file, path: of.path + ": " + v.Name, Case: gate.Case{Scenario: alone}})
+		}
+	}
+	return all
+}
+
 // test runs the scenarios that could be loaded.
 func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error {
 	var ready []*tested
 	var cases []gate.Case
 	for _, one := range all {
-		if one.Err == nil && !t.update {
+		if one.Err == nil && !t.update && one.GoldenFile != "" {
 			if one.Golden, one.Err = expect.ReadGolden(one.GoldenFile); one.Err != nil {
 				one.status = exit.Invalid
 			}
@@ -220,7 +249,7 @@ func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error
 			one.Err = fmt.Errorf("%s: %w", one.file, one.Err)
 			continue
 		}
-		if t.update {
+		if t.update && one.GoldenFile != "" {
 			if err := expect.NewGolden(one.Result).Write(one.GoldenFile); err != nil {
 				return fmt.Errorf("--update: %w", err)
 			}
@@ -280,7 +309,7 @@ func (t *tests) text(all []*tested) string {
 		if verdict == "FAIL" {
 			failed = append(failed, path)
 		}
-		if t.update && one.Err == nil {
+		if t.update && one.Err == nil && one.GoldenFile != "" {
 			summary += "; wrote " + filepath.Base(one.GoldenFile)
 		}
 		out.line("%-4s  %-*s   %s", verdict, width, path, summary)

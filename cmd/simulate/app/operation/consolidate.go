@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ func newConsolidate(s command.Streams) *cobra.Command {
 	var out output.Flags
 	var survive input.Survival
 	var op operation
+	var proof command.Proof
 	var pool string
 	var keep []string
 	drain := scenario.Drain{}
@@ -45,7 +47,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
   simulate consolidate scenario.yaml -o name`,
 		RunE: command.Question[consolidate.Report]{
 			Input: &in, Output: &out, Formats: consolidate.Formats,
-			Check: func(c *command.Call) error { return survive.Check(c.Command) },
+			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), op.check(c), proof.Check(c)) },
 			Ask: func(c *command.Call) (*consolidate.Report, error) {
 				s, err := op.load(c)
 				if err != nil {
@@ -76,7 +78,8 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				}); err != nil {
 					return nil, err
 				}
-				return consolidate.New(result, answer, c.ToolVersion), nil
+				found := consolidate.New(result, answer, c.ToolVersion)
+				return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
 	}
@@ -89,6 +92,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	flags.BoolVar(&drain.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	flags.BoolVar(&drain.DeleteEmptyDirData, "delete-emptydir-data", true, "also evict pods with emptyDir volumes, whose data is lost")
 	op.register(cmd, "nodes are removed")
+	proof.Register(cmd)
 	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
 	return cmd
 }

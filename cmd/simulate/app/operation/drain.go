@@ -21,6 +21,7 @@ func newDrain(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var step string
 	var out output.Flags
+	var proof command.Proof
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
 	cmd := &cobra.Command{
 		Use:   "drain [SCENARIO | MANIFEST...] NODE...",
@@ -33,7 +34,7 @@ where -n names another namespace.`,
   simulate drain --cluster nodes.yaml -f app.yaml node/worker2 --force -o json`,
 		ValidArgsFunction: input.CompleteTargets([]string{"Node"}),
 		RunE: command.Question[drain.Report]{
-			Input: &in, Output: &out, Formats: drain.Formats,
+			Input: &in, Output: &out, Formats: drain.Formats, Check: proof.Check,
 			Ask: func(c *command.Call) (*drain.Report, error) {
 				scenarios, nodes, err := drainArguments(c)
 				if err != nil {
@@ -54,10 +55,15 @@ where -n names another namespace.`,
 				if err != nil {
 					return nil, err
 				}
+				at := result.Scenario
+				if step != "" {
+					at = at.Until(step)
+				}
+				unproved := proof.Prove(c, at, scenarios, found.Claims(options), &found.Head)
 				if only := in.Namespace.Listed(); only != "" {
 					found = found.In(only)
 				}
-				return found, nil
+				return found, unproved
 			},
 		}.Run(s),
 	}
@@ -67,6 +73,7 @@ where -n names another namespace.`,
 	cmd.Flags().BoolVar(&options.Force, "force", false, "also evict pods without a controller, which nothing replaces")
 	cmd.Flags().BoolVar(&options.DeleteEmptyDirData, "delete-emptydir-data", false, "also evict pods with emptyDir volumes, whose data is lost")
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which nodes are drained (default the last)")
+	proof.Register(cmd)
 	out.Register(cmd, drain.Formats.Names(), "the answer, on one line", "list every pod, however many there are")
 	return cmd
 }

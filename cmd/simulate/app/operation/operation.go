@@ -3,7 +3,6 @@ package operation
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/input"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/input/manifest"
 	"github.com/faultline/faultline/pkg/report"
@@ -27,6 +28,14 @@ type operation struct{ step, steps string }
 func (o *operation) register(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&o.step, "step", "", "the `STEP` after which "+what+" (default the last)")
 	cmd.Flags().StringVar(&o.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
+}
+
+// check rejects a file of steps that cannot be written, or is an input.
+func (o *operation) check(c *command.Call) error {
+	if o.steps == "" {
+		return nil
+	}
+	return output.Writable(c.Command, "steps", o.steps)
 }
 
 // load returns the scenario, up to the step if one is named.
@@ -76,9 +85,9 @@ func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenari
 	}
 	if s.File == scenario.CommandLine && len(cluster) > 0 && !s.MadeUp && !slices.Contains(slices.Concat(cluster, workloads), manifest.Stdin) {
 		note, content.APIVersion, content.Kind, content.TerminationSeconds = "", report.APIVersion, "Scenario", &s.TerminationSeconds
-		content.Cluster = []scenario.Source{{Files: besides(o.steps, cluster)}}
+		content.Cluster = []scenario.Source{{Files: input.Besides(o.steps, cluster)}}
 		if len(workloads) > 0 {
-			content.Workloads = []scenario.Source{{Files: besides(o.steps, workloads)}}
+			content.Workloads = []scenario.Source{{Files: input.Besides(o.steps, workloads)}}
 		}
 	}
 	data, err := yaml.Marshal(content)
@@ -98,20 +107,4 @@ func poolSelector(state *cluster.State, pool string) (string, error) {
 		return "", fmt.Errorf("%q is not KEY=VALUE; give a label of the nodes, such as pool=general, or the name of a node group", pool)
 	}
 	return topology.KeyAmong(state.Nodes, key) + "=" + value, nil
-}
-
-// besides returns paths as a scenario in the file names them.
-func besides(file string, paths []string) []string {
-	var all []string
-	for _, path := range paths {
-		if from, err := filepath.Abs(filepath.Dir(file)); err == nil {
-			if to, err := filepath.Abs(path); err == nil {
-				if relative, err := filepath.Rel(from, to); err == nil {
-					path = filepath.ToSlash(relative)
-				}
-			}
-		}
-		all = append(all, path)
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ The goal is what is counted, for each workload of two or more pods:
 				if goal == string(askrebalance.Soft) && c.Flags().Changed("over") {
 					problems = append(problems, fmt.Errorf("--over has no effect with --goal soft, whose rules name their levels; leave it out"))
 				}
-				return exit.Wrong(c.Command, problems...)
+				return errors.Join(exit.Wrong(c.Command, problems...), op.check(c))
 			},
 			Ask: func(c *command.Call) (*rebalance.Report, error) {
 				s, err := op.load(c)

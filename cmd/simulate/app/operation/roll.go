@@ -26,6 +26,7 @@ import (
 type rolling struct {
 	askroll.Options
 	operation
+	proof     command.Proof
 	order     string
 	labels    []string
 	size      string
@@ -84,6 +85,7 @@ steps of a scenario, which gives the same. The exit code is 0 whatever the answe
 	flags.BoolVar(&f.plan, "plan", false, "first remove the nodes that do not answer and patch the budgets that block a drain, as far as that helps")
 	flags.StringArrayVar(&f.compare, "compare", nil, "try several `VALUES`: surge=0,1,2, max-unavailable=0,1 or order=name,zone (repeatable)")
 	f.register(cmd, "nodes are replaced")
+	f.proof.Register(cmd)
 	out.Register(cmd, roll.Formats.Names(), "the answer, on one line", "list every turn")
 	return cmd
 }
@@ -136,10 +138,13 @@ func (f *rolling) check(c *command.Call) error {
 		}
 		*size = topology.Quantity(value)
 	}
+	if f.proof.Asked() && len(f.compare) > 0 {
+		wrong("--prove and --proof are for one way, and --compare tries several; leave out one of them")
+	}
 	if _, err := f.ways(); err != nil {
 		problems = append(problems, err)
 	}
-	return exit.Wrong(c.Command, problems...)
+	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c), f.proof.Check(c))
 }
 
 // ways are the options of each roll that is asked for.
@@ -228,7 +233,8 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return roll.New(result, []*askroll.Answer{answer}, c.ToolVersion), nil
+	found := roll.New(result, []*askroll.Answer{answer}, c.ToolVersion)
+	return found, f.proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 }
 
 // fits checks the flags that name what is in the cluster.

@@ -15,6 +15,7 @@ import (
 func newScale(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var proof command.Proof
 	cmd := &cobra.Command{
 		Use:   "scale [SCENARIO | MANIFEST...]",
 		Short: "Show how many nodes the Cluster Autoscaler adds for new pods, what they cost, and which pods get none",
@@ -33,11 +34,12 @@ simulate run --autoscale shows the same step by step, with each pod; docs/operat
   simulate scale dump.json --scale 1.5
   simulate scale scenarios/operations/autoscaler -o json`,
 		RunE: command.Question[scale.Report]{
-			Input: &in, Output: &out, Formats: scale.Formats,
+			Input: &in, Output: &out, Formats: scale.Formats, Check: proof.Check,
 			Ask: command.Ran(func(c *command.Call, result *simulation.Result) (*scale.Report, error) {
 				ran := run.New(result, make([][]expect.Judged, len(result.Steps)), c.ToolVersion)
 				ran.Answer = run.Answer(result)
-				return scale.New(result, ran, c.ToolVersion), nil
+				found := scale.New(result, ran, c.ToolVersion)
+				return found, proof.Prove(c, result.Scenario, c.Args, found.Claims(result), &found.Head)
 			}),
 		}.Run(s),
 	}
@@ -46,6 +48,7 @@ simulate run --autoscale shows the same step by step, with each pod; docs/operat
 	in.RegisterChanges(cmd)
 	in.Steps.Register(cmd, false)
 	in.Namespace.Register(cmd, false)
+	proof.Register(cmd)
 	out.Register(cmd, scale.Formats.Names(), "the answer alone", "list every pod and node, however many there are")
 	return cmd
 }

@@ -60,7 +60,7 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 	case o.Options.Quiet && o.Options.All:
 		problem("-q and --all cannot be used together; give one of them")
 	}
-	inputs := inputFiles(cmd)
+	inputs := inputFiles(cmd, "")
 	var files []string
 	for _, given := range o.Reports {
 		format, file, found := strings.Cut(given, "=")
@@ -84,10 +84,21 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 	return exit.Wrong(cmd, problems...)
 }
 
-// inputFiles returns the files that the command line names to read, including the scenario file of a folder.
-func inputFiles(cmd *cobra.Command) []string {
+// Writable rejects a file of a flag that cannot be created, or is an input.
+func Writable(cmd *cobra.Command, flag, file string) error {
+	if err := writable(cmd, file, inputFiles(cmd, flag)); err != nil {
+		return exit.Usage(cmd, "--%s %s: %s", flag, file, err)
+	}
+	return nil
+}
+
+// inputFiles returns the files that the command line names to read, including the scenario file of a folder. The named flag gives none.
+func inputFiles(cmd *cobra.Command, besides string) []string {
 	files := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Name == besides {
+			return
+		}
 		if several, ok := flag.Value.(pflag.SliceValue); ok {
 			files = append(files, several.GetSlice()...)
 		} else {

@@ -29,6 +29,7 @@ func newCapacity(s command.Streams) *cobra.Command {
 	var step string
 	var upTo int
 	var out output.Flags
+	var proof command.Proof
 	cmd := &cobra.Command{
 		Use:   "capacity [TYPE/NAME|NAME...] [SCENARIO | MANIFEST...]",
 		Short: "Show how many more replicas fit, even if a zone or a node fails, and what the limit is",
@@ -49,7 +50,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // which grow
 		RunE: command.Question[capacity.Report]{
-			Input: &in, Output: &out, Formats: capacity.Formats, Check: func(c *command.Call) error { return survive.Check(c.Command) },
+			Input: &in, Output: &out, Formats: capacity.Formats, Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*capacity.Report, error) {
 				if upTo < 0 {
 					return nil, c.Usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
@@ -105,7 +106,10 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				}
 				found := capacity.New(result, answers, safety, opts, c.ToolVersion)
 				found.CronJobs, found.Usage = askcapacity.CronJobs(state, running), used
-				return found, stopped
+				if stopped != nil {
+					return found, stopped
+				}
+				return found, proof.Prove(c, loaded, files, askcapacity.Claims(result, answers), &found.Head)
 			},
 		}.Run(s),
 	}
@@ -121,6 +125,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	survive.Register(cmd, &in)
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
+	proof.Register(cmd)
 	out.Register(cmd, capacity.Formats.Names(), "the summary", "list every workload, however many there are")
 	return cmd
 }

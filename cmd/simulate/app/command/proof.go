@@ -1,0 +1,136 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	yamlv2 "go.yaml.in/yaml/v2"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+	"github.com/faultline/faultline/cmd/simulate/app/output"
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Proof are the flags that check what a report says by runs of its claims.
+type Proof struct {
+	prove bool
+	file  string
+}
+
+// Register adds the flags.
+func (p *Proof) Register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.prove, "prove", false, "run what the answer says, each claim in a cluster of its own, and say whether it holds; exit with 1 if not")
+	cmd.Flags().StringVar(&p.file, "proof", "", "write the input and the claims to this scenario `FILE`, which simulate test runs; implies --prove")
+}
+
+// Asked reports whether a proof is asked for.
+func (p *Proof) Asked() bool { return p.prove || p.file != "" }
+
+// Check rejects a file that cannot be written, or is an input.
+func (p *Proof) Check(c *Call) error {
+	if p.file == "" {
+		return nil
+	}
+	if p.file == manifest.Stdin {
+		return c.Usage("--proof: standard output holds the report; name a file")
+	}
+	return output.Writable(c.Command, "proof", p.file)
+}
+
+// Prove runs the claims after the last step of the scenario, which the arguments and flags name, and adds to the head of the report what came of
+// them. What a file has is run as the file says it.
+func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, head *report.Head) error {
+	if !p.Asked() {
+		return nil
+	}
+	claims = claim.Unique(claims)
+	count := c.Bar.Counts("claims")
+	progress := func(done, total int) { count("prove", done, total) }
+	var proved []expect.Proved
+	var err error
+	if p.file == "" || len(claims) == 0 {
+		proved, err = expect.Prove(c.Context(), s, claims, progress)
+	} else {
+		proved, err = p.write(c, s, scenarios, claims, progress)
+	}
+	if err != nil {
+		return err
+	}
+	head.Proof = report.NewProof(proved)
+	if !head.Proof.Holds {
+		return fmt.Errorf("%d of %s %s not hold", len(head.Proof.Unproved()), words.Count(len(claims), "claim"), words.Pick(len(head.Proof.Unproved()), "does", "do"))
+	}
+	return nil
+}
+
+// write writes the file, and runs what it says.
+func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
+	file, err := c.Input.ScenarioFile(c.Command, s, scenarios, p.file)
+	if err != nil {
+		return nil, c.Usage("--proof: %s", strings.ReplaceAll(err.Error(), "\n", "\n--proof: "))
+	}
+	patched, err := c.Input.Changes.Variant(s, &c.Input.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range claims {
+		v := of.Variant()
+		v.Patches = slices.Concat(patched.Patches, v.Patches)
+		file.Variants = append(file.Variants, v)
+	}
+	content, err := marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := output.WriteFile(p.file, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("--proof: %w", err)
+	}
+	opts := c.LoaderOptions()
+	opts.Plain = c.Input.Options.Plain
+	written, err := loader.Load(p.file, opts)
+	if err != nil {
+		return nil, exit.Input(fmt.Errorf("--proof: the input cannot be put into a scenario file as it is: %w", err))
+	}
+	return expect.ProveVariants(c.Context(), written.Variants, progress)
+}
+
+// marshal writes a scenario file, its fields in the order of the documentation, without those that say nothing.
+func marshal(file *scenario.File) ([]byte, error) {
+	data, err := json.Marshal(file)
+	if err != nil {
+		return nil, err
+	}
+	var fields yamlv2.MapSlice
+	if err := yamlv2.Unmarshal(data, &fields); err != nil { // JSON is YAML
+		return nil, err
+	}
+	fields = slices.DeleteFunc(fields, func(field yamlv2.MapItem) bool {
+		name, _ := field.Key.(string)
+		return slices.Contains([]string{"metadata", "federation", "scheduler", "apiServer", "operators", "failures"}, name) && saysNothing(field.Value)
+	})
+	var out bytes.Buffer
+	out.WriteString("# simulate test runs each variant, and checks what its steps expect.\n")
+	data, err = yamlv2.Marshal(fields)
+	out.Write(data)
+	return out.Bytes(), err
+}
+
+// saysNothing reports whether there is nothing in the fields.
+func saysNothing(value any) bool {
+	fields, is := value.(yamlv2.MapSlice)
+	return is && !slices.ContainsFunc(fields, func(field yamlv2.MapItem) bool { return !saysNothing(field.Value) })
+}

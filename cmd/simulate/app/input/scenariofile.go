@@ -1,0 +1,231 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/scenario"
+)
+
+// ScenarioFile returns the input of the command line as the content of a scenario file at that path: the scenario or the manifests of the
+// arguments, and what flags say in place of them. The scenario is what was loaded, up to the step that was asked for. The error lists what
+// no scenario file can say.
+func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []string, at string) (*scenario.File, error) {
+	cannot := i.notInAFile(cmd, s, args)
+	files, aScenario, err := i.named(cmd, nil, args)
+	if err = errors.Join(append(cannot, err)...); err != nil {
+		return nil, err
+	}
+	var file *scenario.File
+	if aScenario {
+		file, err = readScenario(args, at)
+	} else {
+		file, err = i.fileOfManifests(cmd, s, files, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
+	if err := i.putFlags(cmd, file, at); err != nil {
+		return nil, err
+	}
+	file.TerminationSeconds = ptr.To(s.TerminationSeconds)
+	given := len(file.Steps)
+	for n, step := range s.Steps {
+		if at := slices.IndexFunc(file.Steps[:given], func(of scenario.Step) bool { return of.Name == step.Name }); at < 0 && (step.Apply == nil || len(step.Objects) == 0) && step.Name != scenario.WorkloadsStep {
+			file.Steps = append(file.Steps, s.Steps[n].Step)
+		}
+	}
+	file.Steps = slices.DeleteFunc(file.Steps, func(step scenario.Step) bool {
+		return s.Index(step.Name) < 0 || len(step.Actions()) == 0 && !step.Fresh
+	})
+	return file, nil
+}
+
+// notInAFile lists what no scenario file can say.
+func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []string) []error {
+	var cannot []error
+	wrong := func(format string, args ...any) { cannot = append(cannot, fmt.Errorf(format, args...)) }
+	switch {
+	case s.Federated():
+		wrong("a federation of clusters cannot be put into it yet; leave it out")
+	case i.Live(cmd, args):
+		wrong("a live cluster cannot be put into a file; write it to one with simulate snapshot, and name that")
+	case slices.Contains(slices.Concat(i.Cluster, i.Files, args), manifest.Stdin):
+		wrong("standard input cannot be named in a file; write it to a file, and name that")
+	case len(i.Cluster)+len(i.Files)+len(args) == 0:
+		wrong("the built-in walkthrough is in no file; name a scenario or manifests")
+	}
+	for _, flag := range []string{"no-extenders", "kind-name"} {
+		if f := cmd.Flags().Lookup(flag); f != nil && f.Changed {
+			wrong("--%s cannot be put into a scenario file; leave out one of them", flag)
+		}
+	}
+	if len(i.operators.kafscale.values) > 1 {
+		wrong("--kafscale-values: a scenario file names one file of values; merge them")
+	}
+	return cannot
+}
+
+// fileOfManifests is a scenario of the files of a command line, which are a cluster if no other is given and they have nodes.
+func (i *Flags) fileOfManifests(cmd *cobra.Command, s *scenario.Scenario, files []string, at string) (*scenario.File, error) {
+	file := &scenario.File{}
+	apply := scenario.Step{Name: "apply", Apply: &scenario.Source{Files: Besides(at, files)}}
+	switch {
+	case len(i.Cluster) > 0:
+		file.Cluster = []scenario.Source{{Files: Besides(at, i.Cluster)}}
+	case s.MadeUp:
+		made, err := i.nodes.options(cmd)
+		if err != nil {
+			return nil, err
+		}
+		file.Cluster = []scenario.Source{{Synthetic: &made.Spec}}
+	default:
+		file.Cluster, files = []scenario.Source{{Files: Besides(at, files)}}, nil
+	}
+	if len(files) > 0 {
+		file.Steps = []scenario.Step{apply}
+	}
+	return file, nil
+}
+
+// readScenario reads a scenario file as it is written, without what is about other questions, and with its paths beside another file.
+func readScenario(args []string, at string) (*scenario.File, error) {
+	if len(args) != 1 {
+		return nil, fmt.Errorf("give one scenario, got %d", len(args))
+	}
+	path := args[0]
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, loader.FileName)
+	}
+	data, err := manifest.ReadFile(nil, nil, path)
+	if err != nil {
+		return nil, err
+	}
+	document, err := manifest.Document(path, data)
+	if err != nil {
+		return nil, err
+	}
+	file := &scenario.File{}
+	if err := manifest.Unmarshal(path, document, file); err != nil {
+		return nil, err
+	}
+	beside := func(names []string) []string {
+		var all []string
+		for _, name := range names {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(filepath.Dir(path), name)
+			}
+			all = append(all, name)
+		}
+		return Besides(at, all)
+	}
+	one := func(name *string) {
+		if *name != "" {
+			*name = beside([]string{*name})[0]
+		}
+	}
+	for _, sources := range [][]scenario.Source{file.Cluster, file.Workloads} {
+		for n := range sources {
+			sources[n].Files = beside(sources[n].Files)
+		}
+	}
+	for n := range file.Steps {
+		step := &file.Steps[n]
+		if step.Apply != nil {
+			step.Apply.Files = beside(step.Apply.Files)
+		}
+		if step.Delete != nil {
+			step.Delete.Files = beside(step.Delete.Files)
+		}
+		step.Expect, step.Questions = nil, nil
+	}
+	file.Expect, file.Variants, file.Sweep = nil, nil, nil
+	one(&file.Scheduler.Config)
+	if file.Operators.KafScale != nil {
+		one(&file.Operators.KafScale.Values)
+	}
+	if file.Operators.Hydrolix != nil {
+		one(&file.Operators.Hydrolix.Profile)
+	}
+	return file, nil
+}
+
+// putFlags puts what flags say in place of fields into the file.
+func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) error {
+	for _, flag := range i.overlay {
+		if cmd.Flags().Changed(flag.Name) {
+			flag.Set(file)
+		}
+	}
+	groups, err := i.autoscaler.options(cmd)
+	if err != nil {
+		return err
+	}
+	if i.autoscaler.on || i.autoscaler.by != "" || len(i.autoscaler.groups) > 0 {
+		groups(file)
+	}
+	if i.Options.SchedulerConfig != "" {
+		file.Scheduler.Config, file.Scheduler.Inline = Besides(at, []string{i.Options.SchedulerConfig})[0], nil
+	}
+	if i.Options.Kubernetes != "" {
+		file.Scheduler.Kubernetes = i.Options.Kubernetes
+	}
+	for _, gate := range strings.FieldsFunc(i.Options.FeatureGates, func(r rune) bool { return r == ',' }) {
+		name, value, _ := strings.Cut(gate, "=")
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		if err != nil {
+			return fmt.Errorf("--feature-gates %q: %w", gate, err)
+		}
+		if file.Scheduler.FeatureGates == nil {
+			file.Scheduler.FeatureGates = map[string]bool{}
+		}
+		file.Scheduler.FeatureGates[strings.TrimSpace(name)] = on
+	}
+	i.operators.put(file, at)
+	return nil
+}
+
+// put puts what the flags say to operators into the file.
+func (o *Operators) put(file *scenario.File, at string) {
+	if o.kafscale.release != "" || len(o.kafscale.values) > 0 {
+		chart := ptr.Deref(file.Operators.KafScale, scenario.KafScale{})
+		if o.kafscale.release != "" {
+			chart.Release = o.kafscale.release
+		}
+		if len(o.kafscale.values) > 0 {
+			chart.Values = Besides(at, o.kafscale.values)[0]
+		}
+		file.Operators.KafScale = &chart
+	}
+	file.Operators.Stackable.ADR = file.Operators.Stackable.ADR || o.stackableADR
+	if o.hydrolixProfile != "" {
+		file.Operators.Hydrolix = &scenario.HydrolixOptions{Profile: Besides(at, []string{o.hydrolixProfile})[0]}
+	}
+}
+
+// Besides returns paths as a scenario in the file names them.
+func Besides(file string, paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		if from, err := filepath.Abs(filepath.Dir(file)); err == nil {
+			if to, err := filepath.Abs(path); err == nil {
+				if relative, err := filepath.Rel(from, to); err == nil {
+					path = filepath.ToSlash(relative)
+				}
+			}
+		}
+		all = append(all, path)
+	}
+	return all
+}

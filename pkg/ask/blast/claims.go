@@ -1,0 +1,67 @@
+package blast
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Claims are what the analysis says of each failure whose recovery was examined: how many pods run and how many are Pending afterwards, of each
+// workload that loses pods or has pods that are stranded. The analysis must be that of all workloads.
+func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
+	var claims []claim.Claim
+	for i := range a.Levels {
+		level := &a.Levels[i]
+		for j := range level.Failures {
+			f := &level.Failures[j]
+			if f.Recovery == nil || f.Recovery.State == nil {
+				continue
+			}
+			what := fmt.Sprintf("%s=%s", level.TopologyKey, strings.Join(f.Domains, ","))
+			r := f.Recovery
+			c := claim.Claim{Says: fmt.Sprintf("the failure of %s takes %s, of which %d are stranded and %d not replaced", what, words.Count(r.Lost, "pod"), len(r.Stranded), len(r.NotReplaced))}
+			step := scenario.Step{Name: "fail " + what, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(mode)}}
+			if workloads := f.after(); len(workloads) > 0 {
+				step.Expect = &scenario.Expect{Workloads: workloads}
+				c.Steps = []scenario.Step{step}
+				claims = append(claims, c)
+			}
+		}
+	}
+	return claims
+}
+
+// after is how many pods of the workloads run after the recovery, and how many are Pending.
+func (f *Failure) after() []scenario.WorkloadPods {
+	concerned := map[cluster.Ref]bool{}
+	for i := range f.Workloads {
+		concerned[f.Workloads[i].Ref] = true
+	}
+	owner := f.Recovery.State.Owners()
+	for i := range f.Recovery.Pending {
+		concerned[owner(f.Recovery.Pending[i].Pod)] = true
+	}
+	running, pending := map[cluster.Ref]int{}, map[cluster.Ref]int{}
+	for _, pod := range f.Recovery.State.Pods {
+		switch {
+		case pod.Spec.NodeName != "" && cluster.Active(pod):
+			running[owner(pod)]++
+		case cluster.Waits(pod):
+			pending[owner(pod)]++
+		}
+	}
+	var all []scenario.WorkloadPods
+	for _, of := range slices.SortedFunc(maps.Keys(concerned), cluster.Ref.Compare) {
+		all = append(all, scenario.WorkloadPods{Workload: claim.Name(of), Running: ptr.To(running[of]), Pending: ptr.To(pending[of])})
+	}
+	return all
+}

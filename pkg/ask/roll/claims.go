@@ -1,0 +1,51 @@
+package roll
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// before is the step of a claim after which the cluster is as before the first turn.
+const before = "before"
+
+// Claims are what the answer says: which drains end, that the replaced nodes are gone, and which pods stay Pending at the end that had a node.
+func (a *Answer) Claims() []claim.Claim {
+	newly := map[cluster.Ref]int{}
+	for _, pod := range a.Pending {
+		kind, name, _ := strings.Cut(pod.Workload, "/")
+		if pod.Workload == "" {
+			kind, name = "pod", pod.Name
+		}
+		newly[cluster.Ref{Kind: kind, Namespace: pod.Namespace, Name: name}]++
+	}
+	end := claim.NewlyPending(before, newly)
+	c := claim.Claim{Says: fmt.Sprintf("%s of %s %s replaced, with %s", words.Count(a.Replaced, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), claim.Words(end))}
+	if len(a.Steps) == 0 {
+		return nil
+	}
+	c.Steps = []scenario.Step{{Name: before, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}}
+	for _, step := range a.Steps {
+		if step.Drain != nil {
+			ends := !slices.ContainsFunc(a.Blocked, func(b Blocked) bool { return slices.Contains(step.Drain.Names, b.Node) })
+			step.Expect = &scenario.Expect{Drained: ptr.To(ends)}
+		}
+		if step.RemoveNodes != nil {
+			step.Expect = &scenario.Expect{NodesGone: step.RemoveNodes.Names}
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	last := &c.Steps[len(c.Steps)-1]
+	if last.Expect == nil {
+		last.Expect = &scenario.Expect{}
+	}
+	last.Expect.NewlyPending = end
+	return []claim.Claim{c}
+}

@@ -1,0 +1,186 @@
+package claimtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing/fstest"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/ask/consolidate"
+	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/ask/roll"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/expect"
+	"github.com/faultline/faultline/pkg/loader"
+	"github.com/faultline/faultline/pkg/report/drain"
+	"github.com/faultline/faultline/pkg/report/run"
+	"github.com/faultline/faultline/pkg/report/scale"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Load returns the scenario of a world.
+func Load(text string) (*scenario.Scenario, error) {
+	return loader.LoadFS(fstest.MapFS{"world.yaml": {Data: []byte(text)}}, "world.yaml", loader.Options{})
+}
+
+// question is a question that is asked of every world: its claims, and the scenario after which they hold.
+type question struct {
+	name string
+	ask  func(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error)
+}
+
+var questions = []question{
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale},
+}
+
+// Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
+func Ask(ctx context.Context, s *scenario.Scenario, f func(question string, of *scenario.Scenario, claims []claim.Claim) error) error {
+	result, err := simulation.Run(ctx, s, simulation.Options{})
+	if err != nil {
+		return err
+	}
+	for _, q := range questions {
+		of, claims, err := q.ask(ctx, s, result)
+		if err == nil {
+			err = f(q.name, of, claim.Unique(claims))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+	}
+	return nil
+}
+
+// Check asks every question of the scenario, and runs every claim. It returns the number of claims, and what does not hold.
+func Check(ctx context.Context, s *scenario.Scenario) (claims int, failed []string, err error) {
+	err = Ask(ctx, s, func(question string, of *scenario.Scenario, made []claim.Claim) error {
+		proved, err := expect.Prove(ctx, of, made, nil)
+		if err != nil {
+			return err
+		}
+		for _, p := range proved {
+			claims++
+			for _, why := range p.Failed {
+				failed = append(failed, fmt.Sprintf("%s: %s: %s", question, p.Says, why))
+			}
+		}
+		return nil
+	})
+	return claims, failed, err
+}
+
+func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	base, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, err := capacity.Mixes(base.Steps[len(base.Steps)-1].State, nil, nil)
+	if err != nil || len(asked) == 0 {
+		return s, nil, err
+	}
+	answers, err := capacity.Find(ctx, base, asked, capacity.Options{})
+	return s, capacity.Claims(base, answers), err
+}
+
+func askDrain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	var claims []claim.Claim
+	state := result.Steps[len(result.Steps)-1].State
+	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
+	for _, of := range state.Nodes {
+		w, err := world.NewCluster(s.Config, s.Ties)
+		if err != nil {
+			return nil, nil, err
+		}
+		_, drained, err := w.Drain(ctx, state, []string{of.Name}, options, &world.Record{})
+		w.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		claims = append(claims, drain.New(result, drained, nil, false, "test").Claims(options)...)
+		options.Force = !options.Force
+	}
+	return s, claims, nil
+}
+
+func askConsolidate(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	w, err := simulation.NewCluster(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	answer, err := consolidate.Run(ctx, w, result, consolidate.Options{Drain: scenario.Drain{DeleteEmptyDirData: true}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, answer.Claims(), nil
+}
+
+func askRoll(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	state := result.Steps[len(result.Steps)-1].State
+	if !slices.ContainsFunc(state.Nodes, func(n *v1.Node) bool { return n.Labels["pool"] == "general" }) {
+		return s, nil, nil
+	}
+	w, err := simulation.NewCluster(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer w.Close()
+	opts := roll.Options{Pool: "pool=general", Surge: 1, Order: roll.ByName, New: scenario.AddNodes{After: "2m"}, Drain: scenario.Drain{Timeout: "15m", DeleteEmptyDirData: true}, KeepGoing: len(state.Nodes)%2 == 0}
+	answer, err := roll.Run(ctx, w, result, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, answer.Claims(), nil
+}
+
+func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	state := result.Steps[len(result.Steps)-1].State
+	mode := []node.FailureMode{node.Unreachable, node.OutOfService, node.Deleted}[len(state.Pods)%3]
+	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode}
+	analysis, err := blast.Lost(state, opts)
+	if err == nil {
+		err = blast.Recover(ctx, state, s, analysis, opts, nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, analysis.Claims(mode), nil
+}
+
+// askExplain asks of the first Pending pod.
+func askExplain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	last := &result.Steps[len(result.Steps)-1]
+	if len(last.Pending) == 0 {
+		return s, nil, nil
+	}
+	pod := last.Pending[0].Pod
+	q := explain.Question{Step: last.Name, Most: 1}
+	q.Kind, q.Namespace, q.Name = "Pod", pod.Namespace, pod.Name
+	_, pods, _, err := explain.Pods(ctx, s, q, explain.Options{})
+	if err != nil || len(pods) == 0 || pods[0].Step != last.Name {
+		return s, nil, nil // it waits since an earlier step
+	}
+	return s, pods[0].Claims(), nil
+}
+
+func askScale(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	grouped, _, err := (&scenario.Autoscaler{GroupsBy: "pool", NodeGroups: []scenario.AutoscaledGroup{{Name: "general", Max: len(s.Nodes()) + 2}}}).Grouped(s.Nodes(), s.Pods())
+	if err != nil {
+		return s, nil, nil // no node has the label
+	}
+	with := *s
+	with.Autoscaler = grouped
+	scaled, err := simulation.Run(ctx, &with, simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	ran := run.New(scaled, make([][]expect.Judged, len(scaled.Steps)), "test")
+	return &with, scale.New(scaled, ran, "test").Claims(scaled), nil
+}

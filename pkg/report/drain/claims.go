@@ -1,0 +1,56 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Claims are what the report says: whether the drain ends, which pods it leaves on the nodes, and which pods are newly Pending; and that in
+// another order every drain ends. The report must be that of all namespaces.
+func (r *Report) Claims(options world.DrainOptions) []claim.Claim {
+	claims := []claim.Claim{claimOf(r.Nodes, options)}
+	if len(r.Order) > 0 {
+		claims = append(claims, claimOf(r.Order, options))
+	}
+	return claims
+}
+
+// claimOf is what comes of the nodes in that order.
+func claimOf(nodes []world.DrainedNode, options world.DrainOptions) claim.Claim {
+	names := list.Each(nodes, func(n world.DrainedNode) string { return n.Node })
+	drain := &scenario.Drain{Nodes: scenario.Nodes{Names: names}, Force: options.Force, DeleteEmptyDirData: options.DeleteEmptyDirData}
+	expect := &scenario.Expect{Drained: ptr.To(true)}
+	for i := range nodes {
+		for _, pod := range nodes[i].Stays() {
+			expect.DrainLeaves = append(expect.DrainLeaves, cluster.Qualify(pod.Namespace, pod.Name))
+		}
+	}
+	newly := map[cluster.Ref]int{}
+	after, _ := pendingOf(&nodes[len(nodes)-1])
+	for _, pod := range after {
+		if pod.Node == "" { // otherwise it waits for its volume
+			kind, name, _ := strings.Cut(pod.Workload, "/")
+			if pod.Workload == "" {
+				kind, name = "pod", pod.Name
+			}
+			newly[cluster.Ref{Kind: kind, Namespace: pod.Namespace, Name: name}]++
+		}
+	}
+	expect.NewlyPending = claim.NewlyPending("", newly)
+	says := fmt.Sprintf("the drain of %s ends, with %s", words.Few(names), claim.Words(expect.NewlyPending))
+	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return !n.Ends }) {
+		expect.Drained = ptr.To(false)
+		says = fmt.Sprintf("the drain of %s does not end, because of %s, with %s", words.Few(names), words.Few(expect.DrainLeaves), claim.Words(expect.NewlyPending))
+	}
+	return claim.Claim{Says: says, Steps: []scenario.Step{{Name: words.Short("drain "+strings.Join(names, ","), 60), Drain: drain, Expect: expect}}}
+}
