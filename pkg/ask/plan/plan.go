@@ -58,6 +58,7 @@ type Answer struct {
 	Left []Left `json:"left,omitempty"`
 	// Steps make the changes and add the nodes, as steps of a scenario.
 	Steps []scenario.Step `json:"-"`
+	tried []tried
 }
 
 // Loss is a domain whose loss strands pods.
@@ -190,7 +191,7 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 		case !all:
 			all = true
 		default:
-			answer.Left = p.left(again)
+			answer.Left, answer.tried = p.left(again), answer.triedOf(again)
 			p.conclude(answer, placed)
 			return nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/ask/consolidate"
 	"github.com/faultline/faultline/pkg/ask/explain"
+	"github.com/faultline/faultline/pkg/ask/plan"
 	"github.com/faultline/faultline/pkg/ask/roll"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
@@ -37,7 +38,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan},
 }
 
 // Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
@@ -183,4 +184,20 @@ func askScale(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 	}
 	ran := run.New(scaled, make([][]expect.Judged, len(scaled.Steps)), "test")
 	return &with, scale.New(scaled, ran, "test").Claims(scaled), nil
+}
+
+func askPlan(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	base, err := simulation.Run(ctx, capacity.Base(s, ""), simulation.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	survive, err := capacity.Levels(base.Steps[len(base.Steps)-1].State.Nodes, s, []string{"zone"})
+	if err != nil {
+		return s, nil, nil // there is one zone
+	}
+	answer, err := plan.Find(ctx, base, plan.Options{Survive: survive, Mode: node.Unreachable})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, answer.Claims(), nil
 }

@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ func newPlan(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var survive input.Survival
 	var step, hpa string
+	var proof command.Proof
 	var out output.Flags
 	cmd := &cobra.Command{
 		Use:   "plan [SCENARIO | MANIFEST...] --survive KEY",
@@ -44,7 +46,7 @@ that no plan can do without, by arithmetic alone. Pods that nothing replaces aft
 				if hpa != hpaNow && hpa != hpaMax {
 					return c.Usage("--hpa: %q is neither now nor max", hpa)
 				}
-				return survive.Check(c.Command)
+				return errors.Join(survive.Check(c.Command), proof.Check(c))
 			},
 			Ask: func(c *command.Call) (*plan.Report, error) {
 				loaded, err := c.Load(c.Args)
@@ -72,7 +74,8 @@ that no plan can do without, by arithmetic alone. Pods that nothing replaces aft
 				if err != nil {
 					return nil, err
 				}
-				return plan.New(result, answer, c.ToolVersion), nil
+				found := plan.New(result, answer, c.ToolVersion)
+				return found, proof.Prove(c, loaded, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
 	}
@@ -81,6 +84,7 @@ that no plan can do without, by arithmetic alone. Pods that nothing replaces aft
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which domains are lost (default the last)")
 	cmd.Flags().StringVar(&hpa, "hpa", hpaNow, "replicas of workloads with a HorizontalPodAutoscaler: `now`, or max for its maxReplicas")
 	output.CompleteWith(cmd, "hpa", []string{hpaNow, hpaMax})
+	proof.Register(cmd)
 	out.Register(cmd, plan.Formats.Names(), "the answer, on one line", "list every workload")
 	return cmd
 }
