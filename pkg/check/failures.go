@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -42,9 +43,11 @@ func (w *walk) workload(path *field.Path, target string) {
 	if err != nil || w.Reported(path) || w.partial {
 		return // which is reported already, or not known
 	}
-	for known := range w.known.objects {
-		if scenario.IsWorkload(known, wanted) {
-			return
+	for _, names := range []map[cluster.Ref]bool{w.known.objects, w.known.owners} {
+		for known := range names {
+			if scenario.IsWorkload(known, wanted) {
+				return
+			}
 		}
 	}
 	w.scenario.NotFound(w.Problems, path, wanted)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/faultline/faultline/pkg/cluster"
@@ -15,11 +16,12 @@ type names struct {
 	objects map[cluster.Ref]bool
 	applied map[cluster.Ref]bool // of them what the workloads and the steps bring
 	unknown map[cluster.Ref]bool // of them controllers whose pods alone are in the input
+	owners  map[cluster.Ref]bool // controllers that own objects and are not in the input, such as the Rollout of a ReplicaSet
 	pods    []labels.Set         // the labels of pods and of templates of pods
 }
 
 func newNames(s *scenario.Scenario) *names {
-	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}}
+	n := &names{objects: map[cluster.Ref]bool{}, applied: map[cluster.Ref]bool{}, unknown: map[cluster.Ref]bool{}, owners: map[cluster.Ref]bool{}}
 	for _, obj := range s.Objects() {
 		n.add(obj)
 	}
@@ -47,6 +49,9 @@ func (n *names) addPods(state *cluster.State, target scenario.Target) {
 
 func (n *names) add(obj cluster.Object) {
 	n.objects[cluster.RefTo(obj)] = true
+	if by := metav1.GetControllerOfNoCopy(obj); by != nil {
+		n.owners[cluster.Ref{Kind: by.Kind, Namespace: obj.GetNamespace(), Name: by.Name}] = true
+	}
 	if _, unknown := obj.(*cluster.UnknownOwner); unknown {
 		n.unknown[cluster.RefTo(obj)] = true
 	}

@@ -88,9 +88,9 @@ func lastState(result *simulation.Result) *cluster.State {
 
 // strandedIn returns the pods of the state that wait in the place of pods that run today: by name where a name lasts, as in a StatefulSet, and
 // else as many of the workload as it has fewer with a node. A pod on a node that waits there for its volume counts, too. The number is that of
-// the pods which run today and that nothing replaces, those of DaemonSets left out, which live and die with their nodes.
+// the pods which run today and that nothing replaces, those of DaemonSets left out, which live and die with their nodes, and those whose work is lost.
 func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplaced int) {
-	now := state.Crews()
+	now, losesWork := state.Crews(), p.state.LosesWork()
 	for _, owner := range sortedOwners(p.before) {
 		was, is := p.before[owner], now[owner]
 		short := 0
@@ -121,7 +121,7 @@ func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplace
 		for _, pod := range stranded {
 			all = append(all, strandedPod{owner, pod})
 		}
-		if owner.Kind != "DaemonSet" {
+		if owner.Kind != "DaemonSet" && !slices.ContainsFunc(slices.Collect(maps.Values(was.Placed)), losesWork) {
 			unreplaced += max(0, was.Lost(owner, is)-len(stranded))
 		}
 	}
