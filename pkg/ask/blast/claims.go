@@ -2,11 +2,7 @@ package blast
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-
-	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -50,18 +46,5 @@ func (f *Failure) after() []scenario.WorkloadPods {
 	for i := range f.Recovery.Pending {
 		concerned[owner(f.Recovery.Pending[i].Pod)] = true
 	}
-	running, pending := map[cluster.Ref]int{}, map[cluster.Ref]int{}
-	for _, pod := range f.Recovery.State.Pods {
-		switch {
-		case pod.Spec.NodeName != "" && cluster.Active(pod):
-			running[owner(pod)]++
-		case cluster.Waits(pod):
-			pending[owner(pod)]++
-		}
-	}
-	var all []scenario.WorkloadPods
-	for _, of := range slices.SortedFunc(maps.Keys(concerned), cluster.Ref.Compare) {
-		all = append(all, scenario.WorkloadPods{Workload: claim.Name(of), Running: ptr.To(running[of]), Pending: ptr.To(pending[of])})
-	}
-	return all
+	return claim.WorkloadPods(f.Recovery.State, concerned)
 }

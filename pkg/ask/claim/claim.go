@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
@@ -74,4 +76,23 @@ func Words(newly *scenario.NewlyPending) string {
 		all = append(all, fmt.Sprintf("%d of %s", newly.Pods[name], strings.TrimPrefix(name, "default/")))
 	}
 	return "newly Pending " + words.Few(all)
+}
+
+// WorkloadPods expects of each of the workloads as many pods that run, and as many that are Pending, as the state has, in order of their names.
+func WorkloadPods(state *cluster.State, workloads map[cluster.Ref]bool) []scenario.WorkloadPods {
+	owner := state.Owners()
+	running, pending := map[cluster.Ref]int{}, map[cluster.Ref]int{}
+	for _, pod := range state.Pods {
+		switch {
+		case pod.Spec.NodeName != "" && cluster.Active(pod):
+			running[owner(pod)]++
+		case cluster.Waits(pod):
+			pending[owner(pod)]++
+		}
+	}
+	var all []scenario.WorkloadPods
+	for _, of := range slices.SortedFunc(maps.Keys(workloads), cluster.Ref.Compare) {
+		all = append(all, scenario.WorkloadPods{Workload: Name(of), Running: ptr.To(running[of]), Pending: ptr.To(pending[of])})
+	}
+	return all
 }

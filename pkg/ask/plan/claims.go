@@ -5,10 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/faultline/faultline/pkg/ask/claim"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -43,19 +40,7 @@ func (a *Answer) triedOf(losses []loss) []tried {
 			continue
 		}
 		t := tried{domain: l.domain, nodes: slices.Sorted(maps.Keys(l.nodes)), stranded: len(l.stranded)}
-		owner := l.state.Owners()
-		running, pending := map[cluster.WorkloadRef]int{}, map[cluster.WorkloadRef]int{}
-		for _, pod := range l.state.Pods {
-			switch ref := owner(pod).Workload(); {
-			case pod.Spec.NodeName != "" && cluster.Active(pod):
-				running[ref]++
-			case cluster.Waits(pod):
-				pending[ref]++
-			}
-		}
-		for _, w := range a.Losses[at].Workloads {
-			t.workloads = append(t.workloads, scenario.WorkloadPods{Workload: w.Namespace + "/" + w.Workload, Running: ptr.To(running[w.WorkloadRef]), Pending: ptr.To(pending[w.WorkloadRef])})
-		}
+		t.workloads = claim.WorkloadPods(l.state, a.Losses[at].owners)
 		all = append(all, t)
 	}
 	return all

@@ -90,7 +90,7 @@ func lastState(result *simulation.Result) *cluster.State {
 // else as many of the workload as it has fewer with a node. A pod on a node that waits there for its volume counts, too. The number is that of
 // the pods which run today and that nothing replaces, those of DaemonSets left out, which live and die with their nodes, and those whose work is lost.
 func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplaced int) {
-	now, losesWork := state.Crews(), p.state.LosesWork()
+	now := state.Crews()
 	for _, owner := range sortedOwners(p.before) {
 		was, is := p.before[owner], now[owner]
 		short := 0
@@ -121,7 +121,7 @@ func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplace
 		for _, pod := range stranded {
 			all = append(all, strandedPod{owner, pod})
 		}
-		if owner.Kind != "DaemonSet" && !slices.ContainsFunc(slices.Collect(maps.Values(was.Placed)), losesWork) {
+		if owner.Kind != "DaemonSet" && !slices.ContainsFunc(slices.Collect(maps.Values(was.Placed)), p.losesWork) {
 			unreplaced += max(0, was.Lost(owner, is)-len(stranded))
 		}
 	}
@@ -150,8 +150,9 @@ func (p *planner) describe(losses []loss) []Loss {
 		if len(l.stranded) == 0 {
 			continue
 		}
-		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked)}
+		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked), owners: map[cluster.Ref]bool{}}
 		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
+			d.owners[group[0].owner] = true
 			d.Workloads = append(d.Workloads, Workload{group[0].owner.Workload(), len(group)})
 		}
 		for g := range p.groups {

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
@@ -71,6 +73,7 @@ type Loss struct {
 	// Needs are the nodes that these pods need outside the domain, and Blocked the number of pods that no number of nodes helps.
 	Needs   []Need `json:"needs,omitempty"`
 	Blocked int    `json:"blocked,omitempty"`
+	owners  map[cluster.Ref]bool
 }
 
 // Workload is a workload with stranded pods.
@@ -122,7 +125,7 @@ const maxRounds = 6
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
 	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base), changed: map[cluster.Ref]bool{}, givenUp: map[cluster.WorkloadRef]string{}}
 	defer p.worlds.Close()
-	p.before = p.state.Crews()
+	p.before, p.losesWork = p.state.Crews(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
 	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
@@ -157,6 +160,8 @@ type planner struct {
 	state  *cluster.State
 	before map[cluster.Ref]cluster.Crew
 	groups []capacity.NodeGroup
+	// losesWork reports whether the loss of a pod of today is lost work.
+	losesWork func(*v1.Pod) bool
 	// changes are the patches of the plan, and changed the workloads for which one was looked for.
 	changes []Change
 	changed map[cluster.Ref]bool
