@@ -300,7 +300,8 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 		t.Surge = int(deploymentutil.MaxSurge(*d))
 	}
 	before := r.result.Steps[len(r.result.Steps)-1].State
-	t.Found = whatif.Found{Metrics: *metrics, Moved: metric.Moved(before, last.State), StuckRollouts: whatif.StuckOf(t.scenario, last)}
+	newly := cluster.NewlyPending(before.Crews(), last.State)
+	t.Found = whatif.Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.Moved(before, last.State), StuckRollouts: whatif.StuckOf(t.scenario, last)}
 	t.OwnMoved = metric.MovedOf(before, last.State, func(owner cluster.Ref) bool { return owner == r.owner })
 	owner := last.State.Owners()
 	t.OwnPending, t.Why = 0, ""

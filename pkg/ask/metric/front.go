@@ -1,18 +1,28 @@
 package metric
 
+// CostGoal is the name of the cost among the goals.
+const CostGoal = "cost"
+
+// RadiusGoal is the name of the level's blast radius among the goals.
+func RadiusGoal(topologyKey string) string { return "radius " + topologyKey }
+
+// NotBackGoal is the name among the goals of what does not come back after a failure of the level.
+func NotBackGoal(topologyKey string) string { return "not back " + topologyKey }
+
 // Goals returns the figures to minimize by name: the number of Pending pods, the blast radius of each level, the largest number of pods
 // that do not come back after a failure of each level (if examined), and the cost (if known). Skew is not a goal: its effect shows in the blast radius.
+// Nor is what does not come back to a level of one domain, whose failure leaves nothing to come back to.
 func (m *Metrics) Goals() map[string]float64 {
 	goals := map[string]float64{"pending": float64(m.Pending)}
 	for i := range m.Levels {
 		level := &m.Levels[i]
-		goals["radius "+level.TopologyKey] = level.Radius
-		if notBack, looked := level.NotBack(); looked {
-			goals["not back "+level.TopologyKey] = float64(notBack)
+		goals[RadiusGoal(level.TopologyKey)] = level.Radius
+		if notBack, looked := level.NotBack(); looked && level.Domains > 1 {
+			goals[NotBackGoal(level.TopologyKey)] = float64(notBack)
 		}
 	}
 	if m.Cost != nil && m.Unpriced == 0 {
-		goals["cost"] = *m.Cost
+		goals[CostGoal] = *m.Cost
 	}
 	return goals
 }

@@ -23,9 +23,11 @@ func TestFront(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	m := metric.Metrics{Pending: 2, Cost: new(1.5), Levels: []metric.LevelMetrics{
-		{TopologyKey: "zone", Radius: 0.5, Failures: []metric.FailureMetrics{{Stranded: 1}, {Stranded: 1, Unreplaced: 2}}}, {TopologyKey: "node", Radius: 0.25},
+		{TopologyKey: "region", Domains: 1, Radius: 1, Failures: []metric.FailureMetrics{{Stranded: 7}}}, // all there is
+		{TopologyKey: "zone", Domains: 2, Radius: 0.5, Failures: []metric.FailureMetrics{{Stranded: 1}, {Stranded: 1, Unreplaced: 2}}},
+		{TopologyKey: "node", Domains: 4, Radius: 0.25},
 	}}
-	want := map[string]float64{"pending": 2, "radius zone": 0.5, "not back zone": 3, "radius node": 0.25, "cost": 1.5}
+	want := map[string]float64{"pending": 2, "radius region": 1, "radius zone": 0.5, "not back zone": 3, "radius node": 0.25, "cost": 1.5}
 	if diff := cmp.Diff(want, m.Goals()); diff != "" {
 		t.Errorf("goals (-want +got)\n%s", diff)
 	}

@@ -41,6 +41,7 @@ type LevelMetrics struct {
 	Skew   int    `json:"skew"`
 	SkewOf string `json:"skewOf,omitempty"`
 	// Radius is the blast radius, between 0 and 1: the largest share of any workload, RadiusOf, that the loss of one domain, RadiusIn, takes.
+	// Unless workloads were asked about, those of one replica do not count: any failure of their domain takes them whole.
 	Radius   float64 `json:"radius"`
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
@@ -179,7 +180,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 				level.Skew, level.SkewOf = skew, s.owner.Qualified()
 			}
 		}
-		level.radius(found, opts.counts)
+		level.radius(found, opts.exposed)
 		if slices.Contains(opts.Recover, found.TopologyKey) {
 			of := &blast.Analysis{Levels: []blast.Level{*found}}
 			failures := found.Failures
@@ -207,6 +208,11 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	return m, nil
 }
 
+// exposed reports whether the loss counts for the blast radius.
+func (o *Options) exposed(loss *blast.Loss) bool {
+	return o.counts(loss.Ref) && (len(o.Workloads) > 0 || loss.Replicas > 1)
+}
+
 // worst returns the failures to examine, the worst first: by the largest share of a workload that counts, then by the number of pods, then
 // by their order.
 func (o *Options) worst(failures []blast.Failure) []blast.Failure {
@@ -226,7 +232,7 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 func (o *Options) share(f blast.Failure) float64 {
 	most := 0.0
 	for i := range f.Workloads {
-		if loss := &f.Workloads[i]; o.counts(loss.Ref) {
+		if loss := &f.Workloads[i]; o.exposed(loss) {
 			most = max(most, loss.Share())
 		}
 	}
@@ -234,12 +240,12 @@ func (o *Options) share(f blast.Failure) float64 {
 }
 
 // radius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first.
-func (l *LevelMetrics) radius(found *blast.Level, counts func(cluster.Ref) bool) {
+func (l *LevelMetrics) radius(found *blast.Level, exposed func(*blast.Loss) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
 		for i := range failure.Workloads {
 			loss := &failure.Workloads[i]
-			if !counts(loss.Ref) {
+			if !exposed(loss) {
 				continue
 			}
 			if share := loss.Share(); share > l.Radius || share == l.Radius && loss.Lost > lost {

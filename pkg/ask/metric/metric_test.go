@@ -90,6 +90,24 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// solo has one replica, which any placement can lose whole, so the radius is that of web, whose two pods are in both zones; unless solo is what
+// was asked about.
+func TestOneReplicaIsNoRadius(t *testing.T) {
+	w, result := run(t, deployment("web", "2", ""), deployment("solo", "1", ""))
+	for want, opts := range map[string]metric.Options{
+		"deployment/web": {}, "deployment/solo": {Workloads: []cluster.Ref{{Kind: "Deployment", Namespace: "default", Name: "solo"}}},
+	} {
+		opts.Levels = []string{"topology.kubernetes.io/zone"}
+		got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if level := got.Levels[0]; level.RadiusOf != want || want == "deployment/web" && level.Radius != 0.5 {
+			t.Errorf("radius %v of %s, want %s", level.Radius, level.RadiusOf, want)
+		}
+	}
+}
+
 // Thirteen nodes have one pod each, the only one of its workload, which finds another node after any failure; these failures take all of a
 // workload, as any placement would. Two nodes have five each of the ten pods of db, which fit nowhere else: the failure that takes half of a
 // workload is the one that strands, and among the worst.

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
@@ -48,13 +47,15 @@ type Options struct {
 // Found is what one version comes to. Its comments are descriptions in the schemas of the reports that hold it.
 type Found struct {
 	metric.Metrics
+	// NewlyPending is the number of pods that wait for a node here although neither they nor others in their place do in the scenario as it is.
+	// It says more than the difference of Pending, which hides a replica that lost its node to a pod that waited.
+	NewlyPending int `json:"newlyPending"`
 	// Moved is the number of pods that would have to move to get there from the scenario as it is: of each workload the pods on nodes
 	// that hold more of it, as far as both run as many.
 	Moved int `json:"moved"`
 	// NewNodes is how many nodes the Cluster Autoscaler has added until then, without those that it removed; missing without one.
 	NewNodes *int `json:"newNodes,omitempty"`
-	// Cause is what keeps most of the pods off the nodes that are Pending here and not in the scenario as it is: cpu, or kube-scheduler's
-	// message.
+	// Cause is what keeps most of the newly Pending pods off the nodes: cpu, or kube-scheduler's message.
 	Cause string `json:"cause,omitempty"`
 	// Held are the workloads whose HorizontalPodAutoscalers allow other replicas than were asked for.
 	Held []world.Held `json:"held,omitempty"`
@@ -195,8 +196,9 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 		return nil, err
 	}
 	w.known = append(w.known[:1], result)
-	return &Found{Metrics: *metrics, Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(base.state, step), Held: held(result, step),
-		StuckRollouts: StuckOf(s, step)}, nil
+	newly := cluster.NewlyPending(base.state.Crews(), step.State)
+	return &Found{Metrics: *metrics, NewlyPending: len(newly), Moved: metric.Moved(base.state, step.State), NewNodes: newNodes(result, step), Cause: cause(newly, step),
+		Held: held(result, step), StuckRollouts: StuckOf(s, step)}, nil
 }
 
 // newNodes counts the nodes that the autoscaler has added until the step, without those that it removed; nil without one.
@@ -225,24 +227,18 @@ func held(result *simulation.Result, until *simulation.Step) []world.Held {
 	return all
 }
 
-// cause is that of most pods that are Pending after the step and not in the base.
-func cause(base *cluster.State, step *simulation.Step) string {
-	waited := sets.New[types.UID]()
-	for _, pod := range base.Pods {
-		if cluster.Waits(pod) {
-			waited.Insert(pod.UID)
-		}
-	}
+// cause is that of most of the pods that are newly Pending after the step.
+func cause(newly map[types.UID]bool, step *simulation.Step) string {
 	pods := map[string]int{}
 	for i := range step.Pending {
-		if p := &step.Pending[i]; !waited.Has(p.Pod.UID) {
+		if p := &step.Pending[i]; newly[p.Pod.UID] {
 			pods[placement.Cause(p.Reasons)]++
 		}
 	}
 	most := ""
-	for _, of := range slices.Sorted(maps.Keys(pods)) {
-		if of != "" && pods[of] > pods[most] || most == "" {
-			most = of
+	for _, text := range slices.Sorted(maps.Keys(pods)) {
+		if text != "" && pods[text] > pods[most] || most == "" {
+			most = text
 		}
 	}
 	return most

@@ -9,6 +9,8 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -30,16 +32,20 @@ func compared(t *testing.T) *Report {
 	priced := found(0, 2, 0.25, 1, 0)
 	cost := 1.25
 	priced.Cost, priced.Unpriced = &cost, 1
+	hard := found(3, 0, 1./6, 0, 0)
+	hard.NewlyPending, hard.Cause = 2, "cpu"
 	base := &whatif.Base{Found: *found(1, 1, 0.5, 2, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1", "c-1"), "apply", "later")}
 	variants := []scenario.LoadedVariant{{Name: "soft", Description: "with soft rules"}, {Name: "hard"}, {Name: "none"}}
-	return New(base, variants, []*whatif.Found{priced, found(3, 0, 1./6, 0, 0), found(1, 3, 0.5, 2, 1)}, whatif.Options{Step: "apply"}, "v0.1.0")
+	return New(base, variants, []*whatif.Found{priced, hard, found(1, 3, 0.5, 2, 1)}, whatif.Options{Step: "apply"}, "v0.1.0")
 }
 
 func TestFormats(t *testing.T) {
 	r := compared(t)
 	reporttest.Formats(t, Formats, r, "variants", "compare-report", Kind)
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}),
-		"soft and hard are not beaten: no other variant is better in one thing and as good in the rest.",
+		"soft comes first: 0 pods Pending (now 1), the loss of a zone takes at most 25% of a workload (now 50%) and leaves 1 lost pod without a node (now 2); "+
+			"1 of 3 leaves pods newly Pending: hard 2 (cpu).",
+		"soft and hard are not beaten: no other is better in one thing and as good in the rest.",
 		"  baseline   6      1         1       1           50%           ≥2              <none>",
 		"* soft       6      0         2       2           25%           ≥1              1.25 and 1 node without a price",
 		"soft       zone    a 1 of 3, b 1 of 3 (1 not replaced)",
@@ -54,8 +60,8 @@ func TestPartial(t *testing.T) {
 	r := New(base, variants, []*whatif.Found{nil, found(0, 0, 0.25), nil}, whatif.Options{}, "v0.1.0")
 	partial := "interrupted after 2 of 4 variants; the others are not compared"
 	for format, want := range map[string]string{
-		"text":     "Partial: " + partial + "\n\nhard: 1 fewer Pending, from 1 to 0.",
-		"markdown": "Partial: " + partial + "\n\n**hard: 1 fewer Pending, from 1 to 0.**",
+		"text":     "Partial: " + partial + "\n\nhard: 0 pods Pending (now 1); the loss of a zone takes at most 25% of a workload (now 50%).",
+		"markdown": "Partial: " + partial + "\n\n**hard: 0 pods Pending (now 1); the loss of a zone takes at most 25% of a workload (now 50%).**",
 		"json":     `"partial": "` + partial + `"`,
 		"svg":      "(partial)",
 	} {
@@ -81,26 +87,26 @@ func TestFront(t *testing.T) {
 // What was not looked at is not shown: levels that a variant lacks, failures that strand nothing, descriptions. A failure too many is counted.
 func TestSparse(t *testing.T) {
 	level := func(key string, radius float64, domains string) *whatif.Found {
-		of := metric.LevelMetrics{TopologyKey: key, Skew: 2, Radius: radius}
+		of := metric.LevelMetrics{TopologyKey: key, Domains: max(2, len(domains)), Skew: 2, Radius: radius}
 		for _, domain := range domains {
 			of.Failures = append(of.Failures, metric.FailureMetrics{Domain: string(domain), Lost: 3, Stranded: 1})
 		}
 		return &whatif.Found{Metrics: metric.Metrics{Levels: []metric.LevelMetrics{of}}}
 	}
 	base := &whatif.Base{Found: *level("rack", 0.5, ""), Result: reporttest.Result(t, nil, "first", "last")}
-	same := level("hall", 0.5, "a")
-	same.Levels[0].Failures[0].Stranded = 0
-	variants := []scenario.LoadedVariant{{Name: "twelve"}, {Name: "thirteen"}, {Name: "same"}}
-	r := New(base, variants, []*whatif.Found{level("zone", 0.25, "abcdefghijkl"), level("zone", 0.25, "abcdefghijklm"), same}, whatif.Options{}, "v0.1.0")
+	same := level("hall", 0.5, "ab")
+	same.Levels[0].Failures[0].Stranded, same.Levels[0].Failures[1].Stranded = 0, 0
+	variants := []scenario.LoadedVariant{{Name: "six"}, {Name: "seven"}, {Name: "same"}}
+	r := New(base, variants, []*whatif.Found{level("zone", 0.25, "abcdef"), level("zone", 0.25, "abcdefg"), same}, whatif.Options{}, "v0.1.0")
 	r.Workloads = []string{"deployment/web", "deployment/api"}
 	out := reporttest.Write(t, Formats, r, "text", report.Options{})
-	twelve := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3, g 1 of 3, h 1 of 3, i 1 of 3, j 1 of 3, k 1 of 3, l 1 of 3"
+	six := "zone a 1 of 3, b 1 of 3, c 1 of 3, d 1 of 3, e 1 of 3, f 1 of 3"
 	reporttest.Has(t, out,
-		"4 variants after step last; skew and blast radius of deployment/web and deployment/api. An asterisk marks those that are not beaten.",
+		"4 variants after step last, the best first; skew and blast radius of deployment/web and deployment/api. An asterisk marks those that are not beaten.",
 		"VARIANT PODS PENDING MOVED SKEW/RACK RADIUS/RACK SKEW/ZONE RADIUS/ZONE SKEW/HALL RADIUS/HALL NOT BACK/ZONE NOT BACK/HALL",
 		"* baseline 0 0 0 2 50% <none> <none> <none> <none> <none> <none>",
-		"* twelve 0 0 0 <none> <none> 2 25% <none> <none> 1 <none>",
-		"twelve "+twelve, "thirteen "+twelve+", and 1 more")
+		"* six 0 0 0 <none> <none> 2 25% <none> <none> 1 <none>",
+		"six "+six, "seven "+six+", and 1 more")
 	if strings.Contains(out, "Variants:") || len(r.failures()) != 3 {
 		t.Errorf("two variants strand pods, and none has a description; got\n%s", out)
 	}
@@ -113,17 +119,52 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestFrontInWords(t *testing.T) {
 	for want, front := range map[string][]bool{
-		"None of the variants beats another: each is better in one thing and worse in another, or they are alike.": {true, true},
-		"a beats every other variant, or is as good in everything.":                                                {true, false, false},
-		"a and c are not beaten: no other variant is better in one thing and as good in the rest.":                 {true, false, true},
+		"None beats another: each is better in one thing and worse in another, or they are alike.": {true, true},
+		"a beats every other, or is as good in everything.":                                        {true, false, false},
+		"a and c are not beaten: no other is better in one thing and as good in the rest.":         {true, false, true},
 	} {
 		r := &Report{}
 		for i, unbeaten := range front {
 			r.Variants = append(r.Variants, Variant{Name: string(rune('a' + i)), Front: unbeaten})
 		}
-		if got := r.verdict(); got != want {
+		if got := r.front(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// stuck is a version whose rollout gets stuck.
+func stuck(pending int) *whatif.Found {
+	f := found(pending, 0, 0.5)
+	f.StuckRollouts = []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web", Namespace: "default"}, Desired: 3, Waiting: "no room."}}
+	return f
+}
+
+// The first line is about the best variant, or says that none is better than what there is.
+func TestAnswer(t *testing.T) {
+	newly := found(1, 1, 0.5)
+	newly.NewlyPending, newly.Cause = 1, "cpu"
+	alone := found(0, 1, 0.5, 4)
+	alone.Levels[0].Domains = 1 // nothing is left that lost pods could come back to
+	for want, variants := range map[string][]*whatif.Found{
+		"a: no figure changes.":                           {found(1, 1, 0.5)},
+		"a: 1 pod newly Pending (cpu), 1 in all (now 1).": {newly},
+		"a: 0 pods Pending (now 1).":                      {alone},
+		"a does not come about: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.":                                    {stuck(0)},
+		"No variant comes about, the rollout of each gets stuck: the rollout of deployment/web gets stuck, at 0 of 3 updated: no room.":   {stuck(0), stuck(1)},
+		"No variant changes a figure: 1 pod is Pending.":                                                                                  {found(1, 1, 0.5), found(1, 1, 0.5)},
+		"No variant is better than now; 1 of 2 leaves pods newly Pending: b 1 (cpu).":                                                     {found(2, 1, 0.5), newly},
+		"No variant is better than now in everything.":                                                                                    {found(2, 1, 0.25), found(1, 1, 0.5)},
+		"b is best: the loss of a zone takes at most 25% of a workload (now 50%); 1 of 2 does not come about, its rollout gets stuck: a.": {stuck(1), found(1, 1, 0.25)},
+	} {
+		base := &whatif.Base{Found: *found(1, 1, 0.5, 0), Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply")}
+		var names []scenario.LoadedVariant
+		for i := range variants {
+			names = append(names, scenario.LoadedVariant{Name: string(rune('a' + i))})
+		}
+		if got := New(base, names, variants, whatif.Options{}, "v0.1.0").answer(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

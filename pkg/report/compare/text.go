@@ -1,11 +1,13 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
@@ -15,22 +17,23 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// document is who is not beaten, a table of the numbers, what failures leave behind, and what was compared.
+// document is the answer, a table of the numbers with the best variant first, what failures leave behind, and what was compared.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
-	for i := range r.Variants {
-		for j := range r.Variants[i].StuckRollouts {
-			d.Linef(doc.Red, "%s: %s.", r.Variants[i].Name, whatif.StuckText(&r.Variants[i].StuckRollouts[j]))
-		}
-	}
-	d.Linef(doc.Bold, "%s", r.difference())
+	d.Linef(doc.Bold, "%s", r.answer())
 	if held := r.heldBack(); held != "" {
 		d.Linef(doc.Yellow, "%s", held)
 	}
-	d.Linef(doc.Plain, "%s", r.verdict())
+	if len(r.Variants) > 2 {
+		d.Linef(doc.Plain, "%s", r.front())
+	}
 	d.Linef(doc.Plain, "%s", r.about())
 	d.Space()
 	d.Table("", r.table()...)
+	if stuck := r.stuckRollouts(); len(stuck) > 0 {
+		d.Space()
+		d.Sentences("Rollouts that get stuck:", stuck)
+	}
 	if failures := r.failures(); len(failures) > 1 {
 		d.Space()
 		d.Linef(doc.Bold, "%s", leftBehind)
@@ -43,34 +46,6 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Space()
 	d.Header()
 	return &d
-}
-
-// difference says which variants leave more pods Pending than there are as it is, and which fewer.
-func (r *Report) difference() string {
-	base, others := &r.Variants[0], r.Variants[1:]
-	if len(others) == 1 {
-		return others[0].Name + ": " + others[0].difference(base)
-	}
-	var more, fewer []string
-	for i := range others {
-		switch n := others[i].Pending - base.Pending; {
-		case n > 0:
-			more = append(more, fmt.Sprintf("%s +%d%s", others[i].Name, n, in(others[i].Cause, " (", ")")))
-		case n < 0:
-			fewer = append(fewer, fmt.Sprintf("%s -%d", others[i].Name, -n))
-		}
-	}
-	var parts []string
-	if len(more) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s %s more pods Pending than now: %s", len(more), words.Count(len(others), "variant"), words.Pick(len(more), "leaves", "leave"), listed(more)))
-	}
-	if len(fewer) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s %s fewer pods Pending than now: %s", len(fewer), words.Count(len(others), "variant"), words.Pick(len(fewer), "leaves", "leave"), listed(fewer)))
-	}
-	if len(parts) == 0 {
-		return fmt.Sprintf("No variant changes how many pods are Pending: %d.", base.Pending)
-	}
-	return fmt.Sprintf("%s. Now %s Pending.", strings.Join(parts, "; "), words.Is(base.Pending, "pod"))
 }
 
 // heldBack says what autoscalers allow of the replicas that variants ask for; "" if they allow all.
@@ -97,47 +72,9 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// in puts a text that is not empty between two others.
-func in(text, before, after string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text + after
-}
-
-// difference says how many more pods are Pending than in the baseline: "+63 Pending, from 7 to 70: cpu".
-func (v *Variant) difference(base *Variant) string {
-	switch n := v.Pending - base.Pending; {
-	case n > 0:
-		return fmt.Sprintf("+%d Pending, from %d to %d%s.", n, base.Pending, v.Pending, in(v.Cause, ": ", ""))
-	case n < 0:
-		return fmt.Sprintf("%d fewer Pending, from %d to %d.", -n, base.Pending, v.Pending)
-	case v.Pending == 0:
-		return "no pod is Pending, as now."
-	}
-	return fmt.Sprintf("no more pods are Pending than the %d now.", v.Pending)
-}
-
-// verdict says which variants are not beaten by another.
-func (r *Report) verdict() string {
-	var front []string
-	for _, v := range r.Variants {
-		if v.Front {
-			front = append(front, v.Name)
-		}
-	}
-	switch {
-	case len(front) == len(r.Variants):
-		return "None of the variants beats another: each is better in one thing and worse in another, or they are alike."
-	case len(front) == 1:
-		return fmt.Sprintf("%s beats every other variant, or is as good in everything.", front[0])
-	}
-	return fmt.Sprintf("%s are not beaten: no other variant is better in one thing and as good in the rest.", words.And(front))
-}
-
 // about says what is compared.
 func (r *Report) about() string {
-	line := fmt.Sprintf("%s after step %s", words.Count(len(r.Variants), "variant"), r.Step)
+	line := fmt.Sprintf("%s after step %s, the best first", words.Count(len(r.Variants), "variant"), r.Step)
 	if len(r.Workloads) > 0 {
 		line += "; skew and blast radius of " + words.And(r.Workloads)
 	}
@@ -152,12 +89,13 @@ func (r *Report) found() []*whatif.Found {
 	return all
 }
 
-// keys are the topology keys of the levels of all variants, in the order in which they are met.
+// keys are the topology keys of the levels of all variants, in the order in which they are met, without those that have one domain in each:
+// its loss takes everything, whatever is compared.
 func (r *Report) keys() []string {
 	var keys []string
 	for _, v := range r.Variants {
 		for _, level := range v.Levels {
-			if !slices.Contains(keys, level.TopologyKey) {
+			if level.Domains > 1 && !slices.Contains(keys, level.TopologyKey) {
 				keys = append(keys, level.TopologyKey)
 			}
 		}
@@ -185,8 +123,7 @@ func (r *Report) table() [][]doc.Cell {
 	}
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row(titles...), figures.LeastNeeded(keys)...)}
 	base := &r.Variants[0]
-	for i := range r.Variants {
-		v := &r.Variants[i]
+	for _, v := range r.ranked() {
 		name := v.Name
 		if v.Front {
 			name = "* " + name
@@ -233,15 +170,22 @@ func (r *Report) looked(keys []string) []string {
 // leftBehind is the title of failures.
 const leftBehind = "Lost pods that do not come back, of those that each failure takes:"
 
-// failures is a row for each level after whose failures some pods do not come back, and the variants of which it is so alike. Where a level has
-// one domain, its loss leaves nothing to come back to.
+// maxDomains is how many domains failures names in one row.
+const maxDomains = 6
+
+// failures is a row for each level after whose failures some pods do not come back, the worst domains first, and the variants of which it is so
+// alike. Where a level has one domain, its loss leaves nothing to come back to.
 func (r *Report) failures() [][]doc.Cell {
 	type row struct{ variant, level, notBack string }
 	var rows []row
-	for _, v := range r.Variants {
+	for _, v := range r.ranked() {
 		for _, level := range v.Levels {
 			var parts []string
-			for _, f := range level.Failures {
+			worst := slices.Clone(level.Failures)
+			slices.SortStableFunc(worst, func(a, b metric.FailureMetrics) int {
+				return cmp.Compare(b.Stranded+b.Unreplaced, a.Stranded+a.Unreplaced)
+			})
+			for _, f := range worst {
 				part := fmt.Sprintf("%s %d of %d", doc.DomainsText([]string{f.Domain}), f.Stranded+f.Unreplaced, f.Lost)
 				if f.Unreplaced > 0 {
 					part += fmt.Sprintf(" (%d not replaced)", f.Unreplaced)
@@ -250,8 +194,8 @@ func (r *Report) failures() [][]doc.Cell {
 					parts = append(parts, part)
 				}
 			}
-			if more := len(parts) - doc.MaxDomains; more > 0 {
-				parts = append(parts[:doc.MaxDomains], fmt.Sprintf("and %d more", more))
+			if more := len(parts) - maxDomains; more > 0 {
+				parts = append(parts[:maxDomains], fmt.Sprintf("and %d more", more))
 			}
 			if len(parts) > 0 {
 				rows = append(rows, row{v.Name, doc.LevelName(level.TopologyKey), strings.Join(parts, ", ")})
