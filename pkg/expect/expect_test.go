@@ -98,7 +98,7 @@ func TestJudgeFailures(t *testing.T) {
 		"{level: zone, radius: 0.49, lost: 1, stranded: 0, unreplaced: 0}": {
 			"FAIL: the failure of any zone takes at most 49% of any workload | 50%, 1 of 2 of deployment/web, by zone a | zone a holds web-*",
 			"FAIL: the failure of any zone takes at most 1 pod | 2, by zone a | zone a holds db-0, web-*",
-			"FAIL: the failure of any zone leaves no pod stranded | 1, by zone a | after the failure of zone a, Pending web-*: " +
+			"FAIL: the failure of any zone leaves no pod stranded | 1, by zone a; 1, by zone b | after the failure of zone a, Pending web-*: " +
 				"0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, 1 node(s) had untolerated taint(s). " +
 				"preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling",
 			"FAIL: the failure of any zone leaves no pod unreplaced | 1, by zone a | after the failure of zone a, no controller makes another of db-0 (pod/db-0)",
@@ -112,6 +112,21 @@ func TestJudgeFailures(t *testing.T) {
 			"FAIL: the failure of any zone leaves a quorum | zone a takes 1 of 2 of deployment/web, whose quorum is 2 | zone b takes 1 of 2 of deployment/web, whose quorum is 2"},
 		"{level: node, quorumLost: true, workload: default/deployment/web}": {
 			"ok: the failure of some node takes the quorum of default/deployment/web | node a-w-1 takes 1 of 2 of deployment/web, whose quorum is 2"},
+		// db has one replica, and no placement keeps it.
+		"{level: zone, minReplicas: 2, radius: 0.5, lost: 1, quorumLost: true}": {
+			"ok: the failure of any zone takes at most 50% of any workload of 2 or more replicas | 50%, 1 of 2 of deployment/web, by zone a",
+			"ok: the failure of any zone takes at most 1 pod of any workload of 2 or more replicas | 1, by zone a",
+			"ok: the failure of some zone takes the quorum of any workload of 2 or more replicas | zone a takes 1 of 2 of deployment/web, whose quorum is 2",
+		},
+		"{level: node, kind: deploy, radius: 0, lost: 0, unreplaced: 0}": {
+			"FAIL: the failure of any node takes at most 0% of any deploy | 50%, 1 of 2 of deployment/web, by node a-w-1 | node a-w-1 holds web-*",
+			"FAIL: the failure of any node takes no pod of any deploy | 1, by node a-w-1; 1, by node b-w-1 | node a-w-1 holds web-*",
+			"ok: the failure of any node leaves no pod of any deploy unreplaced | 0",
+		},
+		"{level: zone, kind: Deployment, minReplicas: 3, radius: 1}": {
+			"FAIL: the failure of any zone takes at most 100% of any Deployment of 3 or more replicas | after this step there is not any Deployment of 3 or more replicas"},
+		"{level: zone, kind: Redis, lost: 1}": {
+			"FAIL: the failure of any zone takes at most 1 pod of any Redis | after this step there is not any Redis"},
 		"{level: zone, simultaneous: 2, radius: 0.9}": {
 			"FAIL: the failure of any 2 domains of level zone together takes at most 90% of any workload | 100%, 2 of 2 of deployment/web, by zone a + b | zone a + b holds web-*, web-*"},
 	} {

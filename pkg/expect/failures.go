@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,7 +68,7 @@ func (f *failures) bounded(ctx context.Context, bounds *scenario.FailureBounds) 
 	if err != nil {
 		return nil, err
 	}
-	b.found = &found.analysis.Levels[0]
+	b.found, b.missing = &found.analysis.Levels[0], b.nobody()
 	return b, nil
 }
 
@@ -120,6 +121,21 @@ type bounded struct {
 	step    *simulation.Step
 	found   *blast.Level
 	missing string // why there are no failures
+	running map[cluster.Ref]int
+}
+
+// replicas returns the number of running pods of each workload, its kind in lower case.
+func (b *bounded) replicas() map[cluster.Ref]int {
+	if b.running == nil {
+		b.running = map[cluster.Ref]int{}
+		ownerOf := b.step.State.Owners()
+		for _, pod := range b.step.State.Pods {
+			if pod.Spec.NodeName != "" && cluster.Active(pod) {
+				b.running[lowered(ownerOf(pod))]++
+			}
+		}
+	}
+	return b.running
 }
 
 func (b *bounded) judge(add func(field string, e Judged)) {
@@ -146,6 +162,44 @@ func (b *bounded) judge(add func(field string, e Judged)) {
 	}
 }
 
+// covers reports whether the bounds are for this workload, whose kind may be in lower case.
+func (b *bounded) covers(workload cluster.Ref) bool {
+	return b.Covers(workload) && (b.MinReplicas == nil || b.replicas()[lowered(workload)] >= *b.MinReplicas)
+}
+
+func lowered(workload cluster.Ref) cluster.Ref {
+	workload.Kind = strings.ToLower(workload.Kind)
+	return workload
+}
+
+// nobody says that the bounds are for no workload that runs; "" if they are for one, or for all.
+func (b *bounded) nobody() string {
+	if b.Kind == "" && b.MinReplicas == nil {
+		return ""
+	}
+	for workload := range b.replicas() {
+		if b.covers(workload) {
+			return ""
+		}
+	}
+	return "after this step there is not " + b.whose()
+}
+
+// restricted reports whether the bounds are for some workloads alone.
+func (b *bounded) restricted() bool { return b.Workload != "" || b.Kind != "" || b.MinReplicas != nil }
+
+// whose names the workloads that the bounds are for: "any workload", "deployment/web", or "any StatefulSet of 2 or more replicas".
+func (b *bounded) whose() string {
+	whose := b.Workload
+	if whose == "" {
+		whose = "any " + cmp.Or(b.Kind, "workload")
+	}
+	if b.MinReplicas != nil {
+		whose += fmt.Sprintf(" of %d or more replicas", *b.MinReplicas)
+	}
+	return whose
+}
+
 // any is "the failure of any zone", or "of any 2 zones together", and how they fail if not in the usual way.
 func (b *bounded) any() string {
 	text := "the failure of any " + b.Level
@@ -163,28 +217,44 @@ func (b *bounded) of(f *blast.Failure) string {
 	return b.Level + " " + strings.Join(f.Domains, " + ")
 }
 
-// radius judges the largest share that a failure takes of a workload, the first of equal ones.
+// radius judges the largest share that a failure takes of a workload, the first of equal ones, and names each workload beyond the bound with the
+// failure that takes most of it.
 func (b *bounded) radius() Judged {
-	whose := b.Workload
-	if whose == "" {
-		whose = "any workload"
+	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), b.whose()), Got: "none takes any", Met: true}
+	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
+	type taken struct {
+		*blast.Loss
+		by *blast.Failure
 	}
-	e := Judged{Want: fmt.Sprintf("%s takes at most %s of %s", b.any(), percent(*b.Radius), whose), Got: "none takes any", Met: true}
-	worst := 0.0
+	var all []taken // the largest loss of each workload
+	at := map[cluster.Ref]int{}
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
 		for k := range f.Workloads {
 			loss := &f.Workloads[k]
-			if !b.Covers(loss.Ref) || loss.Share() <= worst {
+			if known, found := at[loss.Ref]; !b.covers(loss.Ref) || loss.Lost == 0 {
 				continue
+			} else if !found {
+				at[loss.Ref] = len(all)
+				all = append(all, taken{loss, f})
+			} else if loss.Share() > all[known].Share() {
+				all[known] = taken{loss, f}
 			}
-			worst = loss.Share()
-			e.Got = fmt.Sprintf("%s, %d of %d of %s, by %s", percent(worst), loss.Lost, loss.Replicas, loss.Ref, b.of(f))
-			e.Why = fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, func(o cluster.Ref) bool { return o == loss.Ref }), ", "))
 		}
 	}
-	const rounding = 1e-9 // a third is 0.333… here, and may be 1/3 rounded there
-	e.Met = worst <= *b.Radius+rounding
+	slices.SortStableFunc(all, func(a, b taken) int { return cmp.Compare(b.Share(), a.Share()) })
+	if len(all) == 0 {
+		return e
+	}
+	text := func(t taken) string {
+		return fmt.Sprintf("%s, %d of %d of %s, by %s", percent(t.Share()), t.Lost, t.Replicas, t.Ref, b.of(t.by))
+	}
+	worst := all[0]
+	e.Got = text(worst)
+	e.Why = fmt.Sprintf("%s holds %s", b.of(worst.by), some(b.podsOn(worst.by, func(o cluster.Ref) bool { return o == worst.Ref }), ", "))
+	if beyond := list.Where(all, func(t taken) bool { return t.Share() > *b.Radius+rounding }); len(beyond) > 0 {
+		e.Met, e.Got = false, some(list.Each(beyond, text), "; ")
+	}
 	return e
 }
 
@@ -193,24 +263,32 @@ func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + "%"
 }
 
-// most judges the failure with the most pods of some kind, the first of equal ones.
+// most judges the failure with the most pods of some kind, the first of equal ones, and names each that is beyond the bound.
 func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (n int, why string)) Judged {
 	whose := ""
-	if b.Workload != "" {
-		whose = " of " + b.Workload
+	if b.restricted() {
+		whose = " of " + b.whose()
 	}
 	e := Judged{Want: fmt.Sprintf("%s %s %s%s%s", b.any(), verb, atMost(bound, "pod"), whose, fate), Got: "0"}
-	worst := 0
+	type failed struct {
+		n         int
+		text, why string
+	}
+	var all []failed
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
-		n, why := pods(f)
-		if n <= worst {
-			continue
+		if n, why := pods(f); n > 0 {
+			all = append(all, failed{n, fmt.Sprintf("%d, by %s", n, b.of(f)), why})
 		}
-		worst = n
-		e.Got, e.Why = fmt.Sprintf("%d, by %s", n, b.of(f)), why
 	}
-	e.Met = worst <= bound
+	slices.SortStableFunc(all, func(a, b failed) int { return cmp.Compare(b.n, a.n) })
+	if len(all) > 0 {
+		e.Got, e.Why = all[0].text, all[0].why
+	}
+	beyond := list.Where(all, func(f failed) bool { return f.n > bound })
+	if e.Met = len(beyond) == 0; !e.Met {
+		e.Got = some(list.Each(beyond, func(f failed) string { return f.text }), "; ")
+	}
 	if b.found.Search != "" && fate != "" {
 		e.Got += ", of the worst sets of domains"
 	}
@@ -219,10 +297,10 @@ func (b *bounded) most(bound int, verb, fate string, pods func(*blast.Failure) (
 
 func (b *bounded) lost(f *blast.Failure) (int, string) {
 	n := f.Pods
-	if b.Workload != "" {
+	if b.restricted() {
 		n = 0
 		for _, loss := range f.Workloads {
-			if b.Covers(loss.Ref) {
+			if b.covers(loss.Ref) {
 				n += loss.Lost
 			}
 		}
@@ -230,7 +308,7 @@ func (b *bounded) lost(f *blast.Failure) (int, string) {
 	if n == 0 {
 		return 0, ""
 	}
-	return n, fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, b.Covers), ", "))
+	return n, fmt.Sprintf("%s holds %s", b.of(f), some(b.podsOn(f, b.covers), ", "))
 }
 
 func (b *bounded) stranded(f *blast.Failure) (int, string) {
@@ -238,7 +316,7 @@ func (b *bounded) stranded(f *blast.Failure) (int, string) {
 		return 0, ""
 	}
 	owner := f.Recovery.State.Owners()
-	stranded := list.Where(f.Recovery.Pending, func(p placement.Pending) bool { return b.Covers(owner(p.Pod)) })
+	stranded := list.Where(f.Recovery.Pending, func(p placement.Pending) bool { return b.covers(owner(p.Pod)) })
 	return len(stranded), fmt.Sprintf("after the failure of %s, Pending %s", b.of(f), waiting(stranded))
 }
 
@@ -248,7 +326,7 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 	}
 	var names []string
 	for _, pod := range f.Recovery.NotReplaced {
-		if o := pod.Owner(); b.Covers(o) && (b.Workload != "" || o.Kind != "daemonset") {
+		if o := pod.Owner(); b.covers(o) && (b.Workload != "" || b.Kind != "" || o.Kind != "daemonset") {
 			names = append(names, fmt.Sprintf("%s (%s)", cluster.Qualify(pod.Namespace, pod.Name), o))
 		}
 	}
@@ -257,8 +335,8 @@ func (b *bounded) unreplaced(f *blast.Failure) (int, string) {
 
 func (b *bounded) quorum() Judged {
 	whose := "a quorum"
-	if b.Workload != "" {
-		whose = "the quorum of " + b.Workload
+	if b.restricted() {
+		whose = "the quorum of " + b.whose()
 	}
 	e := Judged{Want: b.any() + " leaves " + whose, Got: "every one does"}
 	if *b.QuorumLost {
@@ -268,7 +346,7 @@ func (b *bounded) quorum() Judged {
 	for i := range b.found.Failures {
 		f := &b.found.Failures[i]
 		for _, loss := range f.Workloads {
-			if loss.QuorumLost && b.Covers(loss.Ref) {
+			if loss.QuorumLost && b.covers(loss.Ref) {
 				taken = append(taken, fmt.Sprintf("%s takes %d of %d of %s, whose quorum is %d", b.of(f), loss.Lost, loss.Replicas, loss.Ref, loss.Quorum))
 			}
 		}

@@ -147,6 +147,11 @@ type FailureBounds struct {
 	Mode string `json:"mode,omitempty" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Workload restricts this to one workload, as kind/name or namespace/kind/name. Default: all workloads.
 	Workload string `json:"workload,omitempty"`
+	// Kind restricts this to workloads of one kind, such as StatefulSet. Default: all kinds.
+	Kind string `json:"kind,omitempty"`
+	// MinReplicas restricts this to workloads with at least this number of running pods, 1 or more; 2 leaves out those that any failure takes
+	// whole. Default: all workloads.
+	MinReplicas *int `json:"minReplicas,omitempty" jsonschema:"minimum=1"`
 	// Radius is the largest share of a workload's running pods that a failure may take, from 0 to 1.
 	Radius *float64 `json:"radius,omitempty" jsonschema:"minimum=0,maximum=1"`
 	// Lost is the largest number of pods that a failure may take, 0 or more. Without a workload, pods of DaemonSets and bare pods
@@ -166,6 +171,9 @@ var Replicated = []string{"Deployment", "ReplicaSet", "StatefulSet", "Replicatio
 
 // Covers reports whether the bounds are for this workload.
 func (f *FailureBounds) Covers(workload cluster.Ref) bool {
+	if kind, known := kinds[strings.ToLower(f.Kind)]; f.Kind != "" && !strings.EqualFold(workload.Kind, f.Kind) && !(known && strings.EqualFold(workload.Kind, kind)) {
+		return false
+	}
 	if f.Workload == "" {
 		return true
 	}
@@ -331,6 +339,11 @@ func validateFailureBounds(p *Problems, path *field.Path, f *FailureBounds) {
 	if f.Workload != "" {
 		validateWorkload(p, path.Child("workload"), f.Workload, Replicated...)
 	}
+	// A kind that this does not know may be that of an operator's resource, which owns pods, too.
+	if kind, known := kinds[strings.ToLower(f.Kind)]; known && !slices.Contains(Replicated, kind) {
+		p.Add(path.Child("kind"), "%q owns no replicas; give one of %s", f.Kind, words.Or(Replicated))
+	}
+	validateAtLeast(p, path.Child("minReplicas"), f.MinReplicas, 1)
 	if f.Radius == nil && f.Lost == nil && f.Stranded == nil && f.Unreplaced == nil && f.QuorumLost == nil {
 		p.Add(path, "expects nothing; give radius, lost, stranded, unreplaced or quorumLost")
 	}
