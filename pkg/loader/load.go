@@ -26,6 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/input/price"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 )
@@ -40,6 +41,8 @@ type Options struct {
 	// SchedulerConfig is the path of a KubeSchedulerConfiguration on the machine, relative to the working directory. It takes
 	// the place of any that the scenario has. Default: the scenario's.
 	SchedulerConfig string
+	// Prices is the path of a file of prices on the machine, relative to the working directory; see scenario.File. Default: the scenario's.
+	Prices string
 	// Kubernetes takes the place of the scenario's release; see scenario.Scheduler. Default: the scenario's, or that of the cluster.
 	Kubernetes string
 	// Server is the version of the API server that has the objects, such as v1.35.4. Default: the nodes' kubelets say which release it is.
@@ -214,6 +217,7 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	l.overlay(s, file)
 	defer l.switchRelease(&file.Scheduler)()
 	l.operators(&scenario.Operators{})
+	l.readPrices("")
 	var read contents
 	if len(clusterFiles) > 0 {
 		read.cluster = []content{l.read(field.NewPath("--cluster"), clusterFiles)}
@@ -277,6 +281,8 @@ type loader struct {
 	classes      []*resourcev1.DeviceClass // of synthetic devices
 	storage      string                    // of the file, or of a flag
 	config       *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
+	prices       *price.Table              // nil if nobody gives prices
+	pricesFile   string                    // that has them
 	ownersGone   bool                      // nobody replaces pods whose controllers are not known
 
 	federation *scenario.Federation // nil of a single cluster
@@ -332,6 +338,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	defer l.switchRelease(&file.Scheduler)()
 	l.operators(&file.Operators)
 	l.customResources(file.CustomResources)
+	l.readPrices(file.Prices)
 	read := &contents{cluster: l.clusters(s, file)}
 	if l.release = l.otherRelease(); l.release != "" {
 		return nil, nil // it is read again
@@ -384,6 +391,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 // finish checks what was read.
 func (l *loader) finish(s *scenario.Scenario) {
 	l.assumeClaims(s)
+	l.price(s.Objects())
 	s.File, s.Named, s.Dump, s.Strict = l.problems.File, slices.Sorted(maps.Keys(l.named)), l.opts.Dump, l.opts.Strict
 	s.Ignored, s.Notes, s.LevelKeys, s.Sources = l.ignored, slices.Concat(list.Once(l.notes), placedSingly(list.Once(l.single)), placedTogether(s, l.opts.grouped)), l.levelKeys, l.sources
 	s.Notes = append(s.Notes, unevaluated(s)...)

@@ -87,6 +87,8 @@ func (v *varier) cluster(l *loader, s *scenario.Scenario, sources []scenario.Sou
 		others := &scenario.Scenario{}
 		other.read = l.clusterSources(field.NewPath("cluster"), sources)
 		l.assemble(others, &contents{cluster: other.read})
+		l.prices, l.pricesFile = v.prices, v.pricesFile
+		l.price(others.Cluster)
 		other.objects, other.levelKeys, other.flaws = others.Cluster, l.levelKeys, l.flaws
 		v.clusters[key] = other
 	}

@@ -54,6 +54,9 @@ type File struct {
 	// Storage says whether StorageClasses are made up that claims name, and a default one, where the scenario has none: assumed, or none.
 	// Their volumes are made for the first consumer, and all nodes reach them. Default: assumed if all nodes are synthetic, otherwise none.
 	Storage string `json:"storage,omitempty" jsonschema:"enum=assumed,enum=none"`
+	// Prices is the path of a file that says what nodes cost an hour, by instance type or other labels: a list of prices, a catalogue of types, or
+	// OpenCost's custom pricing as JSON or CSV. A node's annotation faultline.dev/price-per-hour goes before it. Default: none.
+	Prices string `json:"prices,omitempty"`
 	// TerminationSeconds is how many seconds a kubelet takes to end a pod that is deleted, from 0; a pod whose terminationGracePeriodSeconds is
 	// less takes that. Until then the pod is Terminating and keeps its room. 0: a deleted pod is gone at once. Default: 1.
 	TerminationSeconds *int64 `json:"terminationSeconds,omitempty" jsonschema:"minimum=0,maximum=3600"`

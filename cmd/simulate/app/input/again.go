@@ -31,6 +31,7 @@ func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 		words = append(words, "--fresh")
 	}
 	add("--scheduler-config", i.Options.SchedulerConfig)
+	add("--prices", i.Options.Prices)
 	add("--kubernetes", i.Options.Kubernetes)
 	add("--feature-gates", i.Options.FeatureGates)
 	add("--kafscale-release", i.operators.kafscale.release)

@@ -68,6 +68,7 @@ func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
 	grouped(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
 	RegisterStrict(cmd, &i.Options.Strict)
+	cmd.Flags().StringVar(&i.Options.Prices, "prices", "", "`FILE` that says what nodes cost an hour, by instance type or other labels: a list, a catalogue, or OpenCost's\ncustom pricing as JSON or CSV (default the nodes' annotation faultline.dev/price-per-hour, or what the scenario says)")
 	i.operators.Register(cmd)
 }
 

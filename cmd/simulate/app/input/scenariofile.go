@@ -135,6 +135,7 @@ func readScenario(args []string, at string) (*scenario.File, error) {
 			*name = beside([]string{*name})[0]
 		}
 	}
+	one(&file.Prices)
 	for _, sources := range [][]scenario.Source{file.Cluster, file.Workloads} {
 		for n := range sources {
 			sources[n].Files = beside(sources[n].Files)
@@ -177,6 +178,9 @@ func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) err
 	}
 	if i.Options.SchedulerConfig != "" {
 		file.Scheduler.Config, file.Scheduler.Inline = Besides(at, []string{i.Options.SchedulerConfig})[0], nil
+	}
+	if i.Options.Prices != "" {
+		file.Prices = Besides(at, []string{i.Options.Prices})[0]
 	}
 	if i.Options.Kubernetes != "" {
 		file.Scheduler.Kubernetes = i.Options.Kubernetes

@@ -39,8 +39,8 @@ the topology; the cluster needs just one node of each group in each of its zones
 group, unless --free is given. Control planes and cordoned nodes stay as they are. Pods that no number of nodes places, or brings back,
 are set aside with the reason. With --survive it also says whether the cluster is safe as it is, and which nodes it lacks if not.
 
-If all nodes have prices (the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size finds the
-cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
+If all nodes have prices (--prices, the annotation faultline.dev/price-per-hour, or pricePerHour of a synthetic node group), size
+finds the cheapest nodes, otherwise the fewest. The report shows what goes wrong with one node fewer. Pods that are already bound, such as
 those of a dump, are placed again.
 
 With an autoscaler, of the scenario or with --autoscale, it also says to how many nodes that comes by itself.

@@ -1,0 +1,177 @@
+// Package price reads what nodes cost from a file: one of Faultline's own, a catalogue of types of nodes, or the custom pricing of OpenCost, as
+// JSON or CSV.
+package price
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/input/manifest"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Table says what nodes cost.
+type Table struct {
+	// rules price a node; the first that knows it decides. extras are added to that.
+	rules, extras []rule
+}
+
+// rule is what a node costs an hour, or a part of it, and whether the rule is for the node.
+type rule func(*v1.Node) (float64, bool)
+
+// file is Faultline's own format, or a catalogue of types.
+type file struct {
+	// Prices are tried in their order.
+	Prices []entry `json:"prices,omitempty"`
+	// Types are those of a catalogue. Only their names and prices count here.
+	Types []topology.NodeType `json:"types,omitempty"`
+}
+
+// entry is the price of the nodes with all of some labels.
+type entry struct {
+	// InstanceType is short for the label node.kubernetes.io/instance-type.
+	InstanceType string            `json:"instanceType,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	PricePerHour *float64          `json:"pricePerHour"`
+}
+
+// Parse reads a file of prices. The error has a line for each problem.
+func Parse(name string, data []byte) (*Table, error) {
+	if header, _, _ := bytes.Cut(bytes.TrimPrefix(data, []byte("\ufeff")), []byte("\n")); bytes.Contains(header, []byte(hourlyColumn)) {
+		return parseCSV(name, data)
+	}
+	document, err := manifest.Document(name, data)
+	if err != nil {
+		return nil, err
+	}
+	if rates, is, err := parseRates(name, document); is || err != nil {
+		return rates, err
+	}
+	given := &file{}
+	if err := manifest.Unmarshal(name, document, given); err != nil {
+		return nil, err
+	}
+	return given.table(name)
+}
+
+func (f *file) table(name string) (*Table, error) {
+	t := &Table{}
+	var problems []error
+	report := func(err *field.Error) { problems = append(problems, fmt.Errorf("%s: %w", name, err)) }
+	if len(f.Prices)+len(f.Types) == 0 {
+		report(field.Required(field.NewPath("prices"), "list what nodes cost, as {instanceType: m5.xlarge, pricePerHour: 0.192}"))
+	}
+	for i, e := range f.Prices {
+		path := field.NewPath("prices").Index(i)
+		labels := maps.Clone(e.Labels)
+		if e.InstanceType != "" {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[v1.LabelInstanceTypeStable] = e.InstanceType
+		}
+		if len(labels) == 0 {
+			report(field.Required(path, "give instanceType, or labels of the nodes that cost this"))
+		}
+		if e.PricePerHour == nil {
+			report(field.Required(path.Child("pricePerHour"), "what a node costs in an hour, such as 0.192"))
+		} else if *e.PricePerHour < 0 {
+			report(field.Invalid(path.Child("pricePerHour"), *e.PricePerHour, "must be 0 or more"))
+		} else {
+			t.rules = append(t.rules, labelled(labels, *e.PricePerHour))
+		}
+	}
+	if len(f.Types) > 0 {
+		for _, invalid := range (&topology.Catalogue{Types: f.Types}).Validate() {
+			report(invalid)
+		}
+		for _, of := range f.Types {
+			if of.PricePerHour != nil {
+				t.rules = append(t.rules, labelled(map[string]string{v1.LabelInstanceTypeStable: of.Name}, *of.PricePerHour))
+			}
+		}
+	}
+	return t, errors.Join(problems...)
+}
+
+// labelled is the price of the nodes that have all of the labels.
+func labelled(labels map[string]string, price float64) rule {
+	return func(node *v1.Node) (float64, bool) {
+		for key, value := range labels {
+			if has, found := label(node, key); !found || has != value {
+				return 0, false
+			}
+		}
+		return price, true
+	}
+}
+
+// older are the names that labels had before Kubernetes 1.17.
+var older = map[string]string{
+	v1.LabelInstanceTypeStable: v1.LabelInstanceType, v1.LabelTopologyRegion: v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone: v1.LabelFailureDomainBetaZone,
+}
+
+// label returns the node's value of a label, which may have its older name.
+func label(node *v1.Node, key string) (string, bool) {
+	value, found := node.Labels[key]
+	if !found && older[key] != "" {
+		value, found = node.Labels[older[key]]
+	}
+	return value, found
+}
+
+// Of returns what the node costs in an hour, and whether the table knows it.
+func (t *Table) Of(node *v1.Node) (float64, bool) {
+	for _, price := range t.rules {
+		sum, known := price(node)
+		if !known {
+			continue
+		}
+		for _, extra := range t.extras {
+			more, _ := extra(node)
+			sum += more
+		}
+		return math.Round(sum*1e6) / 1e6, true
+	}
+	return 0, false
+}
+
+// Annotate gives each of the nodes without a price of its own the one of the table, as its annotation. It returns how many those are, and
+// the nodes of which neither price is known.
+func (t *Table) Annotate(nodes []*v1.Node) (priced int, unknown []*v1.Node) {
+	for _, node := range nodes {
+		if _, has := node.Annotations[topology.PriceAnnotation]; has {
+			continue
+		}
+		price, known := t.Of(node)
+		if !known {
+			unknown = append(unknown, node)
+			continue
+		}
+		if node.Annotations == nil {
+			node.Annotations = map[string]string{}
+		}
+		priced++
+		node.Annotations[topology.PriceAnnotation] = strconv.FormatFloat(price, 'f', -1, 64)
+	}
+	return priced, unknown
+}
+
+// InstanceTypes returns the instance types of the nodes, sorted, each once.
+func InstanceTypes(nodes []*v1.Node) []string {
+	types := map[string]bool{}
+	for _, node := range nodes {
+		if of, found := label(node, v1.LabelInstanceTypeStable); found {
+			types[of] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(types))
+}
