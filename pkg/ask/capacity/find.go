@@ -185,7 +185,7 @@ func (f *finder) find(ctx context.Context) error {
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, lastState(f.base)); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, &f.base.Steps[len(f.base.Steps)-1]); err != nil {
 				return err
 			}
 		}

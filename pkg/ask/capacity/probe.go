@@ -154,7 +154,7 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	}
 	failed := p.zero[level]
 	if failed == nil || units > 0 {
-		if failed, err = p.losses(level, whole).survives(ctx, lastState(result)); err != nil {
+		if failed, err = p.losses(level, whole).survives(ctx, &result.Steps[len(result.Steps)-1]); err != nil {
 			return nil, nil, err
 		}
 	}

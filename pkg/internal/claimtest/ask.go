@@ -142,9 +142,10 @@ func askRoll(ctx context.Context, s *scenario.Scenario, result *simulation.Resul
 }
 
 func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	state := result.Steps[len(result.Steps)-1].State
+	last := &result.Steps[len(result.Steps)-1]
+	state := last.State
 	mode := []node.FailureMode{node.Unreachable, node.OutOfService, node.Deleted}[len(state.Pods)%3]
-	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode}
+	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode, From: last.Mark()}
 	analysis, err := blast.Lost(state, opts)
 	if err == nil {
 		err = blast.Recover(ctx, state, s, analysis, opts, nil)
