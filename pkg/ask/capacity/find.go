@@ -102,8 +102,8 @@ type Limit struct {
 	// Probes is how many counts were tried on the scheduler.
 	Probes int `json:"probes"`
 
-	// Missing are the pods of each workload that have no node with the next unit; Newly means that a pod is Pending that was not before. Both are
-	// for claims, and a report has neither.
+	// Missing are the pods of each workload that have no node with the next unit, if no node fails; Newly means that a pod is Pending then, or after
+	// the loss of Domain, that was not before. Both are for claims, and a report has neither.
 	Missing []int `json:"-"`
 	Newly   bool  `json:"-"`
 }

@@ -54,6 +54,7 @@ func (l losses) survives(ctx context.Context, after *simulation.Step) (*verdict,
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
+	v.newly = v.refused != nil && v.refused.Pod.Spec.NodeName == "" // otherwise it waits for its volume
 	v.part = v.part && !v.fits
 	return v, nil
 }
