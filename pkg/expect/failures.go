@@ -92,7 +92,7 @@ func (f *failures) analyze(ctx context.Context, set failureSet, recover bool) (*
 			return err != nil
 		})
 		// Worst is 0, which recovers from every failure, so that the bounds hold for each.
-		found = &analyzed{opts: blast.Options{Levels: []string{set.level}, Simultaneous: set.simultaneous, Mode: set.mode, Quorum: quorum}}
+		found = &analyzed{opts: blast.Options{Levels: []string{set.level}, Simultaneous: set.simultaneous, Mode: set.mode, Quorum: quorum, From: f.step.Mark()}}
 		var err error
 		if found.analysis, err = blast.Lost(state, found.opts); err != nil {
 			return nil, err

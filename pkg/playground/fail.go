@@ -43,7 +43,7 @@ func (e *Engine) fail(ctx context.Context, request FailRequest) (*FailResponse, 
 		return nil, err
 	}
 	mode := cmp.Or(node.FailureMode(last.scenario.Failures.Mode), node.Unreachable)
-	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: request.Domains, Mode: mode, StartTime: blast.DefaultStartTime}
+	opts := blast.Options{LevelKeys: last.scenario.LevelKeys, Simultaneous: 1, Together: request.Domains, Mode: mode, StartTime: blast.DefaultStartTime, From: after.Mark()}
 	if request.TopologyKey != "" {
 		opts.Levels = []string{request.TopologyKey}
 	}

@@ -192,3 +192,26 @@ func TestAutoscalerOverZones(t *testing.T) {
 		}
 	}
 }
+
+// The first node of the group is cordoned and has a taint that the pods do not tolerate. The autoscaler decides by the other one, so that new nodes
+// are like it: one takes the two pods that wait. Like the first they would take none, and come without end.
+func TestAutoscalerPassesOverCordonedNodes(t *testing.T) {
+	const text = `apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster:
+- objects:
+  - {apiVersion: v1, kind: Node, metadata: {name: batch, labels: {pool: general}}, spec: {unschedulable: true, taints: [{key: dedicated, value: batch, effect: NoSchedule}]}, status: {allocatable: {cpu: 2, memory: 8Gi, pods: 10}}}
+  - {apiVersion: v1, kind: Node, metadata: {name: plain, labels: {pool: general}}, status: {allocatable: {cpu: 2, memory: 8Gi, pods: 10}}}
+autoscaler: {nodeGroups: [{name: general, max: 20, from: pool=general}]}
+workloads:
+- objects:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 4, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}}}}
+`
+	s, err := loader.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("batch plain plain-new-1; 0 pending; 2m0s", ending(runCase(t, s))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

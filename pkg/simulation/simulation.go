@@ -338,6 +338,9 @@ func deferredResizes(before, after *cluster.State) []string {
 	return notes
 }
 
+// Mark is the position of the world after the step, from which a failure that comes next goes on.
+func (s *Step) Mark() *world.Mark { return &s.after }
+
 // NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
 func (r *Result) NextStart() int {
 	if n := len(r.Steps); n > 0 {

@@ -154,7 +154,9 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 }
 
 // site returns the node that a new one of the group is like: of the zone, or of that in which the group has the fewest nodes, as clouds spread
-// them. Nodes that do not answer do not count, since a zone that is down gets none. It is nil if there is no such node.
+// them. Nodes that do not answer do not count, since a zone that is down gets none. Of the nodes of a zone, one that is not cordoned is preferred,
+// as the autoscaler prefers it when it decides: otherwise a group with a cordoned node of another kind gets nodes without end on which the pods
+// do not fit. It is nil if there is no such node.
 func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone string) *v1.Node {
 	var zones []string
 	first, nodes := map[string]*v1.Node{}, map[string]int{}
@@ -163,8 +165,10 @@ func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone s
 		if !of.Has(node) || !cluster.Answers(node) || zone != "" && in != zone {
 			continue
 		}
-		if nodes[in]++; first[in] == nil {
+		if nodes[in]++; nodes[in] == 1 {
 			zones, first[in] = append(zones, in), node
+		} else if first[in].Spec.Unschedulable && !node.Spec.Unschedulable {
+			first[in] = node
 		}
 	}
 	if zones == nil {

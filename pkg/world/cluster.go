@@ -231,6 +231,8 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 				state = c.showChange(next)
 				continue
 			}
+		} else if loops == maxLoops+1 && c.scaler != nil {
+			to.Notes = append(to.Notes, fmt.Sprintf("the autoscaler still acted when it had been asked %d times; it seems to add nodes that do not help, or to add and remove the same ones, and is not asked again in this step", maxLoops))
 		}
 		due, waits := c.controllers.Next(state)
 		if !again.IsZero() && (!waits || again.Before(due.Time)) {

@@ -97,7 +97,7 @@ type Candidate struct {
 	weighed, dropped bool
 	goals            []goal
 	scenario         *scenario.Scenario // with the patch
-	state            *cluster.State     // after the last step
+	last             *simulation.Step   // after which failures come
 	// atLeast is how many of the workload's pods the failures of a level strand at least, by topology key, until these are simulated.
 	atLeast map[string]float64
 }

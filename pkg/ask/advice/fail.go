@@ -67,12 +67,12 @@ func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 		name := func(i int) string { return "failures with " + next[i].Name }
 		err := r.each(ctx, name, len(next), func(ctx context.Context, w world.World, i int) error {
 			c := next[i]
-			looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), Holding: true}
+			looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), Holding: true, From: c.last.Mark()}
 			if len(next) == 1 && r.opts.Workers < 1 {
 				looked.Among = r.worlds
 			}
-			r.recovers(&looked, c.state)
-			metrics, err := metric.Of(ctx, w, c.scenario, c.state, looked)
+			r.recovers(&looked, c.last.State)
+			metrics, err := metric.Of(ctx, w, c.scenario, c.last.State, looked)
 			if err != nil {
 				return err
 			}

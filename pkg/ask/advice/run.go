@@ -284,8 +284,8 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 		return err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	t.state = last.State
-	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
+	t.last = last
+	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels(), From: last.Mark()}
 	if !r.large {
 		r.recovers(&looked, last.State)
 	}
@@ -381,7 +381,9 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 		if err != nil {
 			return err
 		}
-		found[of*n+trial], err = metric.Of(ctx, w, &s, result.Steps[len(result.Steps)-1].State, looked)
+		looked, last := looked, &result.Steps[len(result.Steps)-1]
+		looked.From = last.Mark()
+		found[of*n+trial], err = metric.Of(ctx, w, &s, last.State, looked)
 		return err
 	})
 	if err != nil {

@@ -41,6 +41,9 @@ type Options struct {
 	Until func(*Failure, *Recovery) bool
 	// Only are the workloads that are reported, as Filter.Select returns them; nil means all. What fails does not depend on it.
 	Only map[cluster.Ref]bool
+	// From, if set, is the position of the world at which the nodes fail, as after the step that has the state; see simulation.Step. The
+	// scheduler's next search begins at another node than a new scheduler's, which decides ties.
+	From *world.Mark
 	// Record, if set, returns how much of the replacements' scheduling cycles to keep; see world.Hooks. It is called on several
 	// goroutines.
 	Record func(owner cluster.Ref, pod *v1.Pod) *placement.Depth

@@ -233,6 +233,11 @@ func worst(level *Level, n int) []*Failure {
 // recovery fails the nodes and waits until nothing moves any more.
 func recovery(ctx context.Context, w world.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
 	w.Reset()
+	if opts.From != nil {
+		if err := w.Resume(*opts.From); err != nil {
+			return nil, err
+		}
+	}
 	failed, err := w.Fail(state, opts.Mode, failure.Nodes...)
 	if err != nil {
 		return nil, err

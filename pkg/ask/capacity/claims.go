@@ -2,78 +2,118 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
+	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answers say about a cluster of which no node fails: that so many units more fit, so that every pod that is asked for
-// has a node and none has lost its own, and that the next unit does not. The result is that of Base.
-func Claims(base *simulation.Result, answers []Mix) []claim.Claim {
+// Claims are what the answers say: that so many units more fit, so that every pod that is asked for has a node and none has lost its own, and that
+// the next unit does not; and the same after the loss of each domain that is to be survived. The result is that of Base. With an autoscaler nothing
+// is claimed about losses, since nodes come of which nobody knows yet in which domain.
+func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim, error) {
+	lost := map[string][]blast.Failure{}
+	for _, level := range opts.Survive {
+		analysis, err := blast.Lost(lastState(base), blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: opts.Mode})
+		if err != nil {
+			return nil, err
+		}
+		lost[level] = analysis.Levels[0].Failures
+	}
 	var claims []claim.Claim
 	for i := range answers {
-		m := &answers[i]
-		p := newProber(base, m.Workloads, Options{})
-		before := p.scenario.Steps[len(base.Scenario.Steps)-1:] // the autoscalers go
-		units := func(n int) string {
-			if len(m.Workloads) > 1 || m.Workloads[0].Proportion > 1 {
-				return fmt.Sprintf("%s more of %s", words.Count(n, "unit"), m.Name)
-			}
-			return fmt.Sprintf("%d more of %s", n, m.Workloads[0].Qualified())
-		}
-		steps := func(n int, expect func(share Share, last bool) *scenario.Expect) []scenario.Step {
-			var all []scenario.Step
-			for _, step := range before {
-				all = append(all, step.Step)
-			}
-			for i, share := range p.mix {
-				step := p.scale(i, n)
-				step.Expect = expect(share, i == len(p.mix)-1)
-				all = append(all, step)
-			}
-			return all
-		}
-		fits := func(n int) func(Share, bool) *scenario.Expect {
-			return func(share Share, _ bool) *scenario.Expect {
-				return &scenario.Expect{NewlyPending: &scenario.NewlyPending{}, Workloads: []scenario.WorkloadPods{
-					{Workload: claim.Name(share.Ref), AtLeast: ptr.To(share.Now + n*share.Proportion)},
-				}}
+		c := &claimant{Mix: &answers[i], prober: newProber(base, answers[i].Workloads, Options{}), opts: opts}
+		claims = append(claims, c.fit()...)
+		for k := range c.Survive {
+			if base.Scenario.Autoscaler == nil {
+				claims = append(claims, c.survives(&c.Survive[k], lost[c.Survive[k].Level])...)
 			}
 		}
-		if !m.Fit.Short {
-			claims = append(claims, claim.Claim{Says: units(m.Fit.More) + " fit", Steps: steps(m.Fit.More, fits(m.Fit.More))})
+	}
+	return claims, nil
+}
+
+// claimant makes the claims of the answer for a mix.
+type claimant struct {
+	*Mix
+	prober *prober
+	opts   Options
+}
+
+// units is "6 more of shop/deployment/web".
+func (c *claimant) units(n int) string {
+	if len(c.Workloads) > 1 || c.Workloads[0].Proportion > 1 {
+		return fmt.Sprintf("%s more of %s", words.Count(n, "unit"), c.Name)
+	}
+	return fmt.Sprintf("%d more of %s", n, c.Workloads[0].Qualified())
+}
+
+// steps give the mix that many units more. Each but the last step of the mix expects what every does, the last what last does.
+func (c *claimant) steps(n int, every func(share Share) *scenario.Expect, last *scenario.Expect) []scenario.Step {
+	var all []scenario.Step
+	for _, step := range c.prober.scenario.Steps[len(c.prober.base.Scenario.Steps)-1:] { // the autoscalers go
+		all = append(all, step.Step)
+	}
+	for i, share := range c.prober.mix {
+		step := c.prober.scale(i, n)
+		if every != nil {
+			step.Expect = every(share)
 		}
-		if next := m.refused(p); next != nil && !m.Fit.Capped {
-			says, n := units(m.Fit.More+1)+" do not fit", m.Fit.More+1
-			if m.Fit.Short {
-				says, n = fmt.Sprintf("not all pods of %s have a node", m.Name), 0
-			}
-			claims = append(claims, claim.Claim{Says: says, Steps: steps(n, func(share Share, last bool) *scenario.Expect {
-				if !last {
-					return nil
-				}
-				return next
-			})})
+		all = append(all, step)
+	}
+	if last != nil {
+		all[len(all)-1].Expect = last
+	}
+	return all
+}
+
+// fitting are the steps after which that many units more have nodes.
+func (c *claimant) fitting(n int) []scenario.Step {
+	return c.steps(n, func(share Share) *scenario.Expect {
+		return &scenario.Expect{NewlyPending: &scenario.NewlyPending{}, Workloads: []scenario.WorkloadPods{
+			{Workload: claim.Name(share.Ref), AtLeast: ptr.To(share.Now + n*share.Proportion)},
+		}}
+	}, nil)
+}
+
+// fit is what the answer says of a cluster of which no node fails.
+func (c *claimant) fit() []claim.Claim {
+	var claims []claim.Claim
+	if !c.Fit.Short {
+		claims = append(claims, claim.Claim{Says: c.units(c.Fit.More) + " fit", Steps: c.fitting(c.Fit.More)})
+	}
+	n := c.Fit.next()
+	if next := c.refused(n); next != nil && !c.Fit.Capped {
+		says := c.units(n) + " do not fit"
+		if c.Fit.Short {
+			says = fmt.Sprintf("not all pods of %s have a node", c.Name)
 		}
+		claims = append(claims, claim.Claim{Says: says, Steps: c.steps(n, nil, next)})
 	}
 	return claims
 }
 
+// next is the count that does not fit.
+func (l *Limit) next() int {
+	if l.Short {
+		return 0
+	}
+	return l.More + 1
+}
+
 // refused expects what keeps the next unit from its nodes: pods of the mix that are missing, or others that lose theirs. It returns nil where
 // the answer does not say which, since a pod goes that nothing replaces.
-func (m *Mix) refused(p *prober) *scenario.Expect {
-	n := m.Fit.More + 1
-	if m.Fit.Short {
-		n = 0
-	}
-	if m.Fit.Missing != nil {
+func (c *claimant) refused(n int) *scenario.Expect {
+	if c.Fit.Missing != nil {
 		expect := &scenario.Expect{}
-		for i, share := range p.mix {
-			if missing := m.Fit.Missing[i]; missing > 0 {
+		for i, share := range c.prober.mix {
+			if missing := c.Fit.Missing[i]; missing > 0 {
 				expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(share.Ref), AtMost: ptr.To(share.Now + n*share.Proportion - 1)})
 			}
 		}
@@ -81,8 +121,31 @@ func (m *Mix) refused(p *prober) *scenario.Expect {
 			return expect
 		}
 	}
-	if m.Fit.Newly {
+	if c.Fit.Newly {
 		return &scenario.Expect{NewlyPending: &scenario.NewlyPending{AtLeast: ptr.To(1)}}
 	}
 	return nil
+}
+
+// survives is what the answer says of the losses of the domains of a level: after each of them, no pod is newly Pending; with the next unit one is
+// after the loss of the domain that is the limit. Without a domain the next unit does not even fit, which fit claims.
+func (c *claimant) survives(limit *Limit, lost []blast.Failure) []claim.Claim {
+	var claims []claim.Claim
+	fail := func(f *blast.Failure, expect *scenario.NewlyPending) scenario.Step {
+		return scenario.Step{Name: "loss of " + f.Domains[0], Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(c.opts.Mode)},
+			Expect: &scenario.Expect{NewlyPending: expect}}
+	}
+	for i := range lost {
+		f := &lost[i]
+		where := fmt.Sprintf("the loss of %s %s", topology.ShortKey(limit.Level), f.Domains[0])
+		if !limit.Short {
+			steps := append(c.fitting(limit.More), fail(f, &scenario.NewlyPending{}))
+			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s no pod is newly Pending after %s", c.units(limit.More), where), Steps: steps})
+		}
+		if !limit.Capped && limit.Newly && slices.Equal(f.Domains, []string{limit.Domain}) {
+			steps := append(c.steps(limit.next(), nil, nil), fail(f, &scenario.NewlyPending{AtLeast: ptr.To(1)}))
+			claims = append(claims, claim.Claim{Says: fmt.Sprintf("with %s a pod is newly Pending after %s", c.units(limit.next()), where), Steps: steps})
+		}
+	}
+	return claims
 }

@@ -102,8 +102,8 @@ type Limit struct {
 	// Probes is how many counts were tried on the scheduler.
 	Probes int `json:"probes"`
 
-	// Missing are the pods of each workload that have no node with the next unit; Newly means that a pod is Pending that was not before. Both are
-	// for claims, and a report has neither.
+	// Missing are the pods of each workload that have no node with the next unit, if no node fails; Newly means that a pod is Pending then, or after
+	// the loss of Domain, that was not before. Both are for claims, and a report has neither.
 	Missing []int `json:"-"`
 	Newly   bool  `json:"-"`
 }
@@ -185,7 +185,7 @@ func (f *finder) find(ctx context.Context) error {
 	if len(f.probers) > 1 {
 		for _, level := range f.opts.Survive {
 			var err error
-			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, lastState(f.base)); err != nil {
+			if zero[level], err = (losses{level: level, mode: f.opts.Mode, recoverer: among(f.worlds), whole: true}).survives(ctx, &f.base.Steps[len(f.base.Steps)-1]); err != nil {
 				return err
 			}
 		}

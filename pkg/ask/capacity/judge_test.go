@@ -90,7 +90,7 @@ func TestSurvives(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		state.Nodes = append(state.Nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelTopologyZone: name}}})
 	}
-	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(w)}.survives(t.Context(), state)
+	v, err := losses{level: v1.LabelTopologyZone, mode: node.Unreachable, recoverer: in(w)}.survives(t.Context(), &simulation.Step{State: state})
 	if err != nil {
 		t.Fatal(err)
 	}

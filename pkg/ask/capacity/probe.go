@@ -118,7 +118,7 @@ type verdict struct {
 	unreplaced    int
 	part          bool // of a failure; others might leave more pods without a node
 	missing       []int
-	newly         bool // without a failure, a pod is Pending that was not before
+	newly         bool // a pod is Pending, and none was in its place
 }
 
 // grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
@@ -154,7 +154,7 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	}
 	failed := p.zero[level]
 	if failed == nil || units > 0 {
-		if failed, err = p.losses(level, whole).survives(ctx, lastState(result)); err != nil {
+		if failed, err = p.losses(level, whole).survives(ctx, &result.Steps[len(result.Steps)-1]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -163,6 +163,7 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	}
 	at := *failed
 	at.units, at.excess = units, p.units(failed.stranded)
+	at.newly = at.newly && len(p.pending) == 0 // else it may wait in the place of one that waited
 	return &at, result, nil
 }
 

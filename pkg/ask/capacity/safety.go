@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -40,7 +39,7 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 		if opts.Progress != nil {
 			opts.Progress("loss of each "+level, i, len(opts.Survive))
 		}
-		safety, err := safeAt(ctx, worlds, lastState(base), level, opts)
+		safety, err := safeAt(ctx, worlds, &base.Steps[len(base.Steps)-1], level, opts)
 		if err != nil && ctx.Err() != nil {
 			base.Partial = "interrupted before it was known whether the cluster is safe now"
 			return all, err
@@ -52,8 +51,8 @@ func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety,
 	return all, nil
 }
 
-func safeAt(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, level string, opts Options) (*Safety, error) {
-	failures, err := losses{level: level, mode: opts.Mode, recoverer: among(worlds), whole: true}.of(ctx, state)
+func safeAt(ctx context.Context, worlds *simulation.Worlds, after *simulation.Step, level string, opts Options) (*Safety, error) {
+	failures, err := losses{level: level, mode: opts.Mode, recoverer: among(worlds), whole: true}.of(ctx, after)
 	if err != nil {
 		return nil, err
 	}

@@ -327,7 +327,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 		if !whole {
 			lost.first = z.weak[level]
 		}
-		failures, err := lost.of(ctx, last.State)
+		failures, err := lost.of(ctx, last)
 		if err != nil {
 			return nil, err
 		}

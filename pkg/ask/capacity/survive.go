@@ -41,10 +41,10 @@ type losses struct {
 	excused func(domain string, r *blast.Recovery) bool
 }
 
-// survives checks whether every pod that a failure takes comes back, whichever domain of the level fails. A pod that nothing replaces is
+// survives checks whether every pod that a failure after the step takes comes back, whichever domain of the level fails. A pod that nothing replaces is
 // counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
-func (l losses) survives(ctx context.Context, state *cluster.State) (*verdict, error) {
-	failures, err := l.of(ctx, state)
+func (l losses) survives(ctx context.Context, after *simulation.Step) (*verdict, error) {
+	failures, err := l.of(ctx, after)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,15 @@ func (l losses) survives(ctx context.Context, state *cluster.State) (*verdict, e
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
+	v.newly = v.refused != nil && v.refused.Pod.Spec.NodeName == "" // otherwise it waits for its volume
 	v.part = v.part && !v.fits
 	return v, nil
 }
 
 // of returns the failures that were examined, and what comes back.
-func (l losses) of(ctx context.Context, state *cluster.State) ([]blast.Failure, error) {
-	looked := blast.Options{Levels: []string{l.level}, Simultaneous: 1, Mode: l.mode}
-	analysis, err := blast.Lost(state, looked)
+func (l losses) of(ctx context.Context, after *simulation.Step) ([]blast.Failure, error) {
+	looked := blast.Options{Levels: []string{l.level}, Simultaneous: 1, Mode: l.mode, From: after.Mark()}
+	analysis, err := blast.Lost(after.State, looked)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (l losses) of(ctx context.Context, state *cluster.State) ([]blast.Failure, 
 	looked.Until = func(f *blast.Failure, r *blast.Recovery) bool {
 		return !l.whole && len(r.Pending) > 0 && (l.excused == nil || !l.excused(f.Domains[0], r))
 	}
-	if err := l.recoverer(ctx, state, analysis, looked); err != nil {
+	if err := l.recoverer(ctx, after.State, analysis, looked); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(failures, func(f blast.Failure) bool { return f.Recovery == nil }), nil

@@ -44,6 +44,14 @@ func Unique(claims []Claim) []Claim {
 	return claims
 }
 
+// before is the step of a claim after which the cluster is as the input leaves it.
+const before = "before"
+
+// Before is the first step of a claim of which several steps are compared with the cluster as the input leaves it: it does nothing.
+func Before() scenario.Step {
+	return scenario.Step{Name: before, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}
+}
+
 // Name is a workload as an expectation names it, with its namespace.
 func Name(of cluster.Ref) string {
 	if of.Namespace == "" {
@@ -52,9 +60,16 @@ func Name(of cluster.Ref) string {
 	return of.Namespace + "/" + of.String()
 }
 
-// NewlyPending expects that these pods are newly Pending, by workload, and no others.
-func NewlyPending(since string, pods map[cluster.Ref]int) *scenario.NewlyPending {
-	expect := &scenario.NewlyPending{Since: since}
+// SinceBefore expects that these pods are newly Pending, by workload, and no others, compared with the step Before of the claim.
+func SinceBefore(pods map[cluster.Ref]int) *scenario.NewlyPending {
+	expect := NewlyPending(pods)
+	expect.Since = before
+	return expect
+}
+
+// NewlyPending expects that these pods are newly Pending, by workload, and no others, compared with the step before.
+func NewlyPending(pods map[cluster.Ref]int) *scenario.NewlyPending {
+	expect := &scenario.NewlyPending{}
 	for owner, n := range pods {
 		if n > 0 {
 			if expect.Pods == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answer says of the nodes that go: one after the other every drain ends, and no pod is newly Pending after any step. That the
-// others cannot go is no claim.
+// Claims are what the answer says of the nodes that go: one after the other every drain ends, and no pod is Pending after any step that was
+// not before the first. That the others cannot go is no claim.
 func (a *Answer) Claims() []claim.Claim {
 	if len(a.Removed) == 0 {
 		return nil
@@ -20,9 +20,9 @@ func (a *Answer) Claims() []claim.Claim {
 	for _, r := range a.Removed {
 		names = append(names, r.Node)
 	}
-	c := claim.Claim{Says: fmt.Sprintf("%s can go, with no pod newly Pending", words.Few(names))}
+	c := claim.Claim{Says: fmt.Sprintf("%s can go, with no pod newly Pending", words.Few(names)), Steps: []scenario.Step{claim.Before()}}
 	for _, step := range a.Steps {
-		step.Expect = &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}
+		step.Expect = &scenario.Expect{NewlyPending: claim.SinceBefore(nil)}
 		if step.Drain != nil {
 			step.Expect.Drained = ptr.To(true)
 		}

@@ -121,7 +121,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err := c.all(ctx, state); err != nil {
 		return nil, err
 	}
-	if err := c.survive(ctx, result, state); err != nil {
+	if err := c.survive(ctx, result, &result.Steps[len(result.Steps)-1]); err != nil {
 		return nil, err
 	}
 	c.conclude()
@@ -271,7 +271,7 @@ func reason(p *placement.Pending) Why {
 
 // survive takes back the last removals until no loss of a domain strands more pods than at the start. That fewer removals survive where more
 // do not is not certain, but the answer is what was seen to survive.
-func (c *consolidation) survive(ctx context.Context, result *simulation.Result, start *cluster.State) error {
+func (c *consolidation) survive(ctx context.Context, result *simulation.Result, start *simulation.Step) error {
 	if len(c.Survive) == 0 {
 		return nil
 	}
@@ -284,11 +284,11 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 	if err != nil {
 		return err
 	}
-	at := func(removed int) *cluster.State {
+	at := func(removed int) *simulation.Step {
 		if removed == 0 {
 			return start
 		}
-		return c.course.Steps[len(c.course.Steps)-len(c.course.Did)+2*removed-1].State
+		return &c.course.Steps[len(c.course.Steps)-len(c.course.Did)+2*removed-1]
 	}
 	// The largest number of removals that survives is from low to high.
 	low, high := 0, len(c.answer.Removed)
@@ -317,14 +317,14 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 
 // stranded returns the most pods that the loss of a domain of each level leaves without a node. If that is more than allowed, it says where; what
 // comes after is not examined.
-func (c *consolidation) stranded(ctx context.Context, w world.World, state *cluster.State, allowed []int) (most []int, why string, err error) {
+func (c *consolidation) stranded(ctx context.Context, w world.World, after *simulation.Step, allowed []int) (most []int, why string, err error) {
 	for i, level := range c.Survive {
-		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: c.Mode}
+		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: c.Mode, From: after.Mark()}
 		worse := func(r *blast.Recovery) bool { return allowed != nil && len(r.Pending) > allowed[i] }
 		opts.Until = func(_ *blast.Failure, r *blast.Recovery) bool { return worse(r) }
-		analysis, err := blast.Lost(state, opts)
+		analysis, err := blast.Lost(after.State, opts)
 		if err == nil {
-			err = blast.RecoverIn(ctx, w, state, analysis, opts)
+			err = blast.RecoverIn(ctx, w, after.State, analysis, opts)
 		}
 		if err != nil {
 			return nil, "", err

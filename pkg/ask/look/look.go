@@ -111,7 +111,7 @@ func At(ctx context.Context, s *scenario.Scenario, opts Options) (*Look, error) 
 // failures fails the domains of each level.
 func (l *Look) failures(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	s := result.Scenario
-	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, Quorum: s.Failures.Quorum}
+	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, Quorum: s.Failures.Quorum, From: last.Mark()}
 	o.Levels = list.Each(opts.Levels, func(level string) string { return topology.KeyAmong(last.State.Nodes, level) })
 	analysis, err := blast.Lost(last.State, o)
 	if err != nil {

@@ -117,6 +117,8 @@ type Options struct {
 	Worst int
 	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
 	Holding bool
+	// From, if set, is the position of the world after the step, from which failures go on; see blast.Options.
+	From *world.Mark
 	// Among, if set, are the worlds in which the cluster recovers from several failures at once, for a caller that looks at one cluster. They
 	// change no figure.
 	Among *simulation.Worlds
@@ -158,7 +160,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	if len(levels) == 0 {
 		return m, nil
 	}
-	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst}
+	looked := blast.Options{Levels: levels, Simultaneous: 1, Mode: node.Unreachable, Worst: opts.Worst, From: opts.From}
 	if s.Failures.Mode != "" {
 		looked.Mode = node.FailureMode(s.Failures.Mode)
 	}

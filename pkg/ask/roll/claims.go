@@ -13,9 +13,6 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// before is the step of a claim after which the cluster is as before the first turn.
-const before = "before"
-
 // Claims are what the answer says: which drains end, that the replaced nodes are gone, and which pods stay Pending at the end that had a node.
 func (a *Answer) Claims() []claim.Claim {
 	newly := map[cluster.Ref]int{}
@@ -26,12 +23,12 @@ func (a *Answer) Claims() []claim.Claim {
 		}
 		newly[cluster.Ref{Kind: kind, Namespace: pod.Namespace, Name: name}]++
 	}
-	end := claim.NewlyPending(before, newly)
+	end := claim.SinceBefore(newly)
 	c := claim.Claim{Says: fmt.Sprintf("%s of %s %s replaced, with %s", words.Count(a.Replaced, "node"), a.Pool, words.Pick(a.Replaced, "is", "are"), claim.Words(end))}
 	if len(a.Steps) == 0 {
 		return nil
 	}
-	c.Steps = []scenario.Step{{Name: before, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}}
+	c.Steps = []scenario.Step{claim.Before()}
 	for _, step := range a.Steps {
 		if step.Drain != nil {
 			ends := !slices.ContainsFunc(a.Blocked, func(b Blocked) bool { return slices.Contains(step.Drain.Names, b.Node) })

@@ -263,7 +263,9 @@ func (w *worker) run(ctx context.Context, s *scenario.Scenario) (*simulation.Res
 			return nil, nil, nil, fmt.Errorf("there is no step %q", w.opts.Step)
 		}
 	}
-	metrics, err := metric.Of(ctx, in, s, result.Steps[at].State, w.opts.Metric)
+	looked := w.opts.Metric
+	looked.From = result.Steps[at].Mark()
+	metrics, err := metric.Of(ctx, in, s, result.Steps[at].State, looked)
 	return result, &result.Steps[at], metrics, err
 }
 

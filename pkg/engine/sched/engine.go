@@ -131,8 +131,8 @@ var silence = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 // built, and what admission accepts from then on.
 func NewEngine(config *Config, ties Ties) (*Engine, error) { return engineFor(config, ties, nil) }
 
-// engineFor is NewEngine for plugins that look at nodes and pods through the lister; nil: as the engine does.
-func engineFor(config *Config, ties Ties, lister fwk.SharedLister) (*Engine, error) {
+// engineFor is NewEngine for plugins that look at nodes and pods through the snapshot; nil: as the engine does.
+func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	silence()
 	if err := SetRelease(config.release); err != nil {
 		return nil, err
@@ -162,8 +162,9 @@ func engineFor(config *Config, ties Ties, lister fwk.SharedLister) (*Engine, err
 		release:         config.release,
 		own:             len(config.plugins) > 0,
 	}
-	if e.lister = lister; lister == nil {
-		e.lister = e.snapshot
+	e.lister = e.snapshot
+	if through != nil {
+		through.SharedLister, e.lister = e.snapshot, through // plugins ask for pod groups as soon as they are made
 	}
 	e.waiting = e.informers.Core().V1().Pods().Informer().GetIndexer()
 	sortVolumes(e.informers)

@@ -62,7 +62,7 @@ func NewSnapshot(config *Config) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.SharedLister, s.engine = engine.snapshot, engine
+	s.engine = engine
 	s.plugins = engine.profiles[config.api.Profiles[0].SchedulerName].Framework
 	return s, nil
 }

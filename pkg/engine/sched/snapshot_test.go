@@ -138,3 +138,12 @@ func TestSnapshotForks(t *testing.T) {
 		t.Error("after that, nodes are not found as before")
 	}
 }
+
+// With pod groups, plugins ask the snapshot for the groups while they are made.
+func TestSnapshotWithPodGroups(t *testing.T) {
+	withPodGroups(t)
+	s := newSnapshot(t, hosts("a"))
+	if _, fits := s.Place(pod("web", "100m", 0), "a"); !fits {
+		t.Error("the pod does not fit on an empty node")
+	}
+}

@@ -86,8 +86,16 @@ func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result
 	if err != nil || len(asked) == 0 {
 		return s, nil, err
 	}
-	answers, err := capacity.Find(ctx, base, asked, capacity.Options{})
-	return s, capacity.Claims(base, answers), err
+	opts := capacity.Options{Mode: node.Unreachable}
+	if state := base.Steps[len(base.Steps)-1].State; len(state.Pods)%2 == 0 {
+		opts.Survive, _ = capacity.Levels(state.Nodes, s, []string{"zone"}) // none if there is one zone
+	}
+	answers, err := capacity.Find(ctx, base, asked, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	claims, err := capacity.Claims(base, answers, opts)
+	return s, claims, err
 }
 
 func askDrain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
@@ -142,9 +150,10 @@ func askRoll(ctx context.Context, s *scenario.Scenario, result *simulation.Resul
 }
 
 func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
-	state := result.Steps[len(result.Steps)-1].State
+	last := &result.Steps[len(result.Steps)-1]
+	state := last.State
 	mode := []node.FailureMode{node.Unreachable, node.OutOfService, node.Deleted}[len(state.Pods)%3]
-	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode}
+	opts := blast.Options{Levels: []string{v1.LabelTopologyZone, v1.LabelHostname}, Simultaneous: 1, Mode: mode, From: last.Mark()}
 	analysis, err := blast.Lost(state, opts)
 	if err == nil {
 		err = blast.Recover(ctx, state, s, analysis, opts, nil)

@@ -106,7 +106,7 @@ func TestWorlds(t *testing.T) {
 		t.Error("a seed has two worlds")
 	}
 	for _, word := range []string{"taints", "storageClassName: zonal", "PodDisruptionBudget", "DaemonSet", "priorityClassName: high", "HorizontalPodAutoscaler", "Widget",
-		"cordoned", "died", "podAntiAffinity", "DoNotSchedule", "name: bare", "Parallel"} {
+		"cordoned", "died", "podAntiAffinity", "DoNotSchedule", "name: bare", "Parallel", "kind: PodGroup"} {
 		seeds := 0
 		for seed := range uint64(60) {
 			if strings.Contains(claimtest.World(seed), word) {

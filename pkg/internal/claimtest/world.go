@@ -9,7 +9,7 @@ import (
 
 // World returns a scenario of 3 to 9 nodes and 5 to 40 pods as YAML. Each seed has a few of the shapes: nodes that are nearly full, taints, zonal
 // volumes, budgets, DaemonSets, pods that are Pending or Terminating before, priorities, pods that want to be apart, controllers that the input
-// lacks, autoscalers of pods.
+// lacks, autoscalers of pods. Every seventh has a gang.
 func World(seed uint64) string {
 	w := &maker{Rand: rand.New(rand.NewPCG(seed, 50))}
 	w.nodes()
@@ -32,17 +32,22 @@ func World(seed uint64) string {
 	if w.chance(15) { // pods are Terminating on it, or Pending elsewhere
 		w.after = append(w.after, fmt.Sprintf("- {name: died, fail: {names: [%s], mode: unreachable}}", w.names[w.IntN(len(w.names))]))
 	}
+	gates := ""
+	if seed%7 == 3 {
+		gates = "scheduler: {featureGates: {GenericWorkload: true}}\n"
+		w.gang()
+	}
 	out := fmt.Sprintf(`apiVersion: faultline/v1alpha1
 kind: Scenario
 metadata: {name: seed-%d}
 terminationSeconds: %d
-cluster:
+%scluster:
 - objects:
   - %s
 workloads:
 - objects:
   - %s
-`, seed, w.IntN(3), strings.Join(w.cluster, "\n  - "), strings.Join(w.objects, "\n  - "))
+`, seed, w.IntN(3), gates, strings.Join(w.cluster, "\n  - "), strings.Join(w.objects, "\n  - "))
 	if len(w.after) > 0 {
 		out += "steps:\n" + strings.Join(w.after, "\n") + "\n"
 	}
@@ -138,6 +143,23 @@ func (w *maker) workload(i int) {
 		w.add(`{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: %s, namespace: %s}, spec: {minReplicas: %d, maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}}}`,
 			name, namespace, 1+w.IntN(replicas), replicas+w.IntN(4))
 	}
+}
+
+// gang adds pods that get nodes together, or none.
+func (w *maker) gang() {
+	replicas := 2 + w.IntN(4)
+	kind := w.either(50, "ReplicaSet", w.either(50, "Deployment", "StatefulSet"))
+	policy := w.either(80, fmt.Sprintf("gang: {minCount: %d}", 1+w.IntN(replicas)), "basic: {}")
+	w.add(`{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: gang}, spec: {schedulingPolicy: {%s}}}`, policy)
+	priority, parallel := "", ""
+	if w.priorities {
+		priority = "priorityClassName: " + w.either(50, "high", "low") + ", "
+	}
+	if kind == "StatefulSet" {
+		parallel = ", podManagementPolicy: Parallel"
+	}
+	w.add(`{apiVersion: apps/v1, kind: %s, metadata: {name: gang}, spec: {replicas: %d, selector: {matchLabels: {app: gang}}, template: {metadata: {labels: {app: gang}}, spec: {schedulingGroup: {podGroupName: gang}, %scontainers: [{name: c, image: i, resources: {requests: {cpu: %dm}}}]}}%s}}`,
+		kind, replicas, priority, 200+200*w.IntN(8), parallel)
 }
 
 // unknownOwner adds pods of a controller that the input lacks.

@@ -46,7 +46,7 @@ func claimOf(nodes []world.DrainedNode, options world.DrainOptions) claim.Claim 
 			newly[cluster.Ref{Kind: kind, Namespace: pod.Namespace, Name: name}]++
 		}
 	}
-	expect.NewlyPending = claim.NewlyPending("", newly)
+	expect.NewlyPending = claim.NewlyPending(newly)
 	says := fmt.Sprintf("the drain of %s ends, with %s", words.Few(names), claim.Words(expect.NewlyPending))
 	if slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return !n.Ends }) {
 		expect.Drained = ptr.To(false)

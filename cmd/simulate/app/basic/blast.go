@@ -225,6 +225,7 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
 	levels := opts.Levels
 	opts = present(step.State, opts)
+	opts.From = step.Mark()
 	if !f.filter.Empty() {
 		var err error
 		if opts.Only, err = f.filter.Select(step.State); err != nil { // which known let pass, since there are such workloads after another step

@@ -106,10 +106,14 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				}
 				found := capacity.New(result, answers, safety, opts, c.ToolVersion)
 				found.CronJobs, found.Usage = askcapacity.CronJobs(state, running), used
-				if stopped != nil {
+				if stopped != nil || !proof.Asked() {
 					return found, stopped
 				}
-				return found, proof.Prove(c, loaded, files, askcapacity.Claims(result, answers), &found.Head)
+				claims, err := askcapacity.Claims(result, answers, opts)
+				if err != nil {
+					return nil, err
+				}
+				return found, proof.Prove(c, loaded, files, claims, &found.Head)
 			},
 		}.Run(s),
 	}
