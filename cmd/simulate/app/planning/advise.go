@@ -31,7 +31,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 		Use:   "advise TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
 		Short: "Recommend a rule that keeps the pods of a workload apart",
 		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
-constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
+constraints, over every level of the nodes' topology and over pairs of levels; for a workload with one replica also two replicas. Each candidate is run to find what stays Pending,
 what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
 The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
 the runs; --all shows the others.`,
