@@ -5,6 +5,8 @@
 //	scenario + patch ─ evaluate ──▶ placement, failures, a rolling update, trials with random ties   (run.go)
 //	figures ─ rank ───────────────▶ the Pareto front, the rest and what beats it   (rank.go)
 //	large cluster ─ fail ─────────▶ failures of those alone that could still be on the front   (fail.go)
+//
+// Of every workload at once it tries only the changes that can gain something by arithmetic, each by a step (every.go).
 package advice
 
 import (
