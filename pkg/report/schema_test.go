@@ -24,6 +24,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/diff"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/report/explain"
+	"github.com/faultline/faultline/pkg/report/gains"
 	"github.com/faultline/faultline/pkg/report/lint"
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/plan"
@@ -57,6 +58,7 @@ var schemas = map[string]struct {
 	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
 	size.Kind:        {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
 	capacity.Kind:    {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
+	gains.Kind:       {&gains.Report{}, "gains-report", "Faultline report on the best change of each workload"},
 	outcome.Kind:     {&outcome.Report{}, "outcomes-report", "Faultline report on every outcome of a scenario"},
 	verify.Kind:      {&verify.Report{}, "verify-report", "Faultline report on how true the simulation is to a cluster"},
 	upgrade.Kind:     {&upgrade.Report{}, "upgrade-report", "Faultline report on what another release of Kubernetes changes"},

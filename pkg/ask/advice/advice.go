@@ -5,6 +5,8 @@
 //	scenario + patch ─ evaluate ──▶ placement, failures, a rolling update, trials with random ties   (run.go)
 //	figures ─ rank ───────────────▶ the Pareto front, the rest and what beats it   (rank.go)
 //	large cluster ─ fail ─────────▶ failures of those alone that could still be on the front   (fail.go)
+//
+// Of every workload at once it tries only the changes that can gain something by arithmetic, each by a step (every.go).
 package advice
 
 import (
@@ -48,6 +50,8 @@ type Advice struct {
 	Candidates []Candidate
 	// LeftOut are the candidates that were not run, and why.
 	LeftOut []string
+	// One says why a workload with one replica cannot have a second; "" if it can, or has more.
+	One string
 	// Held says why no rule reaches the workload's pods now; then no other candidate is run. "" where rules do.
 	Held string
 }
@@ -62,6 +66,14 @@ type Candidate struct {
 	Rules []string `json:"rules"`
 	// Patch is a JSON merge patch for the workload; missing if nothing changes.
 	Patch json.RawMessage `json:"patch,omitempty" jsonschema:"type=object"`
+	// Replicas is the number of replicas that the patch sets, for a workload that has one; missing if it sets none.
+	Replicas int32 `json:"replicas,omitempty"`
+	// Asks are what the further replica requests, Storage the claims that it gets, and ScaledBy the HorizontalPodAutoscaler that has to allow
+	// it, too; Alone is true if the strategy of the workload, Recreate, has no two pods of it run at once.
+	Asks     map[string]string `json:"asks,omitempty"`
+	Storage  []string          `json:"storage,omitempty"`
+	ScaledBy string            `json:"scaledBy,omitempty"`
+	Alone    bool              `json:"alone,omitempty"`
 	// Strategy is the rolling update strategy that the patch sets because the rollout does not finish with the present one; empty if it
 	// sets none.
 	Strategy string `json:"strategy,omitempty"`
@@ -178,8 +190,10 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	if tried == nil {
 		return nil, err
 	}
-	a.Candidates, a.LeftOut = tried, leftOut
-	a.Held = asItIs(tried).held
+	a.Candidates, a.LeftOut, a.One = tried, leftOut, r.one
+	if a.Held = asItIs(tried).held; a.One == "" {
+		a.One = secondWaits(tried)
+	}
 	rank(a.Candidates)
 	if err == nil {
 		if err = r.trials(ctx, a.Candidates); err != nil && ctx.Err() == nil {

@@ -172,13 +172,65 @@ func TestLargeCluster(t *testing.T) {
 	}
 }
 
-// A single pod is on one node, whatever the rule says.
+// A single pod is on one node, whatever the rule says. Of two replicas in three zones of a node each the loss of a zone, or of a node, takes one.
 func TestOneReplica(t *testing.T) {
-	a := ask(t, world(t, "1", "1", ""), advice.Options{Trials: 2, Seed: 1})
-	for _, c := range a.Candidates[1:] {
-		if c.SameAs != advice.AsItIs {
+	a := ask(t, world(t, "1", "1", ""), advice.Options{})
+	for _, c := range a.Candidates {
+		if c.Replicas == 0 && c.Changed() && c.SameAs != advice.AsItIs {
 			t.Errorf("%s is not the same as it is, but %q, beaten by %q in %q", c.Name, c.SameAs, c.BeatenBy, c.BeatenIn)
 		}
+	}
+	best := a.Candidates[0]
+	if best.Name != "2 replicas" || string(best.Patch) != `{"spec":{"replicas":2}}` || best.Level(v1.LabelTopologyZone).Radius != 0.5 || a.One != "" {
+		t.Errorf("best is %s with the patch %s; no second since %q", best.Name, best.Patch, a.One)
+	}
+	if c := named(t, a, "2 replicas, spread zone"); c.Replicas != 2 || !strings.Contains(string(c.Patch), `"replicas":2`) || len(c.Rules) != 1 {
+		t.Errorf("with a rule: %d replicas, %q, patch %s", c.Replicas, c.Rules, c.Patch)
+	}
+}
+
+// Why there is no second replica: a claim that one node has, a host port that every node has once, a node that is the only one.
+func TestNoSecondReplica(t *testing.T) {
+	const claimed = `"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], `
+	const port = `"hostNetwork": true, "initContainers": [{"name": "p", "image": "i", "restartPolicy": "Always", "ports": [{"containerPort": 80, "hostPort": 80}]}], `
+	for _, test := range []struct {
+		name, zones, spec, modes, want string
+	}{
+		{"claim of one node", "[a, b]", claimed, "ReadWriteOnce", "its pods share persistentvolumeclaim/data, which is ReadWriteOnce"},
+		{"claim of one pod", "[a, b]", claimed, "ReadWriteOncePod", "which is ReadWriteOncePod"},
+		{"claim of many nodes", "[a, b]", claimed, "ReadWriteMany", ""},
+		{"host port", "[a]", port, "", "a second pod would be Pending: 0/1 nodes are available: 1 node(s) didn't have free ports"},
+		{"one node", "[a]", "", "", "a second pod would be on the node of the first"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			objects := []string{`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}},
+				"template": {"metadata": {"labels": {"app": "web"}}, "spec": {` + test.spec + `"containers": [{"name": "c", "image": "i"}]}}}}`}
+			if test.modes != "" {
+				objects = append(objects, `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {"accessModes": ["`+test.modes+`"],
+					"storageClassName": "", "volumeName": "v", "resources": {"requests": {"storage": "1Gi"}}}}`,
+					`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {"accessModes": ["`+test.modes+`"], "capacity": {"storage": "1Gi"},
+					"hostPath": {"path": "/v"}, "storageClassName": "", "claimRef": {"namespace": "default", "name": "data"}}}`)
+			}
+			var zones []string
+			for _, zone := range strings.Split(strings.Trim(test.zones, "[]"), ", ") {
+				zones = append(zones, `{"name": "`+zone+`"}`)
+			}
+			var source, workloads scenario.Source
+			if err := json.Unmarshal([]byte(`{"synthetic": {"zones": [`+strings.Join(zones, ",")+`], "nodeGroups": [{"count": 1}]}}`), &source); err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range objects {
+				workloads.Objects = append(workloads.Objects, runtime.RawExtension{Raw: []byte(object)})
+			}
+			s, err := loader.New("test", &scenario.File{Cluster: []scenario.Source{source}, Workloads: []scenario.Source{workloads}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := ask(t, s, advice.Options{})
+			if test.want == "" && a.One != "" || !strings.Contains(a.One, test.want) {
+				t.Errorf("no second replica since %q, want %q", a.One, test.want)
+			}
+		})
 	}
 }
 

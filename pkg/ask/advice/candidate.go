@@ -22,6 +22,7 @@ type proposal struct {
 	asItIs     bool                               // the workload's present rule
 	refine     func(*v1.TopologySpreadConstraint) // of each required one; nil: none
 	plain      string                             // for a rule per revision, the name of the same rule over all revisions
+	replicas   int32                              // to ask for; 0: as many as now
 }
 
 func proposalOf(name string, complexity int, by ...rule.Apart) proposal {

@@ -39,6 +39,9 @@ func patchOf(workload cluster.Object, p *proposal, s *strategy) (json.RawMessage
 		template, _ := cluster.Template(changed)
 		rule.KeepApart(&template.Spec, template.Labels, workload.GetNamespace(), cluster.Selector(changed), p.by...)
 	}
+	if p.replicas > 0 {
+		*cluster.ReplicasOf(changed) = &p.replicas
+	}
 	if template, _ := cluster.Template(changed); p.refine != nil {
 		for i := range template.Spec.TopologySpreadConstraints {
 			if c := &template.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule {

@@ -37,6 +37,7 @@ type runs struct {
 	result   *simulation.Result
 	large    bool       // in work, so that some runs are left out
 	n        int        // trials of each candidate
+	one      string     // why there can be no second replica
 	vary     sync.Mutex // guards the maker
 	maker    *variant.Maker
 }
@@ -64,6 +65,8 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	tried := []*trial{asItIs}
 	template, _ := cluster.Template(r.workload)
 	all := slices.Concat(refinements(&template.Spec, r.scenario.Nodes(), deployment != nil), proposals(r.scenario.Nodes(), r.scenario.LevelKeys, deployment != nil))
+	second, why := r.secondReplica()
+	all, r.one = append(all, second...), why
 	r.large = len(all)*r.pods() > largeWork
 	if err := r.all(ctx, tried); err != nil {
 		return nil, nil, err
@@ -218,6 +221,9 @@ func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 	if s != nil {
 		t.Strategy = s.words
 		t.complexity += 3
+	}
+	if p.replicas > 0 {
+		r.costOfSecond(&t.Candidate, p.replicas)
 	}
 	rules, err := rulesAfter(r.workload, r.owner, patch)
 	if err != nil {

@@ -17,6 +17,8 @@ type Report struct {
 	Advice string `json:"advice"`
 	// Held says why no rule reaches the pods of the workload now, so that none was run; missing where rules do.
 	Held string `json:"held,omitempty"`
+	// One says why a workload with one replica cannot have a second; missing if it can, or has more.
+	One string `json:"one,omitempty"`
 	// Workload is the workload as kind/name in lower case, Replicas the number of pods that it asks for after Step, the last.
 	Workload string `json:"workload"`
 	Replicas int    `json:"replicas"`

@@ -6,9 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -16,7 +19,7 @@ import (
 func New(a *advice.Advice, again Again, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
-		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, top: top, owner: a.Workload, again: again,
+		Step: a.Result.Steps[len(a.Result.Steps)-1].Name, LeftOut: a.LeftOut, Held: a.Held, One: a.One, top: top, owner: a.Workload, again: again,
 	}
 	ranks, rank := map[string]int{}, 0
 	for i := range a.Candidates {
@@ -70,6 +73,8 @@ func (r *Report) verdict() string {
 	case r.Held != "":
 		return fmt.Sprintf("No rule reaches the pods of %s now, so none was tried: %s. Scale it to another number and back, or see with --fresh how rules compare if all of its pods are placed anew.",
 			r.Workload, strings.TrimSuffix(r.Held, "."))
+	case best == now && r.One != "":
+		return fmt.Sprintf("Leave %s as it is: it has 1 replica, so no rule keeps anything apart, and it cannot have a second: %s.", r.Workload, strings.TrimSuffix(r.One, "."))
 	case distinct == 1 && r.Replicas <= 1:
 		return fmt.Sprintf("No rule changes anything here: %s has %s, and %s came to the same.", r.Workload, words.Count(r.Replicas, "replica"), tried)
 	case distinct == 1:
@@ -92,16 +97,38 @@ func (r *Report) verdict() string {
 	if len(best.Rules) == 0 {
 		line = fmt.Sprintf("Let the pods of %s have no rule to keep apart but the scheduler's own defaults", r.Workload)
 	}
+	if best.Replicas > 0 {
+		line = r.runTwo(best)
+	}
 	if best.Strategy != "" && strings.HasPrefix(best.Name, advice.AsItIs) {
 		line = fmt.Sprintf("Leave the rule of %s as it is, and set %s", r.Workload, best.Strategy)
 	}
-	if len(better) > 0 {
+	if len(better) > 0 && best.Replicas == 0 {
 		line += ": better than now in " + reasons(better)
 	}
 	if len(worse) > 0 {
 		line += "; worse in " + reasons(worse)
 	}
-	return stuck + line + "."
+	line += "."
+	if r.One != "" {
+		line += " It cannot have a second replica: " + strings.TrimSuffix(r.One, ".") + "."
+	}
+	return stuck + line
+}
+
+// runTwo says what a second replica is for: with one, the loss of its node leaves no pod until another one is ready.
+func (r *Report) runTwo(best *Candidate) string {
+	with := ""
+	if _, rules, _ := strings.Cut(best.Name, ", "); rules != "" {
+		with = " with " + rules
+	}
+	line := fmt.Sprintf("Run %d replicas of %s%s: with one, the loss of its node takes it down", best.Replicas, r.Workload, with)
+	for i := range best.Levels {
+		if level, now := &best.Levels[i], r.now().Level(best.Levels[i].TopologyKey); now != nil && now.Radius == 1 && level.Radius < 1 && level.TopologyKey != v1.LabelHostname {
+			return line + fmt.Sprintf("; with these, no loss of a %s does", doc.LevelName(level.TopologyKey))
+		}
+	}
+	return line
 }
 
 // onlyHere says what it means that rules are equal.

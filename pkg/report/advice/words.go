@@ -2,6 +2,8 @@ package advice
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
@@ -11,7 +13,7 @@ import (
 
 // costs are what has to be paid for the candidate.
 func (r *Report) costs(c *Candidate) []string {
-	var all []string
+	all := r.costsOfSecond(c)
 	if c.Changed() && strings.Contains(string(c.Patch), `"template"`) {
 		line := fmt.Sprintf("the patch changes the template: every pod is made anew, and %d of %d would be on other nodes than now", c.OwnMoved, r.Replicas)
 		if others := c.Moved - c.OwnMoved; others > 0 {
@@ -24,6 +26,32 @@ func (r *Report) costs(c *Candidate) []string {
 	}
 	if c.Surge > 0 {
 		all = append(all, fmt.Sprintf("a rolling update needs room for %s more than replicas (maxSurge)", words.Count(c.Surge, "pod")))
+	}
+	return all
+}
+
+// costsOfSecond are what a further replica takes, and what else has to change with it.
+func (r *Report) costsOfSecond(c *Candidate) []string {
+	if c.Replicas == 0 {
+		return nil
+	}
+	asks := "nothing"
+	if len(c.Asks) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(c.Asks)) {
+			parts = append(parts, name+" "+c.Asks[name])
+		}
+		asks = words.And(parts)
+	}
+	all := []string{"one more pod, which requests " + asks}
+	if len(c.Storage) > 0 {
+		all = append(all, "one more claim of each template: "+words.And(c.Storage))
+	}
+	if c.ScaledBy != "" {
+		all = append(all, fmt.Sprintf("horizontalpodautoscaler/%s sets the replicas: its minReplicas has to be %d, too", c.ScaledBy, c.Replicas))
+	}
+	if c.Alone {
+		all = append(all, "the strategy is Recreate, which lets no two pods of different revisions run at once: check that two can run")
 	}
 	return all
 }

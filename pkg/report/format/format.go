@@ -36,6 +36,8 @@ type Of[R any] struct {
 	Draw func(r *R, format string) ([]byte, error)
 	// Names are names alone, a line each.
 	Names func(r *R) []string
+	// Patches are the commands that make the changes that the report advises, a line each.
+	Patches func(r *R) []string
 }
 
 // Formats are the formats in the order in which a help text lists them.
@@ -96,6 +98,15 @@ func (of Of[R]) Formats() report.Formats[R] {
 				names.Linef(doc.Plain, "%s", name)
 			}
 			return text.Render(&names, report.Options{}), nil
+		})
+	}
+	if of.Patches != nil {
+		add("patch", func(r *R, _ report.Options) ([]byte, error) {
+			var patches doc.Doc
+			for _, command := range of.Patches(r) {
+				patches.Verbatim(command)
+			}
+			return text.Render(&patches, report.Options{}), nil
 		})
 	}
 	return all

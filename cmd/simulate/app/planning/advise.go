@@ -14,6 +14,7 @@ import (
 	askadvice "github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/report/advice"
+	"github.com/faultline/faultline/pkg/report/gains"
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
@@ -21,70 +22,143 @@ const (
 	adviceTrials    = 20
 	maxAdviceTrials = 10_000 // metrics are kept until all runs are done
 	adviceTop       = 5
+	everyTop        = 20
 )
 
 func newAdvise(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var selector string
+	var all bool
 	trials, top := adviceTrials, adviceTop
+	one := command.Question[advice.Report]{
+		Input: &in, Output: &out, Formats: advice.Formats,
+		Check: func(c *command.Call) error {
+			var problems []error
+			if trials < 0 || trials > maxAdviceTrials {
+				problems = append(problems, c.Usage("--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
+			}
+			if selector != "" && !all {
+				problems = append(problems, c.Usage("--selector is for every workload; give --all, and name none"))
+			}
+			if top < 1 {
+				problems = append(problems, c.Usage("--top: %d is less than 1; give the number of candidates to show", top))
+			}
+			return errors.Join(problems...)
+		},
+		Ask: func(c *command.Call) (*advice.Report, error) {
+			target, scenarios, err := adviseArguments(c)
+			if err != nil {
+				return nil, err
+			}
+			loaded, err := c.Load(scenarios)
+			if err != nil {
+				return nil, err
+			}
+			owner, err := adviseTarget(c.Command, loaded, target, &in.Namespace)
+			if err != nil {
+				return nil, err
+			}
+			found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
+				Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.Bar.Counts("runs"),
+			})
+			if found == nil {
+				return nil, stopped
+			}
+			if out.Options.All {
+				top = len(found.Candidates)
+			}
+			return advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion), stopped
+		},
+	}
+	every := command.Question[gains.Report]{
+		Input: &in, Output: &out, Formats: gains.Formats,
+		Check: one.Check,
+		Ask: func(c *command.Call) (*gains.Report, error) {
+			if !c.Flags().Changed("top") {
+				top = everyTop
+			}
+			return adviseEvery(c, selector, top)
+		},
+	}
 	cmd := &cobra.Command{
-		Use:   "advise TYPE/NAME|NAME [SCENARIO | MANIFEST...]",
+		Use:   "advise TYPE/NAME|NAME|--all [SCENARIO | MANIFEST...]",
 		Short: "Recommend a rule that keeps the pods of a workload apart",
 		Long: `Try the rules that can keep the pods of a workload apart: none, preferred and required anti-affinity, and topology spread
-constraints, over every level of the nodes' topology and over pairs of levels. Each candidate is run to find what stays Pending,
-what the loss of each domain takes and strands, whether a rolling update finishes, and how much random ties change the result.
-The table has the best candidates, and the one to take comes with its patch, what it does not solve, and the commands that repeat
-the runs; --all shows the others.`,
+constraints, over every level of the nodes' topology and over pairs of levels; for a workload with one replica also two replicas. Each
+candidate is run to find what stays Pending, what the loss of each domain takes and strands, whether a rolling update finishes, and how
+much random ties change the result. The table has the best candidates, and the one to take comes with its patch, what it does not
+solve, and the commands that repeat the runs; --all shows the others.
+
+Without a workload, --all advises every one: each change that can gain something is tried alone, and the workloads are ranked by how
+much less the loss of one domain takes for what the change costs, those that cost no capacity first.`,
 		Example: `  simulate advise deploy/web scenario.yaml
   simulate advise web --cluster dump.json --all
+  simulate advise --all dump.json -n shop
+  simulate advise --all dump.json -o patch
   simulate advise statefulset/db -n shop --cluster nodes.yaml -f db.yaml --trials 100 -o markdown`,
 		ValidArgsFunction: input.CompleteTargets(askadvice.Kinds),
-		RunE: command.Question[advice.Report]{
-			Input: &in, Output: &out, Formats: advice.Formats,
-			Check: func(c *command.Call) error {
-				var problems []error
-				if trials < 0 || trials > maxAdviceTrials {
-					problems = append(problems, c.Usage("--trials: %d is out of range; give 0 to %d runs", trials, maxAdviceTrials))
-				}
-				if top < 1 {
-					problems = append(problems, c.Usage("--top: %d is less than 1; give the number of candidates to show", top))
-				}
-				return errors.Join(problems...)
-			},
-			Ask: func(c *command.Call) (*advice.Report, error) {
-				target, scenarios, err := adviseArguments(c)
-				if err != nil {
-					return nil, err
-				}
-				loaded, err := c.Load(scenarios)
-				if err != nil {
-					return nil, err
-				}
-				owner, err := adviseTarget(c.Command, loaded, target, &in.Namespace)
-				if err != nil {
-					return nil, err
-				}
-				found, stopped := askadvice.Of(c.Context(), loaded, owner, askadvice.Options{
-					Trials: trials, Fewer: !c.Flags().Changed("trials"), Seed: max(loaded.Ties.Seed, 1), Progress: c.Bar.Counts("runs"),
-				})
-				if found == nil {
-					return nil, stopped
-				}
-				if out.Options.All {
-					top = len(found.Candidates)
-				}
-				return advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion), stopped
-			},
-		}.Run(s),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all = out.Options.All && !namesTarget(args); all {
+				out.Options.All = false // it names what is asked for
+				return every.Run(s)(cmd, args)
+			}
+			return one.Run(s)(cmd, args)
+		},
 	}
 	in.Register(cmd)
 	in.RegisterFresh(cmd)
 	flags := cmd.Flags()
 	in.Namespace.Register(cmd, false)
+	flags.StringVarP(&selector, "selector", "l", "", "with --all and no workload, only those whose pods' labels match this `SELECTOR`, such as app=web,tier!=cache")
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
-	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show; the rest are only counted")
-	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate")
+	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show, or of workloads with --all (default 20); the rest are only counted")
+	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate; without a workload, advise every one, those first that gain most for\nwhat they cost")
 	return cmd
+}
+
+// namesTarget reports whether one of the arguments names a workload.
+func namesTarget(args []string) bool {
+	targets, rest := input.Targets(args)
+	name, _ := input.NameAmong(rest)
+	target, files := input.ResourceAmong(rest)
+	return len(targets) > 0 || name != "" || target != "" && len(files) > 0
+}
+
+// adviseEvery finds the best change of every workload.
+func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, error) {
+	asked := askadvice.Asked{Namespace: c.Input.Namespace.Name, Progress: c.Bar.Counts("workloads")}
+	if selector != "" {
+		var err error
+		if asked.Selector, err = scenario.ParseSelector(selector); err != nil {
+			return nil, c.Usage("--selector: %s", err)
+		}
+	}
+	loaded, err := c.Load(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	if loaded.Federated() {
+		return nil, c.Usage("advise --all asks about one cluster; give a scenario without a federation")
+	}
+	var known []string
+	for _, obj := range loaded.Objects() {
+		if ref := cluster.RefTo(obj); slices.Contains(askadvice.Kinds, ref.Kind) {
+			known = append(known, ref.Namespace)
+		}
+	}
+	slices.Sort(known)
+	if err := c.Input.Namespace.Check(c.Command, "workload", slices.Compact(known)); err != nil {
+		return nil, err
+	}
+	found, err := askadvice.Every(c.Context(), loaded, asked)
+	if err != nil {
+		return nil, err
+	}
+	if len(found.Workloads) == 0 {
+		return nil, c.Usage("there is no workload with replicas that can be advised; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController")
+	}
+	return gains.New(found, top, c.ToolVersion), nil
 }
 
 // adviseArguments separates the target from the scenario, in either order.
@@ -100,7 +174,7 @@ func adviseArguments(c *command.Call) (target string, scenarios []string, err er
 	}
 	switch len(targets) {
 	case 0:
-		return "", nil, c.NothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web", askadvice.Kinds)
+		return "", nil, c.NothingNamed(scenarios, "no workload given", "name it as kind/name, for example deployment/web, or give --all for every one", askadvice.Kinds)
 	case 1:
 		return targets[0], scenarios, nil
 	}

@@ -1,0 +1,431 @@
+package advice
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/parallel"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Asked selects the workloads of Every.
+type Asked struct {
+	// Namespace is the only one whose workloads are asked about; "" is any. Selector, if set, has to match the labels of their pods.
+	Namespace string
+	Selector  labels.Selector
+	// Progress, if set, is called with the workload at work, the number of those done and their total, never concurrently.
+	Progress func(workload string, done, total int)
+}
+
+// Everything is the advice for every workload: what each gains by its best change, and what that costs. Each change is tried alone, in the
+// cluster as it is after the last step.
+type Everything struct {
+	Result *simulation.Result `json:"-"`
+	// Levels are the topology keys with more than one domain, the widest first.
+	Levels []string `json:"levels"`
+	// Workloads are ranked: first those whose change costs no capacity, by what they gain, then by what they gain for what they cost, and last
+	// those without a change.
+	Workloads []Improved `json:"workloads"`
+	// Together is what comes of the further replicas of all workloads whose best change is a second one; missing if there are fewer than two.
+	Together *Together `json:"together,omitempty"`
+}
+
+// Improved is a workload and its best change.
+type Improved struct {
+	cluster.WorkloadRef
+	Replicas int `json:"replicas"`
+	// Levels are the largest share of its pods that the loss of one domain takes, now and with the change.
+	Levels []Share `json:"levels"`
+	// Change is the change in words; empty if none gains anything, and Why says then what prevents it.
+	Change string `json:"change,omitempty"`
+	Why    string `json:"why,omitempty"`
+	// Required is true if the change is a rule without which no pod is placed: after a loss a pod can wait because of it.
+	Required bool `json:"required,omitempty"`
+	// Gain is the sum over the levels of how much smaller the share becomes, Cost the largest part of the cluster's allocatable CPU, memory or other
+	// resource that the change requests.
+	Gain float64 `json:"gain,omitempty"`
+	Cost float64 `json:"cost,omitempty"`
+	// Patch is a JSON merge patch for the workload, Moved how many of its pods have another node with the change than now.
+	Patch json.RawMessage `json:"patch,omitempty" jsonschema:"type=object"`
+	Moved int             `json:"moved,omitempty"`
+	// Further is the number of further pods that the change makes, Asks what each requests, Storage the claims that it gets, and ScaledBy the
+	// HorizontalPodAutoscaler that has to allow it, too; Alone is true if the strategy, Recreate, has no two pods of different revisions run at once.
+	Further  int               `json:"further,omitempty"`
+	Asks     map[string]string `json:"asks,omitempty"`
+	Storage  []string          `json:"storage,omitempty"`
+	ScaledBy string            `json:"scaledBy,omitempty"`
+	Alone    bool              `json:"alone,omitempty"`
+
+	owner cluster.Ref
+	asks  v1.ResourceList
+	step  scenario.Step
+}
+
+// Share is the largest share of the pods of a workload that the loss of one domain of a level takes.
+type Share struct {
+	TopologyKey string  `json:"topologyKey"`
+	Now         float64 `json:"now"`
+	Then        float64 `json:"then"`
+}
+
+// Together is what comes of all second replicas at once.
+type Together struct {
+	Workloads int `json:"workloads"`
+	// Asks are what they request, and Pending is the number of pods that are newly Pending with all of them.
+	Asks    map[string]string `json:"asks"`
+	Pending int               `json:"pending"`
+}
+
+// Survives reports whether the change has some pod of the workload survive any loss of the widest level, which none does now.
+func (i *Improved) Survives() bool {
+	return i.Change != "" && len(i.Levels) > 0 && i.Levels[0].Now >= 1 && i.Levels[0].Then < 1
+}
+
+// Free reports whether the change requests nothing more.
+func (i *Improved) Free() bool { return i.Change != "" && i.Further == 0 }
+
+// Command is the kubectl command that makes the change; patch is the patch as a word of a shell.
+func (i *Improved) Command(patch string) string {
+	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", i.Workload, i.Namespace, patch)
+}
+
+// Every finds the best change for each workload that is asked for.
+func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything, error) {
+	e := &every{worlds: simulation.NewWorlds(s), asked: asked}
+	defer e.worlds.Close()
+	w, err := e.worlds.First()
+	if err != nil {
+		return nil, err
+	}
+	if e.result, err = simulation.Run(ctx, s, simulation.Options{World: w}); err != nil {
+		return nil, err
+	}
+	e.state = e.result.Steps[len(e.result.Steps)-1].State
+	e.before = e.state.Crews()
+	answer := &Everything{Result: e.result}
+	for _, key := range topology.Levels(e.state.Nodes, s.LevelKeys...) {
+		if domains, _ := topology.Domains(e.state.Nodes, key); len(domains) > 1 {
+			answer.Levels = append(answer.Levels, key)
+		}
+	}
+	e.levels = answer.Levels
+	all := e.workloads()
+	answer.Workloads = make([]Improved, len(all))
+	var each parallel.Options
+	if asked.Progress != nil {
+		each.Progress = func(last, done int) { asked.Progress(cluster.RefTo(all[last]).Qualified(), done, len(all)) }
+	}
+	if err := e.worlds.Each(ctx, len(all), each, func(ctx context.Context, w world.World, i int) (err error) {
+		answer.Workloads[i], err = e.improve(ctx, w, all[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(answer.Workloads, byGain)
+	answer.Together, err = e.together(ctx, answer.Workloads)
+	return answer, err
+}
+
+// byGain puts first what costs nothing, then what gains most for what it costs.
+func byGain(a, b Improved) int {
+	rank := func(i *Improved) float64 {
+		switch {
+		case i.Change == "":
+			return 0
+		case i.Cost == 0:
+			return math.Inf(1)
+		}
+		return i.Gain / i.Cost
+	}
+	survives := func(i *Improved) int {
+		if i.Survives() {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(rank(&b), rank(&a)), survives(&b)-survives(&a), cmp.Compare(b.Gain, a.Gain), a.owner.Compare(b.owner))
+}
+
+// every finds the best change of each workload.
+type every struct {
+	asked  Asked
+	worlds *simulation.Worlds
+	result *simulation.Result
+	state  *cluster.State // after the last step
+	before map[cluster.Ref]cluster.Crew
+	levels []string
+}
+
+// workloads returns those that are asked for, in the order of their names.
+func (e *every) workloads() []cluster.Object {
+	var all []cluster.Object
+	for _, obj := range e.state.Scalable() {
+		ref := cluster.RefTo(obj)
+		template, _ := cluster.Template(obj)
+		switch {
+		case !slices.Contains(Kinds, ref.Kind) || template == nil:
+		case e.asked.Namespace != "" && e.asked.Namespace != ref.Namespace:
+		case e.asked.Selector != nil && !e.asked.Selector.Matches(labels.Set(template.Labels)):
+		default:
+			if replicas, _ := cluster.Replicas(obj); replicas > 0 {
+				all = append(all, obj)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b cluster.Object) int { return cluster.RefTo(a).Compare(cluster.RefTo(b)) })
+	return all
+}
+
+// improve tries the changes of the workload that can gain something, one after another, and returns the best.
+func (e *every) improve(ctx context.Context, w world.World, obj cluster.Object) (Improved, error) {
+	owner := cluster.RefTo(obj)
+	replicas, _ := cluster.Replicas(obj)
+	best := Improved{WorkloadRef: owner.Workload(), Replicas: int(replicas), owner: owner}
+	now, err := e.shares(ctx, w, owner, e.state)
+	if err != nil {
+		return best, err
+	}
+	for i, key := range e.levels {
+		best.Levels = append(best.Levels, Share{key, now[i], now[i]})
+	}
+	r := &runs{scenario: e.result.Scenario, result: e.result, owner: owner, workload: obj, opts: &Options{}}
+	all, bound, why := e.changes(r, now)
+	if best.Why = why; len(all) == 0 {
+		return best, nil
+	}
+	course, err := simulation.GoOn(w, e.result, simulation.Options{})
+	if err != nil {
+		return best, err
+	}
+	tried := 0
+	for i := range all {
+		patch, err := patchOf(obj, &all[i], nil)
+		if err != nil || patch == nil {
+			continue
+		}
+		tried++
+		found, why, err := e.try(ctx, w, course, r, &all[i], patch, best.Levels)
+		if err != nil {
+			return best, err
+		}
+		if found == nil {
+			best.Why = cmp.Or(best.Why, all[i].name+": "+why)
+		} else if found.Gain > best.Gain {
+			why := best.Why
+			best = *found
+			best.WorkloadRef, best.Replicas, best.owner, best.Why = owner.Workload(), int(replicas), owner, why
+		}
+		if err := course.Back(0); err != nil {
+			return best, err
+		}
+		if best.Gain >= bound-epsilon {
+			break // no change can gain more
+		}
+	}
+	if best.Change != "" {
+		best.Why = ""
+	} else if best.Why == "" {
+		best.Why = words.Count(tried, "change") + " tried, and its pods come no further apart"
+	}
+	return best, nil
+}
+
+// epsilon is less than any difference of two shares.
+const epsilon = 1e-9
+
+// changes returns what can gain something, the simplest first, and the most that anything can gain by arithmetic: of n pods over d domains the
+// loss of one takes at least n/d, rounded up. Otherwise it says why nothing can.
+func (e *every) changes(r *runs, now []float64) (all []proposal, bound float64, why string) {
+	if err := cluster.Changeable(r.workload); err != nil {
+		return nil, 0, err.Error()
+	}
+	if len(e.before[r.owner].Placed) == 0 {
+		return nil, 0, "no pod of it runs"
+	}
+	template, _ := cluster.Template(r.workload)
+	pod := &v1.Pod{Spec: template.Spec}
+	n := len(e.before[r.owner].Placed)
+	if second, why := r.secondReplica(); why != "" {
+		return nil, 0, why
+	} else if len(second) > 0 {
+		all, n = second, two
+	}
+	single := len(all) == 0
+	var gaining []string
+	for i, key := range e.levels {
+		usable := e.usable(key, pod, e.before[r.owner])
+		most := math.Ceil(float64(n)/float64(max(1, usable))) / float64(n)
+		if gain := now[i] - most; gain > epsilon {
+			bound += gain
+			gaining = append(gaining, key)
+		}
+	}
+	if len(gaining) == 0 {
+		return nil, 0, "no other placement loses less: its pods are as far apart as so many can be on the nodes that they can use"
+	}
+	if !single {
+		return all, bound, ""
+	}
+	for _, key := range gaining {
+		all = append(all, proposalOf("spread "+Short(key)+" softly", 3, spread(key, 1, false)))
+	}
+	wide, narrow := e.levels[0], e.levels[len(e.levels)-1]
+	both := len(e.levels) > 1
+	if both { // a rule over one level replaces that over the other
+		all = append(all, proposalOf(fmt.Sprintf("spread %s softly + %s softly", Short(wide), Short(narrow)), 4, spread(wide, 1, false), spread(narrow, 1, false)))
+	}
+	for _, key := range gaining {
+		all = append(all, proposalOf("spread "+Short(key), 5, spread(key, 1, true)))
+	}
+	if both {
+		all = append(all, proposalOf(fmt.Sprintf("spread %s + softly %s", Short(wide), Short(narrow)), 6, spread(wide, 1, true), spread(narrow, 1, false)))
+	}
+	return all, bound, ""
+}
+
+// usable is the number of domains in which pods like this one can be: those with a node that takes them, or that has one of the crew now.
+func (e *every) usable(key string, pod *v1.Pod, crew cluster.Crew) int {
+	on := map[string]bool{}
+	for _, p := range crew.Placed {
+		on[p.Spec.NodeName] = true
+	}
+	domains, _ := topology.Domains(e.state.Nodes, key)
+	return len(list.Where(domains, func(d topology.Domain) bool {
+		return slices.ContainsFunc(d.Nodes, func(node *v1.Node) bool {
+			return on[node.Name] || cluster.Answers(node) && !node.Spec.Unschedulable && !cluster.Repels(node, pod) && cluster.Attracts(node, pod)
+		})
+	}))
+}
+
+// try makes the change by a step, as kubectl patch does. It returns nil, and why, if a pod of anybody is newly Pending, a rollout does not end, or a
+// loss then takes a larger share of the workload.
+func (e *every) try(ctx context.Context, w world.World, course *simulation.Course, r *runs, p *proposal, patch json.RawMessage, now []Share) (*Improved, string, error) {
+	step := scenario.Step{Name: "patch " + r.owner.Qualified(), Patch: &patchVariant(r.owner, "", patch).Patches[0]}
+	done, err := course.Do(ctx, step)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, rollout := range done.Rollouts {
+		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name && !rollout.Complete {
+			return nil, "its rollout does not end: " + rollout.Waiting, nil
+		}
+	}
+	if short := cluster.Shortfalls(e.before, done.State); len(short) > 0 {
+		why := fmt.Sprintf("%s of %s would be newly Pending", short[0].Pending[0].Name, short[0].Qualified())
+		for _, pending := range done.Pending {
+			if pending.Pod.UID == short[0].Pending[0].UID {
+				why += ": " + pending.Why()
+			}
+		}
+		return nil, why, nil
+	}
+	then, err := e.shares(ctx, w, r.owner, done.State)
+	if err != nil {
+		return nil, "", err
+	}
+	found := &Improved{Change: p.name, Patch: patch, step: step, Moved: metric.MovedOf(e.state, done.State, func(owner cluster.Ref) bool { return owner == r.owner })}
+	found.Required = slices.ContainsFunc(p.by, func(by rule.Apart) bool { return by.Required })
+	for i, share := range now {
+		if then[i] > share.Now+epsilon {
+			return nil, fmt.Sprintf("the loss of a %s would take more of it than now", domain(share.TopologyKey)), nil
+		}
+		found.Levels = append(found.Levels, Share{share.TopologyKey, share.Now, then[i]})
+		found.Gain += share.Now - then[i]
+	}
+	if p.replicas > 0 {
+		var c Candidate
+		r.costOfSecond(&c, p.replicas)
+		template, _ := cluster.Template(r.workload)
+		found.Asks, found.Storage, found.ScaledBy, found.Alone = c.Asks, c.Storage, c.ScaledBy, c.Alone
+		found.asks = resource.PodRequests(&v1.Pod{Spec: template.Spec}, resource.PodResourcesOptions{})
+		found.Further = int(p.replicas) - 1
+		found.Cost = e.part(found.asks)
+	}
+	return found, "", nil
+}
+
+// part is the largest part of the cluster's allocatable of any resource that is requested, and one pod's part of all pods' where nothing is.
+func (e *every) part(asks v1.ResourceList) float64 {
+	sum := map[v1.ResourceName]float64{}
+	for _, node := range e.state.Nodes {
+		for name, quantity := range node.Status.Allocatable {
+			sum[name] += quantity.AsApproximateFloat64()
+		}
+	}
+	most := 0.0
+	if sum[v1.ResourcePods] > 0 {
+		most = 1 / sum[v1.ResourcePods]
+	}
+	for name, quantity := range asks {
+		if sum[name] > 0 {
+			most = max(most, quantity.AsApproximateFloat64()/sum[name])
+		}
+	}
+	return most
+}
+
+// shares returns for each level the largest share of the workload that the loss of one domain takes.
+func (e *every) shares(ctx context.Context, w world.World, owner cluster.Ref, state *cluster.State) ([]float64, error) {
+	metrics, err := metric.Of(ctx, w, e.result.Scenario, state, metric.Options{Workloads: []cluster.Ref{owner}, Levels: e.levels})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]float64, len(e.levels))
+	for i, key := range e.levels {
+		if level := metrics.Level(key); level != nil {
+			all[i] = level.Radius
+		}
+	}
+	return all, nil
+}
+
+// together makes all changes that are a second replica, one after another, since each alone may take the room of another.
+func (e *every) together(ctx context.Context, all []Improved) (*Together, error) {
+	second := list.Where(all, func(i Improved) bool { return i.Further > 0 })
+	if len(second) < 2 {
+		return nil, nil
+	}
+	w, err := e.worlds.First()
+	if err != nil {
+		return nil, err
+	}
+	course, err := simulation.GoOn(w, e.result, simulation.Options{})
+	if err != nil {
+		return nil, err
+	}
+	t := &Together{Workloads: len(second), Asks: map[string]string{}}
+	sum := v1.ResourceList{}
+	for i := range second {
+		if _, err := course.Do(ctx, second[i].step); err != nil {
+			return nil, err
+		}
+		for name, quantity := range second[i].asks {
+			of := sum[name]
+			of.Add(quantity)
+			sum[name] = of
+		}
+	}
+	for name, quantity := range sum {
+		t.Asks[string(name)] = quantity.String()
+	}
+	for _, short := range cluster.Shortfalls(e.before, course.State()) {
+		t.Pending += len(short.Pending)
+	}
+	return t, nil
+}
