@@ -29,6 +29,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/outcome"
 	"github.com/faultline/faultline/pkg/report/plan"
 	"github.com/faultline/faultline/pkg/report/rebalance"
+	"github.com/faultline/faultline/pkg/report/review"
 	"github.com/faultline/faultline/pkg/report/roll"
 	"github.com/faultline/faultline/pkg/report/run"
 	"github.com/faultline/faultline/pkg/report/scale"
@@ -56,6 +57,7 @@ var schemas = map[string]struct {
 	sweep.Kind:       {&sweep.Report{}, "sweep-report", "Faultline report on the points of a sweep"},
 	plan.Kind:        {&plan.Report{}, "plan-report", "Faultline report on what to add so that losses strand nobody"},
 	scale.Kind:       {&scale.Report{}, "scale-report", "Faultline report on the nodes that an autoscaler adds"},
+	review.Kind:      {&review.Report{}, "review-report", "Faultline report that reviews a cluster"},
 	size.Kind:        {&size.Report{}, "size-report", "Faultline report on how few nodes would do"},
 	capacity.Kind:    {&capacity.Report{}, "capacity-report", "Faultline report on how much more fits"},
 	gains.Kind:       {&gains.Report{}, "gains-report", "Faultline report on the best change of each workload"},

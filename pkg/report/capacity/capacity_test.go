@@ -76,7 +76,7 @@ func TestQuantity(t *testing.T) {
 		n        float64
 		want     string
 	}{{"cpu", 0.25, "250m"}, {"cpu", 3.5, "3.5"}, {"cpu", 12, "12"}, {"cpu", 1096.15, "1,096"}, {"pods", 13200, "13,200"}, {"memory", 1.5 * (1 << 30), "1.5Gi"}, {"memory", 1 << 40, "1Ti"}, {"memory", 100, "100"}, {"hugepages-2Mi", 4 << 20, "4Mi"}, {"example.com/gpu", 2, "2"}} {
-		if got := quantity(c.resource, c.n); got != c.want {
+		if got := doc.Quantity(c.resource, c.n); got != c.want {
 			t.Errorf("%v of %s is %s, want %s", c.n, c.resource, got, c.want)
 		}
 	}

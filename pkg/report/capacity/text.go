@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/list"
@@ -293,47 +292,14 @@ func headroom(m *capacity.Mix) [][]doc.Cell {
 		}
 		cells := []doc.Cell{doc.Plain.Cell(name)}
 		for _, n := range []float64{h.Allocatable, h.Requested, h.Free, h.Used, h.TooSmall, h.OtherShort, h.Refused} {
-			cells = append(cells, doc.Plain.Cell(quantity(h.Resource, n)))
+			cells = append(cells, doc.Plain.Cell(doc.Quantity(h.Resource, n)))
 		}
 		table = append(table, cells)
 	}
 	return table
 }
 
-// quantity is the amount as people write it: 1,096 or 14.5 cores, 250m, 1.5Gi.
-func quantity(name v1.ResourceName, n float64) string {
-	switch {
-	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
-		return binary(n)
-	case name == v1.ResourceCPU && n < 1:
-		return resource.NewMilliQuantity(int64(n*1000+0.5), resource.DecimalSI).String()
-	case name == v1.ResourceCPU && n < 100:
-		return strings.TrimSuffix(fmt.Sprintf("%.1f", n), ".0")
-	}
-	return grouped(fmt.Sprintf("%.0f", n))
-}
-
-// grouped sets off thousands with commas.
-func grouped(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-func binary(n float64) string {
-	for _, unit := range []struct {
-		name string
-		size float64
-	}{{"Ti", 1 << 40}, {"Gi", 1 << 30}, {"Mi", 1 << 20}, {"Ki", 1 << 10}} {
-		if n >= unit.size {
-			return strings.TrimSuffix(fmt.Sprintf("%.1f", n/unit.size), ".0") + unit.name
-		}
-	}
-	return fmt.Sprintf("%.0f", n)
-}
-
 // largest is "by cpu: 2 cores and 4Gi memory, on node n1".
 func largest(p capacity.Pod) string {
-	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, quantity(v1.ResourceCPU, p.CPU), binary(float64(p.Memory)), p.Node)
+	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, doc.Quantity(v1.ResourceCPU, p.CPU), doc.Binary(float64(p.Memory)), p.Node)
 }

@@ -24,8 +24,8 @@ func unused(all []capacity.Usage) string {
 		sum.Memory.Used += u.Memory.Used
 	}
 	return fmt.Sprintf("%s of %s cores and %s of %s memory are requested and not used by %s.",
-		quantity(v1.ResourceCPU, max(0, sum.CPU.Unused())), quantity(v1.ResourceCPU, sum.CPU.Requested),
-		binary(max(0, sum.Memory.Unused())), binary(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
+		doc.Quantity(v1.ResourceCPU, max(0, sum.CPU.Unused())), doc.Quantity(v1.ResourceCPU, sum.CPU.Requested),
+		doc.Binary(max(0, sum.Memory.Unused())), doc.Binary(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
 }
 
 // usage is a table of what workloads request and use.
@@ -41,7 +41,7 @@ func (t *writer) usage() {
 			name v1.ResourceName
 			capacity.Used
 		}{{v1.ResourceCPU, u.CPU}, {v1.ResourceMemory, u.Memory}} {
-			row = append(row, doc.Plain.Row(quantity(of.name, of.Requested), quantity(of.name, of.Used.Used), signed(of.name, of.Unused()))...)
+			row = append(row, doc.Plain.Row(doc.Quantity(of.name, of.Requested), doc.Quantity(of.name, of.Used.Used), signed(of.name, of.Unused()))...)
 		}
 		table = append(table, row)
 	}
@@ -56,7 +56,7 @@ func (t *writer) usage() {
 // signed is the amount, with a minus before what is used beyond the requests.
 func signed(name v1.ResourceName, n float64) string {
 	if n < 0 {
-		return "-" + quantity(name, -n)
+		return "-" + doc.Quantity(name, -n)
 	}
-	return quantity(name, n)
+	return doc.Quantity(name, n)
 }

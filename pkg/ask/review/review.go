@@ -1,0 +1,243 @@
+// Package review sums up a cluster for who looks after it once a week: the room in each group of nodes and what it costs, what the loss of each
+// domain leaves behind, and which rules do not do what they say, with what to do about that. Each figure is that of the question that has a
+// command of its own.
+package review
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/topology"
+)
+
+// Options select what to look at.
+type Options struct {
+	// Level is the topology key whose domains fail one after the other. Default: the widest one with several domains.
+	Level string
+	// Progress, if set, is called with what is at work, how much of it is done, and how much there is.
+	Progress func(what string, done, total int)
+}
+
+// Review is what a cluster looks like. Its comments are descriptions in the schema of the report.
+type Review struct {
+	// Running is the number of pods with a node, Pending of those without one.
+	Running int `json:"running"`
+	Pending int `json:"pending"`
+	// Cost is what the nodes cost in an hour, as far as their prices are known; missing if none is. Unpriced is the number of the others.
+	Cost     *float64 `json:"cost,omitempty"`
+	Unpriced int      `json:"unpriced,omitempty"`
+	// Groups are the groups of equal nodes.
+	Groups []Group `json:"groups"`
+	// Level is the topology key whose domains fail, and Losses what the failure of each of them leaves behind.
+	Level  string `json:"level"`
+	Losses []Loss `json:"losses"`
+	// Risks are the findings of lint, the most severe first.
+	Risks []Risk `json:"risks"`
+	// Workloads are all but DaemonSets and bare pods, in order.
+	Workloads []Workload `json:"workloads"`
+}
+
+// Group is a number of equal nodes, and the room that is left on them.
+type Group struct {
+	capacity.Idle
+	// Cost is what they cost in an hour; missing if the price of one is not known.
+	Cost *float64 `json:"cost,omitempty"`
+}
+
+// Loss is what the failure of a domain leaves behind.
+type Loss struct {
+	Domain string `json:"domain"`
+	Nodes  int    `json:"nodes"`
+	// Lost is the number of pods that it takes, without those of DaemonSets, static ones and lost work, and NotBack of those that nothing brings
+	// back.
+	Lost    int `json:"lost"`
+	NotBack int `json:"notBack"`
+	// Down is the number of workloads of which it leaves no pod, and BrokenBudgets of PodDisruptionBudgets that are not met then.
+	Down          int `json:"down"`
+	BrokenBudgets int `json:"brokenBudgets"`
+}
+
+// Risk is a finding of lint.
+type Risk struct {
+	Check    string        `json:"check"`
+	Severity lint.Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
+	// Object has the rule, as namespace/kind/name.
+	Object string `json:"object"`
+	// Message is what was found, and Fix what to do.
+	Message string `json:"message"`
+	Fix     string `json:"fix"`
+}
+
+// Workload is how many of its pods have a node, and how many wait for one.
+type Workload struct {
+	Workload string `json:"workload"`
+	Running  int    `json:"running"`
+	Pending  int    `json:"pending"`
+}
+
+// At reviews the cluster at the end of the run.
+func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
+	last := &result.Steps[len(result.Steps)-1]
+	r := &Review{Losses: []Loss{}, Risks: []Risk{}, Workloads: []Workload{}}
+	r.count(last.State)
+	if err := r.room(result, last.State); err != nil {
+		return nil, err
+	}
+	if err := r.losses(ctx, result, last, opts); err != nil {
+		return nil, err
+	}
+	return r, r.risks(ctx, result, opts)
+}
+
+// count counts the pods, and those of each workload.
+func (r *Review) count(state *cluster.State) {
+	of := map[cluster.Ref]*Workload{}
+	ownerOf := state.Owners()
+	for _, pod := range state.Pods {
+		if !cluster.Active(pod) {
+			continue
+		}
+		owner := ownerOf(pod)
+		w := of[owner]
+		if w == nil {
+			w = &Workload{Workload: owner.Qualified()}
+			of[owner] = w
+		}
+		if pod.Spec.NodeName == "" {
+			r.Pending++
+			w.Pending++
+		} else {
+			r.Running++
+			w.Running++
+		}
+	}
+	for owner, w := range of {
+		if owner.Kind != "DaemonSet" && owner.Kind != "Pod" {
+			r.Workloads = append(r.Workloads, *w)
+		}
+	}
+	slices.SortFunc(r.Workloads, func(a, b Workload) int { return strings.Compare(a.Workload, b.Workload) })
+}
+
+// room finds what is left on each group of nodes, and what they cost.
+func (r *Review) room(result *simulation.Result, state *cluster.State) error {
+	idle, err := capacity.StrandedIn(state, result.Scenario.LevelKeys)
+	if err != nil {
+		return err
+	}
+	groups, err := capacity.GroupsOf(state.Nodes, state.Pods, state.ResourceSlices, result.Scenario.LevelKeys)
+	if err != nil {
+		return err
+	}
+	sum, priced := 0.0, 0
+	for i := range groups {
+		g := Group{Idle: idle.Groups[i]}
+		var nodes []*v1.Node
+		for _, zone := range groups[i].Zones {
+			nodes = append(nodes, zone.Nodes...)
+		}
+		cost, known := 0.0, 0
+		for _, node := range nodes {
+			price, has, err := topology.Price(node)
+			if by := result.Scenario.Autoscaler; by != nil && err == nil {
+				price, has = by.Price(node)
+			}
+			if err != nil {
+				return err
+			}
+			if has {
+				cost += price
+				known++
+			}
+		}
+		if known == len(nodes) {
+			cost = math.Round(cost*1e6) / 1e6
+			g.Cost = &cost
+		}
+		sum, priced = sum+cost, priced+known
+		r.Groups = append(r.Groups, g)
+	}
+	if priced > 0 {
+		sum = math.Round(sum*1e6) / 1e6
+		r.Cost, r.Unpriced = &sum, len(state.Nodes)-priced
+	}
+	return nil
+}
+
+// losses fails each domain of the level.
+func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+	s := result.Scenario
+	r.Level = topology.KeyAmong(last.State.Nodes, opts.Level)
+	if opts.Level == "" {
+		r.Level = widest(last.State.Nodes, s.LevelKeys)
+	}
+	if domains, _ := topology.Domains(last.State.Nodes, r.Level); len(domains) == 0 {
+		return nil
+	}
+	o := blast.Options{Levels: []string{r.Level}, LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
+	if s.Failures.Mode != "" {
+		o.Mode = node.FailureMode(s.Failures.Mode)
+	}
+	analysis, err := blast.Lost(last.State, o)
+	if err != nil {
+		return err
+	}
+	var progress func(domains string, done, total int)
+	if opts.Progress != nil {
+		progress = func(domains string, done, total int) { opts.Progress("loss of "+domains, done, total) }
+	}
+	if err := blast.Recover(ctx, last.State, s, analysis, o, progress); err != nil {
+		return err
+	}
+	level := &analysis.Levels[0]
+	for i := range level.Failures {
+		failure := &level.Failures[i]
+		loss := Loss{Domain: failure.Domains[0], Nodes: len(failure.Nodes), BrokenBudgets: len(failure.BrokenBudgets)}
+		for j := range failure.Workloads {
+			if failure.Workloads[j].Gone {
+				loss.Down++
+			}
+		}
+		if recovery := level.Recovery(failure); recovery != nil {
+			loss.Lost, loss.NotBack = recovery.CountLost(), recovery.Gone()
+		}
+		r.Losses = append(r.Losses, loss)
+	}
+	return nil
+}
+
+// widest is the widest level with several domains; that of nodes if there is none.
+func widest(nodes []*v1.Node, further []string) string {
+	for _, key := range topology.Levels(nodes, further...) {
+		if domains, _ := topology.Domains(nodes, key); len(domains) > 1 {
+			return key
+		}
+	}
+	return v1.LabelHostname
+}
+
+// risks are the findings of lint, the most severe first.
+func (r *Review) risks(ctx context.Context, result *simulation.Result, opts Options) error {
+	found, err := lint.Run(ctx, result, lint.Options{Progress: opts.Progress})
+	if err != nil {
+		return err
+	}
+	for _, severity := range lint.Severities {
+		for i := range found.Findings {
+			if f := &found.Findings[i]; f.Severity == severity {
+				r.Risks = append(r.Risks, Risk{f.Check, f.Severity, f.Ref().Qualified(), f.Message, f.Fix})
+			}
+		}
+	}
+	return nil
+}

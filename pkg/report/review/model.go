@@ -1,0 +1,117 @@
+// Package review is the report for who looks after a cluster once a week: room, losses, risks, cost, and what has changed since the last one.
+package review
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/faultline/faultline/pkg/ask/review"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/simulation"
+)
+
+// Kind is the kind of a report that reviews a cluster.
+const Kind = "ReviewReport"
+
+// Report is a review of a cluster, and what has changed since an earlier one.
+type Report struct {
+	report.Head
+	review.Review
+	// Since is the file of the earlier review; missing if none was given, as Changes are.
+	Since string `json:"since,omitempty"`
+	// Changes are the figures that differ from the earlier review's.
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// What a change is of.
+const (
+	Pods     = "pods"
+	Nodes    = "nodes"
+	Cost     = "cost"
+	NotBack  = "notBack"
+	Down     = "down"
+	Risk     = "risk"
+	Workload = "workload"
+)
+
+// Change is a figure that differs from the earlier review's.
+type Change struct {
+	// What says which figure: the running or Pending pods, the nodes of a group, their cost in an hour, what does not come back after the loss of
+	// a domain, or how many workloads that takes down, how many findings of a check an object has, or the running pods of a workload.
+	What string `json:"what" jsonschema:"enum=pods,enum=nodes,enum=cost,enum=notBack,enum=down,enum=risk,enum=workload"`
+	// Name is the group, the domain, the check and the object, or the workload: "running" or "pending" of pods; missing of the whole cost.
+	Name   string  `json:"name,omitempty"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+}
+
+// New is the report on the review of the cluster at the end of the run. The version is Faultline's own.
+func New(result *simulation.Result, found *review.Review, version string) *Report {
+	return &Report{Head: report.NewHead(result, Kind, version), Review: *found}
+}
+
+// Decode reads a report back from its JSON or YAML.
+func Decode(file string, data []byte) (*Report, error) {
+	return report.Decode[Report](file, data, Kind)
+}
+
+// CompareWith finds what has changed since the earlier review, which the file holds.
+func (r *Report) CompareWith(file string, old *Report) {
+	r.Since, r.Changes = file, []Change{}
+	before, after := old.figures(), r.figures()
+	for _, f := range slices.Concat(before.order, list.Without(after.order, func(f figure) bool { _, has := before.value[f]; return has })) {
+		_, was := before.value[f]
+		_, is := after.value[f]
+		if domain := f.what == NotBack || f.what == Down; domain && !(was && is) { // one that is new or gone was or is not lost
+			continue
+		}
+		if b, a := before.value[f], after.value[f]; a != b {
+			r.Changes = append(r.Changes, Change{f.what, f.name, b, a})
+		}
+	}
+	slices.SortStableFunc(r.Changes, func(a, b Change) int { return cmp.Compare(slices.Index(whats, a.What), slices.Index(whats, b.What)) })
+}
+
+// whats is the order of changes.
+var whats = []string{Pods, Nodes, Cost, NotBack, Down, Risk, Workload}
+
+// figure names what may change.
+type figure struct{ what, name string }
+
+// figures are the values of a review, by name, and their order.
+type figures struct {
+	value map[figure]float64
+	order []figure
+}
+
+func (s *figures) count(what, name string, value float64) {
+	f := figure{what, name}
+	if _, has := s.value[f]; !has {
+		s.order = append(s.order, f)
+	}
+	s.value[f] += value
+}
+
+func (r *Report) figures() *figures {
+	s := &figures{value: map[figure]float64{}}
+	s.count(Pods, "running", float64(r.Running))
+	s.count(Pods, "pending", float64(r.Pending))
+	for i := range r.Groups {
+		s.count(Nodes, r.Groups[i].Group, float64(r.Groups[i].Nodes))
+	}
+	if r.Cost != nil {
+		s.count(Cost, "", *r.Cost)
+	}
+	for _, loss := range r.Losses {
+		s.count(NotBack, loss.Domain, float64(loss.NotBack))
+		s.count(Down, loss.Domain, float64(loss.Down))
+	}
+	for _, risk := range r.Risks {
+		s.count(Risk, risk.Check+" "+risk.Object, 1)
+	}
+	for _, w := range r.Workloads {
+		s.count(Workload, w.Workload, float64(w.Running))
+	}
+	return s
+}

@@ -1,0 +1,237 @@
+package review
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
+	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/ask/review"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
+	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Formats are the ways to write the report. Quiet is the answer alone, and All lists every risk and change.
+var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
+
+// Most rows of the tables without All.
+const maxRisks, maxChanges, maxGroups = 10, 20, 12
+
+// document is the answer, then what has changed, the room in each group, what each loss leaves behind, and the risks with their fixes.
+func document(r *Report, opts report.Options) *doc.Doc {
+	d := doc.New(r.Head, opts)
+	d.Line(r.answer())
+	if r.Since != "" {
+		d.Linef(doc.Plain, "%s", r.sinceThen())
+	}
+	if r.notBack() > 0 {
+		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", doc.LevelName(r.Level))
+	}
+	if len(r.Changes) > 0 {
+		d.Section("What has changed")
+		d.Add(doc.Table{Rows: r.changes(), Most: maxChanges, Noun: "change", Nouns: "changes"})
+	}
+	d.Section("Room in each group of nodes")
+	d.Add(doc.Table{Rows: r.room(), Most: maxGroups, Noun: "group", Nouns: "groups"})
+	if len(r.Losses) > 0 {
+		d.Section("Loss of each " + doc.LevelName(r.Level))
+		d.Add(doc.Table{Rows: r.losses(), Most: maxGroups, Noun: "domain", Nouns: "domains"})
+	}
+	if len(r.Risks) > 0 {
+		d.Section("Risks")
+		if opts.All || opts.Page {
+			d.Add(doc.Table{Rows: r.risks()})
+		} else {
+			d.Add(doc.Table{Rows: r.checks(), Most: maxRisks, Noun: "check", Nouns: "checks"})
+		}
+	}
+	d.Space()
+	d.Header()
+	return &d
+}
+
+// notBack is the largest number of pods that do not come back after a loss.
+func (r *Report) notBack() int {
+	if worst := r.worst(); worst != nil {
+		return worst.NotBack
+	}
+	return 0
+}
+
+// worst is the loss after which most pods do not come back, the first of equal ones; nil if there is none, or one domain is all there is.
+func (r *Report) worst() *review.Loss {
+	var worst *review.Loss
+	for i := range r.Losses {
+		if worst == nil || r.Losses[i].NotBack > worst.NotBack {
+			worst = &r.Losses[i]
+		}
+	}
+	if len(r.Losses) < 2 {
+		return nil
+	}
+	return worst
+}
+
+// answer is the worst loss, what waits, what lint finds, and what the nodes cost.
+func (r *Report) answer() doc.Cell {
+	style, noun := doc.Green, doc.DomainOf(doc.LevelName(r.Level))
+	var parts []string
+	switch worst := r.worst(); {
+	case worst == nil:
+		parts = append(parts, "No level has several domains that could fail")
+	case worst.NotBack == 0:
+		parts = append(parts, fmt.Sprintf("Every lost pod comes back after the loss of any of %s", words.Count(len(r.Losses), noun)))
+	default:
+		style = doc.Yellow
+		parts = append(parts, fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back, the most of %s", noun, worst.Domain, worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"), words.Count(len(r.Losses), noun)))
+	}
+	parts = append(parts, fmt.Sprintf("%d of %s %s Pending now", r.Pending, words.Count(r.Running+r.Pending, "pod"), words.Pick(r.Pending, "is", "are")))
+	if r.Pending > 0 {
+		style = doc.Yellow
+	}
+	errors, warnings := r.severe(lint.Error), r.severe(lint.Warning)
+	if errors > 0 {
+		style = doc.Red
+	}
+	parts = append(parts, fmt.Sprintf("lint finds %s and %s", words.Count(errors, "error"), words.Count(warnings, "warning")))
+	if r.Cost != nil {
+		parts = append(parts, "the nodes cost "+r.cost())
+	}
+	return style.Cell(strings.Join(parts, "; ") + ".")
+}
+
+func (r *Report) severe(severity lint.Severity) int {
+	return list.Count(r.Risks, func(risk review.Risk) bool { return risk.Severity == severity })
+}
+
+// cost is what the nodes cost, and how many of them have no price.
+func (r *Report) cost() string {
+	text := fmt.Sprintf("%.2f an hour", *r.Cost)
+	if r.Unpriced > 0 {
+		text += fmt.Sprintf(", without %s of unknown price", words.Count(r.Unpriced, "node"))
+	}
+	return text
+}
+
+// sinceThen counts what has changed: nodes, what does not come back, risks.
+func (r *Report) sinceThen() string {
+	if len(r.Changes) == 0 {
+		return fmt.Sprintf("Nothing has changed since %s.", r.Since)
+	}
+	sum := func(what string) (more, less float64) {
+		for _, c := range r.Changes {
+			if c.What == what {
+				more, less = more+max(0, c.After-c.Before), less+max(0, c.Before-c.After)
+			}
+		}
+		return more, less
+	}
+	var parts []string
+	for _, of := range []struct{ what, more, less string }{
+		{Nodes, "%s more", "%s fewer"}, {Risk, "%s new", "%s gone"},
+	} {
+		noun := strings.TrimSuffix(of.what, "s")
+		more, less := sum(of.what)
+		if more > 0 {
+			parts = append(parts, fmt.Sprintf(of.more, words.Count(int(more), noun)))
+		}
+		if less > 0 {
+			parts = append(parts, fmt.Sprintf(of.less, words.Count(int(less), noun)))
+		}
+	}
+	for _, c := range r.Changes {
+		switch {
+		case c.What == NotBack:
+			parts = append(parts, fmt.Sprintf("%g not back after the loss of %s, before %g", c.After, c.Name, c.Before))
+		case c.What == Pods && c.Name == "pending":
+			parts = append(parts, fmt.Sprintf("%g Pending, before %g", c.After, c.Before))
+		case c.What == Cost:
+			parts = append(parts, fmt.Sprintf("%.2f an hour, before %.2f", c.After, c.Before))
+		}
+	}
+	if scaled := list.Count(r.Changes, func(c Change) bool { return c.What == Workload }); scaled > 0 {
+		parts = append(parts, words.Count(scaled, "workload")+" with other numbers of running pods")
+	}
+	return fmt.Sprintf("Since %s: %s.", r.Since, strings.Join(parts, "; "))
+}
+
+// whatIs is what a change is of, in words.
+var whatIs = map[string]string{
+	Pods: "pods", Nodes: "nodes of group", Cost: "cost of the nodes in an hour", NotBack: "pods not back after the loss of", Down: "workloads down after the loss of",
+	Risk: "risk", Workload: "running pods of",
+}
+
+func (r *Report) changes() [][]doc.Cell {
+	var c doc.TableOf[Change]
+	c.Text("WHAT", func(c Change) string { return strings.TrimSpace(whatIs[c.What] + " " + c.Name) })
+	c.Text("BEFORE", func(c Change) string { return doc.Amount(c.Before) })
+	c.Text("NOW", func(c Change) string { return doc.Amount(c.After) })
+	return c.Rows(r.Changes)
+}
+
+// room is a row for each group: what is free, and what of it no workload can use.
+func (r *Report) room() [][]doc.Cell {
+	spare := func(name v1.ResourceName, amount float64) string { return doc.Quantity(name, amount) }
+	var c doc.TableOf[review.Group]
+	c.Text("GROUP", func(g review.Group) string { return g.Group })
+	c.Number("NODES", doc.Plain, func(g review.Group) int { return g.Nodes })
+	for _, of := range []struct {
+		title string
+		name  v1.ResourceName
+		spare func(review.Group) capacity.Spare
+	}{
+		{"CPU", v1.ResourceCPU, func(g review.Group) capacity.Spare { return g.CPU }},
+		{"MEMORY", v1.ResourceMemory, func(g review.Group) capacity.Spare { return g.Memory }},
+	} {
+		c.Text(of.title, func(g review.Group) string { return spare(of.name, of.spare(g).Allocatable) })
+		c.Text("FREE", func(g review.Group) string { return spare(of.name, of.spare(g).Free) })
+		c.Text("USABLE", func(g review.Group) string { return spare(of.name, of.spare(g).Free-of.spare(g).Stranded) })
+	}
+	if r.Cost != nil {
+		c.Text("COST/H", func(g review.Group) string {
+			if g.Cost == nil {
+				return doc.None
+			}
+			return fmt.Sprintf("%.2f", *g.Cost)
+		})
+	}
+	return c.Rows(r.Groups)
+}
+
+func (r *Report) losses() [][]doc.Cell {
+	var c doc.TableOf[review.Loss]
+	c.Text("DOMAIN", func(l review.Loss) string { return l.Domain })
+	c.Number("NODES", doc.Plain, func(l review.Loss) int { return l.Nodes })
+	c.Number("LOST PODS", doc.Plain, func(l review.Loss) int { return l.Lost })
+	c.Number("NOT BACK", doc.Yellow, func(l review.Loss) int { return l.NotBack })
+	c.Number("WORKLOADS DOWN", doc.Yellow, func(l review.Loss) int { return l.Down })
+	c.Number("BUDGETS BROKEN", doc.Yellow, func(l review.Loss) int { return l.BrokenBudgets })
+	return c.Rows(r.Losses)
+}
+
+var colour = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow, lint.Note: doc.Plain}
+
+// checks is a row for each check that finds something, with its first finding.
+func (r *Report) checks() [][]doc.Cell {
+	var c doc.TableOf[[]review.Risk]
+	c.Add("RISK", func(all []review.Risk) doc.Cell { return colour[all[0].Severity].Cell(all[0].Check) })
+	c.Number("OBJECTS", doc.Plain, func(all []review.Risk) int { return len(all) })
+	c.Text("FIRST", func(all []review.Risk) string { return all[0].Object })
+	c.Text("FIX", func(all []review.Risk) string { return all[0].Fix })
+	return c.Rows(list.Group(r.Risks, func(risk review.Risk) string { return string(risk.Severity) + risk.Check }))
+}
+
+// risks is a row for each finding.
+func (r *Report) risks() [][]doc.Cell {
+	var c doc.TableOf[review.Risk]
+	c.Add("RISK", func(risk review.Risk) doc.Cell { return colour[risk.Severity].Cell(risk.Check) })
+	c.Text("OBJECT", func(risk review.Risk) string { return risk.Object })
+	c.Text("FOUND", func(risk review.Risk) string { return risk.Message })
+	c.Text("FIX", func(risk review.Risk) string { return risk.Fix })
+	return c.Rows(r.Risks)
+}
