@@ -27,6 +27,8 @@ type Report struct {
 	Mixes []capacity.Mix `json:"mixes"`
 	// Largest are the largest pods that fit on some node that takes pods without tolerations, by CPU and by memory, as the cluster is now.
 	Largest []capacity.Pod `json:"largest,omitempty"`
+	// Stranded is free capacity that nothing of the cluster can use, by node group; missing where workloads are named.
+	Stranded *capacity.Stranded `json:"stranded,omitempty"`
 }
 
 // New makes the report. The result is of a capacity.Base. The version is Faultline's own.

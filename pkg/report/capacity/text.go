@@ -79,6 +79,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 			t.mix(m)
 		}
 	}
+	if r.Stranded != nil {
+		t.stranded(r.Stranded)
+	}
 	if len(r.Largest) > 0 {
 		t.Space()
 		t.Linef(doc.Bold, "Largest pods that fit now:")

@@ -36,9 +36,10 @@ func newCapacity(s command.Streams) *cobra.Command {
 		Long: `Run a scenario to its end, then let the scheduler find how many more replicas fit before the first pod stays Pending: of each
 workload alone, or of a mix. With --survive they must also come back when any one domain of the level fails, and the report shows
 whether the cluster is safe now; simulate plan finds what to add if not. It also shows what keeps the next pod off every node, and where
-the free resources are. Where a search would take minutes, of many workloads in a large cluster, of hundreds more of a StatefulSet or of
-thousands more with --survive, it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on.
-The tightest workloads are listed first.
+the free resources are; without a workload also the free CPU and memory that no workload can use, by node group and reason. Where a
+search would take minutes, of many workloads in a large cluster, of hundreds more of a StatefulSet or of thousands more with --survive,
+it ends at 50 more, or twice the present ones; the report then says "at least 50", and --up-to goes on. The tightest workloads are
+listed first.
 
 Pods that no controller replaces after a failure, such as those of StatefulSets on unreachable nodes, need no room; the report
 counts them. HorizontalPodAutoscalers are ignored.`,
@@ -106,6 +107,11 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 				}
 				found := capacity.New(result, answers, safety, opts, c.ToolVersion)
 				found.CronJobs, found.Usage = askcapacity.CronJobs(state, running), used
+				if len(targets)+len(workloads)+len(mixes) == 0 {
+					if found.Stranded, err = askcapacity.StrandedIn(state, result.Scenario.LevelKeys); err != nil {
+						return nil, err
+					}
+				}
 				if stopped != nil || !proof.Asked() {
 					return found, stopped
 				}
