@@ -121,23 +121,26 @@ func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []strin
 }
 
 // DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
-// rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node.
-func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
+// rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node. The drains go on from the mark.
+func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
 	drainer := c.drainer(state, options)
+	at := from
 	cordoned, err := node.Cordon(state, nodes...)
 	if err != nil {
 		return nil, err
 	}
 	var order []string
 	for rest := slices.Clone(nodes); len(rest) > 0; {
-		i, next, err := drainer.firstThatEnds(ctx, cordoned, rest)
+		i, next, err := drainer.firstThatEnds(ctx, at, cordoned, rest)
 		if err != nil || i < 0 {
 			return nil, err
 		}
-		order, cordoned, rest = append(order, rest[i]), next, slices.Delete(rest, i, i+1)
+		order, cordoned, rest, at = append(order, rest[i]), next, slices.Delete(rest, i, i+1), c.Mark()
 	}
 	// Repeat it in one run: the scheduler remembers at which node its last search ended.
-	c.Reset()
+	if err := c.Resume(from); err != nil {
+		return nil, err
+	}
 	_, all, err := c.Drain(ctx, state, order, options, &Record{})
 	if err != nil || slices.ContainsFunc(all, func(d DrainedNode) bool { return !d.Ends }) {
 		return nil, err
@@ -146,9 +149,11 @@ func (c *Cluster) DrainOrder(ctx context.Context, state *cluster.State, nodes []
 }
 
 // firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
-func (d *drainer) firstThatEnds(ctx context.Context, state *cluster.State, nodes []string) (int, *cluster.State, error) {
+func (d *drainer) firstThatEnds(ctx context.Context, from Mark, state *cluster.State, nodes []string) (int, *cluster.State, error) {
 	for i := range nodes {
-		d.Reset()
+		if err := d.Resume(from); err != nil {
+			return -1, nil, err
+		}
 		next, drained, err := d.drain(ctx, state, nodes[i:i+1], &Record{})
 		if err != nil {
 			return -1, nil, err

@@ -95,7 +95,7 @@ func TestDrain(t *testing.T) {
 	if diff := cmp.Diff(want, drain(state, "b", "a")); diff != "" {
 		t.Errorf("b, a (-want +got):\n%s", diff)
 	}
-	order, err := w.DrainOrder(t.Context(), state, []string{"a", "b"}, options)
+	order, err := w.DrainOrder(t.Context(), *result.Steps[0].Mark(), state, []string{"a", "b"}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("an empty node (-want +got):\n%s", diff)
 	}
 	strict := settled(t, drainNodes, drainWorkloads(2)).Steps[0].State
-	if order, err := w.DrainOrder(t.Context(), strict, []string{"a", "b"}, options); err != nil || order != nil {
+	if order, err := w.DrainOrder(t.Context(), *result.Steps[0].Mark(), strict, []string{"a", "b"}, options); err != nil || order != nil {
 		t.Errorf("an order where the budget forbids every eviction: %v, %v", order, err)
 	}
 	if _, _, err := w.Drain(t.Context(), state, []string{"x"}, options, &world.Record{}); err == nil {

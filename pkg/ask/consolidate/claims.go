@@ -2,20 +2,63 @@ package consolidate
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // Claims are what the answer says of the nodes that go: one after the other every drain ends, and no pod is Pending after any step that was
-// not before the first. That the others cannot go is no claim.
+// not before the first; and of each node that stays, that then its drain does not end or leaves the pods that are named newly Pending. Nothing is
+// claimed of nodes that stay for other reasons: those that were not tried, or after whose removal the API server, an autoscaler or the loss of a
+// domain is in the way.
 func (a *Answer) Claims() []claim.Claim {
-	if len(a.Removed) == 0 {
-		return nil
+	removal := a.removal()
+	claims := a.stay(removal)
+	if len(a.Removed) > 0 {
+		claims = slices.Insert(claims, 0, removal)
 	}
+	return claims
+}
+
+// stay claims after the removal of the others why nodes stay.
+func (a *Answer) stay(removal claim.Claim) []claim.Claim {
+	var claims []claim.Claim
+	if slices.ContainsFunc(a.Stays, func(s Stay) bool { return s.Why == ByFailure }) {
+		return nil // they were tried when more nodes had gone
+	}
+	for i := range a.Stays {
+		s := &a.Stays[i]
+		if len(s.steps) == 0 || a.End.Node(s.Node) == nil {
+			continue
+		}
+		c := claim.Claim{Steps: slices.Concat(removal.Steps, s.steps)}
+		last := &c.Steps[len(c.Steps)-1]
+		switch s.Why {
+		case ByPod, ByBudget:
+			c.Says = s.Node + " stays, since its drain does not end"
+			last.Expect = &scenario.Expect{Drained: ptr.To(false)}
+		case ByVolume, ByRoom, ByRules:
+			newly := map[cluster.Ref]int{}
+			for _, pod := range s.Pods {
+				newly[pod.Owner()]++
+			}
+			last.Expect = &scenario.Expect{NewlyPending: claim.SinceBefore(newly)}
+			c.Says = fmt.Sprintf("%s stays, since without it there is %s", s.Node, claim.Words(last.Expect.NewlyPending))
+		default:
+			continue
+		}
+		claims = append(claims, c)
+	}
+	return claims
+}
+
+// removal claims that the nodes that go do.
+func (a *Answer) removal() claim.Claim {
 	var names []string
 	for _, r := range a.Removed {
 		names = append(names, r.Node)
@@ -31,5 +74,5 @@ func (a *Answer) Claims() []claim.Claim {
 		}
 		c.Steps = append(c.Steps, step)
 	}
-	return []claim.Claim{c}
+	return c
 }

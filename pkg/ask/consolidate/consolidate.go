@@ -3,6 +3,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,7 +47,7 @@ type Answer struct {
 	Unpriced int      `json:"unpriced,omitempty"`
 	// Evicted is the number of evictions.
 	Evicted int `json:"evicted"`
-	// Stays are the nodes that cannot go, in the order in which they were tried, and those that were not asked about.
+	// Stays are the nodes that cannot go, in the order in which they were tried first, after those that were not asked about.
 	Stays []Stay `json:"stays"`
 	// Stranded is, for each level, how many pods the worst loss leaves without a node before and after.
 	Stranded []Stranded `json:"stranded,omitempty"`
@@ -97,6 +98,9 @@ type Stay struct {
 	Pods []cluster.PodRef `json:"pods,omitempty"`
 	// Message is what kubectl, the API server or kube-scheduler says of the first of them.
 	Message string `json:"message,omitempty"`
+
+	removed int             // nodes that had gone when this one was tried
+	steps   []scenario.Step // with which it was tried
 }
 
 // Stranded is what the worst loss of a domain of a level leaves without a node.
@@ -112,7 +116,7 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	if err != nil {
 		return nil, err
 	}
-	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, before: course.State().Crews(), refused: map[cluster.Ref]int{}}
+	c := &consolidation{Options: opts, course: course, groups: result.Scenario.Autoscaler, answer: &Answer{Survive: opts.Survive, Removed: []Removed{}, Stays: []Stay{}}, before: course.State().Crews(), refused: map[cluster.Ref]int{}, first: map[string]int{}}
 	state := course.State()
 	c.owner = state.Owners()
 	for _, r := range state.Refused {
@@ -137,9 +141,11 @@ type consolidation struct {
 	owner   func(*v1.Pod) cluster.Ref
 	before  map[cluster.Ref]cluster.Crew // the pods at the start
 	refused map[cluster.Ref]int          // pods that were not created at the start
+	first   map[string]int               // the place of each node among those that were tried, when it was for the first time
 }
 
-// all tries each node, the least used first, as it is then.
+// all tries each node, the least used first, as it is then, and those that stay again once others have gone: a pod that waited before another node
+// went may run now, so that its budget allows an eviction.
 func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 	c.answer.Nodes = len(state.Nodes)
 	controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
@@ -155,7 +161,33 @@ func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 			rest = append(rest, node.Name)
 		}
 	}
-	total := len(rest)
+	total := 0
+	for ; len(rest) > 0; rest = c.again() {
+		total += len(rest)
+		if err := c.each(ctx, rest, total); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(c.answer.Stays, func(a, b Stay) int { return cmp.Compare(c.first[a.Node], c.first[b.Node]) })
+	return nil
+}
+
+// again returns the nodes that were tried before the last of the others went. They no longer stay. Those with a pod that cannot be evicted whatever
+// happens are not among them.
+func (c *consolidation) again() (nodes []string) {
+	there := c.course.State().NodesByName()
+	c.answer.Stays = slices.DeleteFunc(c.answer.Stays, func(stay Stay) bool {
+		again := stay.Why != Kept && stay.Why != ControlPlane && stay.Why != ByPod && stay.removed < len(c.answer.Removed) && there[stay.Node] != nil
+		if again {
+			nodes = append(nodes, stay.Node)
+		}
+		return again
+	})
+	return nodes
+}
+
+// each tries the nodes, the last of that many.
+func (c *consolidation) each(ctx context.Context, rest []string, total int) error {
 	for len(rest) > 0 && len(c.course.State().Nodes) > 1 {
 		there := c.course.State().NodesByName()
 		if rest = slices.DeleteFunc(rest, func(name string) bool { return there[name] == nil }); len(rest) == 0 {
@@ -177,13 +209,16 @@ func (c *consolidation) stays(stay Stay) { c.answer.Stays = append(c.answer.Stay
 
 // try drains and removes the node, and takes it back if that leaves anything behind.
 func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
+	if c.first[node.Name] == 0 {
+		c.first[node.Name] = 1 + len(c.first)
+	}
 	did := len(c.course.Did)
 	why, evicted, err := c.remove(ctx, node.Name)
 	if err != nil {
 		return err
 	}
 	if why != nil {
-		why.Node = node.Name
+		why.Node, why.removed, why.steps = node.Name, len(c.answer.Removed), slices.Clone(c.course.Did[did:])
 		c.stays(*why)
 		return c.course.Back(did)
 	}

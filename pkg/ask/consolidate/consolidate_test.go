@@ -154,3 +154,49 @@ func TestSurvive(t *testing.T) {
 		again(t, result, a)
 	}
 }
+
+// The zones a and b have a pod of web each. A third waits as long as zone c counts for its spread, so that the budget allows no eviction from a1, the
+// least used node. When the node of zone c has gone, whose one pod fits elsewhere, the third runs, and a1 can go, too: its pod fits on a2.
+func TestTriesAgainWhatStays(t *testing.T) {
+	const text = `apiVersion: faultline/v1alpha1
+kind: Scenario
+cluster:
+- objects:
+  - {apiVersion: v1, kind: Node, metadata: {name: a1, labels: {topology.kubernetes.io/zone: a}}, status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10}}}
+  - {apiVersion: v1, kind: Node, metadata: {name: a2, labels: {topology.kubernetes.io/zone: a}}, status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10}}}
+  - {apiVersion: v1, kind: Node, metadata: {name: b, labels: {topology.kubernetes.io/zone: b}}, status: {allocatable: {cpu: 8, memory: 8Gi, pods: 10}}}
+  - {apiVersion: v1, kind: Node, metadata: {name: c, labels: {topology.kubernetes.io/zone: c}}, spec: {taints: [{key: dedicated, value: batch, effect: NoSchedule}]}, status: {allocatable: {cpu: 2, memory: 8Gi, pods: 10}}}
+workloads:
+- objects:
+  - {apiVersion: v1, kind: Pod, metadata: {name: alone}, spec: {nodeName: a2, containers: [{name: c, image: i, resources: {requests: {cpu: 5}}}]}}
+  - {apiVersion: v1, kind: Pod, metadata: {name: batch, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: batch, uid: batch, controller: true}], labels: {app: batch}}, spec: {nodeName: c, containers: [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}
+  - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: batch, uid: batch}, spec: {replicas: 1, selector: {matchLabels: {app: batch}}, template: {metadata: {labels: {app: batch}}, spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}}}
+  - {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 3
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec:
+          topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]
+          containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+`
+	result := runtest.Run(t, text)
+	if n := len(result.Steps[0].Pending); n != 1 {
+		t.Fatalf("%d pods are Pending, want the third of web", n)
+	}
+	a := answer(t, result, consolidate.Options{Among: []string{"a1", "a2", "c"}})
+	var removed []string
+	for _, r := range a.Removed {
+		removed = append(removed, r.Node)
+	}
+	if diff := cmp.Diff([]string{"c", "a1"}, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	if len(a.Stays) != 1 || a.Stays[0].Node != "a2" || a.Stays[0].Why != consolidate.ByPod {
+		t.Errorf("stays %+v, want a2 for its bare pod", a.Stays)
+	}
+}

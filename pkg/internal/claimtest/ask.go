@@ -100,14 +100,17 @@ func askCapacity(ctx context.Context, s *scenario.Scenario, _ *simulation.Result
 
 func askDrain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
 	var claims []claim.Claim
-	state := result.Steps[len(result.Steps)-1].State
+	last := &result.Steps[len(result.Steps)-1]
 	options := world.DrainOptions{DrainOptions: node.DrainOptions{IgnoreDaemonSets: true}}
-	for _, of := range state.Nodes {
+	for _, of := range last.State.Nodes {
 		w, err := world.NewCluster(s.Config, s.Ties)
 		if err != nil {
 			return nil, nil, err
 		}
-		_, drained, err := w.Drain(ctx, state, []string{of.Name}, options, &world.Record{})
+		if err := w.Resume(*last.Mark()); err != nil {
+			return nil, nil, err
+		}
+		_, drained, err := w.Drain(ctx, last.State, []string{of.Name}, options, &world.Record{})
 		w.Close()
 		if err != nil {
 			return nil, nil, err

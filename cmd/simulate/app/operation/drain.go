@@ -9,7 +9,6 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
-	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/report/drain"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -51,7 +50,7 @@ where -n names another namespace.`,
 				if err := errors.Join(input.KnownNodes(c.Command, last.State, nodes), in.Namespace.Check(c.Command, "pod", input.NamespacesIn(result))); err != nil {
 					return nil, err
 				}
-				found, err := drainNodes(c, result, last.State, nodes, options)
+				found, err := drainNodes(c, result, last, nodes, options)
 				if err != nil {
 					return nil, err
 				}
@@ -107,15 +106,18 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 	return scenarios, nodes, nil
 }
 
-// drainNodes drains the nodes in the order given and, if that does not finish, looks for another order.
-func drainNodes(c *command.Call, result *simulation.Result, state *cluster.State, nodes []string, options world.DrainOptions) (*drain.Report, error) {
+// drainNodes drains the nodes after the step, where its run has ended, in the order given and, if that does not finish, looks for another order.
+func drainNodes(c *command.Call, result *simulation.Result, after *simulation.Step, nodes []string, options world.DrainOptions) (*drain.Report, error) {
 	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	w.Hook(world.Hooks{Record: c.Input.Record()})
-	_, drained, err := w.Drain(c.Context(), state, nodes, options, &world.Record{})
+	if err := w.Resume(*after.Mark()); err != nil {
+		return nil, err
+	}
+	_, drained, err := w.Drain(c.Context(), after.State, nodes, options, &world.Record{})
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,7 @@ func drainNodes(c *command.Call, result *simulation.Result, state *cluster.State
 	search := refused && !blocked && len(nodes) > 1
 	var order []world.DrainedNode
 	if search {
-		if order, err = w.DrainOrder(c.Context(), state, nodes, options); err != nil {
+		if order, err = w.DrainOrder(c.Context(), *after.Mark(), after.State, nodes, options); err != nil {
 			return nil, err
 		}
 	}
