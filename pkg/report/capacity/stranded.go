@@ -37,7 +37,7 @@ func (t *writer) stranded(s *capacity.Stranded) {
 		if all.Stranded == 0 {
 			continue
 		}
-		amount := func(n float64) string { return quantity(of.name, n) }
+		amount := func(n float64) string { return doc.Quantity(of.name, n) }
 		t.Space()
 		t.Linef(doc.Bold, "%s", strandedSentence(all, of.words, amount))
 		t.Table("  ", strandedTable(s, all, of.spare, amount)...)
