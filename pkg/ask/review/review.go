@@ -22,8 +22,8 @@ import (
 
 // Options select what to look at.
 type Options struct {
-	// Level is the topology key whose domains fail one after the other. Default: the widest one with several domains.
-	Level string
+	// Levels are the topology keys whose domains fail one after the other. Default: the widest one with several domains.
+	Levels []string
 	// Progress, if set, is called with what is at work, how much of it is done, and how much there is.
 	Progress func(what string, done, total int)
 }
@@ -38,9 +38,8 @@ type Review struct {
 	Unpriced int      `json:"unpriced,omitempty"`
 	// Groups are the groups of equal nodes.
 	Groups []Group `json:"groups"`
-	// Level is the topology key whose domains fail, and Losses what the failure of each of them leaves behind.
-	Level  string `json:"level"`
-	Losses []Loss `json:"losses"`
+	// Levels are those whose domains fail one after the other.
+	Levels []Level `json:"levels"`
 	// Risks are the findings of lint, the most severe first.
 	Risks []Risk `json:"risks"`
 	// Workloads are all but DaemonSets and bare pods, in order.
@@ -52,6 +51,12 @@ type Group struct {
 	capacity.Idle
 	// Cost is what they cost in an hour; missing if the price of one is not known.
 	Cost *float64 `json:"cost,omitempty"`
+}
+
+// Level is a topology key, and what the failure of each of its domains leaves behind.
+type Level struct {
+	TopologyKey string `json:"topologyKey"`
+	Losses      []Loss `json:"losses"`
 }
 
 // Loss is what the failure of a domain leaves behind.
@@ -88,7 +93,7 @@ type Workload struct {
 // At reviews the cluster at the end of the run.
 func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
 	last := &result.Steps[len(result.Steps)-1]
-	r := &Review{Losses: []Loss{}, Risks: []Risk{}, Workloads: []Workload{}}
+	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
 	r.count(last.State)
 	if err := r.room(result, last.State); err != nil {
 		return nil, err
@@ -174,17 +179,16 @@ func (r *Review) room(result *simulation.Result, state *cluster.State) error {
 	return nil
 }
 
-// losses fails each domain of the level.
+// losses fails each domain of the levels.
 func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
 	s := result.Scenario
-	r.Level = topology.KeyAmong(last.State.Nodes, opts.Level)
-	if opts.Level == "" {
-		r.Level = widest(last.State.Nodes, s.LevelKeys)
+	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
+	for _, level := range opts.Levels {
+		o.Levels = append(o.Levels, topology.KeyAmong(last.State.Nodes, level))
 	}
-	if domains, _ := topology.Domains(last.State.Nodes, r.Level); len(domains) == 0 {
-		return nil
+	if len(o.Levels) == 0 {
+		o.Levels = []string{widest(last.State.Nodes, s.LevelKeys)}
 	}
-	o := blast.Options{Levels: []string{r.Level}, LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
 	if s.Failures.Mode != "" {
 		o.Mode = node.FailureMode(s.Failures.Mode)
 	}
@@ -199,7 +203,15 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	if err := blast.Recover(ctx, last.State, s, analysis, o, progress); err != nil {
 		return err
 	}
-	level := &analysis.Levels[0]
+	for i := range analysis.Levels {
+		r.Levels = append(r.Levels, lossesOf(&analysis.Levels[i]))
+	}
+	return nil
+}
+
+// lossesOf sums up the failures of a level.
+func lossesOf(level *blast.Level) Level {
+	all := Level{TopologyKey: level.TopologyKey, Losses: []Loss{}}
 	for i := range level.Failures {
 		failure := &level.Failures[i]
 		loss := Loss{Domain: failure.Domains[0], Nodes: len(failure.Nodes), BrokenBudgets: len(failure.BrokenBudgets)}
@@ -211,9 +223,9 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 		if recovery := level.Recovery(failure); recovery != nil {
 			loss.Lost, loss.NotBack = recovery.CountLost(), recovery.Gone()
 		}
-		r.Losses = append(r.Losses, loss)
+		all.Losses = append(all.Losses, loss)
 	}
-	return nil
+	return all
 }
 
 // widest is the widest level with several domains; that of nodes if there is none.

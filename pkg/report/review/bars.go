@@ -1,25 +1,24 @@
 package review
 
 import (
-	"fmt"
-
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// bars are the pods that the loss of each domain takes: those that come back, and those that do not.
+// bars are the pods that the loss of each domain of the level with the worst one takes: those that come back, and those that do not.
 func bars(r *Report) *doc.Bars {
-	if len(r.Losses) < 2 {
+	level, worst := r.worst()
+	if worst == nil {
 		return nil
 	}
-	noun := doc.DomainOf(doc.LevelName(r.Level))
+	noun := doc.DomainOf(doc.LevelName(level.TopologyKey))
 	b := &doc.Bars{
 		Title: "pods that the loss of each " + noun + " takes", Noun: noun, Nouns: noun + "s",
 		Parts: []doc.Part{{Name: "come back", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},
 	}
-	for _, l := range r.Losses {
+	for _, l := range level.Losses {
 		back := max(0, l.Lost-l.NotBack) // what others lose by it can be more than what fails
-		b.Rows = append(b.Rows, doc.BarRow{Name: l.Domain, Values: []int{back, l.NotBack}, Note: fmt.Sprintf("%s down", words.Count(l.Down, "workload"))})
+		b.Rows = append(b.Rows, doc.BarRow{Name: l.Domain, Values: []int{back, l.NotBack}, Note: words.Count(l.Down, "workload") + " down"})
 	}
 	return b
 }

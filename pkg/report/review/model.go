@@ -8,6 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/review"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
+	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -40,7 +41,7 @@ type Change struct {
 	// What says which figure: the running or Pending pods, the nodes of a group, their cost in an hour, what does not come back after the loss of
 	// a domain, or how many workloads that takes down, how many findings of a check an object has, or the running pods of a workload.
 	What string `json:"what" jsonschema:"enum=pods,enum=nodes,enum=cost,enum=notBack,enum=down,enum=risk,enum=workload"`
-	// Name is the group, the domain, the check and the object, or the workload: "running" or "pending" of pods; missing of the whole cost.
+	// Name is the group, the domain as "zone a", the check and the object, or the workload: "running" or "pending" of pods; missing of the whole cost.
 	Name   string  `json:"name,omitempty"`
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
@@ -103,9 +104,13 @@ func (r *Report) figures() *figures {
 	if r.Cost != nil {
 		s.count(Cost, "", *r.Cost)
 	}
-	for _, loss := range r.Losses {
-		s.count(NotBack, loss.Domain, float64(loss.NotBack))
-		s.count(Down, loss.Domain, float64(loss.Down))
+	for i := range r.Levels {
+		level := &r.Levels[i]
+		for _, loss := range level.Losses {
+			name := doc.DomainOf(doc.LevelName(level.TopologyKey)) + " " + loss.Domain
+			s.count(NotBack, name, float64(loss.NotBack))
+			s.count(Down, name, float64(loss.Down))
+		}
 	}
 	for _, risk := range r.Risks {
 		s.count(Risk, risk.Check+" "+risk.Object, 1)

@@ -19,14 +19,14 @@ func found() *review.Review {
 		return capacity.Spare{Allocatable: all, Free: free, Stranded: stranded}
 	}
 	return &review.Review{
-		Running: 11, Pending: 1, Cost: &price, Unpriced: 1, Level: "topology.kubernetes.io/zone",
+		Running: 11, Pending: 1, Cost: &price, Unpriced: 1,
 		Groups: []review.Group{
 			{Idle: capacity.Idle{Group: "general", Nodes: 4, CPU: spare(16, 4.5, 1), Memory: spare(64<<30, 32<<30, 1<<30)}, Cost: &price},
 			{Idle: capacity.Idle{Group: "gpu", Nodes: 1, CPU: spare(8, 0.25, 0), Memory: spare(32<<30, 0, 0)}},
 		},
-		Losses: []review.Loss{
+		Levels: []review.Level{{TopologyKey: "topology.kubernetes.io/zone", Losses: []review.Loss{
 			{Domain: "a", Nodes: 2, Lost: 5, NotBack: 1, Down: 1, BrokenBudgets: 1}, {Domain: "b", Nodes: 2, Lost: 4, NotBack: 2}, {Domain: "c", Nodes: 1, Lost: 2},
-		},
+		}}},
 		Risks: []review.Risk{
 			{Check: "hard-rule-unmet", Severity: lint.Error, Object: "shop/deployment/web", Message: "its rule cannot be met", Fix: "run 3 replicas"},
 			{Check: "one-replica", Severity: lint.Warning, Object: "shop/deployment/api", Message: "it has one replica", Fix: "run 2 replicas"},
@@ -46,14 +46,14 @@ func reviewed(t *testing.T, edit func(*review.Review)) *Report {
 
 func TestFormats(t *testing.T) {
 	r := reviewed(t, func(f *review.Review) {
-		f.Groups[0].Nodes, f.Pending, f.Running, f.Losses[1].NotBack = 5, 0, 12, 3
+		f.Groups[0].Nodes, f.Pending, f.Running, f.Levels[0].Losses[1].NotBack = 5, 0, 12, 3
 		f.Risks = append(f.Risks[:2], review.Risk{Check: "budget-missing", Severity: lint.Note, Object: "shop/deployment/db", Message: "it has none", Fix: "add one"})
 		f.Workloads[1].Running, f.Cost = 10, new(1.0)
 	})
 	r.CompareWith("last.json", reviewed(t, func(*review.Review) {}))
 	reporttest.Formats(t, Formats, r, "since", "review-report", Kind)
 	want := []Change{
-		{Pods, "running", 11, 12}, {Pods, "pending", 1, 0}, {Nodes, "general", 4, 5}, {Cost, "", 0.8, 1}, {NotBack, "b", 2, 3},
+		{Pods, "running", 11, 12}, {Pods, "pending", 1, 0}, {Nodes, "general", 4, 5}, {Cost, "", 0.8, 1}, {NotBack, "zone b", 2, 3},
 		{Risk, "one-replica shop/deployment/db", 1, 0}, {Risk, "budget-missing shop/deployment/db", 0, 1}, {Workload, "shop/deployment/web", 9, 10},
 	}
 	if diff := cmp.Diff(want, r.Changes); diff != "" {
@@ -67,10 +67,10 @@ func TestAnswer(t *testing.T) {
 		"After the loss of zone b 2 of 4 lost pods do not come back, the most of 3 zones; 1 of 12 pods is Pending now; " +
 			"lint finds 1 error and 2 warnings; the nodes cost 0.80 an hour, without 1 node of unknown price.": func(*review.Review) {},
 		"Every lost pod comes back after the loss of any of 2 zones; 0 of 11 pods are Pending now; lint finds 0 errors and 0 warnings.": func(f *review.Review) {
-			f.Losses, f.Pending, f.Risks, f.Cost = []review.Loss{{Domain: "a"}, {Domain: "b"}}, 0, nil, nil
+			f.Levels[0].Losses, f.Pending, f.Risks, f.Cost = []review.Loss{{Domain: "a"}, {Domain: "b"}}, 0, nil, nil
 		},
 		"No level has several domains that could fail; 1 of 12 pods is Pending now; lint finds 0 errors and 1 warning.": func(f *review.Review) {
-			f.Losses, f.Risks, f.Cost = f.Losses[:1], f.Risks[1:2], nil
+			f.Levels[0].Losses, f.Risks, f.Cost = f.Levels[0].Losses[:1], f.Risks[1:2], nil
 		},
 	} {
 		if got := reviewed(t, edit).answer().Text; got != want {
@@ -85,8 +85,8 @@ func TestSinceThen(t *testing.T) {
 	if got := r.sinceThen(); got != "Nothing has changed since last.json." {
 		t.Error(got)
 	}
-	r.CompareWith("last.json", reviewed(t, func(f *review.Review) { f.Groups[0].Nodes, f.Risks, f.Losses[1].NotBack = 7, f.Risks[:1], 0 }))
-	if got, want := r.sinceThen(), "Since last.json: 3 nodes fewer; 2 risks new; 2 not back after the loss of b, before 0."; got != want {
+	r.CompareWith("last.json", reviewed(t, func(f *review.Review) { f.Groups[0].Nodes, f.Risks, f.Levels[0].Losses[1].NotBack = 7, f.Risks[:1], 0 }))
+	if got, want := r.sinceThen(), "Since last.json: 3 nodes fewer; 2 risks new; 2 not back after the loss of zone b, before 0."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -95,7 +95,7 @@ func TestSinceThen(t *testing.T) {
 func TestHostile(t *testing.T) {
 	const h = reporttest.Hostile + "\a\u202e"
 	r := reviewed(t, func(f *review.Review) {
-		f.Groups[0].Group, f.Losses[0].Domain, f.Risks[0].Object, f.Risks[0].Fix, f.Workloads[0].Workload = h, h, h, h, h
+		f.Groups[0].Group, f.Levels[0].Losses[0].Domain, f.Risks[0].Object, f.Risks[0].Fix, f.Workloads[0].Workload = h, h, h, h, h
 	})
 	r.CompareWith(h, reviewed(t, func(*review.Review) {}))
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))

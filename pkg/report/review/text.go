@@ -29,8 +29,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	if r.Since != "" {
 		d.Linef(doc.Plain, "%s", r.sinceThen())
 	}
-	if r.notBack() > 0 {
-		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", doc.LevelName(r.Level))
+	if level, worst := r.worst(); worst != nil && worst.NotBack > 0 {
+		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", doc.LevelName(level.TopologyKey))
 	}
 	if len(r.Changes) > 0 {
 		d.Section("What has changed")
@@ -38,9 +38,9 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	}
 	d.Section("Room in each group of nodes")
 	d.Add(doc.Table{Rows: r.room(), Most: maxGroups, Noun: "group", Nouns: "groups"})
-	if len(r.Losses) > 0 {
-		d.Section("Loss of each " + doc.LevelName(r.Level))
-		d.Add(doc.Table{Rows: r.losses(), Most: maxGroups, Noun: "domain", Nouns: "domains"})
+	for i := range r.Levels {
+		d.Section("Loss of each " + doc.LevelName(r.Levels[i].TopologyKey))
+		d.Add(doc.Table{Rows: losses(&r.Levels[i]), Most: maxGroups, Noun: "domain", Nouns: "domains"})
 	}
 	if len(r.Risks) > 0 {
 		d.Section("Risks")
@@ -55,40 +55,35 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// notBack is the largest number of pods that do not come back after a loss.
-func (r *Report) notBack() int {
-	if worst := r.worst(); worst != nil {
-		return worst.NotBack
-	}
-	return 0
-}
-
-// worst is the loss after which most pods do not come back, the first of equal ones; nil if there is none, or one domain is all there is.
-func (r *Report) worst() *review.Loss {
+// worst is the loss after which most pods do not come back, the first of equal ones, and its level; nil if no level has several domains: that
+// everything is lost with the only one is no news.
+func (r *Report) worst() (*review.Level, *review.Loss) {
+	var of *review.Level
 	var worst *review.Loss
-	for i := range r.Losses {
-		if worst == nil || r.Losses[i].NotBack > worst.NotBack {
-			worst = &r.Losses[i]
+	for i := range r.Levels {
+		level := &r.Levels[i]
+		for j := range level.Losses {
+			if len(level.Losses) > 1 && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
+				of, worst = level, &level.Losses[j]
+			}
 		}
 	}
-	if len(r.Losses) < 2 {
-		return nil
-	}
-	return worst
+	return of, worst
 }
 
 // answer is the worst loss, what waits, what lint finds, and what the nodes cost.
 func (r *Report) answer() doc.Cell {
-	style, noun := doc.Green, doc.DomainOf(doc.LevelName(r.Level))
+	style := doc.Green
 	var parts []string
-	switch worst := r.worst(); {
+	switch level, worst := r.worst(); {
 	case worst == nil:
 		parts = append(parts, "No level has several domains that could fail")
 	case worst.NotBack == 0:
-		parts = append(parts, fmt.Sprintf("Every lost pod comes back after the loss of any of %s", words.Count(len(r.Losses), noun)))
+		parts = append(parts, "Every lost pod comes back after the loss of any of "+words.And(list.Each(r.Levels, domainsOf)))
 	default:
 		style = doc.Yellow
-		parts = append(parts, fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back, the most of %s", noun, worst.Domain, worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"), words.Count(len(r.Losses), noun)))
+		parts = append(parts, fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back, the most of %s", doc.DomainOf(doc.LevelName(level.TopologyKey)), worst.Domain,
+			worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"), domainsOf(*level)))
 	}
 	parts = append(parts, fmt.Sprintf("%d of %s %s Pending now", r.Pending, words.Count(r.Running+r.Pending, "pod"), words.Pick(r.Pending, "is", "are")))
 	if r.Pending > 0 {
@@ -103,6 +98,11 @@ func (r *Report) answer() doc.Cell {
 		parts = append(parts, "the nodes cost "+r.cost())
 	}
 	return style.Cell(strings.Join(parts, "; ") + ".")
+}
+
+// domainsOf counts the domains of the level.
+func domainsOf(level review.Level) string {
+	return words.Count(len(level.Losses), doc.DomainOf(doc.LevelName(level.TopologyKey)))
 }
 
 func (r *Report) severe(severity lint.Severity) int {
@@ -203,7 +203,7 @@ func (r *Report) room() [][]doc.Cell {
 	return c.Rows(r.Groups)
 }
 
-func (r *Report) losses() [][]doc.Cell {
+func losses(level *review.Level) [][]doc.Cell {
 	var c doc.TableOf[review.Loss]
 	c.Text("DOMAIN", func(l review.Loss) string { return l.Domain })
 	c.Number("NODES", doc.Plain, func(l review.Loss) int { return l.Nodes })
@@ -211,7 +211,7 @@ func (r *Report) losses() [][]doc.Cell {
 	c.Number("NOT BACK", doc.Yellow, func(l review.Loss) int { return l.NotBack })
 	c.Number("WORKLOADS DOWN", doc.Yellow, func(l review.Loss) int { return l.Down })
 	c.Number("BUDGETS BROKEN", doc.Yellow, func(l review.Loss) int { return l.BrokenBudgets })
-	return c.Rows(r.Losses)
+	return c.Rows(level.Losses)
 }
 
 var colour = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow, lint.Note: doc.Plain}

@@ -19,7 +19,7 @@ func TestScaled(t *testing.T) {
 		"Yes: 3 of 3 new pods fit":                                    {Change{New: 3}, 0, ""},
 		"No: 1 of 2 new pods fits":                                    {Change{New: 2, NewPending: 1}, 0, ""},
 		"No: the new pod does not fit (2 others were Pending before)": {Change{New: 1, NewPending: 1, WasPending: 2, StillPending: 2}, 0, ""},
-		"Yes: the new pod fits, evicting 2 pods of shop/statefulset/db, and 2 pods of shop/statefulset/db that ran have no node": {
+		"Yes: the new pod fits, evicting 2 pods of shop/statefulset/db, which have no node then": {
 			Change{New: 1, Pending: 2, Lost: []PodsOf{{db, 2}}, Evicted: []PodsOf{{db, 2}}}, 0, ""},
 		"No: 0 of 3 new pods fit, and 2 new pods are refused by the API server":       {Change{New: 3, NewPending: 1, Refused: 2}, 0, ""},
 		"2 pods fewer (1 that was Pending before no longer is)":                       {Change{WasPending: 1}, 2, ""},

@@ -227,8 +227,16 @@ func (c *Change) Text(with string) string {
 	line := c.asked(with)
 	if len(c.Evicted) > 0 {
 		line += ", evicting " + podsOfWords(c.Evicted)
+		if c.evictedStay() {
+			line += words.Pick(c.Pending, ", which has no node then", ", which have no node then")
+		}
 	}
 	return line + c.lost() + c.others()
+}
+
+// evictedStay reports whether the evicted pods are those that ran and have no node.
+func (c *Change) evictedStay() bool {
+	return len(c.Evicted) > 0 && slices.Equal(c.Evicted, c.Lost)
 }
 
 // asked says whether the pods fit that were asked for.
@@ -265,7 +273,7 @@ func (c *Change) asked(with string) string {
 // lost says what became of pods that ran.
 func (c *Change) lost() string {
 	var lost []string
-	if c.Pending > 0 {
+	if c.Pending > 0 && !c.evictedStay() {
 		lost = append(lost, fmt.Sprintf("%s that ran %s no node", podsOfWords(c.Lost), words.Pick(c.Pending, "has", "have")))
 	}
 	if c.Gone > 0 {

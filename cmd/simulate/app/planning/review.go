@@ -1,6 +1,8 @@
 package planning
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
@@ -22,10 +24,15 @@ func newReview(s command.Streams) *cobra.Command {
 	var earlier *review.Report
 	ask := func(c *command.Call, result *simulation.Result) (*review.Report, error) {
 		state := result.Steps[len(result.Steps)-1].State
-		if opts.Level != "" {
-			if domains, _ := topology.Domains(state.Nodes, topology.KeyAmong(state.Nodes, opts.Level)); len(domains) == 0 {
-				return nil, c.Usage("--level: no node has the label %s; give one of %s", topology.KeyAmong(state.Nodes, opts.Level), words.Or(topology.Levels(state.Nodes, result.Scenario.LevelKeys...)))
+		var unknown []error
+		for _, level := range opts.Levels {
+			key := topology.KeyAmong(state.Nodes, level)
+			if domains, _ := topology.Domains(state.Nodes, key); len(domains) == 0 {
+				unknown = append(unknown, fmt.Errorf("--level: no node has the label %s; give one of %s", key, words.Or(topology.Levels(state.Nodes, result.Scenario.LevelKeys...))))
 			}
+		}
+		if err := exit.Wrong(c.Command, unknown...); err != nil {
+			return nil, err
 		}
 		counts := c.Bar.Counts("")
 		opts.Progress = func(what string, done, total int) { counts(what, done, total) }
@@ -67,7 +74,7 @@ cost. With --since, the review that -o json wrote the last time, it says what ha
 	in.Register(cmd)
 	in.RegisterAutoscaler(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Level, "level", "", "topology `KEY` whose domains fail one after the other, such as rack; cluster, region, zone and node are short names\n(default the widest with several domains)")
+	flags.StringArrayVar(&opts.Levels, "level", nil, "topology `KEY` whose domains fail one after the other, such as rack; cluster, region, zone and node are short names\n(repeatable; default the widest with several domains)")
 	flags.StringVar(&since, "since", "", "say what has changed since the review that -o json wrote to this `FILE`")
 	out.Register(cmd, review.Formats.Names(), "the answer, on one line", "list every group, change and risk")
 	return cmd
