@@ -81,12 +81,13 @@ func (f *file) table(name string) (*Table, error) {
 		if len(labels) == 0 {
 			report(field.Required(path, "give instanceType, or labels of the nodes that cost this"))
 		}
-		if e.PricePerHour == nil {
+		switch price := e.PricePerHour; {
+		case price == nil:
 			report(field.Required(path.Child("pricePerHour"), "what a node costs in an hour, such as 0.192"))
-		} else if *e.PricePerHour < 0 {
-			report(field.Invalid(path.Child("pricePerHour"), *e.PricePerHour, "must be 0 or more"))
-		} else {
-			t.rules = append(t.rules, labelled(labels, *e.PricePerHour))
+		case *price < 0:
+			report(field.Invalid(path.Child("pricePerHour"), *price, "must be 0 or more"))
+		default:
+			t.rules = append(t.rules, labelled(labels, *price))
 		}
 	}
 	if len(f.Types) > 0 {

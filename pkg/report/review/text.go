@@ -176,7 +176,6 @@ func (r *Report) changes() [][]doc.Cell {
 
 // room is a row for each group: what is free, and what of it no workload can use.
 func (r *Report) room() [][]doc.Cell {
-	spare := func(name v1.ResourceName, amount float64) string { return doc.Quantity(name, amount) }
 	var c doc.TableOf[review.Group]
 	c.Text("GROUP", func(g review.Group) string { return g.Group })
 	c.Number("NODES", doc.Plain, func(g review.Group) int { return g.Nodes })
@@ -188,9 +187,9 @@ func (r *Report) room() [][]doc.Cell {
 		{"CPU", v1.ResourceCPU, func(g review.Group) capacity.Spare { return g.CPU }},
 		{"MEMORY", v1.ResourceMemory, func(g review.Group) capacity.Spare { return g.Memory }},
 	} {
-		c.Text(of.title, func(g review.Group) string { return spare(of.name, of.spare(g).Allocatable) })
-		c.Text("FREE", func(g review.Group) string { return spare(of.name, of.spare(g).Free) })
-		c.Text("USABLE", func(g review.Group) string { return spare(of.name, of.spare(g).Free-of.spare(g).Stranded) })
+		c.Text(of.title, func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Allocatable) })
+		c.Text("FREE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free) })
+		c.Text("USABLE", func(g review.Group) string { return doc.Quantity(of.name, of.spare(g).Free-of.spare(g).Stranded) })
 	}
 	if r.Cost != nil {
 		c.Text("COST/H", func(g review.Group) string {

@@ -49,11 +49,12 @@ func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace)
 		}
 	}
 	triggered, unknown := s.CronJobs("--trigger", in.Of(c.triggers...))
-	if unknown != nil {
+	switch {
+	case unknown != nil:
 		wrong = errors.Join(wrong, unknown)
-	} else if len(c.triggers) > 0 && len(triggered) == 0 && unknown == nil {
+	case len(c.triggers) > 0 && len(triggered) == 0:
 		wrong = errors.Join(wrong, errors.New("--trigger all: the input has no CronJob; leave it out, or give one"))
-	} else if len(c.triggers) > 0 && s.Federated() {
+	case len(c.triggers) > 0 && s.Federated():
 		wrong = errors.Join(wrong, errors.New("--trigger: a federation does not run a CronJob at once; give a scenario of one cluster"))
 	}
 	if wrong != nil {
