@@ -149,8 +149,7 @@ func flagError(cmd *cobra.Command, err error) error {
 var guesses = map[string][]struct{ flag, does string }{
 	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "simulate plan --hpa max asks with every HorizontalPodAutoscaler at its maximum"}},
 	"max":     {{"up-to", "--up-to limits how many more replicas are tried"}, {"node-group", "--node-group NAME=MIN:MAX limits the nodes of a group"}},
-	"price":   {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
-	"prices":  {{"node-group", "--node-group NAME=MIN:MAX:PRICE gives the price of a node in an hour"}},
+	"price":   {{"prices", "--prices FILE says what nodes cost in an hour"}},
 	"survive": {{"level", "--level zone=NAME is the loss of that zone, and --level zone that of any"}},
 	"level":   {{"survive", "--survive zone=NAME is the loss of that zone, and --survive zone that of any"}},
 	"pool":    {{"node-group", "--node-group NAME=MIN:MAX names a group of nodes"}},

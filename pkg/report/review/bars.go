@@ -11,7 +11,7 @@ func bars(r *Report) *doc.Bars {
 	if worst == nil {
 		return nil
 	}
-	noun := doc.DomainOf(doc.LevelName(level.TopologyKey))
+	noun := domain(level)
 	b := &doc.Bars{
 		Title: "pods that the loss of each " + noun + " takes", Noun: noun, Nouns: noun + "s",
 		Parts: []doc.Part{{Name: "come back", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},

@@ -8,7 +8,6 @@ import (
 	"github.com/faultline/faultline/pkg/ask/review"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
-	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
@@ -107,7 +106,7 @@ func (r *Report) figures() *figures {
 	for i := range r.Levels {
 		level := &r.Levels[i]
 		for _, loss := range level.Losses {
-			name := doc.DomainOf(doc.LevelName(level.TopologyKey)) + " " + loss.Domain
+			name := domain(level) + " " + loss.Domain
 			s.count(NotBack, name, float64(loss.NotBack))
 			s.count(Down, name, float64(loss.Down))
 		}

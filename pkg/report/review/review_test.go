@@ -69,6 +69,9 @@ func TestAnswer(t *testing.T) {
 		"Every lost pod comes back after the loss of any of 2 zones; 0 of 11 pods are Pending now; lint finds 0 errors and 0 warnings.": func(f *review.Review) {
 			f.Levels[0].Losses, f.Pending, f.Risks, f.Cost = []review.Loss{{Domain: "a"}, {Domain: "b"}}, 0, nil, nil
 		},
+		"After the loss of zone b 2 of 4 lost pods do not come back; 1 of 12 pods is Pending now; lint finds 0 errors and 1 warning.": func(f *review.Review) {
+			f.Levels[0].TopologyKey, f.Levels[0].Losses, f.Risks, f.Cost = "topology.kubernetes.io/zone=b", f.Levels[0].Losses[1:2], f.Risks[1:2], nil
+		},
 		"No level has several domains that could fail; 1 of 12 pods is Pending now; lint finds 0 errors and 1 warning.": func(f *review.Review) {
 			f.Levels[0].Losses, f.Risks, f.Cost = f.Levels[0].Losses[:1], f.Risks[1:2], nil
 		},

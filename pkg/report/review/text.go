@@ -13,6 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
+	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -30,7 +31,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Linef(doc.Plain, "%s", r.sinceThen())
 	}
 	if level, worst := r.worst(); worst != nil && worst.NotBack > 0 {
-		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", doc.LevelName(level.TopologyKey))
+		d.Linef(doc.Plain, "What to add and to change so that nobody is stranded: simulate plan --survive %s.", survived(level))
 	}
 	if len(r.Changes) > 0 {
 		d.Section("What has changed")
@@ -39,7 +40,11 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d.Section("Room in each group of nodes")
 	d.Add(doc.Table{Rows: r.room(), Most: maxGroups, Noun: "group", Nouns: "groups"})
 	for i := range r.Levels {
-		d.Section("Loss of each " + doc.LevelName(r.Levels[i].TopologyKey))
+		title := "Loss of each " + domain(&r.Levels[i])
+		if _, value, is := topology.Chosen(r.Levels[i].TopologyKey); is {
+			title = fmt.Sprintf("Loss of %s %s", domain(&r.Levels[i]), value)
+		}
+		d.Section(title)
 		d.Add(doc.Table{Rows: losses(&r.Levels[i]), Most: maxGroups, Noun: "domain", Nouns: "domains"})
 	}
 	if len(r.Risks) > 0 {
@@ -55,15 +60,15 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// worst is the loss after which most pods do not come back, the first of equal ones, and its level; nil if no level has several domains: that
-// everything is lost with the only one is no news.
+// worst is the loss after which most pods do not come back, the first of equal ones, and its level; nil if no level has several domains, or
+// is one that was asked about: that everything is lost with the only one is no news.
 func (r *Report) worst() (*review.Level, *review.Loss) {
 	var of *review.Level
 	var worst *review.Loss
 	for i := range r.Levels {
 		level := &r.Levels[i]
 		for j := range level.Losses {
-			if len(level.Losses) > 1 && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
+			if _, _, chosen := topology.Chosen(level.TopologyKey); (len(level.Losses) > 1 || chosen) && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
 				of, worst = level, &level.Losses[j]
 			}
 		}
@@ -82,8 +87,11 @@ func (r *Report) answer() doc.Cell {
 		parts = append(parts, "Every lost pod comes back after the loss of any of "+words.And(list.Each(r.Levels, domainsOf)))
 	default:
 		style = doc.Yellow
-		parts = append(parts, fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back, the most of %s", doc.DomainOf(doc.LevelName(level.TopologyKey)), worst.Domain,
-			worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"), domainsOf(*level)))
+		text := fmt.Sprintf("After the loss of %s %s %d of %d lost pods %s not come back", domain(level), worst.Domain, worst.NotBack, worst.Lost, words.Pick(worst.NotBack, "does", "do"))
+		if len(level.Losses) > 1 {
+			text += ", the most of " + domainsOf(*level)
+		}
+		parts = append(parts, text)
 	}
 	parts = append(parts, fmt.Sprintf("%d of %s %s Pending now", r.Pending, words.Count(r.Running+r.Pending, "pod"), words.Pick(r.Pending, "is", "are")))
 	if r.Pending > 0 {
@@ -100,9 +108,24 @@ func (r *Report) answer() doc.Cell {
 	return style.Cell(strings.Join(parts, "; ") + ".")
 }
 
+// domain is what a domain of the level is called: zone, also of a level of one zone.
+func domain(level *review.Level) string {
+	key, _, chosen := topology.Chosen(level.TopologyKey)
+	if !chosen {
+		key = level.TopologyKey
+	}
+	return doc.DomainOf(doc.LevelName(key))
+}
+
 // domainsOf counts the domains of the level.
-func domainsOf(level review.Level) string {
-	return words.Count(len(level.Losses), doc.DomainOf(doc.LevelName(level.TopologyKey)))
+func domainsOf(level review.Level) string { return words.Count(len(level.Losses), domain(&level)) }
+
+// survived is the level as --survive takes it: zone, or zone=b.
+func survived(level *review.Level) string {
+	if _, value, is := topology.Chosen(level.TopologyKey); is {
+		return domain(level) + "=" + value
+	}
+	return doc.LevelName(level.TopologyKey)
 }
 
 func (r *Report) severe(severity lint.Severity) int {
