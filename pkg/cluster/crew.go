@@ -145,3 +145,26 @@ func NewlyPending(before map[Ref]Crew, after *State) map[types.UID]bool {
 	}
 	return newly
 }
+
+// PodCount is how many pods of a workload run on a node, and how many wait for one.
+type PodCount struct{ Running, Pending int }
+
+// PodCounts counts the pods of each workload.
+func (s *State) PodCounts() map[Ref]PodCount {
+	counts := map[Ref]PodCount{}
+	ownerOf := s.Owners()
+	for _, pod := range s.Pods {
+		owner := ownerOf(pod)
+		count := counts[owner]
+		switch {
+		case pod.Spec.NodeName != "" && Active(pod):
+			count.Running++
+		case Waits(pod):
+			count.Pending++
+		default:
+			continue
+		}
+		counts[owner] = count
+	}
+	return counts
+}

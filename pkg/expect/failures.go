@@ -128,10 +128,9 @@ type bounded struct {
 func (b *bounded) replicas() map[cluster.Ref]int {
 	if b.running == nil {
 		b.running = map[cluster.Ref]int{}
-		ownerOf := b.step.State.Owners()
-		for _, pod := range b.step.State.Pods {
-			if pod.Spec.NodeName != "" && cluster.Active(pod) {
-				b.running[lowered(ownerOf(pod))]++
+		for workload, count := range b.step.State.PodCounts() {
+			if count.Running > 0 {
+				b.running[lowered(workload)] = count.Running
 			}
 		}
 	}

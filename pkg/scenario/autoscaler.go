@@ -70,13 +70,17 @@ func (g *AutoscaledGroup) Has(node *v1.Node) bool {
 	return labelled && found && has == value
 }
 
-// Price returns what the node costs in an hour, by its group or by itself, and whether that is known.
-func (a *Autoscaler) Price(node *v1.Node) (float64, bool) {
-	if i := slices.IndexFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.Has(node) }); i >= 0 && a.NodeGroups[i].Price > 0 {
-		return a.NodeGroups[i].Price, true
+// Price returns what the node costs in an hour, by its group or by its annotation, and whether that is known. There may be no autoscaler: nil. It is
+// an error if the annotation is no price.
+func (a *Autoscaler) Price(node *v1.Node) (price float64, known bool, err error) {
+	price, known, err = topology.Price(node)
+	if a == nil || err != nil {
+		return price, known, err
 	}
-	price, known, _ := topology.Price(node) // it has been validated
-	return price, known
+	if i := slices.IndexFunc(a.NodeGroups, func(g AutoscaledGroup) bool { return g.Has(node) }); i >= 0 && a.NodeGroups[i].Price > 0 {
+		return a.NodeGroups[i].Price, true, nil
+	}
+	return price, known, nil
 }
 
 // ScaleDown says when nodes are removed.

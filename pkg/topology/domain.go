@@ -155,6 +155,16 @@ func Levels(nodes []*v1.Node, further ...string) []string {
 	return levels
 }
 
+// LevelsOfSeveral returns those of Levels that have more than one domain: the failure of one leaves something.
+func LevelsOfSeveral(nodes []*v1.Node, further ...string) (keys []string) {
+	for _, key := range Levels(nodes, further...) {
+		if domains, _ := Domains(nodes, key); len(domains) > 1 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // compareNatural compares texts with runs of digits taken as numbers. Only identical texts are equal.
 func compareNatural(a, b string) int {
 	for x, y := a, b; x != "" && y != ""; {

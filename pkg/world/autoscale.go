@@ -345,7 +345,7 @@ func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling 
 func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Autoscaler) {
 	now := Moment{At: state.Now, Nodes: len(state.Nodes), Pending: pending}
 	for _, node := range state.Nodes {
-		if price, known := by.Price(node); known {
+		if price, known, _ := by.Price(node); known { // it has been validated
 			now.Price = ptr.To(ptr.Deref(now.Price, 0) + price)
 		}
 	}

@@ -35,12 +35,7 @@ var perRevision = []string{appsv1.DefaultDeploymentUniqueLabelKey}
 // proposals returns the rules that make a difference on these nodes: each kind over each level with more than one domain, and pairs of a
 // wider level and the hostname, simple ones first. Over a level with one domain no rule can keep pods apart.
 func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
-	var keys []string
-	for _, key := range topology.Levels(nodes, further...) {
-		if domains, _ := topology.Domains(nodes, key); len(domains) > 1 {
-			keys = append(keys, key)
-		}
-	}
+	keys := topology.LevelsOfSeveral(nodes, further...)
 	all := []proposal{{name: "none"}}
 	for _, key := range keys {
 		all = append(all, single(key, deployment)...)

@@ -118,13 +118,8 @@ func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything,
 	}
 	e.state = e.result.Steps[len(e.result.Steps)-1].State
 	e.before = e.state.Crews()
-	answer := &Everything{Result: e.result}
-	for _, key := range topology.Levels(e.state.Nodes, s.LevelKeys...) {
-		if domains, _ := topology.Domains(e.state.Nodes, key); len(domains) > 1 {
-			answer.Levels = append(answer.Levels, key)
-		}
-	}
-	e.levels = answer.Levels
+	e.levels = topology.LevelsOfSeveral(e.state.Nodes, s.LevelKeys...)
+	answer := &Everything{Result: e.result, Levels: e.levels}
 	all := e.workloads()
 	answer.Workloads = make([]Improved, len(all))
 	var each parallel.Options
@@ -322,7 +317,7 @@ func (e *every) try(ctx context.Context, w world.World, course *simulation.Cours
 		return nil, "", err
 	}
 	for _, rollout := range done.Rollouts {
-		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name && !rollout.Complete {
+		if rollout.Ref == r.owner && !rollout.Complete {
 			return nil, "its rollout does not end: " + rollout.Waiting, nil
 		}
 	}

@@ -29,12 +29,7 @@ func (r *runs) secondReplica() (all []proposal, why string) {
 		return nil, why
 	}
 	all = []proposal{{name: AsItIs, asItIs: true}}
-	var keys []string
-	for _, key := range topology.Levels(r.scenario.Nodes(), r.scenario.LevelKeys...) {
-		if domains, _ := topology.Domains(r.scenario.Nodes(), key); len(domains) > 1 {
-			keys = append(keys, key)
-		}
-	}
+	keys := topology.LevelsOfSeveral(r.scenario.Nodes(), r.scenario.LevelKeys...)
 	for _, key := range keys {
 		name := Short(key)
 		all = append(all, proposalOf("spread "+name+" softly", 3, spread(key, 1, false)), proposalOf("spread "+name, 3, spread(key, 1, true)))

@@ -31,7 +31,7 @@ func (z *sizer) autoscale(ctx context.Context) error {
 	found, cost, priced := &Autoscaled{}, 0.0, true
 	for _, node := range last.State.Nodes {
 		if !kept[node.Name] {
-			price, known := z.autoscaler.Price(node)
+			price, known, _ := z.autoscaler.Price(node) // it has been validated
 			found.Nodes, cost, priced = found.Nodes+1, cost+price, priced && known
 		}
 	}

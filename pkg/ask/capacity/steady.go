@@ -71,7 +71,8 @@ func (p *prober) preempts() bool {
 
 // baseInParallel returns the base in which a StatefulSet that makes its pods one by one makes them at the same time, if that makes no difference to how
 // many fit while no node fails: its pods are all ready, the scheduler places new ones by their ordinals all the same, and nothing else acts
-// meanwhile, as victims of preemption do, which get another node between two of the pods, or after all of them. One by one, the controller looks at all n pods n times: for 250 pods that took 50 times as long.
+// meanwhile, as victims of preemption do, which get another node between two of the pods, or after all of them. One by one, the controller looks
+// at all n pods n times: for 250 pods that took 50 times as long.
 func (p *prober) baseInParallel() *simulation.Result {
 	i := slices.IndexFunc(p.state.StatefulSets, func(set *appsv1.StatefulSet) bool { return len(p.mix) == 1 && cluster.RefTo(set) == p.mix[0].Ref })
 	if i < 0 || p.acted() || p.preempts() || !p.whole(p.state.StatefulSets[i]) {

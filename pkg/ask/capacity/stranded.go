@@ -37,6 +37,8 @@ type Idle struct {
 	// Group is the name of the node group; missing for all nodes.
 	Group string `json:"group,omitempty"`
 	Nodes int    `json:"nodes"`
+	// Members are the nodes.
+	Members []*v1.Node `json:"-"`
 	// UsableBy is the number of workloads of which a further pod fits on one of the nodes.
 	UsableBy int   `json:"usableBy"`
 	CPU      Spare `json:"cpu"`
@@ -107,7 +109,7 @@ type strandedFinder struct {
 
 // idle sums up the nodes.
 func (f *strandedFinder) idle(group string, nodes []*v1.Node) Idle {
-	idle := Idle{Group: group, Nodes: len(nodes)}
+	idle := Idle{Group: group, Nodes: len(nodes), Members: nodes}
 	idle.UsableBy = len(list.Where(f.workloads, func(d furtherPod) bool {
 		return slices.ContainsFunc(nodes, func(node *v1.Node) bool { return f.fits(d, node) })
 	}))

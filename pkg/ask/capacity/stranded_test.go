@@ -64,7 +64,7 @@ func TestStranded(t *testing.T) {
 		t.Fatal(err)
 	}
 	const gi = 1 << 30
-	want := capacity.Idle{Nodes: 6, UsableBy: 4,
+	want := capacity.Idle{Nodes: 6, Members: state.Nodes, UsableBy: 4,
 		CPU: capacity.Spare{Allocatable: 24, DaemonSets: 0.6, Free: 16.5, Stranded: 13.5, Reasons: []capacity.StrandedBy{
 			{Why: capacity.TakesNoPods, Amount: 4}, {Why: capacity.BehindTaints, Amount: 3.5}, {Why: capacity.WithoutMemory, Amount: 3},
 			{Why: capacity.NoPodsLeft, Amount: 2.5}, {Why: capacity.TooLittle, Amount: 0.5}}},

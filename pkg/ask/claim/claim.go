@@ -95,19 +95,10 @@ func Words(newly *scenario.NewlyPending) string {
 
 // WorkloadPods expects of each of the workloads as many pods that run, and as many that are Pending, as the state has, in order of their names.
 func WorkloadPods(state *cluster.State, workloads map[cluster.Ref]bool) []scenario.WorkloadPods {
-	owner := state.Owners()
-	running, pending := map[cluster.Ref]int{}, map[cluster.Ref]int{}
-	for _, pod := range state.Pods {
-		switch {
-		case pod.Spec.NodeName != "" && cluster.Active(pod):
-			running[owner(pod)]++
-		case cluster.Waits(pod):
-			pending[owner(pod)]++
-		}
-	}
+	counts := state.PodCounts()
 	var all []scenario.WorkloadPods
 	for _, of := range slices.SortedFunc(maps.Keys(workloads), cluster.Ref.Compare) {
-		all = append(all, scenario.WorkloadPods{Workload: Name(of), Running: ptr.To(running[of]), Pending: ptr.To(pending[of])})
+		all = append(all, scenario.WorkloadPods{Workload: Name(of), Running: ptr.To(counts[of].Running), Pending: ptr.To(counts[of].Pending)})
 	}
 	return all
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -223,10 +222,7 @@ func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
 		return c.course.Back(did)
 	}
 	removed := Removed{Node: node.Name, Evicted: evicted}
-	price, priced, err := topology.Price(node)
-	if c.groups != nil {
-		price, priced = c.groups.Price(node)
-	}
+	price, priced, err := c.groups.Price(node)
 	if priced {
 		removed.Price = &price
 	}

@@ -150,7 +150,8 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 		}
 		m.Pods++
 	}
-	if err := m.price(state.Nodes, s.Autoscaler); err != nil {
+	var err error
+	if m.Cost, m.Unpriced, err = Cost(state.Nodes, s.Autoscaler); err != nil {
 		return nil, err
 	}
 	levels := topology.Levels(state.Nodes, s.LevelKeys...)

@@ -6,26 +6,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/topology"
 )
 
-func (m *Metrics) price(nodes []*v1.Node, by *scenario.Autoscaler) error {
+// Cost returns what the nodes cost in an hour, as far as their prices are known, and the number of the others; nil and 0 if none is known.
+func Cost(nodes []*v1.Node, by *scenario.Autoscaler) (cost *float64, unpriced int, err error) {
 	sum, priced := 0.0, 0
 	for _, node := range nodes {
-		price, found, err := topology.Price(node)
+		price, known, err := by.Price(node)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		if by != nil {
-			price, found = by.Price(node)
-		}
-		if found {
+		if known {
 			sum += price
 			priced++
 		}
 	}
-	if sum = math.Round(sum*1e6) / 1e6; priced > 0 {
-		m.Cost, m.Unpriced = &sum, len(nodes)-priced
+	if priced == 0 {
+		return nil, 0, nil
 	}
-	return nil
+	sum = math.Round(sum*1e6) / 1e6
+	return &sum, len(nodes) - priced, nil
 }

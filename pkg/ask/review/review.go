@@ -5,7 +5,6 @@ package review
 
 import (
 	"context"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,8 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/ask/lint"
+	"github.com/faultline/faultline/pkg/ask/metric"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -95,7 +96,7 @@ func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, 
 	last := &result.Steps[len(result.Steps)-1]
 	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
 	r.count(last.State)
-	if err := r.room(result, last.State); err != nil {
+	if err := r.room(result.Scenario, last.State); err != nil {
 		return nil, err
 	}
 	if err := r.losses(ctx, result, last, opts); err != nil {
@@ -106,77 +107,33 @@ func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, 
 
 // count counts the pods, and those of each workload.
 func (r *Review) count(state *cluster.State) {
-	of := map[cluster.Ref]*Workload{}
-	ownerOf := state.Owners()
-	for _, pod := range state.Pods {
-		if !cluster.Active(pod) {
-			continue
-		}
-		owner := ownerOf(pod)
-		w := of[owner]
-		if w == nil {
-			w = &Workload{Workload: owner.Qualified()}
-			of[owner] = w
-		}
-		if pod.Spec.NodeName == "" {
-			r.Pending++
-			w.Pending++
-		} else {
-			r.Running++
-			w.Running++
-		}
-	}
-	for owner, w := range of {
+	for owner, count := range state.PodCounts() {
+		r.Running, r.Pending = r.Running+count.Running, r.Pending+count.Pending
 		if owner.Kind != "DaemonSet" && owner.Kind != "Pod" {
-			r.Workloads = append(r.Workloads, *w)
+			r.Workloads = append(r.Workloads, Workload{owner.Qualified(), count.Running, count.Pending})
 		}
 	}
 	slices.SortFunc(r.Workloads, func(a, b Workload) int { return strings.Compare(a.Workload, b.Workload) })
 }
 
 // room finds what is left on each group of nodes, and what they cost.
-func (r *Review) room(result *simulation.Result, state *cluster.State) error {
-	idle, err := capacity.StrandedIn(state, result.Scenario.LevelKeys)
+func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
+	idle, err := capacity.StrandedIn(state, s.LevelKeys)
 	if err != nil {
 		return err
 	}
-	groups, err := capacity.GroupsOf(state.Nodes, state.Pods, state.ResourceSlices, result.Scenario.LevelKeys)
-	if err != nil {
-		return err
-	}
-	sum, priced := 0.0, 0
-	for i := range groups {
-		g := Group{Idle: idle.Groups[i]}
-		var nodes []*v1.Node
-		for _, zone := range groups[i].Zones {
-			nodes = append(nodes, zone.Nodes...)
+	for _, of := range idle.Groups {
+		cost, unpriced, err := metric.Cost(of.Members, s.Autoscaler)
+		if err != nil {
+			return err
 		}
-		cost, known := 0.0, 0
-		for _, node := range nodes {
-			price, has, err := topology.Price(node)
-			if by := result.Scenario.Autoscaler; by != nil && err == nil {
-				price, has = by.Price(node)
-			}
-			if err != nil {
-				return err
-			}
-			if has {
-				cost += price
-				known++
-			}
+		if unpriced > 0 {
+			cost = nil
 		}
-		if known == len(nodes) {
-			cost = math.Round(cost*1e6) / 1e6
-			g.Cost = &cost
-		}
-		sum, priced = sum+cost, priced+known
-		r.Groups = append(r.Groups, g)
+		r.Groups = append(r.Groups, Group{of, cost})
 	}
-	if priced > 0 {
-		sum = math.Round(sum*1e6) / 1e6
-		r.Cost, r.Unpriced = &sum, len(state.Nodes)-priced
-	}
-	return nil
+	r.Cost, r.Unpriced, err = metric.Cost(state.Nodes, s.Autoscaler)
+	return err
 }
 
 // losses fails each domain of the levels.
@@ -186,8 +143,10 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	for _, level := range opts.Levels {
 		o.Levels = append(o.Levels, topology.KeyAmong(last.State.Nodes, level))
 	}
-	if len(o.Levels) == 0 {
-		o.Levels = []string{widest(last.State.Nodes, s.LevelKeys)}
+	if several := topology.LevelsOfSeveral(last.State.Nodes, s.LevelKeys...); len(o.Levels) == 0 && len(several) > 0 {
+		o.Levels = several[:1]
+	} else if len(o.Levels) == 0 {
+		o.Levels = []string{v1.LabelHostname}
 	}
 	if s.Failures.Mode != "" {
 		o.Mode = node.FailureMode(s.Failures.Mode)
@@ -226,16 +185,6 @@ func lossesOf(level *blast.Level) Level {
 		all.Losses = append(all.Losses, loss)
 	}
 	return all
-}
-
-// widest is the widest level with several domains; that of nodes if there is none.
-func widest(nodes []*v1.Node, further []string) string {
-	for _, key := range topology.Levels(nodes, further...) {
-		if domains, _ := topology.Domains(nodes, key); len(domains) > 1 {
-			return key
-		}
-	}
-	return v1.LabelHostname
 }
 
 // risks are the findings of lint, the most severe first.

@@ -16,7 +16,6 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
-	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -335,10 +334,7 @@ func spreadOf(m *metric.Metrics, key string) *Spread {
 func (r *roll) price(nodes []*v1.Node) *float64 {
 	sum := 0.0
 	for _, node := range nodes {
-		one, priced, _ := topology.Price(node) // metric.Of says what is wrong with it
-		if groups := r.ask.Autoscaler; groups != nil {
-			one, priced = groups.Price(node)
-		}
+		one, priced, _ := r.ask.Autoscaler.Price(node) // metric.Of says what is wrong with it
 		if !priced {
 			return nil
 		}

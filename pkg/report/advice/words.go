@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/metric"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/words"
 )
@@ -30,6 +31,11 @@ func (r *Report) costs(c *Candidate) []string {
 	return all
 }
 
+// Amounts are resources in words, in the order of their names: "cpu 250m and memory 1Gi".
+func Amounts(asks map[string]string) string {
+	return words.And(list.Each(slices.Sorted(maps.Keys(asks)), func(name string) string { return name + " " + asks[name] }))
+}
+
 // costsOfSecond are what a further replica takes, and what else has to change with it.
 func (r *Report) costsOfSecond(c *Candidate) []string {
 	if c.Replicas == 0 {
@@ -37,11 +43,7 @@ func (r *Report) costsOfSecond(c *Candidate) []string {
 	}
 	asks := "nothing"
 	if len(c.Asks) > 0 {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(c.Asks)) {
-			parts = append(parts, name+" "+c.Asks[name])
-		}
-		asks = words.And(parts)
+		asks = Amounts(c.Asks)
 	}
 	all := []string{"one more pod, which requests " + asks}
 	if len(c.Storage) > 0 {

@@ -109,12 +109,11 @@ func (r *Report) beatsAll(v *Variant) bool {
 // 33% of a workload (now 50%)".
 func (v *Variant) changes(base *Variant) []string {
 	var parts []string
-	pending := fmt.Sprintf("%s Pending (now %d)", words.Count(v.Pending, "pod"), base.Pending)
 	switch {
 	case v.NewlyPending > 0:
 		parts = append(parts, fmt.Sprintf("%s newly Pending%s, %d in all (now %d)", words.Count(v.NewlyPending, "pod"), in(v.Cause, " (", ")"), v.Pending, base.Pending))
 	case v.Pending != base.Pending:
-		parts = append(parts, pending)
+		parts = append(parts, fmt.Sprintf("%s Pending (now %d)", words.Count(v.Pending, "pod"), base.Pending))
 	}
 	for i := range v.Levels {
 		level := &v.Levels[i]

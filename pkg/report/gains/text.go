@@ -2,14 +2,13 @@ package gains
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/report"
+	reportadvice "github.com/faultline/faultline/pkg/report/advice"
 	"github.com/faultline/faultline/pkg/report/doc"
 	"github.com/faultline/faultline/pkg/report/format"
 	"github.com/faultline/faultline/pkg/words"
@@ -100,7 +99,7 @@ func amounts(asks map[string]string) string {
 	if len(asks) == 0 {
 		return "a pod without requests"
 	}
-	return words.And(list.Each(slices.Sorted(maps.Keys(asks)), func(name string) string { return name + " " + asks[name] }))
+	return reportadvice.Amounts(asks)
 }
 
 // unchanged counts the workloads without a change by the reason.
