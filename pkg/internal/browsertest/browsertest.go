@@ -178,11 +178,35 @@ func (b *Browser) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Click waits for the element, and clicks on it.
+// Click waits for the element, and clicks on it. A page may draw or move its elements between the look at where one is and the press
+// there: a click that does not reach the element reaches nothing, and is made anew.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
-	b.with(selector, chromedp.Click(chromedp.CSS(selector)))
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		Evaluate[bool](b, fmt.Sprintf(aim, selector))
+		b.with(selector, chromedp.Click(chromedp.CSS(selector)))
+		for settled := time.Now().Add(time.Second); time.Now().Before(settled); time.Sleep(20 * time.Millisecond) {
+			outcome := Evaluate[string](b, `String(window.click)`)
+			if outcome == "missed" {
+				break
+			}
+			if outcome != "awaited" { // reached, or the click has led to another page
+				return
+			}
+		}
+	}
+	b.t.Fatalf("no click reaches %s", selector)
 }
+
+// aim lets the next click reach only an element with the selector. What came of the click is in window.click.
+const aim = `(() => {
+  window.click = "awaited";
+  addEventListener("click", (event) => {
+    window.click = event.composedPath().some((element) => element.matches?.(%q)) ? "reached" : "missed";
+    if (window.click === "missed") { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, {capture: true, once: true});
+  return true;
+})()`
 
 // Focus waits for the element, and gives it the keyboard.
 func (b *Browser) Focus(selector string) {
