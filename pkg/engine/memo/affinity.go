@@ -43,8 +43,9 @@ type affinityState struct {
 
 // filterState is the result of PreFilter, and what Filter said of nodes by it.
 type filterState struct {
-	known bool
-	state *framework.CycleState // nil if the plugin is skipped
+	known   bool
+	version int64                 // of counts
+	state   *framework.CycleState // nil if the plugin is skipped
 	counts
 	sums
 	statuses []*fwk.Status // by group
@@ -95,7 +96,7 @@ func (a *affinity) PreFilter(ctx context.Context, cycle fwk.CycleState, pod *v1.
 			if err != nil {
 				return nil, fwk.AsStatus(err)
 			}
-			s.filter = filterState{known: true, state: framework.NewCycleState(), counts: countsOf(data)}
+			s.filter = filterState{known: true, version: a.memo.nextVersion(), state: framework.NewCycleState(), counts: countsOf(data)}
 			s.filter.state.Write(affinityFilterKey, data)
 			s.filter.sums = newSums(a.memo, s.keys(a))
 			s.filter.statuses = make([]*fwk.Status, len(a.memo.infos))
@@ -227,6 +228,7 @@ func (f *filterState) change(ctx context.Context, a *affinity, s *affinityState,
 		f.known = !e.refuses
 		return
 	}
+	f.version = a.memo.nextVersion()
 	update := a.InterPodAffinity.AddPod
 	if c.delta < 0 {
 		update = a.InterPodAffinity.RemovePod

@@ -43,8 +43,9 @@ type Framework struct {
 	// Of the current pod.
 	answers  *answers // nil: ask everything
 	asked    []int    // filters to ask about every node
-	next     int      // the slot of the node that is probably examined next
-	plugins  []score  // whose scores are asked for
+	rules    rules
+	next     int     // the slot of the node that is probably examined next
+	plugins  []score // whose scores are asked for
 	list     []fwk.NodeScore
 	raw, all []fwk.PluginScore // by node and plugin; their names are those of named
 	named    []string
@@ -112,7 +113,7 @@ func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Fr
 func (f *Framework) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status, sets.Set[string]) {
 	f.memo.begin(pod)
 	result, status, plugins := f.Framework.RunPreFilterPlugins(ctx, state, pod)
-	f.answers, f.asked = nil, f.asked[:0]
+	f.answers, f.asked, f.rules.read = nil, f.asked[:0], false
 	if f.memo.template == nil || !result.AllNodes() {
 		f.Plain++
 		return result, status, plugins
@@ -190,37 +191,6 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 		f.memo.feasible = append(f.memo.feasible, slot)
 	}
 	return f.rejections.all[v.rejection]
-}
-
-// Emptied returns why the node rejects the current pod even without all pods that it may preempt, if a node-local filter has said so since the
-// node last changed, and nil otherwise. A nil Framework keeps nothing.
-func (f *Framework) Emptied(node string) *fwk.Status {
-	if f == nil || f.answers == nil || f.answers.emptied == nil {
-		return nil
-	}
-	slot := f.memo.slots[node]
-	if v := f.answers.emptied[slot]; v.generation == uint32(f.memo.generations[slot]) && !f.reserved(slot) {
-		return f.rejections.all[v.rejection]
-	}
-	return nil
-}
-
-// KeepEmptied keeps the filters' status for the node without all pods that the current pod may preempt, if only node-local ones were asked.
-func (f *Framework) KeepEmptied(node string, status *fwk.Status) {
-	if f == nil || f.answers == nil || !status.IsRejected() {
-		return
-	}
-	slot := f.memo.slots[node]
-	by := slices.IndexFunc(f.filters[:f.leading], func(filter filter) bool { return filter.name == status.Plugin() })
-	if by < 0 || f.reserved(slot) {
-		return
-	}
-	if f.answers.emptied == nil {
-		f.answers.emptied = make([]verdict, len(f.memo.infos))
-	}
-	if rejection, kept := f.rejections.place(by, status); kept {
-		f.answers.emptied[slot] = verdict{generation: uint32(f.memo.generations[slot]), rejection: rejection}
-	}
 }
 
 // reserved reports whether a pod without a node has the one at the slot reserved, where filters see it.

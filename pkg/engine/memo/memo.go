@@ -46,6 +46,8 @@ type Memo struct {
 	spaces int // counts the times that namespaces changed
 	owners int // counts the times that Services or the owners of pods changed
 
+	versions int64 // of the counts of rules between pods
+
 	templates templates
 	readings  readings
 	current   *v1.Pod   // the pod of this cycle

@@ -49,10 +49,11 @@ type constraints struct {
 type spreadFilter struct {
 	known bool
 	constraints
-	state *framework.CycleState // nil if the plugin is skipped
-	data  fwk.StateData
-	pods  []map[string]int // of data: by constraint and domain
-	least []*leastTwo      // of data: by constraint
+	version int64                 // of data
+	state   *framework.CycleState // nil if the plugin is skipped
+	data    fwk.StateData
+	pods    []map[string]int // of data: by constraint and domain
+	least   []*leastTwo      // of data: by constraint
 
 	// Nodes of the same domains have the same verdict. groups are those of this cycle, if there are not too many combinations.
 	where  []*domains // by constraint
@@ -204,7 +205,7 @@ func (m *Memo) newSpreadFilter(data fwk.StateData) spreadFilter {
 	if !ready || len(constraints.keys) > mostConstraints || slices.ContainsFunc(constraints.selectors, labels.Selector.Empty) {
 		return spreadFilter{}
 	}
-	f := spreadFilter{known: true, constraints: constraints, state: framework.NewCycleState(), data: data}
+	f := spreadFilter{known: true, constraints: constraints, version: m.nextVersion(), state: framework.NewCycleState(), data: data}
 	f.state.Write(spreadFilterKey, data)
 	f.pods = value.FieldByName("TpValueToMatchNum").Interface().([]map[string]int)
 	least := value.FieldByName("CriticalPaths")
@@ -296,6 +297,7 @@ func (f *spreadFilter) fill(ctx context.Context, p *spread, pod *v1.Pod) {
 // change moves a pod. It returns the constraints for which upstream's AddPod, which is made for preemption, may no longer know the two
 // domains with the fewest pods: those in which one of the two got another pod.
 func (f *spreadFilter) change(ctx context.Context, p *spread, pod *v1.Pod, c change, info fwk.NodeInfo) (spoiled uint64) {
+	f.version = p.memo.nextVersion()
 	update := p.PodTopologySpread.RemovePod
 	if c.delta > 0 {
 		update = p.PodTopologySpread.AddPod

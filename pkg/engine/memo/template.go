@@ -19,6 +19,7 @@ type template struct {
 	used int // the cycle in which it was last used
 
 	spreads map[*spread]*spreadState
+	emptied map[*Framework][]emptied // by slot
 	base    *base
 }
 
@@ -62,8 +63,8 @@ type templateKey struct {
 // owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes, or 30 where pods looked for others
-// to preempt: 500 templates on 5,000 nodes. Where evictions go through more templates than are kept, none is met again in time.
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes, or up to 54 where pods looked for
+// others to preempt: 500 templates on 5,000 nodes. Where evictions go through more templates than are kept, none is met again in time.
 const mostAnswers = 2_500_000
 
 // templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are, and for one that

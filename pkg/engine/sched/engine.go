@@ -92,8 +92,9 @@ type Engine struct {
 	// State of the current call of Place.
 	victims     []placement.Preemption
 	preemptible map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
-	written     []types.NamespacedName         // claims, in the order in which the scheduler wrote or deleted them
-	tie         Tie                            // the current tie, without its nodes
+	dryRuns     dryRuns
+	written     []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	tie         Tie                    // the current tie, without its nodes
 	attempts    map[types.UID]attempt
 	startMoved  bool // whether the attempt for a rejected pod changed where the next search begins
 	last        rejected

@@ -45,12 +45,14 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 	silent := profile.attribute(diagnosis)
 	reasons := append(reasonsOf(diagnosis), silent...)
 	if profile.HasPostFilterPlugins() {
-		state := &dryRuns{CycleState: why.state}
-		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, engine: e, preemptor: next.Pod, state: state}
+		statuses := orderedStatuses{NodeToStatus: diagnosis.NodeToStatus, engine: e, preemptor: next.Pod}
 		victims := len(e.victims)
 		e.preemptible = nil
 		e.settleUnavailable(why.state, next.Pod)
-		result, status := profile.RunPostFilterPlugins(e.ctx, state, next.Pod, statuses)
+		e.dryRuns = dryRuns{statuses: &statuses}
+		result, status := profile.RunPostFilterPlugins(e.ctx, why.state, next.Pod, statuses)
+		spared := e.dryRuns.spared
+		e.dryRuns = dryRuns{}
 		if e.stopped != nil {
 			return placement.Pending{}, e.stopped
 		}
@@ -61,8 +63,11 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 		// Upstream logs an error and appends its text to the message. For a pod whose claim nobody binds it is "not found", since a plugin
 		// after the one that rejected the pod looks for state that was never written.
 		diagnosis.PostFilterMsg = e.release.postFilterMessage(status)
-		if result != nil && result.NominatingInfo != nil {
+		switch {
+		case result != nil && result.NominatingInfo != nil:
 			e.nominate(next, result.NominatedNodeName)
+		case spared && !status.IsSuccess(): // upstream takes an earlier nomination back where no node helps
+			e.nominate(next, "")
 		}
 	} else {
 		e.nominate(next, "")
@@ -148,8 +153,61 @@ func (c candidates) GetOffsetAndNumCandidates(nodes int32) (int32, int32) {
 	return c.engine.random.Int32N(nodes), number
 }
 
+// dryRuns are those of the pod that is tried. Upstream makes one for each node that rejects the pod, though on most nodes no pod may be
+// preempted, and others are known to reject the pod even without those that may be. If all nodes are such, the dry runs are spared.
+type dryRuns struct {
+	statuses *orderedStatuses // why the nodes reject the pod; nil where no pod is tried by itself
+	spared   bool
+}
+
+// PodEligibleToPreemptOthers is upstream's, for a pod for which a node may be freed. For another, it gives upstream's message at once.
+func (c candidates) PodEligibleToPreemptOthers(ctx context.Context, pod *v1.Pod, nominated *fwk.Status) (bool, string) {
+	eligible, why := c.Interface.PodEligibleToPreemptOthers(ctx, pod, nominated)
+	if statuses := c.engine.dryRuns.statuses; eligible && statuses != nil {
+		if message, spared := c.spareDryRuns(ctx, statuses); spared {
+			c.engine.dryRuns.spared = true
+			return false, message
+		}
+	}
+	return eligible, why
+}
+
+// spareDryRuns returns upstream's message for a pod for which no node can be freed, if that is known. See evaluate in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/preemption/preemption.go.
+func (c candidates) spareDryRuns(ctx context.Context, statuses *orderedStatuses) (string, bool) {
+	all, err := c.engine.lister.NodeInfos().List()
+	if err != nil {
+		return "", false
+	}
+	because := framework.NewDefaultNodeToStatus()
+	known := statuses.knownRejections(all)
+	var empty *fwk.Status // what upstream says of a node without pods that may be preempted
+	for i, node := range all {
+		if statuses.Get(node.Node().Name).Code() != fwk.Unschedulable {
+			continue
+		}
+		status, futile := known(i)
+		if !futile {
+			return "", false
+		}
+		if status == nil {
+			if empty == nil {
+				_, _, empty = c.Interface.SelectVictimsOnNode(ctx, nil, statuses.preemptor, statuses.withoutPods(node.Node()), nil, nil)
+			}
+			status = empty
+		}
+		because.Set(node.Node().Name, status)
+	}
+	if because.Len() > 0 {
+		c.GetOffsetAndNumCandidates(int32(because.Len())) // as upstream does, which draws a number
+	}
+	because.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "Preemption is not helpful for scheduling"))
+	fit := framework.FitError{Pod: statuses.preemptor, NumAllNodes: len(all), Diagnosis: framework.Diagnosis{NodeToStatus: because}}
+	return fit.Error(), true
+}
+
 // SelectVictimsOnNode fails once nobody waits for Place. It asks no node again that rejects the pod even without all pods that may make room,
-// until the node changes. Pods of a pod group make room together, wherever they are, so where there are any, nothing is kept.
+// until something changes that the filters read. Pods of a pod group make room together, wherever they are, so where there are any, nothing is kept.
 func (c candidates) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo, all []*preemption.DomainVictim, budgets []*policyv1.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	if status := c.engine.interrupted(); status != nil {
 		return nil, 0, status
@@ -179,6 +237,9 @@ type guards struct {
 
 // among returns those of the budgets that guard one of the pods, in their order. The state has the same budgets.
 func (g *guards) among(budgets, state []*policyv1.PodDisruptionBudget, pods []fwk.PodInfo) []*policyv1.PodDisruptionBudget {
+	if len(pods) == 0 {
+		return nil
+	}
 	g.follow(state)
 	guarding := map[*policyv1.PodDisruptionBudget]bool{}
 	for _, pod := range pods {
@@ -220,7 +281,6 @@ type orderedStatuses struct {
 	*framework.NodeToStatus
 	engine    *Engine
 	preemptor *v1.Pod
-	state     *dryRuns
 }
 
 func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
@@ -229,21 +289,35 @@ func (s orderedStatuses) NodesForStatusCode(lister fwk.NodeInfoLister, code fwk.
 		return nil, err
 	}
 	var nodes []fwk.NodeInfo
-	own, kept := s.engine.own, s.engine.current.memo() // an additional plugin may read more of the nodes and the state
-	s.state.futile = !own
-	priority, lowest := int64(corev1.PodPriority(s.preemptor)), s.engine.lowest.of(all, s.engine.memo)
+	known := s.knownRejections(all)
 	for i, node := range all {
 		if s.Get(node.Node().Name).Code() != code {
 			continue
 		}
-		if own || lowest(i) < priority && kept.Emptied(node.Node().Name) == nil {
-			s.state.futile = false
-		} else {
+		if _, futile := known(i); futile {
 			node = s.withoutPods(node.Node())
 		}
 		nodes = append(nodes, node)
 	}
 	return nodes, nil
+}
+
+// knownRejections returns what reports whether preemption on the node at a place of the list is known to help nothing, and why the node rejects the
+// pod even without the pods that may be preempted; nil if there are none. Nothing is known without a memo, or where an additional plugin may
+// read more of the nodes.
+func (s orderedStatuses) knownRejections(all []fwk.NodeInfo) func(i int) (*fwk.Status, bool) {
+	if s.engine.memo == nil || s.engine.own {
+		return func(int) (*fwk.Status, bool) { return nil, false }
+	}
+	kept, lowest := s.engine.current.memo(), s.engine.lowest.of(all, s.engine.memo)
+	priority := int64(corev1.PodPriority(s.preemptor))
+	return func(i int) (*fwk.Status, bool) {
+		if lowest(i) >= priority {
+			return nil, true
+		}
+		status := kept.Emptied(all[i].Node().Name)
+		return status, status != nil
+	}
 }
 
 func (s orderedStatuses) withoutPods(node *v1.Node) fwk.NodeInfo {
@@ -261,20 +335,6 @@ type bare struct{ fwk.NodeInfo }
 
 func (b bare) Snapshot() fwk.NodeInfo { return b }
 
-// dryRuns is the state of a cycle that found no node. Upstream clones it for each node on which it tries to preempt pods. If no node has a
-// pod that the preemptor may preempt, nobody reads or writes the clones.
-type dryRuns struct {
-	fwk.CycleState
-	futile bool
-}
-
-func (d *dryRuns) Clone() fwk.CycleState {
-	if d.futile {
-		return d
-	}
-	return d.CycleState.Clone()
-}
-
 // lowest has the lowest priority of the pods on each node of the snapshot's list, which pods that wait ask for again and again.
 type lowest struct {
 	nodes []fwk.NodeInfo
@@ -286,9 +346,6 @@ type lowestKnown struct{ generation, priority int64 }
 // of returns what finds the lowest priority on the node at a place of the list: more than any pod's if it has none, and less if a pod of a pod
 // group is there, whose priority is another.
 func (l *lowest) of(all []fwk.NodeInfo, nodes *memo.Memo) func(i int) int64 {
-	if nodes == nil {
-		return func(i int) int64 { return lowestPriority(all[i].GetPods()) }
-	}
 	if !cluster.Same(l.nodes, all) { // generations are numbers of this list's nodes
 		*l = lowest{all, make([]lowestKnown, len(all))}
 	}

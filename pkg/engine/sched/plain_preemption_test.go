@@ -1,0 +1,121 @@
+package sched
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
+)
+
+// In full clusters, pods that rules between pods keep away even from nodes that preemption would empty are tried again and again, while pods
+// come and go elsewhere. What a keeping engine knows of these nodes gives the same answers as a plain engine's dry runs.
+func TestPlainPreemption(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(60) {
+		samePreemption(t, seed, seen)
+	}
+	for _, what := range []string{"preempted", "kept of " + names.PodTopologySpread, "kept of " + names.InterPodAffinity, "kept of " + names.NodeResourcesFit} {
+		if seen[what] < 20 {
+			t.Errorf("the worlds show little of %q: %v", what, seen)
+		}
+	}
+}
+
+func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	state := &cluster.State{Now: cluster.Epoch, TerminationSeconds: int64(r.IntN(2))}
+	for i := range 6 {
+		worker := node(fmt.Sprint("w", i), map[string]string{zone: fmt.Sprint("z", i%3)})
+		worker.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("6")
+		state = state.With(worker)
+	}
+	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	spread := []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: web}}
+	apart := &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		LabelSelector: web, TopologyKey: []string{hostname, zone}[r.IntN(2)],
+	}}}}
+	made := 0
+	pods := func(app string, n int, priority int32, cpu string, change func(*v1.PodSpec)) []*v1.Pod {
+		set, all := replicas(app, n, nil)
+		state = state.With(set)
+		for _, pod := range all {
+			made++
+			pod.Name = fmt.Sprintf("%s-%d", app, made)
+			pod.UID = types.UID(pod.Name)
+			pod.Spec.Priority = &priority
+			pod.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse(cpu)
+			change(&pod.Spec)
+		}
+		return all
+	}
+	var waiting []*v1.Pod
+	order := r.Perm(4) // which of them is tried last
+	for i, change := range []func(*v1.PodSpec){
+		func(s *v1.PodSpec) { s.TopologySpreadConstraints = spread },
+		func(s *v1.PodSpec) { s.Affinity = apart },
+		func(s *v1.PodSpec) { s.Affinity, s.TopologySpreadConstraints = apart, spread },
+		func(*v1.PodSpec) {},
+	} {
+		waiting = append(waiting, pods([]string{"web", "apart", "web", "large"}[i], 3, int32(5+order[i]), []string{"1", "1", "2", "4"}[i], change)...)
+	}
+	for _, pod := range waiting {
+		state = state.With(pod)
+	}
+	config, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ties := Ties{Random: r.IntN(2) == 0, Seed: seed}
+	var engines [2]*Engine
+	for i, config := range []*Config{config.Plain(), config} {
+		if engines[i], err = NewEngine(config, ties); err != nil {
+			t.Fatal(err)
+		}
+		defer engines[i].Close()
+	}
+	for step := range 12 {
+		for range r.IntN(4) { // pods that run come, of either priority and label
+			app := []string{"filler", "web"}[r.IntN(2)]
+			for _, pod := range pods(app, 1, int32(r.IntN(4)/3*15), "2", func(*v1.PodSpec) {}) {
+				state = state.With(cluster.Bind(pod, fmt.Sprint("w", r.IntN(6)), cluster.Epoch.Time))
+			}
+		}
+		var left, running []*v1.Pod
+		for _, pod := range state.Pods {
+			if pod.Spec.NodeName == "" {
+				left = append(left, pod)
+			} else {
+				running = append(running, pod)
+			}
+		}
+		if len(running) > 0 && r.IntN(2) == 0 { // one goes
+			state = state.Without(running[r.IntN(len(running))])
+		}
+		var results [2]*placement.Result
+		for i, engine := range engines {
+			if results[i], err = engine.Place(t.Context(), state, left); err != nil {
+				t.Fatalf("world %d, step %d: %v", seed, step, err)
+			}
+		}
+		if diff := differ(results[0], results[1]); diff != "" {
+			t.Fatalf("world %d, step %d (-plain +kept):\n%s", seed, step, diff)
+		}
+		seen["preempted"] += len(results[1].Preempted)
+		kept := engines[1].profiles[v1.DefaultSchedulerName].memo()
+		for i := range 6 {
+			if status := kept.Emptied(fmt.Sprint("w", i)); status != nil {
+				seen["kept of "+status.Plugin()]++
+			}
+		}
+		state = after(state, results[1])
+	}
+}
