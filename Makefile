@@ -7,7 +7,7 @@ LDFLAGS := -s -w -X github.com/faultline/faultline/cmd/simulate/app.version=$(VE
 GO := GOGC=400 go
 
 .DEFAULT_GOAL := help
-.PHONY: help build engine site testsite demo test scripts lint generate bench release clean
+.PHONY: help build engine site testsite demo test tools scripts lint generate bench release clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ engine: ## build the engine of the playground's site in bin/engine: scheduler an
 site: build engine ## write the playground as files for any web host into public, with the program and the engine that it needs
 	bin/simulate site --output public --engine bin/engine
 
-testsite: build engine ## look at the page without a server in a browser, and compare its engine with bin/simulate on every scenario
+testsite: tools build engine ## look at the page without a server in a browser, and compare its engine with bin/simulate on every scenario
 	$(GO) test -vet=all -tags site -run TestSite -timeout 30m ./pkg/web
 	node --test cmd/engine/engine.test.mjs
 
@@ -32,12 +32,15 @@ demo: build ## build, then run the kind walkthrough
 
 # The tests of a package take a minute or two, and on a busy machine more than the ten minutes that go test allows.
 # -vet=all: go test vets in any case, and go vet would load and look at every package, and at what it imports, once more.
-test: ## format, vet, tests, the demo, and the gate on the project's own scenarios
+test: tools ## format, vet, tests, the demo, and the gate on the project's own scenarios
 	@unformatted="$$(gofmt -l cmd examples pkg)"; if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) test -vet=all -timeout 30m ./...
 	$(GO) test -C .ci/ship -timeout 30m ./...
 	$(MAKE) --no-print-directory demo > /dev/null
 	bin/simulate test scenarios
+
+tools: ## install Chromium and jq, which the tests run, where they are missing
+	@.ci/tools
 
 scripts: ## types, format and tests of the pages' scripts (needs npm)
 	npm --prefix pkg/web ci --ignore-scripts --no-audit --no-fund
