@@ -1,6 +1,7 @@
 // Package dumptest makes the dump of a cluster as kubectl get -o json prints it, for tests: 120 nodes in three zones and about 1,500
 // pods, with all that real dumps have and tidy ones lack. Nodes are full to different degrees, since pods came and went; a node was
-// deleted under its pods; claims are missing; a batch scheduler has pods of its own; fields are newer than the release.
+// deleted under its pods; claims are missing; a batch scheduler has pods of its own; fields are newer than the release. Levers make it another
+// cluster, such as one with no room left, and Shapes are the clusters that benchmarks ask about.
 package dumptest
 
 import (
@@ -31,6 +32,8 @@ type Options struct {
 	// Scaling adds autoscalers that have just scaled their Deployments, so that the ReplicaSets still have the annotations of before, and
 	// budgets that release no pod.
 	Scaling bool
+	// Levers make the cluster hard in one way or another.
+	Levers Levers
 }
 
 // What is the matter with the dump, by name.
@@ -47,7 +50,7 @@ const (
 
 // Dump returns the List.
 func Dump(o Options) []byte {
-	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}, scaling: o.Scaling}
+	c := &dump{rand: rand.New(rand.NewPCG(o.Seed, 1)), free: map[string]*room{}, scaling: o.Scaling, levers: o.Levers}
 	if o.Nodes == 0 {
 		o.Nodes = 120
 	}
@@ -59,6 +62,7 @@ func Dump(o Options) []byte {
 	if o.Operators {
 		c.operators()
 	}
+	c.pullLevers()
 	var items []json.RawMessage
 	for _, item := range c.items {
 		if len(o.Kinds) == 0 || slices.Contains(o.Kinds, item.kind) {
@@ -82,7 +86,9 @@ type dump struct {
 	items   []item
 	version int
 	pods    int
+	waiting int // pods without a node
 	scaling bool
+	levers  Levers
 }
 
 type item struct {

@@ -2,6 +2,7 @@ package dumptest
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -37,16 +38,7 @@ func (c *dump) infrastructure(nodes int) {
 	class.Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
 	c.add("storage.k8s.io/v1", "StorageClass", &storagev1.StorageClass{ObjectMeta: class, Provisioner: "ebs.csi.aws.com",
 		ReclaimPolicy: ptr.To(v1.PersistentVolumeReclaimDelete), VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)})
-	for i := range nodes {
-		kind := general
-		switch {
-		case i%40 < 3:
-			kind = controlPlane
-		case i%10 == 5:
-			kind = gpu
-		case i%4 == 3:
-			kind = large
-		}
+	for i, kind := range c.levers.pools(nodes) {
 		c.node(i, kind)
 	}
 }
@@ -82,6 +74,9 @@ func (c *dump) node(i int, of pool) {
 			NodeInfo:  v1.NodeSystemInfo{KubeletVersion: "v1.37.1", ContainerRuntimeVersion: "containerd://2.1.4", OperatingSystem: "linux", Architecture: "amd64"},
 			Images:    []v1.ContainerImage{{Names: []string{"registry.k8s.io/pause:3.10"}, SizeBytes: 320368}},
 		},
+	}
+	if strings.HasPrefix(of.taint, "team-") {
+		node.Labels["team"] = of.taint
 	}
 	if of.taint != "" {
 		node.Spec.Taints = []v1.Taint{{Key: of.taint, Effect: v1.TaintEffectNoSchedule}}

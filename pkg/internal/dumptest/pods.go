@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 )
 
@@ -64,6 +65,7 @@ func (c *dump) pod(meta metav1.ObjectMeta, spec v1.PodSpec, node string, newer .
 	pod.CreationTimestamp = age(100 + c.pods)
 	started := metav1.NewTime(pod.CreationTimestamp.Add(2e9))
 	if node == "" {
+		c.waiting++
 		pod.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: v1.PodQOSBurstable, Conditions: []v1.PodCondition{{
 			Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: "0/120 nodes are available", LastTransitionTime: started,
 		}}}
@@ -100,20 +102,29 @@ func (r *room) take(spec *v1.PodSpec) {
 	r.pods--
 }
 
-// somewhere is a node that takes the pod, drawn at random: what once was best has drifted. Nodes that are to be avoided are not drawn.
+// somewhere is a node that takes the pod, drawn at random: what once was best has drifted. Nodes that are to be avoided are not drawn. It is
+// empty if no node takes the pod.
 func (c *dump) somewhere(spec v1.PodSpec, avoid map[string]bool) string {
 	if limits := spec.Containers[0].Resources.Limits; spec.Containers[0].Resources.Requests == nil && limits != nil {
 		spec = *spec.DeepCopy()
 		spec.Containers[0].Resources.Requests = limits
 	}
-	for range 1000 {
-		node := c.nodes[c.rand.IntN(len(c.nodes))]
+	selector := labels.SelectorFromSet(spec.NodeSelector)
+	takes := func(node *v1.Node) bool {
 		left := *c.free[node.Name]
 		left.take(&spec)
 		tainted := len(node.Spec.Taints) > 0 && (len(spec.Tolerations) == 0 || node.Spec.Taints[0].Key != spec.Tolerations[0].Key)
-		if !tainted && !avoid[node.Name] && left.cpu >= 0 && left.memory >= 0 && left.gpu >= 0 && left.pods >= 0 {
+		return !tainted && !avoid[node.Name] && selector.Matches(labels.Set(node.Labels)) && left.cpu >= 0 && left.memory >= 0 && left.gpu >= 0 && left.pods >= 0
+	}
+	for range 1000 {
+		if node := c.nodes[c.rand.IntN(len(c.nodes))]; takes(node) {
 			return node.Name
 		}
 	}
-	panic(fmt.Sprintf("no node has room for %v", spec.Containers[0].Resources))
+	for _, node := range c.nodes {
+		if takes(node) {
+			return node.Name
+		}
+	}
+	return ""
 }

@@ -14,71 +14,81 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// daemons run on every node, privileged where they set up its network.
+// daemons run on every node.
 func (c *dump) daemons() {
 	for _, name := range []string{"kube-proxy", "cni", "node-exporter"} {
-		app := map[string]string{"k8s-app": name}
-		spec := template("50m", "64Mi")
-		spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
-		if name != "node-exporter" {
-			spec.HostNetwork, spec.PriorityClassName = true, "system-node-critical"
-			spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: ptr.To(true)}
-			spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: int32(10249 + len(name)), HostPort: int32(10249 + len(name)), Protocol: v1.ProtocolTCP}}
+		c.daemonSet(name, name != "node-exporter")
+	}
+}
+
+// daemonSet runs a pod on every node, privileged if it sets up the node's network.
+func (c *dump) daemonSet(name string, network bool) {
+	app := map[string]string{"k8s-app": name}
+	spec := template("50m", "64Mi")
+	spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+	if network {
+		spec.HostNetwork, spec.PriorityClassName = true, "system-node-critical"
+		spec.Containers[0].SecurityContext = &v1.SecurityContext{Privileged: ptr.To(true)}
+		spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: int32(10249 + len(name)), HostPort: int32(10249 + len(name)), Protocol: v1.ProtocolTCP}}
+	}
+	set := &appsv1.DaemonSet{ObjectMeta: c.meta("kube-system", name, app), Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: app}, Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: spec},
+		UpdateStrategy:       appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType},
+		RevisionHistoryLimit: ptr.To[int32](10),
+	}}
+	set.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: "1"}
+	n := int32(len(c.nodes))
+	set.Status = appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: n, CurrentNumberScheduled: n, UpdatedNumberScheduled: n, NumberReady: n, NumberAvailable: n}
+	c.add("apps/v1", "DaemonSet", set)
+	for _, node := range c.nodes {
+		meta := c.meta("kube-system", name+"-"+c.suffix(), map[string]string{"k8s-app": name, "controller-revision-hash": "5f8c7d9b6", "pod-template-generation": "1"})
+		meta.GenerateName, meta.OwnerReferences = name+"-", owned("DaemonSet", "apps/v1", set.ObjectMeta)
+		running := *spec.DeepCopy()
+		running.Affinity = nodeAffinityTo(node.Name)
+		if running.PriorityClassName != "" {
+			running.Priority = ptr.To[int32](2000001000)
 		}
-		set := &appsv1.DaemonSet{ObjectMeta: c.meta("kube-system", name, app), Spec: appsv1.DaemonSetSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: app}, Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: spec},
-			UpdateStrategy:       appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType},
-			RevisionHistoryLimit: ptr.To[int32](10),
-		}}
-		set.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: "1"}
-		n := int32(len(c.nodes))
-		set.Status = appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: n, CurrentNumberScheduled: n, UpdatedNumberScheduled: n, NumberReady: n, NumberAvailable: n}
-		c.add("apps/v1", "DaemonSet", set)
-		for _, node := range c.nodes {
-			meta := c.meta("kube-system", name+"-"+c.suffix(), map[string]string{"k8s-app": name, "controller-revision-hash": "5f8c7d9b6", "pod-template-generation": "1"})
-			meta.GenerateName, meta.OwnerReferences = name+"-", owned("DaemonSet", "apps/v1", set.ObjectMeta)
-			running := *spec.DeepCopy()
-			running.Affinity = nodeAffinityTo(node.Name)
-			if running.PriorityClassName != "" {
-				running.Priority = ptr.To[int32](2000001000)
-			}
-			c.pod(meta, running, node.Name)
-		}
+		c.pod(meta, running, node.Name)
 	}
 }
 
 // stateful are StatefulSets whose claims are bound in the zones of their pods; of one a claim is not in the dump.
 func (c *dump) stateful() {
 	for i, name := range []string{"ledger", "kafka", "postgres", "redis", "search"} {
-		app := map[string]string{"app": name}
-		spec := template("500m", "2Gi")
-		set := &appsv1.StatefulSet{ObjectMeta: c.meta("data", name, app), Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](3), ServiceName: name, PodManagementPolicy: appsv1.OrderedReadyPodManagement, RevisionHistoryLimit: ptr.To[int32](10),
-			Selector: &metav1.LabelSelector{MatchLabels: app}, Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: spec},
-			VolumeClaimTemplates: []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: claimSpec("")}},
-			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
-		}}
-		set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 3, CurrentReplicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3,
-			CurrentRevision: name + "-6b9", UpdateRevision: name + "-6b9", CollisionCount: ptr.To[int32](0)}
-		c.add("apps/v1", "StatefulSet", set)
-		c.service("data", name, v1.ServiceTypeClusterIP, v1.ClusterIPNone)
-		if i > 0 {
-			c.budget("data", name, 1)
-		}
-		avoid := map[string]bool{}
-		for ordinal := range 3 {
-			pod := fmt.Sprintf("%s-%d", name, ordinal)
-			node := c.somewhere(spec, avoid)
-			avoid[node] = true
-			c.claim("data-"+pod, node)
-			meta := c.meta("data", pod, map[string]string{"app": name, "controller-revision-hash": name + "-6b9",
-				"statefulset.kubernetes.io/pod-name": pod, "apps.kubernetes.io/pod-index": fmt.Sprint(ordinal)})
-			meta.GenerateName, meta.OwnerReferences = name+"-", owned("StatefulSet", "apps/v1", set.ObjectMeta)
-			running := *spec.DeepCopy()
-			running.Hostname, running.Subdomain = pod, name
-			running.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod}}}}
-			c.pod(meta, running, node)
-		}
+		c.statefulSet(name, i > 0)
+	}
+}
+
+// statefulSet runs three pods with a claim each, guarded by a budget or not.
+func (c *dump) statefulSet(name string, guarded bool) {
+	app := map[string]string{"app": name}
+	spec := template("500m", "2Gi")
+	set := &appsv1.StatefulSet{ObjectMeta: c.meta("data", name, app), Spec: appsv1.StatefulSetSpec{
+		Replicas: ptr.To[int32](3), ServiceName: name, PodManagementPolicy: appsv1.OrderedReadyPodManagement, RevisionHistoryLimit: ptr.To[int32](10),
+		Selector: &metav1.LabelSelector{MatchLabels: app}, Template: v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}, Spec: spec},
+		VolumeClaimTemplates: []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: claimSpec("")}},
+		UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
+	}}
+	set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 3, CurrentReplicas: 3, UpdatedReplicas: 3, AvailableReplicas: 3,
+		CurrentRevision: name + "-6b9", UpdateRevision: name + "-6b9", CollisionCount: ptr.To[int32](0)}
+	c.add("apps/v1", "StatefulSet", set)
+	c.service("data", name, v1.ServiceTypeClusterIP, v1.ClusterIPNone)
+	if guarded {
+		c.budget("data", name, 1)
+	}
+	avoid := map[string]bool{}
+	for ordinal := range 3 {
+		pod := fmt.Sprintf("%s-%d", name, ordinal)
+		node := c.somewhere(spec, avoid)
+		avoid[node] = true
+		c.claim("data-"+pod, node)
+		meta := c.meta("data", pod, map[string]string{"app": name, "controller-revision-hash": name + "-6b9",
+			"statefulset.kubernetes.io/pod-name": pod, "apps.kubernetes.io/pod-index": fmt.Sprint(ordinal)})
+		meta.GenerateName, meta.OwnerReferences = name+"-", owned("StatefulSet", "apps/v1", set.ObjectMeta)
+		running := *spec.DeepCopy()
+		running.Hostname, running.Subdomain = pod, name
+		running.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod}}}}
+		c.pod(meta, running, node)
 	}
 }
 
@@ -92,12 +102,7 @@ func (c *dump) claim(name, node string) {
 	if name == MissingClaim {
 		return
 	}
-	zone := ""
-	for _, n := range c.nodes {
-		if n.Name == node {
-			zone = n.Labels[v1.LabelTopologyZone]
-		}
-	}
+	zone := c.domain(node, v1.LabelTopologyZone)
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: c.meta("data", name, nil), Spec: claimSpec("pvc-" + name), Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 	claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 	c.add("v1", "PersistentVolumeClaim", claim)
@@ -113,23 +118,23 @@ func (c *dump) claim(name, node string) {
 
 // deployments are services of one replica, of a few, and of many, with the rules that charts have.
 func (c *dump) deployments() {
-	for i := range c.nodes { // about as many as there are nodes
+	for i := range c.services() {
 		replicas := []int{1, 1, 2, 3, 5, 8, 40}[i%7]
 		name := fmt.Sprintf("svc-%02d", i)
 		spec := template([]string{"100m", "250m", "500m", "1"}[i%4], []string{"128Mi", "512Mi", "1Gi"}[i%3])
-		apart := []v1.PodAffinityTerm{{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
+		apart, apartOver := []v1.PodAffinityTerm{{TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}, ""
 		switch i % 5 {
 		case 1:
 			spec = limited(spec)
 		case 2:
 			spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: apart[0]}}}}
 		case 3:
-			replicas = min(replicas, len(c.nodes)/3)
+			replicas, apartOver = min(replicas, len(c.nodes)/3), v1.LabelHostname
 			spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: apart}}
 		case 4:
 			spec.PriorityClassName = "high"
 		}
-		c.deployment("shop", name, replicas, spec, i%5 == 3, i%6 == 0, admitted[i%8])
+		c.deployment("shop", name, replicas, spec, apartOver, i%6 == 0, admitted[i%8])
 		if replicas > 2 || c.scaling && replicas == 1 {
 			c.budget("shop", name, min(1, replicas-1))
 		}
@@ -143,7 +148,7 @@ func (c *dump) deployments() {
 		c.service("shop", name, kind, "")
 	}
 	giant := template("64", "1Gi")
-	c.deployment("shop", Unschedulable, 2, giant, false, false, nil)
+	c.deployment("shop", Unschedulable, 2, giant, "", false, nil)
 	if !c.scaling {
 		c.autoscaler("shop", "svc-03", 9)
 	}
@@ -175,8 +180,9 @@ var admitted = map[int]func(*v1.PodSpec){
 	},
 }
 
-// deployment runs pods of the spec, after the webhooks have changed it.
-func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec, apart, newer bool, webhooks func(*v1.PodSpec)) {
+// deployment runs pods of the spec, after the webhooks have changed it, each in a domain of its own of the key apart if there is one. A
+// pod that no node has room for waits. The last pod's node is returned.
+func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec, apart string, newer bool, webhooks func(*v1.PodSpec)) (node string) {
 	app := map[string]string{"app": name}
 	hash := fmt.Sprintf("%x", 0x5d4f8c7b+len(c.items))
 	hashed := map[string]string{"app": name, "pod-template-hash": hash}
@@ -211,10 +217,9 @@ func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec,
 		webhooks(&created)
 	}
 	for range replicas {
-		node := ""
 		if name != Unschedulable {
 			node = c.somewhere(created, avoid)
-			avoid[node] = apart
+			c.avoidDomain(avoid, node, apart)
 		}
 		running := *created.DeepCopy()
 		if running.PriorityClassName != "" {
@@ -228,6 +233,27 @@ func (c *dump) deployment(namespace, name string, replicas int, spec v1.PodSpec,
 			c.pod(meta, running, node)
 		}
 	}
+	return node
+}
+
+// avoidDomain adds the nodes that are in one domain of the key with a node.
+func (c *dump) avoidDomain(avoid map[string]bool, node, key string) {
+	domain := c.domain(node, key)
+	for _, other := range c.nodes {
+		if domain != "" && other.Labels[key] == domain {
+			avoid[other.Name] = true
+		}
+	}
+}
+
+// domain is the value of a label of a node.
+func (c *dump) domain(node, key string) string {
+	for _, n := range c.nodes {
+		if n.Name == node {
+			return n.Labels[key]
+		}
+	}
+	return ""
 }
 
 // oldReplicaSet is the one before the last rollout, which is kept for a rollback.

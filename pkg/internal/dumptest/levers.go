@@ -1,0 +1,277 @@
+package dumptest
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Levers make a cluster hard in one way or another. Numbers are those of 120 nodes, and grow with the nodes; percentages and DaemonSets do
+// not. Zero leaves the cluster as it is.
+type Levers struct {
+	// Services is the number of Deployments of 1 to 40 pods in namespace shop, 120 by default.
+	Services int
+	// Filled is the percentage of the CPU of the nodes without a taint that pods request at least.
+	Filled int
+	// Waiting is the number of pods that are Pending besides: too large for what is free, too large beside the DaemonSets of any node, so that
+	// no preemption helps, or apart from each other by zone.
+	Waiting int
+	// Budgets is the number of Deployments of two pods with a PodDisruptionBudget each. Every third releases no pod.
+	Budgets int
+	// DaemonSets is the number of DaemonSets that run a pod on every node, besides three.
+	DaemonSets int
+	// Giant is the number of pods of one Deployment, spread over zones and nodes.
+	Giant int
+	// Namespaces is the number of namespaces with a quota, a range of limits and a Deployment of one or two pods.
+	Namespaces int
+	// Tainted is the percentage of nodes with a taint, for control planes, GPUs or one of four teams. A team has a Deployment of five pods for
+	// each of its nodes; half of the Deployments run nowhere else.
+	Tainted int
+	// Volumes is the number of StatefulSets of three pods, and the number of Deployments of one, whose claims are bound in the zones of the pods.
+	Volumes int
+	// GPUs is the percentage of nodes, control planes apart, that have four GPUs, 10 by default. If it is given, Deployments request 105 % of
+	// the GPUs.
+	GPUs int
+}
+
+// Shape is a cluster that is hard in one way, and what to ask about.
+type Shape struct {
+	Name    string
+	Options Options
+	// Workload is hit by what is hard, as TYPE/NAME in a namespace.
+	Workload, Namespace string
+	// Node has pods of the cluster's workloads.
+	Node string
+}
+
+// Shapes returns the clusters that benchmarks ask about: what is fast in one may be slow in another. All have about as many pods.
+func Shapes() []Shape {
+	shape := func(name, namespace, workload string, levers Levers) Shape {
+		return Shape{name, Options{Seed: 1, Levers: levers}, workload, namespace, "ip-10-0-1-4"}
+	}
+	scaling := shape("scaling", "shop", "deployment/svc-05", Levers{})
+	scaling.Options.Scaling = true
+	return []Shape{
+		scaling,
+		shape("roomy", "shop", "deployment/svc-05", Levers{Services: 60}),
+		shape("tight", "shop", "deployment/svc-05", Levers{Services: 60, Filled: 95, Waiting: 50}),
+		shape("waiting", "shop", "deployment/svc-05", Levers{Services: 60, Filled: 75, Waiting: 400}),
+		shape("budgets", "shop", "deployment/guarded-001", Levers{Services: 60, Budgets: 300}),
+		shape("daemonsets", "shop", "deployment/svc-05", Levers{Services: 60, DaemonSets: 20}),
+		shape("giant", "shop", "deployment/giant-fleet", Levers{Services: 30, Giant: 1000}),
+		shape("namespaces", "team-001", "deployment/app", Levers{Services: 30, Namespaces: 400}),
+		shape("tainted", "shop", "deployment/team-a-00", Levers{Services: 60, Tainted: 40}),
+		shape("volumes", "data", "statefulset/volume-00", Levers{Services: 30, Volumes: 150}),
+		shape("gpus", "ml", "deployment/model-00", Levers{Services: 60, GPUs: 40}),
+	}
+}
+
+// number is that of the cluster's nodes, of a number for 120.
+func (c *dump) number(lever int) int { return (lever*len(c.nodes) + 119) / 120 }
+
+// services is the number of Deployments in namespace shop: by default about as many as there are nodes.
+func (c *dump) services() int {
+	if c.levers.Services > 0 {
+		return c.number(c.levers.Services)
+	}
+	return len(c.nodes)
+}
+
+// pools returns the kinds of the nodes.
+func (l Levers) pools(nodes int) []pool {
+	pools, workers, open := make([]pool, nodes), 0, 0
+	for i := range pools {
+		hasGPU := i%10 == 5
+		if l.GPUs > 0 {
+			hasGPU = workers*l.GPUs/100 != (workers+1)*l.GPUs/100
+		}
+		if i%40 >= 3 {
+			workers++
+		}
+		switch {
+		case i%40 < 3:
+			pools[i] = controlPlane
+		case hasGPU:
+			pools[i] = gpu
+		case i%4 == 3:
+			pools[i] = large
+		default:
+			pools[i] = general
+		}
+		if pools[i].taint == "" {
+			open++
+		}
+	}
+	// The teams' nodes are even among those without a taint.
+	teams, at := nodes*l.Tainted/100-(nodes-open), 0
+	for i := range pools {
+		if pools[i].taint != "" {
+			continue
+		}
+		if before := at * teams / open; teams > 0 && before != (at+1)*teams/open {
+			pools[i].taint = team(before)
+		}
+		at++
+	}
+	return pools
+}
+
+// team is the key of the taint of one of four teams.
+func team(i int) string { return fmt.Sprintf("team-%c", 'a'+i%4) }
+
+// pullLevers adds what the levers say. Pods come last that take what room is left.
+func (c *dump) pullLevers() {
+	for i := range c.levers.DaemonSets {
+		c.daemonSet(fmt.Sprintf("agent-%02d", i), false)
+	}
+	c.giant(c.number(c.levers.Giant))
+	for i := range c.number(c.levers.Budgets) {
+		name := fmt.Sprintf("guarded-%03d", i)
+		c.deployment("shop", name, 2, template("100m", "128Mi"), v1.LabelHostname, false, nil)
+		c.budget("shop", name, min(1, i%3))
+	}
+	for i := range c.number(c.levers.Namespaces) {
+		c.namespace(fmt.Sprintf("team-%03d", i), 1+i%2)
+	}
+	c.volumes(c.number(c.levers.Volumes))
+	if c.levers.Tainted > 0 {
+		c.teams()
+	}
+	if c.levers.GPUs > 0 {
+		c.models()
+	}
+	c.fill()
+	c.queue(c.number(c.levers.Waiting))
+}
+
+// giant is one Deployment with most of the pods.
+func (c *dump) giant(replicas int) {
+	if replicas == 0 {
+		return
+	}
+	spec, app := template("250m", "256Mi"), &metav1.LabelSelector{MatchLabels: map[string]string{"app": "giant-fleet"}}
+	spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+		{MaxSkew: 5, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: app},
+		{MaxSkew: 1, TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, LabelSelector: app},
+	}
+	c.deployment("shop", "giant-fleet", replicas, spec, "", false, nil)
+	c.budget("shop", "giant-fleet", replicas/10)
+}
+
+// namespace is a small team's.
+func (c *dump) namespace(name string, replicas int) {
+	meta := c.meta("", name, map[string]string{v1.LabelMetadataName: name})
+	c.add("v1", "Namespace", &v1.Namespace{ObjectMeta: meta, Spec: v1.NamespaceSpec{Finalizers: []v1.FinalizerName{"kubernetes"}}, Status: v1.NamespaceStatus{Phase: v1.NamespaceActive}})
+	c.add("v1", "ResourceQuota", &v1.ResourceQuota{ObjectMeta: c.meta(name, "team", nil), Spec: v1.ResourceQuotaSpec{Hard: v1.ResourceList{
+		"requests.cpu": resource.MustParse("20"), v1.ResourcePods: resource.MustParse("50")}}})
+	c.add("v1", "LimitRange", &v1.LimitRange{ObjectMeta: c.meta(name, "team", nil), Spec: v1.LimitRangeSpec{Limits: []v1.LimitRangeItem{{
+		Type: v1.LimitTypeContainer, DefaultRequest: v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m")}}}}})
+	c.deployment(name, "app", replicas, template("250m", "256Mi"), "", false, nil)
+	c.service(name, "app", v1.ServiceTypeClusterIP, "")
+}
+
+// volumes are claimed by StatefulSets, and by Deployments of one pod.
+func (c *dump) volumes(number int) {
+	for i := range number {
+		c.statefulSet(fmt.Sprintf("volume-%02d", i), i%2 == 0)
+		name := fmt.Sprintf("files-%02d", i)
+		spec := template("250m", "512Mi")
+		spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
+		c.claim(name, c.deployment("data", name, 1, spec, "", false, nil))
+	}
+}
+
+// teams run Deployments on their own nodes, and half of them on others.
+func (c *dump) teams() {
+	i := 0
+	for _, node := range c.nodes {
+		key := node.Labels["team"]
+		if key == "" {
+			continue
+		}
+		spec := template("500m", "1Gi")
+		spec.Tolerations = []v1.Toleration{{Key: key, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
+		if i/4%2 == 0 {
+			spec.NodeSelector = map[string]string{"team": key}
+		}
+		c.deployment("shop", fmt.Sprintf("%s-%02d", key, i/4), 5, spec, "", false, nil)
+		i++
+	}
+}
+
+// models request GPUs, at last more than there are.
+func (c *dump) models() {
+	left := int64(0)
+	for _, node := range c.nodes {
+		left += max(0, c.free[node.Name].gpu)
+	}
+	left += left / 20
+	for i := 0; left > 0; i++ {
+		devices := []int64{4, 2, 1, 1}[i%4]
+		spec := template("1", "8Gi")
+		spec.Tolerations = []v1.Toleration{{Key: gpu.taint, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoSchedule}}
+		resources := &spec.Containers[0].Resources
+		resources.Requests["nvidia.com/gpu"] = *resource.NewQuantity(devices, resource.DecimalSI)
+		resources.Limits = v1.ResourceList{"nvidia.com/gpu": resources.Requests["nvidia.com/gpu"]}
+		replicas := min(4, (left+devices-1)/devices)
+		left -= replicas * devices
+		c.deployment("ml", fmt.Sprintf("model-%02d", i), int(replicas), spec, "", false, nil)
+	}
+}
+
+// fill adds Deployments of ever smaller pods until the share of CPU is requested.
+func (c *dump) fill() {
+	sizes := []string{"2", "1", "500m", "250m", "100m"}
+	for i := 0; len(sizes) > 0; i++ {
+		all, left := c.cpu()
+		if 100*(all-left) >= int64(c.levers.Filled)*all {
+			return
+		}
+		spec := template(sizes[0], "512Mi")
+		if c.somewhere(spec, nil) == "" {
+			sizes = sizes[1:]
+			continue
+		}
+		if i%4 == 3 {
+			spec.PriorityClassName = "high"
+		}
+		c.deployment("shop", fmt.Sprintf("crowd-%02d", i), 5, spec, "", false, nil)
+	}
+}
+
+// cpu returns the CPU of the nodes without a taint, and how much of it is left.
+func (c *dump) cpu() (all, left int64) {
+	for _, node := range c.nodes {
+		if len(node.Spec.Taints) == 0 {
+			all += node.Status.Allocatable.Cpu().MilliValue()
+			left += c.free[node.Name].cpu
+		}
+	}
+	return all, left
+}
+
+// queue adds Deployments until so many more pods wait.
+func (c *dump) queue(pods int) {
+	most := int64(0)
+	for _, node := range c.nodes {
+		if len(node.Spec.Taints) == 0 {
+			most = max(most, c.free[node.Name].cpu)
+		}
+	}
+	for i, before := 0, c.waiting; c.waiting-before < pods; i++ {
+		name, replicas, apart := fmt.Sprintf("queue-%02d", i), min(8, pods-(c.waiting-before)), ""
+		spec := template(fmt.Sprintf("%dm", min(most+100, general.cpu*1000-400)), "1Gi")
+		switch i % 3 {
+		case 1: // the DaemonSets that set up the network have 100m of the CPU of each node, and a higher priority
+			spec = template(fmt.Sprintf("%dm", general.cpu*1000-250), "1Gi")
+			spec.PriorityClassName = "high"
+		case 2:
+			spec, replicas, apart = template("100m", "128Mi"), replicas+3, v1.LabelTopologyZone
+			spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+				TopologyKey: apart, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}}}
+		}
+		c.deployment("shop", name, replicas, spec, apart, false, nil)
+	}
+}
