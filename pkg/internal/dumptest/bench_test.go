@@ -35,7 +35,7 @@ func BenchmarkShapes(b *testing.B) {
 			}
 			workload := shape.Workload + " -n " + shape.Namespace
 			for _, question := range []string{
-				"verify", "drain node/" + shape.Node, "consolidate", "rebalance", "roll --pool pool=general", "blast", "lint", "advise " + workload,
+				"verify", "drain node/" + shape.Node + " --force --delete-emptydir-data", "consolidate", "rebalance", "roll --pool pool=general", "blast", "lint", "advise " + workload,
 				"capacity " + workload, "capacity " + workload + " --survive zone", "size", "size --survive zone", "capacity", "capacity --survive zone",
 			} {
 				b.Run(question, func(b *testing.B) {
