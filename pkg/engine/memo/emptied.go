@@ -18,7 +18,7 @@ type emptied struct {
 	counts     counted
 }
 
-// counted are the versions of the counts that rules between pods read; 0 where the pod has no such rule.
+// counted are the versions of the counts that rules between pods read; 0 where there are no counts, since no rule reaches the pod.
 type counted struct{ spread, affinity int64 }
 
 // rules are what the filters of the current pod read besides its template and the node.
@@ -28,13 +28,12 @@ type rules struct {
 	counted
 }
 
-// Emptied returns why the node rejects the current pod even without all pods that it may preempt, if a filter has said so since anything that
+// Emptied returns why the node at the slot rejects the current pod even without all pods that it may preempt, if a filter has said so since anything that
 // it reads last changed, and nil otherwise. A nil Framework keeps nothing.
-func (f *Framework) Emptied(node string) *fwk.Status {
+func (f *Framework) Emptied(slot int) *fwk.Status {
 	if f == nil || f.answers == nil {
 		return nil
 	}
-	slot := f.memo.slots[node]
 	generation := uint32(f.memo.generations[slot])
 	if f.answers.emptied != nil {
 		if v := f.answers.emptied[slot]; v.generation == generation && !f.reserved(slot) {
@@ -50,13 +49,13 @@ func (f *Framework) Emptied(node string) *fwk.Status {
 	return nil
 }
 
-// KeepEmptied keeps the filters' status for the node without all pods that the current pod may preempt, unless a filter was asked that reads
+// KeepEmptied keeps the filters' status for the node at the slot without all pods that the current pod may preempt, unless a filter was asked that reads
 // something else than the node and the counts of rules between pods, as those of volumes do.
-func (f *Framework) KeepEmptied(node string, status *fwk.Status) {
+func (f *Framework) KeepEmptied(slot int, status *fwk.Status) {
 	if f == nil || f.answers == nil || !status.IsRejected() {
 		return
 	}
-	slot, rules := f.memo.slots[node], f.readRules()
+	rules := f.readRules()
 	by := slices.IndexFunc(f.filters[:rules.filters], func(filter filter) bool { return filter.name == status.Plugin() })
 	if by < 0 || f.reserved(slot) {
 		return
@@ -90,17 +89,12 @@ func (f *Framework) readRules() *rules {
 		return r
 	}
 	*r = rules{read: true, filters: len(f.filters)}
+	known := true
+	r.counted, known = f.counts()
 	for _, i := range f.asked {
-		version := int64(0)
-		switch plugin := f.filters[i].FilterPlugin.(type) {
-		case *spread:
-			version = plugin.version()
-			r.spread = version
-		case *affinity:
-			version = plugin.version()
-			r.affinity = version
-		}
-		if version == 0 {
+		_, spreads := f.filters[i].FilterPlugin.(*spread)
+		_, keepsApart := f.filters[i].FilterPlugin.(*affinity)
+		if !known || !spreads && !keepsApart {
 			r.filters = i
 			break
 		}
@@ -108,20 +102,25 @@ func (f *Framework) readRules() *rules {
 	return r
 }
 
-// version returns the version of the counts by which the plugin filters nodes for the current pod, and 0 if nothing is kept for it.
-func (p *spread) version() int64 {
-	if s := p.memo.template.spreads[p]; s != nil && s.filter.known {
-		return s.filter.version
+// counts returns the versions of the counts by which the filters judge the current pod, and whether these are carried on.
+func (f *Framework) counts() (versions counted, known bool) {
+	for _, filter := range f.filters {
+		switch plugin := filter.FilterPlugin.(type) {
+		case *spread:
+			s := f.memo.template.spreads[plugin]
+			if s == nil || !s.filter.known {
+				return counted{}, false
+			}
+			versions.spread = s.filter.version
+		case *affinity:
+			s := plugin.states[f.memo.looks]
+			if s == nil || !s.filter.known {
+				return counted{}, false
+			}
+			versions.affinity = s.filter.version
+		}
 	}
-	return 0
-}
-
-// version is as spread's.
-func (a *affinity) version() int64 {
-	if s := a.states[a.memo.looks]; s != nil && s.filter.known {
-		return s.filter.version
-	}
-	return 0
+	return versions, true
 }
 
 // nextVersion returns a number that no counts had before.

@@ -33,7 +33,7 @@ type Framework struct {
 	Kept, Plain int
 
 	memo       *Memo
-	nominated  func() bool
+	reserves   func(node string) bool
 	filters    []filter
 	scores     []score
 	leading    int // number of node-local filters before the first other one
@@ -82,10 +82,10 @@ type verdict struct {
 	scored     bool   // whether scores holds those of the node
 }
 
-// Framework returns the profile, whose plugins have been built with the memo's registry. Nominated reports whether any pod without a node
-// has a nominated one: filters then also see it on that node.
-func (m *Memo) Framework(profile framework.Framework, nominated func() bool) *Framework {
-	f := &Framework{Framework: profile, memo: m, nominated: nominated}
+// Framework returns the profile, whose plugins have been built with the memo's registry. Reserves reports whether a pod without a node has
+// this one nominated: filters then also see it there.
+func (m *Memo) Framework(profile framework.Framework, reserves func(node string) bool) *Framework {
+	f := &Framework{Framework: profile, memo: m, reserves: reserves}
 	plugins := profile.ListPlugins()
 	for _, enabled := range plugins.Filter.Enabled {
 		plugin := m.plugins[profile][enabled.Name].(fwk.FilterPlugin)
@@ -194,9 +194,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 }
 
 // reserved reports whether a pod without a node has the one at the slot reserved, where filters see it.
-func (f *Framework) reserved(slot int) bool {
-	return f.nominated() && len(f.NominatedPodsForNode(f.memo.names[slot])) > 0
-}
+func (f *Framework) reserved(slot int) bool { return f.reserves(f.memo.names[slot]) }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
 // call uses again.

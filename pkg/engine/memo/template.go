@@ -18,9 +18,10 @@ type template struct {
 	spec *v1.PodSpec
 	used int // the cycle in which it was last used
 
-	spreads map[*spread]*spreadState
-	emptied map[*Framework][]emptied // by slot
-	base    *base
+	spreads  map[*spread]*spreadState
+	emptied  map[*Framework][]emptied // by slot
+	refusals map[*Framework]*refusal
+	base     *base
 }
 
 // base stands for templates that differ in nothing but rules about other pods, such as those of many Deployments in a made-up cluster, or
@@ -63,8 +64,9 @@ type templateKey struct {
 // owner is the controller whose selector spreads the pods by default. Upstream finds it by these, in the pod's namespace.
 type owner struct{ apiVersion, kind, name string }
 
-// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes, or up to 54 where pods looked for
-// others to preempt: 500 templates on 5,000 nodes. Where evictions go through more templates than are kept, none is met again in time.
+// mostAnswers bounds the number of templates times nodes about which answers are kept, each of some 22 bytes, or up to 74 where pods looked for
+// others to preempt and found none: 500 templates on 5,000 nodes. Where evictions go through more templates than are kept, none is met again
+// in time.
 const mostAnswers = 2_500_000
 
 // templateOf returns the pod's template, or nil for a pod that is bound to a node by name, as those of a DaemonSet are, and for one that

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/memo"
@@ -34,11 +35,47 @@ func (e *Engine) refusedAlike(pod *v1.Pod) (placement.Pending, bool) {
 		return placement.Pending{}, false
 	}
 	last, found := e.attempts[owner.UID]
-	if !found || last.changes != e.changes || e.Record != nil && last.pending.Cycle == nil || !alike(last.pending.Pod, pod) {
+	if !found || last.changes != e.changes || e.Record != nil && last.pending.Cycle == nil || !e.kin.same(owner.UID, last.pending.Pod, pod) {
 		return placement.Pending{}, false
 	}
 	last.pending.Pod = pod
 	return last.pending, true
+}
+
+// kin finds pods of one controller that are alike. Those of a dump share nothing that their specs point to, and are compared hundreds of times
+// while they wait for the same room.
+type kin struct {
+	known map[*v1.Pod]*v1.Pod     // by pod: the first one that it is like
+	first map[types.UID][]*v1.Pod // by controller: the last few pods that are like no earlier one
+}
+
+const (
+	mostKin   = 20_000 // pods that are kept
+	mostKinds = 4      // of one controller; a StatefulSet may have as many as pods
+)
+
+// same reports whether two pods of the controller are alike.
+func (k *kin) same(owner types.UID, a, b *v1.Pod) bool {
+	return !individual(a) && !individual(b) && k.firstLike(owner, a) == k.firstLike(owner, b)
+}
+
+func (k *kin) firstLike(owner types.UID, pod *v1.Pod) *v1.Pod {
+	if known := k.known[pod]; known != nil {
+		return known
+	}
+	if k.known == nil || len(k.known) >= mostKin {
+		*k = kin{known: map[*v1.Pod]*v1.Pod{}, first: map[types.UID][]*v1.Pod{}}
+	}
+	kinds := k.first[owner]
+	for _, first := range kinds {
+		if alike(first, pod) {
+			k.known[pod] = first
+			return first
+		}
+	}
+	k.known[pod] = pod
+	k.first[owner] = append(kinds[max(0, len(kinds)+1-mostKinds):len(kinds):len(kinds)], pod)
+	return pod
 }
 
 // alike reports whether two pods of one controller agree in all fields that plugins read of a pod without a node. These are nearly all

@@ -12,5 +12,7 @@
 //   - state.go fills the cache and the listers straight from a cluster.State;
 //   - profile.go decorates the framework: it records scores and refusals, and seeds the choice among equal nodes;
 //   - preemption.go takes the victims out of the cache where upstream would delete them through the API server;
+//   - dryruns.go leaves out preemption's dry runs on nodes that are known to reject a pod even without the pods that it may preempt;
+//   - standing.go spares a pod its attempt if all nodes are known to reject it as they rejected an equal pod before;
 //   - volumes.go does the volume controller's part for claims that wait for their first consumer.
 package sched

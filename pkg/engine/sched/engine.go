@@ -96,10 +96,12 @@ type Engine struct {
 	written     []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
 	tie         Tie                    // the current tie, without its nodes
 	attempts    map[types.UID]attempt
+	kin         kin
 	startMoved  bool // whether the attempt for a rejected pod changed where the next search begins
 	last        rejected
 	bare        map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
 	nominees    map[types.UID]*entry    // pods of the queue with a nominated node
+	reserved    map[string]bool         // the nodes that are nominated; nil: not known; see reserves
 	gangs       *podGroups              // nil: the scheduler ignores pod groups
 	cycle       *podGroupCycle          // nil outside of a pod group's cycle
 	feasible    []fwk.NodeInfo          // see search
@@ -180,7 +182,7 @@ func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 	for _, profile := range config.api.Profiles {
 		real := profiles[profile.SchedulerName]
 		if e.memo != nil {
-			real = e.memo.Framework(real, func() bool { return len(e.nominees) > 0 })
+			real = e.memo.Framework(real, e.reserves)
 		}
 		p := newProfile(real, e, profile)
 		p.attach()
@@ -285,6 +287,14 @@ func (e *Engine) schedule(next *entry, result *placement.Result) (bool, error) {
 	}
 	if held := e.gated(profile, next.Pod); held != nil {
 		e.refuse(next, *held)
+		return false, nil
+	}
+	pending, still, err := e.refusedStill(profile, next)
+	if err != nil {
+		return false, err
+	}
+	if still {
+		e.refuse(next, pending)
 		return false, nil
 	}
 	for {

@@ -25,7 +25,7 @@ func (e *Engine) reserve(queue []*entry) error {
 			return err
 		}
 		e.scheduler.SchedulingQueue.Add(e.ctx, entry.Pod)
-		e.nominees[entry.Pod.UID] = entry
+		e.nominees[entry.Pod.UID], e.reserved = entry, nil
 		if e.memo != nil {
 			e.memo.PodNominated(entry.Pod)
 		}
@@ -37,7 +37,22 @@ func (e *Engine) reserve(queue []*entry) error {
 func (e *Engine) forget(pod *v1.Pod) error {
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), pod)
 	delete(e.nominees, pod.UID)
+	e.reserved = nil
 	return e.waiting.Delete(pod)
+}
+
+// reserves reports whether a pod without a node has this one nominated.
+func (e *Engine) reserves(node string) bool {
+	if len(e.nominees) == 0 {
+		return false
+	}
+	if e.reserved == nil {
+		e.reserved = map[string]bool{}
+		for _, nominee := range e.nominees {
+			e.reserved[nominee.Pod.Status.NominatedNodeName] = true
+		}
+	}
+	return e.reserved[node]
 }
 
 // nominate reserves a node for the pod, or clears the reservation if the name is empty. Upstream's queue is the nominator, and it knows the
@@ -52,6 +67,7 @@ func (e *Engine) nominate(next *entry, node string) {
 	}
 	e.scheduler.SchedulingQueue.Delete(klog.FromContext(e.ctx), next.Pod)
 	delete(e.nominees, next.Pod.UID)
+	e.reserved = nil
 	pod := *next.Pod
 	pod.Status.NominatedNodeName = node
 	next.PodInfo, _ = framework.NewPodInfo(&pod)

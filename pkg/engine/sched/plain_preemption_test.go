@@ -112,7 +112,7 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 		seen["preempted"] += len(results[1].Preempted)
 		kept := engines[1].profiles[v1.DefaultSchedulerName].memo()
 		for i := range 6 {
-			if status := kept.Emptied(fmt.Sprint("w", i)); status != nil {
+			if status := kept.Emptied(i); status != nil {
 				seen["kept of "+status.Plugin()]++
 			}
 		}

@@ -80,7 +80,7 @@ func TestNodesThatNoVictimHelpsAreAskedOnce(t *testing.T) {
 	}
 	kept := engine.profiles[v1.DefaultSchedulerName].memo()
 	for _, node := range []string{"w1", "w2", "w3"} {
-		if status := kept.Emptied(node); len(result.Pending) != 1 || status.Message() != "Insufficient cpu" {
+		if status := kept.Emptied(engine.memo.Slot(node)); len(result.Pending) != 1 || status.Message() != "Insufficient cpu" {
 			t.Errorf("Pending %v; without pods that may go, %s says %q, want Insufficient cpu", result.Pending, node, status.Message())
 		}
 	}

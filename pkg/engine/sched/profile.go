@@ -27,6 +27,8 @@ type profile struct {
 	engine *Engine
 	binder *binder
 	claims *dynamicresources.DynamicResources
+	// candidates is that of preemption.
+	candidates candidates
 	// plugins lists the framework's plugins, weight has the weights of the score plugins, and args the arguments of some plugins.
 	plugins *schedulerapi.Plugins
 	weight  map[string]int64
@@ -66,7 +68,7 @@ func newProfile(real framework.Framework, engine *Engine, config schedulerapi.Ku
 func (p *profile) attach() {
 	for _, plugin := range p.PreEnqueuePlugins() {
 		if preemption, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
-			p.engine.capture(preemption)
+			p.capture(preemption)
 		}
 	}
 	for _, plugin := range p.EnqueueExtensions() {
