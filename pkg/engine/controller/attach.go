@@ -92,10 +92,11 @@ type attaching struct {
 	pods  []*v1.Pod                            // that need volumes on their nodes
 	needs map[types.UID][]*v1.PersistentVolume // of each pod
 	held  []cluster.Attachment
+	on    map[string][]string // the nodes to which a volume is attached, by its handle
 }
 
 func newAttaching(s *cluster.State, mounting []*v1.Pod) *attaching {
-	a := &attaching{State: s, nodes: s.NodesByName(), needs: map[types.UID][]*v1.PersistentVolume{}}
+	a := &attaching{State: s, nodes: s.NodesByName(), needs: map[types.UID][]*v1.PersistentVolume{}, on: map[string][]string{}}
 	v := volumesOf(s)
 	for _, pod := range mounting {
 		if pod.Spec.NodeName == "" || a.nodes[pod.Spec.NodeName] == nil || cluster.Terminal(pod) || pod.DeletionTimestamp != nil && cluster.WaitsForVolume(pod) != "" {
@@ -131,29 +132,25 @@ func (a *attaching) detach() {
 		case held.Unused.IsZero():
 			held.Unused = a.Now
 		}
-		a.held = append(a.held, held)
+		a.hold(held)
 	}
+}
+
+// hold keeps a volume attached to a node.
+func (a *attaching) hold(held cluster.Attachment) {
+	a.held = append(a.held, held)
+	a.on[held.Volume] = append(a.on[held.Volume], held.Node)
 }
 
 // attach attaches the volumes that the pod needs to its node. It leaves out volumes that another node has, unless the pod runs.
 func (a *attaching) attach(pod *v1.Pod, running bool) {
 	for _, pv := range a.needs[pod.UID] {
-		on := a.holders(pv)
+		handle := handleOf(pv)
+		on := a.on[handle]
 		if !slices.Contains(on, pod.Spec.NodeName) && (running || len(on) == 0) {
-			a.held = append(a.held, cluster.Attachment{Volume: handleOf(pv), Node: pod.Spec.NodeName})
+			a.hold(cluster.Attachment{Volume: handle, Node: pod.Spec.NodeName})
 		}
 	}
-}
-
-// holders are the nodes to which the volume is attached.
-func (a *attaching) holders(pv *v1.PersistentVolume) []string {
-	var nodes []string
-	for _, held := range a.held {
-		if held.Volume == handleOf(pv) {
-			nodes = append(nodes, held.Node)
-		}
-	}
-	return nodes
 }
 
 // started returns what becomes of the pod: it waits while a volume is attached elsewhere, and starts once its own node has all. It is nil where
@@ -163,7 +160,7 @@ func (a *attaching) started(pod *v1.Pod, fresh bool) *v1.Pod {
 		return nil
 	}
 	for _, pv := range a.needs[pod.UID] {
-		on := a.holders(pv)
+		on := a.on[handleOf(pv)]
 		if slices.Contains(on, pod.Spec.NodeName) {
 			continue
 		}
