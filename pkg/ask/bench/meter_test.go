@@ -3,44 +3,13 @@ package bench
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-
 	"github.com/faultline/faultline/pkg/engine/sched"
 	"github.com/faultline/faultline/pkg/loader"
 )
-
-// Each of upstream's cases has 500 nodes and pods, and expects something of each step; simulate test scenarios holds them to it.
-func TestSchedulerPerf(t *testing.T) {
-	paths, err := filepath.Glob("../../../scenarios/scheduler_perf/*")
-	if err != nil || len(paths) != 9 {
-		t.Fatalf("%d cases, want 9; %v", len(paths), err)
-	}
-	for _, path := range paths {
-		loaded, err := loader.Load(path, loader.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods := int32(0)
-		for _, step := range loaded.Steps {
-			for _, obj := range step.Objects {
-				if job, is := obj.(*batchv1.Job); is {
-					pods += *job.Spec.Parallelism
-				}
-			}
-			if step.Expect == nil {
-				t.Errorf("%s: %s expects nothing", path, step.Name)
-			}
-		}
-		if loaded.Name != filepath.Base(path) || len(loaded.Nodes()) != 500 || pods != 500 {
-			t.Errorf("%s: %s has %d nodes and %d pods", path, loaded.Name, len(loaded.Nodes()), pods)
-		}
-	}
-}
 
 // fake is a clock that only runs advance.
 type fake struct {
