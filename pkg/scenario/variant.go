@@ -24,6 +24,9 @@ type Variant struct {
 	Description string `json:"description,omitempty"`
 	// Cluster lists the sources of another cluster, which takes the place of the scenario's. Default: the scenario's.
 	Cluster []Source `json:"cluster,omitempty"`
+	// Nodes are the nodes of the cluster in place of its own, in order. Then every pod is placed anew, and those of DaemonSets come with the
+	// nodes, as for simulate size. Default: the cluster's own, with the pods where they are.
+	Nodes []NodesLike `json:"nodes,omitempty"`
 	// Scheduler is another configuration of the scheduler, in place of the scenario's; feature gates cannot vary. Default: the scenario's.
 	Scheduler *Scheduler `json:"scheduler,omitempty"`
 	// Autoscaler is another Cluster Autoscaler, in place of the scenario's. Default: the scenario's.
@@ -38,6 +41,19 @@ type Variant struct {
 	// Steps lists what happens besides, after the last step or that of --step. They take no files, and a federation takes no join. Default:
 	// nothing.
 	Steps []Step `json:"steps,omitempty"`
+}
+
+// NodesLike are nodes of a cluster of another size: the first of those that it has, then others like them.
+type NodesLike struct {
+	// Count is how many nodes, from 0 to 10000.
+	Count int `json:"count" jsonschema:"minimum=0,maximum=10000"`
+	// Like lists names of nodes of the cluster, of which the first stay. Any more nodes are new, and like each of these in turn.
+	Like []string `json:"like" jsonschema:"minItems=1"`
+	// Name is what new nodes are called, followed by -new- and a number. Default: the first name of like.
+	Name string `json:"name,omitempty"`
+	// Type is a type of nodes, as in a catalogue: then all nodes are new, and differ from those of like in their size and instance type.
+	// Default: none.
+	Type *topology.NodeType `json:"type,omitempty"`
 }
 
 // RuleChange sets by which rule the pods of workloads keep apart from each other. It takes the place of every anti-affinity term and
@@ -104,6 +120,9 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	if s := v.Scheduler; s != nil && s.Kubernetes != "" {
 		p.Add(path.Child("scheduler", "kubernetes"), "cannot vary, since it holds for everything that is read; give it under scheduler of the scenario")
 	}
+	for i := range v.Nodes {
+		validateNodesLike(p, path.Child("nodes").Index(i), &v.Nodes[i])
+	}
 	for i := range v.Patches {
 		ValidatePatch(p, path.Child("patches").Index(i), &v.Patches[i], resources, true)
 	}
@@ -118,8 +137,8 @@ func ValidateVariant(p *Problems, path *field.Path, v *Variant, resources func(T
 	if v.Autoscaler != nil {
 		validateAutoscaler(p, path.Child("autoscaler"), v.Autoscaler)
 	}
-	if len(v.Cluster) == 0 && v.Scheduler == nil && v.Autoscaler == nil && len(v.Patches)+len(v.Replicas)+len(v.Rules)+len(v.Steps) == 0 {
-		p.Add(path, "changes nothing; give one of cluster, scheduler, autoscaler, patches, replicas, rules and steps")
+	if len(v.Cluster) == 0 && v.Scheduler == nil && v.Autoscaler == nil && len(v.Nodes)+len(v.Patches)+len(v.Replicas)+len(v.Rules)+len(v.Steps) == 0 {
+		p.Add(path, "changes nothing; give one of cluster, nodes, scheduler, autoscaler, patches, replicas, rules and steps")
 	}
 }
 
@@ -128,6 +147,21 @@ var (
 	Scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 	Apart    = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"}
 )
+
+func validateNodesLike(p *Problems, path *field.Path, nodes *NodesLike) {
+	if nodes.Count < 0 || nodes.Count > maxAdded {
+		p.Add(path.Child("count"), "%d is not from 0 to %d", nodes.Count, maxAdded)
+	}
+	if len(nodes.Like) == 0 {
+		p.Add(path.Child("like"), "is missing; give names of nodes that the new ones are like")
+	}
+	if nodes.Type != nil {
+		_, invalid := nodes.Type.Size(path.Child("type"))
+		for _, err := range invalid {
+			p.AddAt(err)
+		}
+	}
+}
 
 func validateRule(p *Problems, path *field.Path, change *RuleChange) {
 	if change.Workload != "" {

@@ -23,6 +23,7 @@ import (
 type Maker struct {
 	base    *scenario.Scenario
 	changed map[changed]cluster.Object
+	sized   []sized
 }
 
 // changed is an object together with the change to it, by a key.
@@ -88,6 +89,9 @@ func (m *Maker) Change(ctx context.Context, p *scenario.Problems, varied *scenar
 
 // change is Change without the check.
 func (m *Maker) change(ctx context.Context, p *scenario.Problems, varied *scenario.LoadedVariant, v *scenario.Variant, leaveOut func(*scenario.Patch) bool) {
+	if len(v.Nodes) > 0 {
+		m.size(p, varied, v.Nodes)
+	}
 	for i := 0; i < len(v.Patches) && ctx.Err() == nil; i++ {
 		if leaveOut == nil || !leaveOut(&v.Patches[i]) {
 			m.patch(p, varied, field.NewPath("patches").Index(i), &v.Patches[i])

@@ -40,7 +40,7 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 	}
 	var added []cluster.Object
 	for _, name := range newNames(state, place.Name, action.Count) {
-		added = append(added, machineOf(from, like, made.DeepCopy(), name)...)
+		added = append(added, Machine(from, like, made.DeepCopy(), name)...)
 	}
 	next, err := c.start(At(state, state.Now.Add(action.Startup())), path, to, added)
 	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
@@ -95,11 +95,11 @@ func newName(like string, i int) string {
 
 // machine returns a node like another, and what kubelet and drivers publish of it. Images are on a node only once its pods have run.
 func machine(state *cluster.State, like *v1.Node, name string) []cluster.Object {
-	return machineOf(state, like, like.DeepCopy(), name)
+	return Machine(state, like, like.DeepCopy(), name)
 }
 
-// machineOf gives a changed copy of a node the name of a new one, with what kubelet and drivers publish of the node itself.
-func machineOf(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
+// Machine gives a changed copy of a node the name of a new one, with what kubelet and drivers publish of the node itself.
+func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
 	made.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: made.Labels, Annotations: made.Annotations}
 	for key, value := range made.Labels {
 		if value == like.Name || key == v1.LabelHostname {

@@ -61,7 +61,7 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 		if sized {
 			from = place
 		}
-		added = append(added, machineOf(state, from, made, name)...)
+		added = append(added, Machine(state, from, made, name)...)
 	}
 	if sized {
 		to.Notes = append(to.Notes, fmt.Sprintf("The new nodes are like those that go, with %s cpu and %s memory.", action.CPU, action.Memory))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // Aside are pods of a workload that no number of nodes would place, or bring back.
@@ -106,7 +107,7 @@ func (z *sizer) nothingLeft() bool {
 func (z *sizer) toPlace() int {
 	all := 0
 	for _, pod := range z.state.Pods {
-		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
 			all++
 		}
 	}

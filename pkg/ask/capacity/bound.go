@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/alike"
 	"github.com/faultline/faultline/pkg/engine/placement"
+	"github.com/faultline/faultline/pkg/variant"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -54,7 +54,7 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	owner, back := z.state.Owners(), z.comebacks()
 	var never []lack
 	for _, pod := range z.state.Pods {
-		if cluster.Terminal(pod) || slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+		if cluster.Terminal(pod) || slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
 			continue
 		}
 		class := classes.Class(pod)
@@ -106,7 +106,7 @@ func (z *sizer) empty() *cluster.State {
 		if zone == nil {
 			continue
 		}
-		if first := zone.Nodes[0]; slices.ContainsFunc(pod.OwnerReferences, followsNodes) && !cluster.Terminal(pod) {
+		if first := zone.Nodes[0]; slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) && !cluster.Terminal(pod) {
 			state.Pods = append(state.Pods, pod)
 			if z.agents[first] == nil {
 				z.agents[first] = amounts{}
@@ -174,8 +174,4 @@ func (z *sizer) require(owner cluster.Ref, groups []bool, back comeback, list v1
 		z.demands[by] = &demand{groups, amounts{}}
 	}
 	z.demands[by].add(list, 1)
-}
-
-func followsNodes(ref metav1.OwnerReference) bool {
-	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
 }

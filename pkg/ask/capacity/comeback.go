@@ -12,6 +12,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // comeback is when a pod, or another in its place, certainly has a node or waits for one after a zone is lost.
@@ -52,7 +53,7 @@ func (z *sizer) comebacks() func(*v1.Pod) comeback {
 		parallel[set.UID] = set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
 	}
 	for _, pod := range s.Pods {
-		if !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+		if !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
 			highest = max(highest, corev1.PodPriority(pod))
 		}
 	}

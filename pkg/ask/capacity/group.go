@@ -11,6 +11,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
@@ -30,10 +31,11 @@ type NodeGroup struct {
 
 // ZoneNodes are a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
 type ZoneNodes struct {
-	Name    string
-	Nodes   []*v1.Node
-	devices *devices
-	made    bool // the scenario has no such nodes
+	Name  string
+	Nodes []*v1.Node
+	// made is the type of nodes that the scenario does not have, and template the node whose other properties they have.
+	made     *topology.NodeType
+	template []string
 }
 
 // pools are labels with which providers name groups of nodes.
@@ -82,7 +84,7 @@ func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.Resource
 		z := slices.IndexFunc(g.Zones, func(z ZoneNodes) bool { return z.Name == zone })
 		if z < 0 {
 			z = len(g.Zones)
-			g.Zones = append(g.Zones, ZoneNodes{Name: zone, devices: devices})
+			g.Zones = append(g.Zones, ZoneNodes{Name: zone})
 		}
 		g.Zones[z].Nodes = append(g.Zones[z].Nodes, node)
 	}
@@ -134,59 +136,11 @@ func groupName(node *v1.Node, levels []string) string {
 	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
 }
 
-// nodes returns that many nodes of the group in the zone: existing ones first, then new ones created from them, with their devices.
-func (z *ZoneNodes) nodes(group string, count int) []cluster.Object {
-	var all []cluster.Object
-	for i := range count {
-		if i < len(z.Nodes) {
-			all = append(all, z.Nodes[i])
-			continue
-		}
-		node, like := z.node(group, i)
-		all = append(append(all, node), z.devices.published(node, like)...)
+// like is that many nodes of the group in the zone.
+func (z *ZoneNodes) like(group string, count int) scenario.NodesLike {
+	of := scenario.NodesLike{Count: count, Like: z.template, Name: strings.Trim(z.Name+"-"+group, "-"), Type: z.made}
+	if z.made == nil {
+		of.Like = list.Each(z.Nodes, func(n *v1.Node) string { return n.Name })
 	}
-	return all
-}
-
-// node returns the group's i-th node in the zone, and the one that it is like.
-func (z *ZoneNodes) node(group string, i int) (node, like *v1.Node) {
-	like = z.Nodes[i%len(z.Nodes)]
-	node = like.DeepCopy()
-	node.Name = strings.ToLower(strings.Trim(fmt.Sprintf("%s-%s-new-%d", z.Name, strings.ReplaceAll(group, " ", "-"), i+1), "-"))
-	node.UID = ""
-	if _, labelled := node.Labels[v1.LabelHostname]; labelled {
-		node.Labels[v1.LabelHostname] = node.Name
-	}
-	return node, like
-}
-
-// afresh returns the objects without nodes, and with all pods unbound, to be placed again. Pods of DaemonSets and static pods follow the
-// nodes. Those of another scheduler are left out, since nothing here could place them.
-func (z *sizer) afresh(objects []cluster.Object) (rest []cluster.Object) {
-	for _, obj := range objects {
-		switch o := obj.(type) {
-		case *v1.Node:
-			continue
-		case *resourcev1.ResourceClaim:
-			unallocated := *o
-			unallocated.Status, unallocated.Finalizers = resourcev1.ResourceClaimStatus{}, nil
-			obj = &unallocated
-		case *v1.Pod:
-			if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, followsNodes) {
-				continue
-			}
-			if cluster.Dumped(o) && !slices.Contains(z.scenario.Config.SchedulerNames(), o.Spec.SchedulerName) {
-				z.sizing.Foreign++
-				continue
-			}
-			if o.Spec.NodeName != "" {
-				z.sizing.Unbound++
-				pod := *o
-				pod.Spec.NodeName, pod.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: o.Status.QOSClass}
-				obj = &pod
-			}
-		}
-		rest = append(rest, obj)
-	}
-	return rest
+	return of
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // Headroom says where the free part of a resource is: CPU in cores, memory in bytes, others in their own unit.
@@ -259,7 +260,7 @@ func (p *prober) surviving(units int, level string) int {
 		}
 	}
 	for _, pod := range p.state.Pods {
-		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) {
+		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
 			gone[domain].add(requests(pod), 1)
 		}
 	}

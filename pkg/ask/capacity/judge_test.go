@@ -13,7 +13,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/engine/sched"
-	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -169,30 +168,5 @@ func TestHeadroomByNode(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, headroom(now, full, nil)); diff != "" {
 		t.Errorf("without verdicts (-want +got):\n%s", diff)
-	}
-}
-
-// What is placed again: the bound and the Pending pod, neither the ended one nor those that follow their node, nor that of another
-// scheduler.
-func TestAfresh(t *testing.T) {
-	config, err := sched.DefaultConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, waiting, foreign, own := pod("bound", "ReplicaSet", "n", v1.PodRunning), pod("waiting", "", "", v1.PodPending), pod("foreign", "", "n", v1.PodRunning), pod("own", "", "", v1.PodPending)
-	waiting.Spec.SchedulerName, foreign.Spec.SchedulerName, own.Spec.SchedulerName = "default-scheduler", "volcano", "volcano"
-	foreign.ResourceVersion, waiting.ResourceVersion = "1", "1"
-	bound.Spec.SchedulerName = "default-scheduler"
-	z := &sizer{scenario: &scenario.Scenario{Config: config}}
-	var got []string
-	for _, obj := range z.afresh([]cluster.Object{&v1.Node{}, bound, waiting, foreign, own, pod("ended", "Job", "n", v1.PodSucceeded),
-		pod("agent", "DaemonSet", "n", v1.PodRunning), pod("static", "Node", "n", v1.PodRunning), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}) {
-		if p, ok := obj.(*v1.Pod); ok && p.Spec.NodeName != "" {
-			t.Errorf("%s is still on %s", p.Name, p.Spec.NodeName)
-		}
-		got = append(got, obj.GetName())
-	}
-	if diff := cmp.Diff([]string{"bound", "waiting", "own", "shop"}, got); diff != "" || z.sizing.Unbound != 1 || z.sizing.Foreign != 1 {
-		t.Errorf("%d unbound, %d foreign, want 1 and 1; left (-want +got):\n%s", z.sizing.Unbound, z.sizing.Foreign, diff)
 	}
 }

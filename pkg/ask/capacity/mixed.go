@@ -3,16 +3,16 @@ package capacity
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // mixed returns the groups with each that may change replaced by one for each type: nodes with its labels and taints in its zones, of the size
 // and at the price of the type. Nodes of a type that are there are the first of theirs. Groups that differ in nothing but the type become one.
-func mixed(groups []NodeGroup, types []topology.NodeType) []NodeGroup {
+func mixed(groups []NodeGroup, types []topology.NodeType, nodes *variant.Nodes) []NodeGroup {
 	var all []NodeGroup
 	position := map[string][2]int{} // of the nodes of a type in a zone
 	for _, g := range groups {
@@ -30,14 +30,14 @@ func mixed(groups []NodeGroup, types []topology.NodeType) []NodeGroup {
 				if len(t.Zones) > 0 && !slices.Contains(t.Zones, zone.Name) {
 					continue
 				}
-				made := zone.ofType(of.Name, t)
+				made := zone.ofType(of.Name, t, nodes)
 				key := fmt.Sprint(zone.Name, kindOfPool(made.Nodes[0]))
 				at, known := position[key]
 				switch {
 				case !known:
 					position[key] = [2]int{len(all), len(of.Zones)}
 					of.Zones = append(of.Zones, made)
-				case !made.made && at[0] < len(all):
+				case made.made == nil && at[0] < len(all):
 					all[at[0]].Zones[at[1]] = made
 				}
 			}
@@ -57,22 +57,12 @@ func kindOfPool(node *v1.Node) string {
 }
 
 // ofType returns the nodes of the type that there are in the zone, or one that is made like those of another.
-func (z *ZoneNodes) ofType(group string, t *topology.NodeType) ZoneNodes {
+func (z *ZoneNodes) ofType(group string, t *topology.NodeType, nodes *variant.Nodes) ZoneNodes {
 	isOf := func(node *v1.Node) bool { return node.Labels[v1.LabelInstanceTypeStable] == t.Name }
 	if there := slices.DeleteFunc(slices.Clone(z.Nodes), func(node *v1.Node) bool { return !isOf(node) }); len(there) > 0 {
-		return ZoneNodes{Name: z.Name, Nodes: there, devices: z.devices}
+		return ZoneNodes{Name: z.Name, Nodes: there}
 	}
-	made := z.Nodes[0].DeepCopy()
-	made.Name, made.UID = strings.ToLower(strings.Trim(z.Name+"-"+strings.ReplaceAll(group, " ", "-")+"-1", "-")), ""
-	if made.Labels == nil {
-		made.Labels = map[string]string{}
-	}
-	for key, value := range map[string]string{v1.LabelHostname: made.Name, v1.LabelInstanceTypeStable: t.Name, v1.LabelInstanceType: t.Name} {
-		if _, labelled := made.Labels[key]; labelled || key == v1.LabelInstanceTypeStable {
-			made.Labels[key] = value
-		}
-	}
-	size, _ := t.Size(nil) // which is valid
-	topology.Resize(made, size)
-	return ZoneNodes{Name: z.Name, Nodes: []*v1.Node{made}, devices: z.devices, made: true}
+	of := ZoneNodes{Name: z.Name, made: t, template: []string{z.Nodes[0].Name}}
+	of.Nodes = []*v1.Node{nodes.Make(of.like(group, 1))[0].(*v1.Node)}
+	return of
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/variant"
 	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
@@ -25,7 +26,7 @@ import (
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	fixed := *s
 	fixed.Autoscaler = nil // which would add what is taken away
-	z := &sizer{scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
+	z := &sizer{unsized: &fixed, scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,8 @@ func (n number) in(zone int) number {
 }
 
 type sizer struct {
-	scenario *scenario.Scenario
+	// scenario is the one without nodes and with all pods unbound, and unsized the one as it is.
+	scenario, unsized *scenario.Scenario
 	// autoscaler is that of the scenario, which is asked at the end.
 	autoscaler *scenario.Autoscaler
 	opts       SizeOptions
@@ -66,7 +68,7 @@ type sizer struct {
 	groups     []NodeGroup
 	priced     bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
 	numbers    []number
-	rest       []cluster.Object
+	made       *variant.Nodes
 	sizing     Sizing
 	known      map[string]tried  // by point
 	weak       map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
@@ -76,6 +78,8 @@ type sizer struct {
 	demands    map[demanding]*demand
 	bounds     []*bound             // of these; nil: not asked for since pods were set aside
 	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
+	fewer      []fewerTried
+	zonal      [][]int // the counts of the cluster whose zones differ
 }
 
 func (z *sizer) prepare() error {
@@ -102,8 +106,9 @@ func (z *sizer) prepare() error {
 		}
 	}
 	priced := z.before(groups)
+	z.made = variant.NodesOf(z.scenario)
 	if z.opts.Catalogue != nil {
-		groups, priced = mixed(groups, z.opts.Catalogue.Types), true
+		groups, priced = mixed(groups, z.opts.Catalogue.Types, z.made), true
 	}
 	for i := range groups {
 		if groups[i].Kept {
@@ -136,7 +141,7 @@ func (z *sizer) prepare() error {
 	if z.sizing.Survive = z.opts.Survive; len(z.opts.Survive) > 0 {
 		z.sizing.Mode = string(z.opts.Mode)
 	}
-	z.afreshAll()
+	z.scenario, z.sizing.Unbound, z.sizing.Foreign = variant.Afresh(z.scenario)
 	return nil
 }
 
@@ -161,19 +166,6 @@ func (z *sizer) before(groups []NodeGroup) bool {
 		z.sizing.CostBefore = &cost
 	}
 	return priced
-}
-
-// afreshAll unbinds the pods of the cluster and of the steps, since a dump can be either.
-func (z *sizer) afreshAll() {
-	z.rest = z.afresh(z.scenario.Cluster)
-	s := *z.scenario
-	s.Workloads, s.Steps = z.afresh(s.Workloads), slices.Clone(s.Steps)
-	for i := range s.Steps {
-		if s.Steps[i].Apply != nil {
-			s.Steps[i].Objects = z.afresh(s.Steps[i].Objects)
-		}
-	}
-	z.scenario = &s
 }
 
 // counts returns the nodes by group and zone.
@@ -205,7 +197,7 @@ func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 		}
 		for j, zone := range of.Zones {
 			in := Zone{Zone: zone.Name}
-			if !zone.made {
+			if zone.made == nil {
 				in.Before = len(zone.Nodes)
 			}
 			if counts != nil {
@@ -230,16 +222,26 @@ func (z *sizer) costOf(point []int) *float64 {
 	return &cost
 }
 
+// with returns the scenario with the nodes of a point.
 func (z *sizer) with(point []int) *scenario.Scenario {
 	s := *z.scenario
 	var nodes []cluster.Object
-	for i, counts := range z.counts(point) {
-		for j, n := range counts {
-			nodes = append(nodes, z.groups[i].Zones[j].nodes(z.groups[i].Name, n)...)
+	for _, of := range z.nodesOf(z.counts(point)) {
+		nodes = append(nodes, z.made.Make(of)...)
+	}
+	s.Cluster = slices.Concat(nodes, z.scenario.Cluster)
+	return &s
+}
+
+// nodesOf are so many nodes, by group and zone.
+func (z *sizer) nodesOf(counts [][]int) []scenario.NodesLike {
+	var all []scenario.NodesLike
+	for i, zones := range counts {
+		for j, n := range zones {
+			all = append(all, z.groups[i].Zones[j].like(z.groups[i].Name, n))
 		}
 	}
-	s.Cluster = slices.Concat(nodes, z.rest)
-	return &s
+	return all
 }
 
 // tried is what a cluster lacks. Unless it is whole, there may be more.
@@ -366,7 +368,8 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 		if n == 0 {
 			continue
 		}
-		lacks, err := z.try(ctx, true, less[0], less[1:]...)
+		point := less[0]
+		lacks, err := z.try(ctx, true, point, less[1:]...)
 		less = less[1:]
 		if err != nil {
 			return z.partly(ctx, err)
@@ -378,6 +381,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 				fewer.Zone = z.groups[z.numbers[i].group].Zones[z.numbers[i].zones[0]].Name
 			}
 			z.sizing.Fewer = append(z.sizing.Fewer, fewer)
+			z.fewer = append(z.fewer, fewerTried{fewer, z.counts(point), lacks})
 		}
 	}
 	if err = z.uneven(ctx, found); err == nil {
@@ -386,6 +390,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	if err != nil {
 		return z.partly(ctx, err)
 	}
+	z.claim(found)
 	return &z.sizing, nil
 }
 
@@ -406,7 +411,8 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 	found, err := free.lower(ctx, found, true)
 	z.sizing.Tried = free.sizing.Tried
 	if free.cost(found) < z.cost(even) {
-		groups, nodes := free.sized(free.counts(found))
+		z.zonal = free.counts(found)
+		groups, nodes := free.sized(z.zonal)
 		z.sizing.Uneven = &Cheaper{Nodes: nodes, Cost: free.costOf(found), Groups: slices.DeleteFunc(groups, func(g Group) bool { return g.Kept })}
 	}
 	return err

@@ -1,7 +1,9 @@
 package capacity
 
 import (
+	"github.com/faultline/faultline/pkg/ask/claim"
 	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 )
 
@@ -65,6 +67,10 @@ type Sizing struct {
 	Mutated []string `json:"-"`
 	// Partial says how far a search came that was interrupted; empty for a whole one.
 	Partial string `json:"-"`
+	// What the answer claims of the scenario; see Claims.
+	scenario *scenario.Scenario
+	claims   []claim.Claim
+	claimed  error
 }
 
 // Group is a number of nodes that are alike.

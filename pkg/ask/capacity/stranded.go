@@ -8,6 +8,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/variant"
 )
 
 // Why the free part of a resource of a node cannot be used, the first that applies.
@@ -77,7 +78,7 @@ func StrandedIn(state *cluster.State, levels []string) (*Stranded, error) {
 	seen := map[cluster.Ref]bool{}
 	for _, pod := range state.Pods {
 		owner := f.owner(pod)
-		if cluster.Active(pod) && !slices.ContainsFunc(pod.OwnerReferences, followsNodes) && owner.Kind != "DaemonSet" && !seen[owner] {
+		if cluster.Active(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) && owner.Kind != "DaemonSet" && !seen[owner] {
 			seen[owner] = true
 			f.workloads = append(f.workloads, furtherPod{pod, amounts{}})
 			f.workloads[len(f.workloads)-1].asks.add(requests(pod), 1)

@@ -21,6 +21,8 @@ import (
 type Claim struct {
 	// Says is the claim as a sentence without its full stop.
 	Says string
+	// Nodes are the nodes of the cluster in place of its own, on which every pod is placed anew. Default: its own.
+	Nodes []scenario.NodesLike
 	// Patches change the input before its first step, as those of a variant do. Default: none.
 	Patches []scenario.Patch
 	// Steps are done after the last step of the input. What they expect is the claim.
@@ -29,7 +31,7 @@ type Claim struct {
 
 // Variant is the claim as a variant of the input.
 func (c *Claim) Variant() scenario.Variant {
-	return scenario.Variant{Name: c.Says, Patches: c.Patches, Steps: c.Steps}
+	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Steps: c.Steps}
 }
 
 // Unique numbers the sentences that several claims have, since variants have names of their own.

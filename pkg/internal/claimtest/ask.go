@@ -38,7 +38,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan}, {"size", askSize},
 }
 
 // Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
@@ -212,4 +212,17 @@ func askPlan(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*
 		return nil, nil, err
 	}
 	return s, answer.Claims(), nil
+}
+
+func askSize(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	s = s.Until(scenario.WorkloadsStep) // later steps act on nodes by name
+	opts := capacity.SizeOptions{Options: capacity.Options{Mode: node.Unreachable}, Most: 12, Free: len(result.Initial.Nodes)%2 == 0}
+	if len(s.Pods())%2 == 0 {
+		opts.Survive, _ = capacity.Levels(result.Initial.Nodes, s, []string{"zone"}) // none if there is one zone
+	}
+	sizing, err := capacity.Size(ctx, s, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sizing.Claims()
 }

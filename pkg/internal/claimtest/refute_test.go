@@ -92,7 +92,7 @@ func TestWrongClaimsAreRefuted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, question := range []string{"capacity", "drain", "consolidate", "roll", "blast", "explain", "scale"} {
+	for _, question := range []string{"capacity", "drain", "consolidate", "roll", "blast", "explain", "scale", "size"} {
 		if refuted[question] == 0 {
 			t.Errorf("no claim of %s was refuted", question)
 		}

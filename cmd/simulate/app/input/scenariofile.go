@@ -39,6 +39,9 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 	if err := i.putFlags(cmd, file, at); err != nil {
 		return nil, err
 	}
+	if s.Autoscaler == nil { // the question is about a cluster without one
+		file.Autoscaler = nil
+	}
 	file.TerminationSeconds = ptr.To(s.TerminationSeconds)
 	given := len(file.Steps)
 	for n, step := range s.Steps {

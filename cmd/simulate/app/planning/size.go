@@ -29,6 +29,7 @@ func newSize(s command.Streams) *cobra.Command {
 	var step, catalogue string
 	var cronJobs []string
 	var out output.Flags
+	var proof command.Proof
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
 		Use:   "size [SCENARIO | MANIFEST...]",
@@ -49,14 +50,15 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 		Example: `  simulate size scenario.yaml
   simulate size scenario.yaml --survive zone --group worker
   simulate size dump.json --group general --catalogue types.yaml
-  simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json`,
+  simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json
+  simulate size dump.json --survive zone --proof size.yaml`,
 		RunE: command.Question[size.Report]{
 			Input: &in, Output: &out, Formats: size.Formats,
 			Check: func(c *command.Call) error {
 				if opts.Most < 1 {
 					return c.Usage("--tries: %d is less than 1; give a number of clusters", opts.Most)
 				}
-				return survive.Check(c.Command)
+				return errors.Join(survive.Check(c.Command), proof.Check(c))
 			},
 			Ask: command.Loaded(func(c *command.Call, loaded *scenario.Scenario) (_ *size.Report, err error) {
 				if step != "" {
@@ -105,7 +107,15 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 						sizing.CronJobs = append(sizing.CronJobs, c)
 					}
 				}
-				return size.New(loaded, nodes, sizing, c.ToolVersion), stopped
+				found := size.New(loaded, nodes, sizing, c.ToolVersion)
+				if stopped != nil || !proof.Asked() {
+					return found, stopped
+				}
+				of, claims, err := sizing.Claims()
+				if err != nil {
+					return nil, err
+				}
+				return found, proof.Prove(c, of, c.Args, claims, &found.Head)
 			}),
 		}.Run(s),
 	}
@@ -120,6 +130,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 	registerWithCronJobs(cmd, &cronJobs)
 	survive.Register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
+	proof.Register(cmd)
 	out.Register(cmd, size.Formats.Names(), "the summary", "")
 	return cmd
 }

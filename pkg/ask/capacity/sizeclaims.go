@@ -1,0 +1,157 @@
+package capacity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/ask/blast"
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Claims are what the answer says of the clusters that it found: every pod that is not set aside has a node and, after the loss of each domain that
+// is to be survived, has one again. On each cluster with one node fewer some have none. They hold for the scenario that is returned, in which
+// nothing adds nodes.
+func (s *Sizing) Claims() (*scenario.Scenario, []claim.Claim, error) {
+	return s.scenario, s.claims, s.claimed
+}
+
+// claim collects the claims of the answer.
+func (z *sizer) claim(found []int) {
+	z.sizing.scenario = z.unsized
+	z.sizing.claimed = z.claimEnough(z.sizing.Nodes, z.counts(found))
+	if z.sizing.claimed == nil && z.sizing.Uneven != nil {
+		z.sizing.claimed = z.claimEnough(z.sizing.Uneven.Nodes, z.zonal)
+	}
+	for i := range z.fewer {
+		if z.sizing.claimed == nil {
+			z.sizing.claimed = z.claimFewer(&z.fewer[i])
+		}
+	}
+}
+
+// nodesClaimed are the nodes of a cluster, by group and zone. Of a cluster without any nothing can be claimed.
+func (z *sizer) nodesClaimed(counts [][]int) []scenario.NodesLike {
+	return list.Where(z.nodesOf(counts), func(n scenario.NodesLike) bool { return n.Count > 0 })
+}
+
+// claimEnough claims that every pod but those set aside has a node on the cluster, by group and zone, and after each loss.
+func (z *sizer) claimEnough(nodes int, counts [][]int) error {
+	of := z.nodesClaimed(counts)
+	if len(of) == 0 {
+		return nil
+	}
+	says := words.Count(nodes, "node") + " will do"
+	z.sizing.claims = append(z.sizing.claims, claim.Claim{Says: says, Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.placed(failure{})}}})
+	for _, level := range z.opts.Survive {
+		lost, err := z.lossesOn(of, level)
+		if err != nil {
+			return err
+		}
+		for _, f := range lost {
+			where := fmt.Sprintf("the loss of %s %s", topology.ShortKey(level), f.Domains[0])
+			z.sizing.claims = append(z.sizing.claims, claim.Claim{Says: says + ", also after " + where, Nodes: of,
+				Steps: []scenario.Step{z.lossOf(&f, z.placed(failure{level, f.Domains[0]}))}})
+		}
+	}
+	return nil
+}
+
+// placed expects that no pod is Pending but those that are set aside, before the failure or after.
+func (z *sizer) placed(after failure) *scenario.Expect {
+	aside := maps.Clone(z.aside[failure{}])
+	if (after != failure{}) {
+		for owner, n := range z.aside[after] {
+			if aside == nil {
+				aside = map[cluster.Ref]int{}
+			}
+			aside[owner] += n
+		}
+	}
+	if len(aside) == 0 {
+		return &scenario.Expect{Pending: ptr.To(0)}
+	}
+	expect := &scenario.Expect{PendingAtMost: ptr.To(0)}
+	for _, n := range aside {
+		*expect.PendingAtMost += n
+	}
+	for _, owner := range slices.SortedFunc(maps.Keys(z.state.PodCounts()), cluster.Ref.Compare) {
+		if _, is := aside[owner]; !is {
+			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(owner), Pending: ptr.To(0)})
+		}
+	}
+	return expect
+}
+
+// fewerTried is a cluster with one node fewer than was found, and what has no node there after the failure that is the worst.
+type fewerTried struct {
+	Fewer
+	counts [][]int
+	lacks  []lack
+}
+
+// claimFewer claims that those pods have no node.
+func (z *sizer) claimFewer(f *fewerTried) error {
+	of := z.nodesClaimed(f.counts)
+	if len(of) == 0 {
+		return nil
+	}
+	c := claim.Claim{Says: fmt.Sprintf("one %s fewer will not do", f.Group), Nodes: of, Steps: []scenario.Step{{Name: "sized", Expect: z.lacking(f)}}}
+	if f.Zone != "" {
+		c.Says = fmt.Sprintf("one %s fewer in zone %s will not do", f.Group, f.Zone)
+	}
+	if f.Level != "" {
+		lost, err := z.lossesOn(of, f.Level)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(lost, func(of blast.Failure) bool { return of.Domains[0] == f.Domain })
+		c.Steps = []scenario.Step{z.lossOf(&lost[at], z.lacking(f))}
+		c.Says += fmt.Sprintf(" after the loss of %s %s", topology.ShortKey(f.Level), f.Domain)
+	}
+	z.sizing.claims = append(z.sizing.claims, c)
+	return nil
+}
+
+// lacking expects that pods have no node: as many of a workload as lack one or, of those of which some may have waited before the failure, one.
+func (z *sizer) lacking(f *fewerTried) *scenario.Expect {
+	expect := &scenario.Expect{}
+	for _, l := range f.lacks {
+		if l.level == f.Level && l.domain == f.Domain && (f.Level == "" || z.aside[failure{}][l.owner] == 0) {
+			expect.Workloads = append(expect.Workloads, scenario.WorkloadPods{Workload: claim.Name(l.owner), Pending: ptr.To(l.pods)})
+		}
+	}
+	if len(expect.Workloads) == 0 {
+		expect.NewlyPending = &scenario.NewlyPending{AtLeast: ptr.To(1)}
+	}
+	return expect
+}
+
+// lossesOn are the losses of each domain of the level among the nodes.
+func (z *sizer) lossesOn(nodes []scenario.NodesLike, level string) ([]blast.Failure, error) {
+	state := &cluster.State{}
+	for _, of := range nodes {
+		state = state.With(list.Where(z.made.Make(of), func(obj cluster.Object) bool { _, is := obj.(*v1.Node); return is })...)
+	}
+	if domains, _ := topology.Domains(state.Nodes, level); len(domains) == 0 {
+		return nil, nil // these groups are not in the level
+	}
+	analysis, err := blast.Lost(state, blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: z.opts.Mode})
+	if err != nil {
+		return nil, err
+	}
+	return analysis.Levels[0].Failures, nil
+}
+
+// lossOf fails the nodes.
+func (z *sizer) lossOf(f *blast.Failure, expect *scenario.Expect) scenario.Step {
+	return scenario.Step{Name: "loss of " + f.Domains[0], Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(z.opts.Mode)}, Expect: expect}
+}

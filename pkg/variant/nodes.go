@@ -1,0 +1,165 @@
+package variant
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/list"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/world"
+)
+
+// Nodes makes the nodes of a cluster of another size.
+type Nodes struct {
+	// state has the nodes that are there, and what kubelets and drivers publish of them.
+	state  *cluster.State
+	byName map[string]*v1.Node
+}
+
+// NodesOf returns the nodes of the scenario's cluster.
+func NodesOf(s *scenario.Scenario) *Nodes {
+	var all []cluster.Object
+	for _, obj := range s.Objects() {
+		switch obj.(type) {
+		case *v1.Node, *storagev1.CSINode, *resourcev1.ResourceSlice:
+			all = append(all, obj)
+		}
+	}
+	state := (&cluster.State{}).With(all...)
+	return &Nodes{state, state.NodesByName()}
+}
+
+// Make returns so many nodes: of those that are there the first, then new ones, with what kubelets and drivers publish of these.
+func (n *Nodes) Make(of scenario.NodesLike) []cluster.Object {
+	var all []cluster.Object
+	for i := range of.Count {
+		like := n.byName[of.Like[i%len(of.Like)]]
+		if i < len(of.Like) && of.Type == nil {
+			all = append(all, like)
+			continue
+		}
+		made := like.DeepCopy()
+		if of.Type != nil {
+			resize(made, of.Type)
+		}
+		all = append(all, world.Machine(n.state, like, made, newNode(&of, i))...)
+	}
+	return all
+}
+
+// newNode is the name of the i-th node.
+func newNode(of *scenario.NodesLike, i int) string {
+	name := strings.ReplaceAll(cmp.Or(of.Name, of.Like[0]), " ", "-")
+	return strings.ToLower(strings.Trim(fmt.Sprintf("%s-new-%d", name, i+1), "-"))
+}
+
+// resize makes the node one of the type.
+func resize(node *v1.Node, t *topology.NodeType) {
+	metav1.SetMetaDataLabel(&node.ObjectMeta, v1.LabelInstanceTypeStable, t.Name)
+	if _, labelled := node.Labels[v1.LabelInstanceType]; labelled {
+		node.Labels[v1.LabelInstanceType] = t.Name
+	}
+	size, _ := t.Size(nil) // which is valid
+	topology.Resize(node, size)
+}
+
+// Afresh returns the scenario without nodes, and with all pods unbound, to be placed again, since a dump can be the cluster or a step. Pods of
+// DaemonSets and static pods follow the nodes. Those of another scheduler are left out, since nothing here could place them. It counts the pods
+// that had a node, and those of others.
+func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int) {
+	rest := func(objects []cluster.Object) (rest []cluster.Object) {
+		for _, obj := range objects {
+			switch o := obj.(type) {
+			case *v1.Node:
+				continue
+			case *resourcev1.ResourceClaim:
+				unallocated := *o
+				unallocated.Status, unallocated.Finalizers = resourcev1.ResourceClaimStatus{}, nil
+				obj = &unallocated
+			case *v1.Pod:
+				if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, FollowsNodes) {
+					continue
+				}
+				if cluster.Dumped(o) && !slices.Contains(s.Config.SchedulerNames(), o.Spec.SchedulerName) {
+					foreign++
+					continue
+				}
+				if o.Spec.NodeName != "" {
+					unbound++
+					pod := *o
+					pod.Spec.NodeName, pod.Status = "", v1.PodStatus{Phase: v1.PodPending, QOSClass: o.Status.QOSClass}
+					obj = &pod
+				}
+			}
+			rest = append(rest, obj)
+		}
+		return rest
+	}
+	afresh := *s
+	afresh.Cluster, afresh.Workloads, afresh.Steps = rest(s.Cluster), rest(s.Workloads), slices.Clone(s.Steps)
+	for i := range afresh.Steps {
+		if afresh.Steps[i].Apply != nil {
+			afresh.Steps[i].Objects = rest(afresh.Steps[i].Objects)
+		}
+	}
+	return &afresh, unbound, foreign
+}
+
+// FollowsNodes reports whether pods of the owner come and go with their nodes.
+func FollowsNodes(ref metav1.OwnerReference) bool {
+	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
+}
+
+// size gives the scenario other nodes, on which every pod is placed anew. What several variants have in common is the same for all of them.
+func (m *Maker) size(p *scenario.Problems, varied *scenario.LoadedVariant, nodes []scenario.NodesLike) {
+	s := varied.Scenario
+	if s.Federated() {
+		p.Add(field.NewPath("nodes"), "are for a single cluster; leave them out")
+		return
+	}
+	before := p.Len()
+	made := NodesOf(s)
+	names := list.Each(made.state.Nodes, func(n *v1.Node) string { return n.Name })
+	for i := range nodes {
+		for j, name := range nodes[i].Like {
+			if made.byName[name] == nil {
+				p.Add(field.NewPath("nodes").Index(i).Child("like").Index(j), "the cluster has no node %q; %s", name, scenario.Choices(name, names))
+			}
+		}
+	}
+	if p.Len() > before {
+		return
+	}
+	for _, known := range m.sized {
+		if slices.Equal(known.from, s.Cluster) && equality.Semantic.DeepEqual(known.nodes, nodes) {
+			s.Cluster, s.Workloads, s.Steps = known.to.Cluster, known.to.Workloads, known.to.Steps
+			return
+		}
+	}
+	to, _, _ := Afresh(s)
+	var all []cluster.Object
+	for i := range nodes {
+		all = append(all, made.Make(nodes[i])...)
+	}
+	to.Cluster = slices.Concat(all, to.Cluster)
+	m.sized = append(m.sized, sized{s.Cluster, nodes, to})
+	*s = *to
+}
+
+// sized is a scenario with other nodes.
+type sized struct {
+	from  []cluster.Object
+	nodes []scenario.NodesLike
+	to    *scenario.Scenario
+}
