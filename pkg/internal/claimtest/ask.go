@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/faultline/faultline/pkg/ask/advice"
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/ask/claim"
@@ -15,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/explain"
 	"github.com/faultline/faultline/pkg/ask/plan"
 	"github.com/faultline/faultline/pkg/ask/roll"
+	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/expect"
 	"github.com/faultline/faultline/pkg/loader"
@@ -38,7 +40,7 @@ type question struct {
 }
 
 var questions = []question{
-	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan}, {"size", askSize},
+	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise},
 }
 
 // Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
@@ -225,4 +227,18 @@ func askSize(ctx context.Context, s *scenario.Scenario, result *simulation.Resul
 		return nil, nil, err
 	}
 	return sizing.Claims()
+}
+
+// askAdvise asks of the first workload that can be advised.
+func askAdvise(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
+	for _, obj := range s.Objects() {
+		if of := cluster.RefTo(obj); slices.Contains(advice.Kinds, of.Kind) {
+			advised, err := advice.Of(ctx, s, of, advice.Options{})
+			if err != nil {
+				return nil, nil, err
+			}
+			return s, advised.Claims(), nil
+		}
+	}
+	return s, nil, nil
 }

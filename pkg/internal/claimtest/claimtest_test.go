@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	worlds = flag.Uint64("claims.worlds", 30, "the `NUMBER` of worlds to ask")
+	worlds = flag.Uint64("claims.worlds", 20, "the `NUMBER` of worlds to ask")
 	first  = flag.Uint64("claims.seed", 1, "the seed of the first world")
 )
 

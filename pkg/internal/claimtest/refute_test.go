@@ -34,6 +34,9 @@ func wrong(t *testing.T, of claim.Claim) []claim.Claim {
 		if e == nil {
 			continue
 		}
+		if e.Rollouts != nil {
+			change("end of the rollout", func(e *scenario.Expect) { e.Rollouts = ptr.To(!*e.Rollouts) })
+		}
 		if e.Drained != nil {
 			change("end of the drain", func(e *scenario.Expect) { e.Drained = ptr.To(!*e.Drained) })
 		}
@@ -50,6 +53,11 @@ func wrong(t *testing.T, of claim.Claim) []claim.Claim {
 		}
 		for k := range e.NodeCounts {
 			change("number of nodes", func(e *scenario.Expect) { e.NodeCounts[k]++ })
+		}
+		for k, f := range e.Failures {
+			if f.Radius != nil && *f.Radius > 0 {
+				change("share that a loss takes", func(e *scenario.Expect) { *e.Failures[k].Radius = 0 })
+			}
 		}
 		for k, w := range e.Workloads {
 			if w.Running != nil {
@@ -92,7 +100,7 @@ func TestWrongClaimsAreRefuted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, question := range []string{"capacity", "drain", "consolidate", "roll", "blast", "explain", "scale", "size"} {
+	for _, question := range []string{"capacity", "drain", "consolidate", "roll", "blast", "explain", "scale", "size", "advise"} {
 		if refuted[question] == 0 {
 			t.Errorf("no claim of %s was refuted", question)
 		}

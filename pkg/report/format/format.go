@@ -17,7 +17,7 @@ import (
 type Of[R any] struct {
 	// Doc is the report as people read it. Text follows the options of the command, pages have their own.
 	Doc func(r *R, opts report.Options) *doc.Doc
-	// Brief means that text with the option Quiet is the answer alone, the first line of the document.
+	// Brief means that text with the option Quiet is the answer alone, the first line of the document, and whether it is proved.
 	Brief bool
 	// Wide is whether the document has more columns with the option Wide.
 	Wide bool
@@ -115,7 +115,11 @@ func (of Of[R]) Formats() report.Formats[R] {
 func (of Of[R]) text(r *R, opts report.Options) ([]byte, error) { //nolint:unparam // add takes formats that can fail
 	d := of.Doc(r, opts)
 	if of.Brief && opts.Quiet {
-		d.Sections = []*doc.Section{{Blocks: d.Sections[0].Blocks[:1]}}
+		answer := 1
+		if d.Head.Proof != nil {
+			answer += len(d.Head.Proof.Lines())
+		}
+		d.Sections = []*doc.Section{{Blocks: d.Sections[0].Blocks[:answer]}}
 	}
 	return text.Render(d, opts), nil
 }

@@ -30,6 +30,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 	var out output.Flags
 	var selector string
 	var all bool
+	var proof command.Proof
 	trials, top := adviceTrials, adviceTop
 	one := command.Question[advice.Report]{
 		Input: &in, Output: &out, Formats: advice.Formats,
@@ -41,10 +42,13 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if selector != "" && !all {
 				problems = append(problems, c.Usage("--selector is for every workload; give --all, and name none"))
 			}
+			if all && proof.Asked() {
+				problems = append(problems, c.Usage("--prove and --proof are about the best rule of one workload; name it"))
+			}
 			if top < 1 {
 				problems = append(problems, c.Usage("--top: %d is less than 1; give the number of candidates to show", top))
 			}
-			return errors.Join(problems...)
+			return errors.Join(errors.Join(problems...), proof.Check(c))
 		},
 		Ask: func(c *command.Call) (*advice.Report, error) {
 			target, scenarios, err := adviseArguments(c)
@@ -68,7 +72,11 @@ func newAdvise(s command.Streams) *cobra.Command {
 			if out.Options.All {
 				top = len(found.Candidates)
 			}
-			return advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion), stopped
+			report := advice.New(found, advice.Again{Input: in.Again(c.Command, scenarios), Ties: in.TiesAgain(c.Command)}, top, c.ToolVersion)
+			if stopped != nil {
+				return report, stopped
+			}
+			return report, proof.Prove(c, loaded, scenarios, found.Claims(), &report.Head)
 		},
 	}
 	every := command.Question[gains.Report]{
@@ -113,6 +121,7 @@ much less the loss of one domain takes for what the change costs, those that cos
 	flags.StringVarP(&selector, "selector", "l", "", "with --all and no workload, only those whose pods' labels match this `SELECTOR`, such as app=web,tier!=cache")
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show, or of workloads with --all (default 20); the rest are only counted")
+	proof.Register(cmd)
 	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate; without a workload, advise every one, those first that gain most for\nwhat they cost")
 	return cmd
 }

@@ -1,0 +1,51 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/engine/controller"
+	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
+)
+
+// Claims are what the advice says of the best candidate: with its patch so many pods of the workload wait, the loss of a domain of each level
+// takes at most this share of it, and strands at most so many; and whether a rollout ends. That no other candidate is better is no claim.
+func (a *Advice) Claims() []claim.Claim {
+	best := &a.Candidates[0]
+	c := claim.Claim{Says: fmt.Sprintf("%s, %s: %s Pending", a.Workload.Qualified(), best.Name, words.Count(best.OwnPending, "pod"))}
+	if best.Changed() {
+		c.Patches = patchVariant(a.Workload, "", best.Patch).Patches
+	}
+	expect := &scenario.Expect{Workloads: []scenario.WorkloadPods{{Workload: claim.Name(a.Workload), Pending: ptr.To(best.OwnPending)}}}
+	for _, level := range best.Levels {
+		bounds := scenario.FailureBounds{Level: level.TopologyKey, Workload: claim.Name(a.Workload), Radius: ptr.To(level.Radius)}
+		if most, examined := level.OwnNotBack(); examined && !level.Partly() {
+			bounds.Stranded = ptr.To(most)
+		}
+		expect.Failures = append(expect.Failures, bounds)
+		c.Says += fmt.Sprintf(", the loss of a %s takes at most %.4g%%", topology.ShortKey(level.TopologyKey), 100*level.Radius)
+	}
+	c.Steps = []scenario.Step{{Name: "advised", Expect: expect}}
+	claims := []claim.Claim{c}
+	if a.rollsAlone() {
+		ends, restart := "ends", Restart(a.Workload)
+		if !best.Rollout.Ends {
+			ends = "does not end"
+		}
+		restart.Expect = &scenario.Expect{Rollouts: ptr.To(best.Rollout.Ends)}
+		says := fmt.Sprintf("%s, %s: a rollout %s", a.Workload.Qualified(), best.Name, ends)
+		claims = append(claims, claim.Claim{Says: says, Patches: c.Patches, Steps: []scenario.Step{restart}})
+	}
+	return claims
+}
+
+// rollsAlone reports whether a rollout of the best candidate was looked at, and no other one goes on at the end of the scenario.
+func (a *Advice) rollsAlone() bool {
+	last := a.Result.Steps[len(a.Result.Steps)-1]
+	return a.Candidates[0].Rollout != nil && len(a.Candidates[0].StuckRollouts) == 0 && !slices.ContainsFunc(last.Rollouts, func(r controller.Rollout) bool { return !r.Complete && r.Ref != a.Workload })
+}
