@@ -99,6 +99,7 @@ func TestPartial(t *testing.T) {
 		{"sweep", "../../../scenarios/weights"}, {"advise", "deploy/web", "../../../scenarios/soft-or-hard", "-o", "json"},
 		{"capacity", "../../../scenarios/zone-failure", "--survive", "zone"}, {"run", "../../../scenarios/soft-or-hard", "--trials", "20"},
 		{"size", "../../../scenarios/zone-failure", "--step", "workloads", "--survive", "zone"}, {"verify", bound(t), "-o", "markdown"},
+		{"review", "../../../scenarios/zone-failure", "--level", "zone"}, {"review", "../../../scenarios/zone-failure", "-o", "json"},
 	} {
 		partial := 0
 		asked := questions(args)

@@ -5,6 +5,7 @@ package review
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Options select what to look at.
@@ -43,6 +45,8 @@ type Review struct {
 	Levels []Level `json:"levels"`
 	// Risks are the findings of lint, the most severe first.
 	Risks []Risk `json:"risks"`
+	// Unchecked means that the review was interrupted before lint had found all.
+	Unchecked bool `json:"unchecked,omitempty"`
 	// Workloads are all but DaemonSets and bare pods, in order.
 	Workloads []Workload `json:"workloads"`
 }
@@ -91,7 +95,8 @@ type Workload struct {
 	Pending  int    `json:"pending"`
 }
 
-// At reviews the cluster at the end of the run.
+// At reviews the cluster at the end of the run. If the context ends, the review has the losses that were looked at by then, and is nil if there is
+// none; the result then says that it is partial.
 func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, error) {
 	last := &result.Steps[len(result.Steps)-1]
 	r := &Review{Levels: []Level{}, Risks: []Risk{}, Workloads: []Workload{}}
@@ -99,10 +104,17 @@ func At(ctx context.Context, result *simulation.Result, opts Options) (*Review, 
 	if err := r.room(result.Scenario, last.State); err != nil {
 		return nil, err
 	}
-	if err := r.losses(ctx, result, last, opts); err != nil {
+	done, total, err := r.losses(ctx, result, last, opts)
+	if err == nil {
+		if err = r.risks(ctx, result, opts); err == nil {
+			return r, nil
+		}
+	}
+	if ctx.Err() == nil || done == 0 {
 		return nil, err
 	}
-	return r, r.risks(ctx, result, opts)
+	r.Unchecked, result.Partial = true, fmt.Sprintf("interrupted after %d of %s, before lint had found all", done, words.Pick(total, "1 loss", fmt.Sprintf("%d losses", total)))
+	return r, err
 }
 
 // count counts the pods, and those of each workload.
@@ -136,8 +148,8 @@ func (r *Review) room(s *scenario.Scenario, state *cluster.State) error {
 	return err
 }
 
-// losses fails each domain of the levels.
-func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) error {
+// losses fails each domain of the levels. It returns how many of how many losses were looked at.
+func (r *Review) losses(ctx context.Context, result *simulation.Result, last *simulation.Step, opts Options) (done, total int, err error) {
 	s := result.Scenario
 	o := blast.Options{LevelKeys: s.LevelKeys, Simultaneous: 1, Mode: node.Unreachable, Quorum: s.Failures.Quorum, From: last.Mark()}
 	for _, level := range opts.Levels {
@@ -153,26 +165,31 @@ func (r *Review) losses(ctx context.Context, result *simulation.Result, last *si
 	}
 	analysis, err := blast.Lost(last.State, o)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	var progress func(domains string, done, total int)
 	if opts.Progress != nil {
 		progress = func(domains string, done, total int) { opts.Progress("loss of "+domains, done, total) }
 	}
-	if err := blast.Recover(ctx, last.State, s, analysis, o, progress); err != nil {
-		return err
-	}
+	err = blast.Recover(ctx, last.State, s, analysis, o, progress)
 	for i := range analysis.Levels {
-		r.Levels = append(r.Levels, lossesOf(&analysis.Levels[i]))
+		level := lossesOf(&analysis.Levels[i], err != nil)
+		done, total = done+len(level.Losses), total+len(analysis.Levels[i].Failures)
+		if len(level.Losses) > 0 || err == nil {
+			r.Levels = append(r.Levels, level)
+		}
 	}
-	return nil
+	return done, total, err
 }
 
-// lossesOf sums up the failures of a level.
-func lossesOf(level *blast.Level) Level {
+// lossesOf sums up the failures of a level: of an interrupted review those of which it is known what comes back.
+func lossesOf(level *blast.Level, interrupted bool) Level {
 	all := Level{TopologyKey: level.TopologyKey, Losses: []Loss{}}
 	for i := range level.Failures {
 		failure := &level.Failures[i]
+		if interrupted && level.Recovery(failure) == nil {
+			continue
+		}
 		loss := Loss{Domain: failure.Domains[0], Nodes: len(failure.Nodes), BrokenBudgets: len(failure.BrokenBudgets)}
 		for j := range failure.Workloads {
 			if failure.Workloads[j].Gone {

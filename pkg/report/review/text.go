@@ -68,7 +68,7 @@ func (r *Report) worst() (*review.Level, *review.Loss) {
 	for i := range r.Levels {
 		level := &r.Levels[i]
 		for j := range level.Losses {
-			if _, _, chosen := topology.Chosen(level.TopologyKey); (len(level.Losses) > 1 || chosen) && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
+			if _, _, chosen := topology.Chosen(level.TopologyKey); (len(level.Losses) > 1 || chosen || r.Partial != "") && (worst == nil || level.Losses[j].NotBack > worst.NotBack) {
 				of, worst = level, &level.Losses[j]
 			}
 		}
@@ -101,7 +101,9 @@ func (r *Report) answer() doc.Cell {
 	if errors > 0 {
 		style = doc.Red
 	}
-	parts = append(parts, fmt.Sprintf("lint finds %s and %s", words.Count(errors, "error"), words.Count(warnings, "warning")))
+	if !r.Unchecked {
+		parts = append(parts, fmt.Sprintf("lint finds %s and %s", words.Count(errors, "error"), words.Count(warnings, "warning")))
+	}
 	if r.Cost != nil {
 		parts = append(parts, "the nodes cost "+r.cost())
 	}

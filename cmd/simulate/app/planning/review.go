@@ -36,15 +36,15 @@ func newReview(s command.Streams) *cobra.Command {
 		}
 		counts := c.Bar.Counts("")
 		opts.Progress = func(what string, done, total int) { counts(what, done, total) }
-		answer, err := askreview.At(c.Context(), result, opts)
-		if err != nil {
-			return nil, err
+		answer, stopped := askreview.At(c.Context(), result, opts)
+		if answer == nil {
+			return nil, stopped
 		}
 		found := review.New(result, answer, c.ToolVersion)
-		if earlier != nil {
+		if earlier != nil && stopped == nil {
 			found.CompareWith(since, earlier)
 		}
-		return found, nil
+		return found, stopped
 	}
 	cmd := &cobra.Command{
 		Use:   "review [SCENARIO | MANIFEST...]",
