@@ -143,7 +143,10 @@ func (r *Report) verdict() doc.Cell {
 	case len(needed) == 0:
 		return doc.Red.Cellf("%s; no node helps.", now)
 	case len(r.Left) > 0:
-		return doc.Red.Cellf("%s. %s%s leave %d after the worst loss, which neither nodes nor known patches help.", now, words.UpperFirst(words.And(needed)), cost, r.Answer.MostLeft())
+		if r.AtLeast > 0 && bound != "" {
+			bound = fmt.Sprintf("; the others need no fewer than %s", words.Count(r.AtLeast, "node"))
+		}
+		return doc.Red.Cellf("%s. %s%s leave %d after the worst loss, which neither nodes nor known patches help%s.", now, words.UpperFirst(words.And(needed)), cost, r.Answer.MostLeft(), bound)
 	}
 	return doc.Yellow.Cellf("%s. %s%s would do%s.", now, words.UpperFirst(words.And(needed)), cost, bound)
 }
