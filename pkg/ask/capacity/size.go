@@ -27,6 +27,7 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	fixed := *s
 	fixed.Autoscaler = nil // which would add what is taken away
 	z := &sizer{unsized: &fixed, scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
+	z.sizing.scenario = z.unsized
 	if err := z.prepare(); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,6 @@ func (s *Sizing) Claims() (*scenario.Scenario, []claim.Claim, error) {
 
 // claim collects the claims of the answer.
 func (z *sizer) claim(found []int) {
-	z.sizing.scenario = z.unsized
 	z.sizing.claimed = z.claimEnough(z.sizing.Nodes, z.counts(found))
 	if z.sizing.claimed == nil && z.sizing.Uneven != nil {
 		z.sizing.claimed = z.claimEnough(z.sizing.Uneven.Nodes, z.zonal)

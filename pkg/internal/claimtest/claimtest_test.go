@@ -31,6 +31,7 @@ func TestClaimsHoldThatOnceDidNot(t *testing.T) {
 		"a pod that waited gets a node after one drain and waits again":      1659,
 		"a StatefulSet preempts pods that get nodes between two of its pods": 1861,
 		"the first node of a group that grows is cordoned and tainted":       1538,
+		"no number of nodes is enough, and nothing is claimed":               20194,
 		"a drain goes on with the scheduler's search where the run ended":    7094,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, seed) })
