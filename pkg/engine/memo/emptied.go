@@ -88,9 +88,8 @@ func (f *Framework) readRules() *rules {
 	if r.read {
 		return r
 	}
-	*r = rules{read: true, filters: len(f.filters)}
-	known := true
-	r.counted, known = f.counts()
+	versions, known := f.counts()
+	*r = rules{read: true, filters: len(f.filters), counted: versions}
 	for _, i := range f.asked {
 		_, spreads := f.filters[i].FilterPlugin.(*spread)
 		_, keepsApart := f.filters[i].FilterPlugin.(*affinity)

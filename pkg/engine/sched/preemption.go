@@ -66,7 +66,7 @@ func (e *Engine) preempt(profile *profile, next *entry, why *refusal) (placement
 			e.nominate(next, "")
 		}
 		pending := e.pending(profile, next, why.fit, reasons)
-		if (done.spared || done.ineligible) && !status.IsSuccess() && e.decidedByNodes(next.Pod) {
+		if (done.spared || done.ineligible) && !status.IsSuccess() && diagnosis.PreFilterMsg == "" && e.decidedByNodes(next.Pod) {
 			profile.memo().KeepRefusal(memo.Attempt{State: why.state, Statuses: diagnosis.NodeToStatus, Emptied: done.emptied, DryRuns: done.number, Pending: pending})
 		}
 		return pending, nil
