@@ -88,7 +88,7 @@ func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int
 				unallocated.Status, unallocated.Finalizers = resourcev1.ResourceClaimStatus{}, nil
 				obj = &unallocated
 			case *v1.Pod:
-				if cluster.Terminal(o) || slices.ContainsFunc(o.OwnerReferences, FollowsNodes) {
+				if cluster.Terminal(o) || FollowsNodes(o) {
 					continue
 				}
 				if cluster.Dumped(o) && !slices.Contains(s.Config.SchedulerNames(), o.Spec.SchedulerName) {
@@ -116,9 +116,9 @@ func Afresh(s *scenario.Scenario) (next *scenario.Scenario, unbound, foreign int
 	return &afresh, unbound, foreign
 }
 
-// FollowsNodes reports whether pods of the owner come and go with their nodes.
-func FollowsNodes(ref metav1.OwnerReference) bool {
-	return ref.Kind == "DaemonSet" || ref.Kind == "Node"
+// FollowsNodes reports whether the pod comes and goes with its node: that of a DaemonSet, and a static one.
+func FollowsNodes(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.Kind == "DaemonSet" || ref.Kind == "Node" })
 }
 
 // size gives the scenario other nodes, on which every pod is placed anew. What several variants have in common is the same for all of them.

@@ -334,7 +334,7 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 	}
 	t.Rollout.Metrics = *metrics
 	for _, rollout := range end.Rollouts {
-		if rollout.Kind == r.owner.Kind && rollout.Namespace == r.owner.Namespace && rollout.Name == r.owner.Name {
+		if rollout.Ref == r.owner {
 			t.Rollout.Ends, t.Rollout.Waiting = rollout.Complete, rollout.Waiting
 			if rollout.OnlyScales && variant.Rolled(r.scenario, r.owner) {
 				t.held = rollout.Waiting

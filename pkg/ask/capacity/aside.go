@@ -107,7 +107,7 @@ func (z *sizer) nothingLeft() bool {
 func (z *sizer) toPlace() int {
 	all := 0
 	for _, pod := range z.state.Pods {
-		if !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
+		if !cluster.Terminal(pod) && !variant.FollowsNodes(pod) {
 			all++
 		}
 	}

@@ -54,7 +54,7 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	owner, back := z.state.Owners(), z.comebacks()
 	var never []lack
 	for _, pod := range z.state.Pods {
-		if cluster.Terminal(pod) || slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
+		if cluster.Terminal(pod) || variant.FollowsNodes(pod) {
 			continue
 		}
 		class := classes.Class(pod)
@@ -106,7 +106,7 @@ func (z *sizer) empty() *cluster.State {
 		if zone == nil {
 			continue
 		}
-		if first := zone.Nodes[0]; slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) && !cluster.Terminal(pod) {
+		if first := zone.Nodes[0]; variant.FollowsNodes(pod) && !cluster.Terminal(pod) {
 			state.Pods = append(state.Pods, pod)
 			if z.agents[first] == nil {
 				z.agents[first] = amounts{}

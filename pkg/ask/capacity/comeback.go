@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"math"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -53,7 +52,7 @@ func (z *sizer) comebacks() func(*v1.Pod) comeback {
 		parallel[set.UID] = set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
 	}
 	for _, pod := range s.Pods {
-		if !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
+		if !variant.FollowsNodes(pod) {
 			highest = max(highest, corev1.PodPriority(pod))
 		}
 	}

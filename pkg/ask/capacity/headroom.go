@@ -260,7 +260,7 @@ func (p *prober) surviving(units int, level string) int {
 		}
 	}
 	for _, pod := range p.state.Pods {
-		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) {
+		if domain, bound := domainOf[pod.Spec.NodeName]; bound && !cluster.Terminal(pod) && !variant.FollowsNodes(pod) {
 			gone[domain].add(requests(pod), 1)
 		}
 	}

@@ -78,7 +78,7 @@ func StrandedIn(state *cluster.State, levels []string) (*Stranded, error) {
 	seen := map[cluster.Ref]bool{}
 	for _, pod := range state.Pods {
 		owner := f.owner(pod)
-		if cluster.Active(pod) && !slices.ContainsFunc(pod.OwnerReferences, variant.FollowsNodes) && owner.Kind != "DaemonSet" && !seen[owner] {
+		if cluster.Active(pod) && !variant.FollowsNodes(pod) && owner.Kind != "DaemonSet" && !seen[owner] {
 			seen[owner] = true
 			f.workloads = append(f.workloads, furtherPod{pod, amounts{}})
 			f.workloads[len(f.workloads)-1].asks.add(requests(pod), 1)

@@ -59,7 +59,7 @@ func (f *Framework) KeepRefusal(a Attempt) {
 	if m.template.refusals == nil {
 		m.template.refusals = map[*Framework]*refusal{}
 	}
-	m.template.refusals[f] = r
+	m.template.refusals[f], m.templates.refused = r, true
 }
 
 // StillRefused returns what was said of an earlier pod of the template that no node took, and how many nodes upstream would try to free, if
@@ -67,6 +67,9 @@ func (f *Framework) KeepRefusal(a Attempt) {
 // without the pods that may be preempted there, nil if there are none, and false if they may not. The pod has no volumes and no claims.
 func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(state fwk.CycleState, slot int) (*fwk.Status, bool)) (pending placement.Pending, dryRuns int, still bool) {
 	m := f.memo
+	if !m.templates.refused { // as where every pod fits
+		return placement.Pending{}, 0, false
+	}
 	m.begin(pod)
 	f.answers = nil
 	if m.template == nil {

@@ -38,6 +38,7 @@ type templates struct {
 	byFirst map[first][]*base
 	number  int
 	cycle   int
+	refused bool // whether a refusal is kept of one of them
 }
 
 // first is in what most templates differ: the image of the first container, and its requests.
