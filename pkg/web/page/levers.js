@@ -19,7 +19,7 @@
 import {nodeNumbers} from "./nodes.js";
 import {keepApart, keptApart, ruleOf, selectorOf} from "./rules.js";
 import {listOf, patchesOf, scenarioOf, setter, stepAt, workloadsAt} from "./sources.js";
-import {documents, insert, put, remove} from "./yamltext.js";
+import {documents, insert, isShared, put, remove} from "./yamltext.js";
 
 const KEYS = ["kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 const RULES = ["none", "soft", "hard", "spread"];
@@ -31,19 +31,20 @@ export function read(input, step, nodes = []) {
   return {levers: levers.map(({file, edits, ...lever}) => lever), without};
 }
 
-// tried tells whether a lever can be written where one change may be several: only trying says.
-function tried(input, lever) {
-  if (!documents(input.files[lever.file]).some((document) => document.aliases)) return true;
+// canWrite tells whether a lever can be written: what an anchor and its aliases share cannot. After an item is inserted,
+// the next edits are of that copy, which shares nothing.
+function canWrite(input, lever) {
+  const all = documents(input.files[lever.file]);
   const other = {
     number: lever.value < lever.max ? lever.value + 1 : lever.value - 1,
     choice: lever.options?.find((option) => option !== lever.value),
     toggle: !lever.value,
   }[lever.kind];
-  try {
-    return Boolean(written(input, lever, other));
-  } catch {
-    return false;
+  for (const {op, n, path} of lever.edits(other)) {
+    if (op === "insert") return !isShared(all[n], path.slice(0, -1));
+    if (isShared(all[n], path)) return false;
   }
+  return true;
 }
 
 export function write(input, step, id, value, nodes = []) {
@@ -93,7 +94,7 @@ function all(input, step, nodes) {
     if ("edits" in lever) levers.push(lever);
     else without.push(lever);
   }
-  const can = levers.filter((lever) => tried(input, lever));
+  const can = levers.filter((lever) => canWrite(input, lever));
   for (const lever of levers)
     if (!can.includes(lever))
       without.push({

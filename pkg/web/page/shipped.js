@@ -13,12 +13,10 @@ export function shipped() {
     .sort();
   const isScenario = (path) => /^kind: Scenario$/m.test(textOf(path));
   return all.filter(isScenario).map((path) => {
-    const within = all.filter(
-      (other) => other.split("/")[0] === path.split("/")[0] && (other === path || !isScenario(other)),
-    );
-    const files = Object.fromEntries(
-      within.map((other) => [relative(dirname(path), other).split(sep).join("/"), textOf(other)]),
-    );
+    const from = (other) => relative(dirname(path), other).split(sep).join("/");
+    const used = (other) => !from(other).startsWith("../") || textOf(path).includes(from(other));
+    const within = all.filter((other) => other === path || (!isScenario(other) && used(other)));
+    const files = Object.fromEntries(within.map((other) => [from(other), textOf(other)]));
     return {name: path.replace(/\/scenario\.yaml$/, ""), input: {main: path.slice(path.lastIndexOf("/") + 1), files}};
   });
 }

@@ -1,14 +1,15 @@
 // Edits of YAML text that leave everything else as it is written: comments, indentation, quotes, flow and block style.
 //
 //   documents(text) → [Document]
-//       the documents of a text, parsed; each has .problem, words for why it cannot be edited, or "", and .aliases
-//       where one change may be several
+//       the documents of a text, parsed; each has .problem, words for why it cannot be edited, or ""
 //   plain(document) → value                       what a document says, as JSON would
 //   get(value, path) → value | undefined          what a value has at a path of keys and indexes
 //   put(text, n, path, value) → text
 //       sets what document n has at the path; makes what is missing on the way
 //   insert(text, n, path, value) → text           puts an item into a list before the index with which the path ends
 //   remove(text, n, path) → text                  takes a field or an item away
+//   isShared(document, path) → bool
+//       whether what is at the path stands in an anchor that has aliases, or comes from one
 //   same(a, b) → bool                             whether two plain values are equal
 //
 // Each edit is read again: if the text does not say exactly what was meant, the edit throws an Error in words, and
@@ -72,8 +73,9 @@ function tooDeep(text) {
 
 function problemOf(document, text) {
   let problem = "";
+  document.aliased = new Set();
   visit(document, (key, node) => {
-    if (isAlias(node)) document.aliases = true;
+    if (isAlias(node)) document.aliased.add(node.source);
     if (isPair(node) && isCollection(node.key)) problem = "it is a template, not YAML: give what helm template prints";
   });
   if (document.errors.length > 0)
@@ -94,6 +96,19 @@ function valueOf(document) {
   } catch {
     return null; // an alias without its anchor, or too many of them
   }
+}
+
+export function isShared(document, path) {
+  const anchored = (node) => Boolean(node?.anchor) && document.aliased.has(node.anchor);
+  let node = document.contents;
+  for (const key of path) {
+    if (isAlias(node) || anchored(node)) return true;
+    if (!isCollection(node)) return false;
+    node = node.get(key, true);
+  }
+  let shared = false;
+  if (node) visit(node, (_, within) => void (shared ||= anchored(within)));
+  return shared;
 }
 
 export const get = (value, path) => path.reduce((within, key) => within?.[key], value);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {documents, insert, plain, put, remove} from "./yamltext.js";
+import {documents, get, insert, isShared, plain, put, remove} from "./yamltext.js";
 
 const web = `# The head.
 spec:
@@ -75,8 +75,7 @@ const cases = [
 ];
 for (const [name, text, edit, want] of cases) test(name, () => assert.equal(edit(text), want));
 
-test("what has anchors, or is a template, says so", () => {
-  assert.equal(documents("a: &x {b: 1}\nc: *x\n")[0].aliases, true);
+test("what is a template says so", () => {
   assert.match(documents("replicas: {{ .Values.replicas }}\n")[0].problem, /helm template/);
   assert.match(documents("{{- if .Values.on }}\nreplicas: 1\n{{- end }}\n")[0].problem, /helm template/);
   assert.match(documents("a: [1\n")[0].problem, /not valid/);
@@ -87,6 +86,28 @@ test("an edit that would change more is refused", () => {
   const text = "a: &x {b: 1}\nc: *x\n";
   assert.throws(() => put(text, 0, ["a", "b"], 2), /by hand/);
   assert.deepEqual(plain(documents(text)[0]), {a: {b: 1}, c: {b: 1}});
+});
+
+test("what an anchor and its aliases share is told from what stands alone, and is what cannot be edited", () => {
+  /** @type {[string, (string | number)[], boolean][]} */
+  const cases = [
+    ["a: &x {b: 1}\nc: *x\n", ["a", "b"], true],
+    ["a: &x {b: 1, d: 2}\nc: *x\n", ["c", "b"], true],
+    ["a: &x {b: 1}\nc: *x\n", ["c"], false],
+    ["a: &x {b: 1}\nc: {b: 1}\n", ["a", "b"], false],
+    ["a: &x {b: 1}\nc: *x\nd: {b: 1}\n", ["d", "b"], false],
+    ["a: &x {b: 1}\nc: *x\n", ["d", "b"], false],
+    ["a: {k: &x {b: 1}}\nc: *x\n", ["a"], true],
+    ["n: &n 3\nm: *n\n", ["n"], true],
+    ["n: &n 3\nm: *n\n", ["m"], false],
+    ["- &x [1]\n- *x\n- [1]\n", [0, 0], true],
+    ["- &x [1]\n- *x\n- [1]\n", [2, 0], false],
+  ];
+  for (const [text, path, shared] of cases) {
+    assert.equal(isShared(documents(text)[0], path), shared, `${text} ${path}`);
+    if (shared) assert.throws(() => put(text, 0, path, 7), /by hand/, text);
+    else assert.equal(get(plain(documents(put(text, 0, path, 7))[0]), path), 7, text);
+  }
 });
 
 test("what is nested without end is not parsed", () => {
