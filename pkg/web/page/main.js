@@ -349,7 +349,8 @@ async function start() {
     },
   });
   answering(call, afterAnswer);
-  breaking(call, represent);
+  // What was still asked of another step shows nothing while a question is open.
+  breaking(call, () => isAsked() || represent());
   explaining(call);
   addEventListener("keydown", keys);
   handingOut();
