@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
@@ -67,7 +68,7 @@ func New(snapshot fwk.SharedLister, factory informers.SharedInformerFactory, res
 }
 
 // Registry returns the registry with InterPodAffinity and PodTopologySpread as they are here: upstream's, but for their walks. The plugins
-// of resources look at each template once.
+// of resources look at each template once, and that of volumes' limits only at nodes where they may be reached.
 func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Registry {
 	wrapped := maps.Clone(registry)
 	for name, factory := range registry {
@@ -86,6 +87,8 @@ func (m *Memo) Registry(registry frameworkruntime.Registry) frameworkruntime.Reg
 				plugin = &affinity{InterPodAffinity: real, memo: m, args: args.(*schedulerapi.InterPodAffinityArgs), lens: seen}
 			case *podtopologyspread.PodTopologySpread:
 				plugin = &spread{PodTopologySpread: real, memo: m, lens: seen}
+			case *nodevolumelimits.CSILimits:
+				plugin = newVolumeLimits(real, profile)
 			case *noderesources.Fit:
 				plugin = &fit{real, m}
 			case *noderesources.BalancedAllocation:

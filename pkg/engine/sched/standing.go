@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/faultline/faultline/pkg/engine/memo"
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
@@ -45,11 +46,6 @@ func (e *Engine) refusedStill(profile *profile, next *entry) (placement.Pending,
 // nor a pod group, nor a node that is nominated for it, nor what is not kube-scheduler's own.
 func (e *Engine) decidedByNodes(pod *v1.Pod) bool {
 	return e.gangs == nil && pod.Status.NominatedNodeName == "" && !e.foreign(pod) &&
-		len(pod.Spec.ResourceClaims) == 0 && !slices.ContainsFunc(pod.Spec.Volumes, attaches)
-}
-
-// attaches reports whether a plugin of volumes may read the volume.
-func attaches(volume v1.Volume) bool {
-	is := volume.VolumeSource
-	return is.ConfigMap == nil && is.Secret == nil && is.EmptyDir == nil && is.Projected == nil && is.DownwardAPI == nil && is.HostPath == nil && is.Image == nil
+		len(pod.Spec.ResourceClaims) == 0 &&
+		!slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return memo.Attaches(&volume) })
 }

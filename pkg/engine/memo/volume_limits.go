@@ -1,0 +1,110 @@
+package memo
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	storagelisters "k8s.io/client-go/listers/storage/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+)
+
+// volumeLimits is upstream's CSILimits, which is spared the nodes where the volumes cannot be too many. It looks for the driver of each volume
+// of each pod on a node; here they are only counted. For example, with 8 claims on a node and one more, no driver has more than 9 volumes
+// there, and a limit of 25 holds. (Upstream counts VolumeAttachments, too, which a state has none of.)
+type volumeLimits struct {
+	*nodevolumelimits.CSILimits
+	nodes   fwk.CSINodeLister
+	claims  corelisters.PersistentVolumeClaimLister
+	drivers storagelisters.CSIDriverLister
+}
+
+func newVolumeLimits(plugin *nodevolumelimits.CSILimits, profile fwk.Handle) *volumeLimits {
+	factory := profile.SharedInformerFactory()
+	return &volumeLimits{
+		CSILimits: plugin, nodes: profile.SharedCSIManager().CSINodes(), claims: factory.Core().V1().PersistentVolumeClaims().Lister(),
+		drivers: factory.Storage().V1().CSIDrivers().Lister(),
+	}
+}
+
+func (l *volumeLimits) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	if l.cannotExceed(pod, node) {
+		return nil
+	}
+	return l.CSILimits.Filter(ctx, state, pod, node)
+}
+
+// cannotExceed reports whether upstream's Filter surely finds that the node takes the pod's volumes: it finds the pod's claims, no driver
+// keeps pods from nodes without it, and even if all volumes were of the driver with the lowest limit, they would not be too many.
+func (l *volumeLimits) cannotExceed(pod *v1.Pod, node fwk.NodeInfo) bool {
+	count, certain := countClaims(pod)
+	if !certain {
+		return false
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if claim := volume.PersistentVolumeClaim; claim != nil {
+			if _, err := l.claims.PersistentVolumeClaims(pod.Namespace).Get(claim.ClaimName); err != nil {
+				return false
+			}
+		}
+	}
+	drivers, err := l.drivers.List(labels.Everything())
+	if err != nil {
+		return false
+	}
+	for _, driver := range drivers {
+		if prevents := driver.Spec.PreventPodSchedulingIfMissing; prevents != nil && *prevents {
+			return false
+		}
+	}
+	lowest, limited := l.lowestLimit(node.Node().Name)
+	if !limited {
+		return true
+	}
+	for _, existing := range node.GetPods() {
+		its, certain := countClaims(existing.GetPod())
+		if !certain {
+			return false
+		}
+		count += its
+	}
+	return count <= lowest
+}
+
+// lowestLimit returns the lowest number of volumes that a driver may have on the node, if one has a limit.
+func (l *volumeLimits) lowestLimit(node string) (lowest int, limited bool) {
+	csiNode, err := l.nodes.Get(node)
+	if err != nil { // as upstream, which takes a node without a CSINode for one without limits
+		csiNode = &storagev1.CSINode{}
+	}
+	for _, driver := range csiNode.Spec.Drivers {
+		if limit := driver.Allocatable; limit != nil && limit.Count != nil && (!limited || int(*limit.Count) < lowest) {
+			lowest, limited = int(*limit.Count), true
+		}
+	}
+	return lowest, limited
+}
+
+// countClaims counts the claims among the pod's volumes; certain tells that there is no other volume that may be attached, such as an
+// ephemeral one, of which upstream also asks whose it is.
+func countClaims(pod *v1.Pod) (n int, certain bool) {
+	for i := range pod.Spec.Volumes {
+		volume := &pod.Spec.Volumes[i]
+		switch claim := volume.PersistentVolumeClaim; {
+		case claim != nil && claim.ClaimName != "":
+			n++
+		case Attaches(volume):
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// Attaches reports whether a plugin of volumes may read the volume.
+func Attaches(volume *v1.Volume) bool {
+	is := &volume.VolumeSource
+	return is.ConfigMap == nil && is.Secret == nil && is.EmptyDir == nil && is.Projected == nil && is.DownwardAPI == nil && is.HostPath == nil && is.Image == nil
+}

@@ -1,0 +1,109 @@
+package sched
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/faultline/faultline/pkg/cluster"
+)
+
+const ebs = "ebs.csi.aws.com"
+
+// withVolume returns a claim and its volume of the driver.
+func withVolume(name string) []cluster.Object {
+	claim := claim(name)
+	claim.Spec.VolumeName, claim.Status.Phase = "pv-"+name, v1.ClaimBound
+	claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	volume := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name}, Spec: v1.PersistentVolumeSpec{
+		StorageClassName: "class", AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
+		ClaimRef:               &v1.ObjectReference{Namespace: "default", Name: name, UID: claim.UID},
+		PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: ebs, VolumeHandle: name}},
+	}, Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound}}
+	return []cluster.Object{claim, volume}
+}
+
+// limiting is a CSINode on which the driver may have so many volumes, and another driver nine.
+func limiting(node string, count int32) *storagev1.CSINode {
+	nine := int32(9)
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+		{Name: "other", NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &nine}},
+		{Name: ebs, NodeID: node, Allocatable: &storagev1.VolumeNodeResources{Count: &count}},
+	}}}
+}
+
+// The one node takes two volumes. A pod with the claim "new" comes after those that run there, and the kept answer is upstream's.
+func TestPlainVolumeLimits(t *testing.T) {
+	standard, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inlined := func(name string) *v1.Pod {
+		pod := running(pod(name, "100m", 0), "n1")
+		pod.Spec.Volumes = []v1.Volume{{Name: "disk", VolumeSource: v1.VolumeSource{AWSElasticBlockStore: &v1.AWSElasticBlockStoreVolumeSource{VolumeID: name}}}}
+		return pod
+	}
+	ephemeral := func(name string) *v1.Pod {
+		pod := running(pod(name, "100m", 0), "n1")
+		pod.Spec.Volumes = []v1.Volume{{Name: "scratch", VolumeSource: v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}}}
+		return pod
+	}
+	runs := func(name string, claimed ...string) *v1.Pod {
+		return claims(running(pod(name, "100m", 0), "n1"), claimed...)
+	}
+	prevents := true
+	demanding := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: ebs}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &prevents}}
+	for name, c := range map[string]struct {
+		there []cluster.Object
+		wants []string // claims of the new pod; nil: new
+		fits  bool
+	}{
+		"none there":                         {nil, nil, true},
+		"one there":                          {[]cluster.Object{runs("a", "a")}, nil, true},
+		"two there":                          {[]cluster.Object{runs("a", "a"), runs("b", "b")}, nil, false},
+		"two pods with one claim":            {[]cluster.Object{runs("a", "a"), runs("b", "a")}, nil, true},
+		"two there, and the claim is theirs": {[]cluster.Object{runs("a", "a", "new"), runs("b", "a")}, nil, true},
+		"two wanted":                         {nil, []string{"new", "b"}, true},
+		"three wanted":                       {nil, []string{"new", "b", "a"}, false},
+		"a claim that is not there":          {nil, []string{"new", "gone"}, false},
+		"a volume in the pod itself there":   {[]cluster.Object{inlined("i"), inlined("j")}, nil, false},
+		"an ephemeral volume without claim":  {[]cluster.Object{ephemeral("e"), ephemeral("f")}, nil, true},
+		"no limits":                          {[]cluster.Object{runs("a", "a"), runs("b", "b"), &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}, nil, true},
+		"a driver that must be there, is":    {[]cluster.Object{demanding}, nil, true},
+		"a driver that must be there, is not": {[]cluster.Object{demanding, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}, nil,
+			false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objs := []cluster.Object{in("z1", "n1"), class(ebs), limiting("n1", 2)}
+			for _, name := range []string{"a", "b", "new"} {
+				objs = append(objs, withVolume(name)...)
+			}
+			wants := c.wants
+			if wants == nil {
+				wants = []string{"new"}
+			}
+			// The second of them is asked with what the first has left.
+			next := claims(pod("next", "100m", 0), "new")
+			found := both(t, standard, then(append(objs, c.there...)...), then(claims(pod("first", "100m", 0), wants...)), then(next))
+			if got := found["first"] == "n1"; got != c.fits {
+				t.Errorf("the pod has node %q, want one: %t", found, c.fits)
+			}
+		})
+	}
+	// A limit that falls while pods wait.
+	moments := []moment{then(in("z1", "n1"), class(ebs), limiting("n1", 2)), then(withVolume("new")...)}
+	for i := range 4 {
+		name := fmt.Sprint("p", i)
+		moments = append(moments, then(append(withVolume(name), claims(pod(name, "100m", 0), name))...))
+	}
+	moments = append(moments, then(limiting("n1", 3)), then(limiting("n1", 1)), then(claims(pod("last", "100m", 0), "new")))
+	want := map[string]string{"p0": "n1", "p1": "n1", "p2": "n1", "p3": "pending ", "last": "pending "}
+	for name, node := range both(t, standard, moments...) {
+		if node != want[name] {
+			t.Errorf("%s has node %q, want %q", name, node, want[name])
+		}
+	}
+}
