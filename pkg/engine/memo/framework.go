@@ -33,7 +33,7 @@ type Framework struct {
 	Kept, Plain int
 
 	memo       *Memo
-	reserves   func(node string) bool
+	reserves   func(node string) uint32
 	filters    []filter
 	scores     []score
 	leading    int // number of node-local filters before the first other one
@@ -82,9 +82,9 @@ type verdict struct {
 	scored     bool   // whether scores holds those of the node
 }
 
-// Framework returns the profile, whose plugins have been built with the memo's registry. Reserves reports whether a pod without a node has
-// this one nominated: filters then also see it there.
-func (m *Memo) Framework(profile framework.Framework, reserves func(node string) bool) *Framework {
+// Framework returns the profile, whose plugins have been built with the memo's registry. Reserves tells whether pods without a node have this
+// one nominated, and filters also see them there: it returns 0 if none has, and otherwise a number that stands for these pods.
+func (m *Memo) Framework(profile framework.Framework, reserves func(node string) uint32) *Framework {
 	f := &Framework{Framework: profile, memo: m, reserves: reserves}
 	plugins := profile.ListPlugins()
 	for _, enabled := range plugins.Filter.Enabled {
@@ -194,7 +194,7 @@ func (f *Framework) RunFilterPluginsWithNominatedPods(ctx context.Context, state
 }
 
 // reserved reports whether a pod without a node has the one at the slot reserved, where filters see it.
-func (f *Framework) reserved(slot int) bool { return f.reserves(f.memo.names[slot]) }
+func (f *Framework) reserved(slot int) bool { return f.reserves(f.memo.names[slot]) != 0 }
 
 // RunScorePlugins asks the node-local plugins only about nodes that have changed. It returns what upstream's does, in memory that the next
 // call uses again.

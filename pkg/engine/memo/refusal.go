@@ -14,13 +14,13 @@ import (
 // the counts of rules between pods, and the nodes. Only nodes that have changed since are asked, and mostly they say the same as before: a
 // node that got one more pod still has too little CPU. So an attempt costs a comparison of numbers for each node, not a scheduling cycle.
 
-// refusal is that no node takes the pods of a template, and that none can be freed for them. It is some 20 bytes for each node.
+// refusal is that no node takes the pods of a template, and that none can be freed for them. It is some 24 bytes for each node.
 type refusal struct {
 	pending     placement.Pending
 	counts      counted
 	asked       []int // the filters that were asked about every node
 	state       fwk.CycleState
-	generations []uint32      // by slot: the lower half of that of the node when it was asked; 0: to be asked again
+	generations []uint64      // by slot: what the node was when it was asked; see generation
 	statuses    []*fwk.Status // by slot: why the node rejects the pod
 	emptied     []*fwk.Status // by slot: why it does even without the pods that may be preempted; nil if the pod preempts none
 	dryRuns     int           // how many nodes upstream would try to free
@@ -51,7 +51,7 @@ func (f *Framework) KeepRefusal(a Attempt) {
 	m := f.memo
 	r := &refusal{
 		pending: a.Pending, counts: counts, asked: slices.Clone(f.asked), state: a.State, emptied: a.Emptied, dryRuns: a.DryRuns,
-		generations: make([]uint32, len(m.infos)), statuses: make([]*fwk.Status, len(m.infos)),
+		generations: make([]uint64, len(m.infos)), statuses: make([]*fwk.Status, len(m.infos)),
 	}
 	for slot, name := range m.names {
 		r.generations[slot], r.statuses[slot] = f.generation(slot), a.Statuses.Get(name)
@@ -99,7 +99,7 @@ func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(
 	f.answers, f.asked, f.rules.read = m.template.base.answersFor(f), append(f.asked[:0], r.asked...), false
 	for slot := range m.generations {
 		generation := f.generation(slot)
-		if generation == r.generations[slot] && generation != 0 {
+		if generation == r.generations[slot] {
 			continue
 		}
 		status := f.RunFilterPluginsWithNominatedPods(ctx, r.state, pod, m.infos[slot])
@@ -117,12 +117,10 @@ func (f *Framework) StillRefused(ctx context.Context, pod *v1.Pod, emptied func(
 	return r.pending, r.dryRuns, true
 }
 
-// generation returns the lower half of that of the node, or 0 if it is to be asked each time, since a pod without a node has it nominated.
-func (f *Framework) generation(slot int) uint32 {
-	if f.reserved(slot) {
-		return 0
-	}
-	return uint32(f.memo.generations[slot])
+// generation returns the version of the node's reservation and the lower half of the node's generation. They change with all that filters see
+// on the node: it, its pods, and the pods that have it nominated.
+func (f *Framework) generation(slot int) uint64 {
+	return uint64(f.reserves(f.memo.names[slot]))<<32 | uint64(uint32(f.memo.generations[slot]))
 }
 
 // sameStatus reports whether two rejections say the same; nil is none.

@@ -81,7 +81,7 @@ func sameStates(t *testing.T, seed uint64, compared map[string]int) {
 		return built
 	}
 	upstream := build(registry)
-	keeps := memo.Framework(build(memo.Registry(registry)), func(string) bool { return false })
+	keeps := memo.Framework(build(memo.Registry(registry)), func(string) uint32 { return 0 })
 	logger := klog.FromContext(ctx)
 	for i := range 3 + r.IntN(6) {
 		labels := map[string]string{v1.LabelHostname: fmt.Sprint("n", i), v1.LabelTopologyZone: fmt.Sprint("z", r.IntN(4))}

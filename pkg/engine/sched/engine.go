@@ -90,22 +90,24 @@ type Engine struct {
 	extenders []*extender // in the order in which they are called
 
 	// State of the current call of Place.
-	victims     []placement.Preemption
-	preemptible map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
-	dryRuns     dryRuns
-	written     []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
-	tie         Tie                    // the current tie, without its nodes
-	attempts    map[types.UID]attempt
-	kin         kin
-	startMoved  bool // whether the attempt for a rejected pod changed where the next search begins
-	last        rejected
-	bare        map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
-	nominees    map[types.UID]*entry    // pods of the queue with a nominated node
-	reserved    map[string]bool         // the nodes that are nominated; nil: not known; see reserves
-	gangs       *podGroups              // nil: the scheduler ignores pod groups
-	cycle       *podGroupCycle          // nil outside of a pod group's cycle
-	feasible    []fwk.NodeInfo          // see search
-	refused     []rejection             // see search
+	victims      []placement.Preemption
+	preemptible  map[string]*extenderv1.Victims // the nodes on which preemption helps the current pod; see candidates
+	dryRuns      dryRuns
+	written      []types.NamespacedName // claims, in the order in which the scheduler wrote or deleted them
+	tie          Tie                    // the current tie, without its nodes
+	attempts     map[types.UID]attempt
+	kin          kin
+	startMoved   bool // whether the attempt for a rejected pod changed where the next search begins
+	last         rejected
+	bare         map[string]fwk.NodeInfo // nodes without pods; see orderedStatuses
+	nominees     map[types.UID]*entry    // pods of the queue with a nominated node
+	reserved     map[string]uint32       // the versions of the reservations of the nodes that are nominated; nil: not known; see reserves
+	reservations map[string]reservation  // the last one of each node
+	versions     uint32                  // of reservations
+	gangs        *podGroups              // nil: the scheduler ignores pod groups
+	cycle        *podGroupCycle          // nil outside of a pod group's cycle
+	feasible     []fwk.NodeInfo          // see search
+	refused      []rejection             // see search
 
 	current *profile        // the current pod's profile
 	asked   context.Context // of Place
@@ -161,6 +163,7 @@ func engineFor(config *Config, ties Ties, through *Snapshot) (*Engine, error) {
 		attempts:        map[types.UID]attempt{},
 		bare:            map[string]fwk.NodeInfo{},
 		nominees:        map[types.UID]*entry{},
+		reservations:    map[string]reservation{},
 		gangs:           newPodGroups(),
 		release:         config.release,
 		own:             len(config.plugins) > 0,

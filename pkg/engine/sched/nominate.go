@@ -1,9 +1,15 @@
 package sched
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
 // reserve gives the scheduler the nominated nodes of exactly the queue's pods, before it tries the first: a real scheduler reads all pods
@@ -41,18 +47,38 @@ func (e *Engine) forget(pod *v1.Pod) error {
 	return e.waiting.Delete(pod)
 }
 
-// reserves reports whether a pod without a node has this one nominated.
-func (e *Engine) reserves(node string) bool {
+// reservation are the pods without a node that have one nominated. Its version is one that no other pods had on the node.
+type reservation struct {
+	pods    []*v1.Pod // in the order of their UIDs
+	version uint32
+}
+
+// reserves returns the version of the reservation of a node, and 0 if no pod without a node has it nominated.
+func (e *Engine) reserves(node string) uint32 {
 	if len(e.nominees) == 0 {
-		return false
+		return 0
 	}
 	if e.reserved == nil {
-		e.reserved = map[string]bool{}
+		e.reserved = map[string]uint32{}
+		on := map[string][]*v1.Pod{}
 		for _, nominee := range e.nominees {
-			e.reserved[nominee.Pod.Status.NominatedNodeName] = true
+			on[nominee.Pod.Status.NominatedNodeName] = append(on[nominee.Pod.Status.NominatedNodeName], nominee.Pod)
+		}
+		for node, pods := range on {
+			slices.SortFunc(pods, func(a, b *v1.Pod) int { return cmp.Compare(a.UID, b.UID) })
+			if !slices.EqualFunc(e.reservations[node].pods, pods, sameNominee) {
+				e.versions++
+				e.reservations[node] = reservation{pods, e.versions}
+			}
+			e.reserved[node] = e.reservations[node].version
 		}
 	}
 	return e.reserved[node]
+}
+
+// sameNominee reports whether a pod is still the same to those that look at a node that is nominated for it.
+func sameNominee(a, b *v1.Pod) bool {
+	return a == b || a.UID == b.UID && memo.Identical(&a.Spec, &b.Spec) && maps.Equal(a.Labels, b.Labels)
 }
 
 // nominate reserves a node for the pod, or clears the reservation if the name is empty. Upstream's queue is the nominator, and it knows the

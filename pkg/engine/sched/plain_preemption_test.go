@@ -119,3 +119,57 @@ func samePreemption(t *testing.T, seed uint64, seen map[string]int) {
 		state = after(state, results[1])
 	}
 }
+
+// A node is nominated first for a large pod and then for a small one, and nothing else changes. A pod with a lower priority that found no room
+// beside the large one has a node then.
+func TestPlainReservations(t *testing.T) {
+	standard, err := DefaultConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaving := ending(pod("leaving", "4", 0), "n")
+	leaving.Labels = map[string]string{"app": "leaving"}
+	reserving := func(name, cpu string) *v1.Pod {
+		pod := nominated(pod(name, cpu, 10), "n")
+		pod.Spec.Affinity = hard("leaving", hostname) // so that it waits
+		return pod
+	}
+	for name, c := range map[string]struct {
+		first, next *v1.Pod
+		want        string
+	}{
+		"a smaller one":  {reserving("large", "3"), reserving("small", "1"), "n"},
+		"one as large":   {reserving("large", "3"), reserving("other", "3"), "pending "},
+		"the same":       {reserving("large", "3"), reserving("large", "3"), "pending "},
+		"one more":       {reserving("small", "1"), reserving("large", "3"), "pending "},
+		"its new labels": {reserving("large", "3"), labelled(reserving("large", "3"), "app", "new"), "pending "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all [2]map[string]string
+			for i, config := range []*Config{standard.Plain(), standard} {
+				engine, err := NewEngine(config, Ties{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer engine.Close()
+				state := &cluster.State{Now: cluster.Epoch}
+				state = state.With(node("n", nil), leaving, c.first, pod("waits", "2", 0))
+				for _, next := range []*cluster.State{state, state.Without(c.first).With(c.next), state.Without(c.first).With(c.next)} {
+					result, err := engine.Place(t.Context(), next, next.Unscheduled())
+					if err != nil {
+						t.Fatal(err)
+					}
+					all[i] = outcome(result)
+				}
+			}
+			if all[0]["waits"] != c.want || all[1]["waits"] != c.want {
+				t.Errorf("the pod that waits: plain %q, kept %q, want %q", all[0]["waits"], all[1]["waits"], c.want)
+			}
+		})
+	}
+}
+
+func labelled(pod *v1.Pod, key, value string) *v1.Pod {
+	pod.Labels = map[string]string{key: value}
+	return pod
+}
