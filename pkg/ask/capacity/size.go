@@ -43,6 +43,10 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 // largeWork is the number of pods to place, on all clusters together, above which fewer are tried.
 const largeWork = 100_000
 
+// sizingWork is the same for the clusters that Size tries. Those that are cheaper than what was found, and have enough resources by
+// arithmetic, hardly ever hold all pods: on nine clusters of 120 nodes, 81 tries found what 33 did.
+const sizingWork = 40_000
+
 // InputError is what is wrong with the scenario or the options, one line per problem.
 type InputError struct{ error }
 
@@ -457,7 +461,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 		z.known[fmt.Sprint(point)] = tried{lacks: z.lacks(failure{}, z.state, z.pending), done: true, whole: true}
 	}
 	if z.opts.Less {
-		z.opts.Most = min(z.opts.Most, max(20, largeWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
+		z.opts.Most = min(z.opts.Most, max(20, sizingWork/(len(z.state.Pods)*(1+4*len(z.opts.Survive)))))
 	}
 	for {
 		if lacks, err = z.try(ctx, true, point); err != nil || len(lacks) == 0 {
