@@ -14,12 +14,6 @@ import (
 
 // Changes to the workload itself: its rules, tolerations and replicas.
 
-// refusing are the plugins that refuse for a kind of rule.
-var refusing = map[rule.Kind]string{
-	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity",
-	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity", rule.Spread: "PodTopologySpread",
-}
-
 // soften makes each hard rule soft. Where the rule of the old pods keeps the new ones of its rollout away, they have to stop first; whether that helps
 // a rollout that is under way is tried by itself.
 func (p *pendingPod) soften() []attempt {
@@ -47,27 +41,12 @@ func (p *pendingPod) softened(refusingOnly bool) []candidate {
 	}
 	var all []candidate
 	for _, r := range rule.Of(p.spec) {
-		if !r.Hard || refusingOnly && !p.refusedBy(refusing[r.Kind]) {
+		if !r.Hard || refusingOnly && !p.refusedBy(r.Kind.Plugin()) {
 			continue
 		}
-		change, edit := softened(r), rule.Soften
-		if !rule.Soften(p.spec.DeepCopy(), r) {
-			change, edit = "remove the "+r.String(), rule.Without
-		}
-		all = append(all, candidate{change: change, edit: func(spec *v1.PodSpec) { edit(spec, r) }})
+		all = append(all, candidate{change: rule.Relax(p.spec.DeepCopy(), r), edit: func(spec *v1.PodSpec) { rule.Relax(spec, r) }})
 	}
 	return all
-}
-
-// softened describes how a hard rule becomes soft.
-func softened(r rule.Rule) string {
-	switch r.Kind {
-	case rule.Spread:
-		return fmt.Sprintf("make the spread over %s %s", r.TopologyKey, v1.ScheduleAnyway)
-	case rule.NodeSelector:
-		return fmt.Sprintf("make the %s preferred node affinity", r)
-	}
-	return fmt.Sprintf("make the %s preferred", r)
 }
 
 // tolerate tolerates the taints that the workload seems to be meant to tolerate, but none of node.kubernetes.io, which say that a node is not well.

@@ -6,49 +6,194 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/cluster/rule"
 	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/topology"
 )
 
-// changeFor returns the patch for a workload whose pods no number of nodes helps after a loss; nil if none is known. A hard spread constraint
-// counts the failed zone as an empty one, unless nodeTaintsPolicy is Honor: then every other zone may have maxSkew pods, and no more.
-func (p *planner) changeFor(blocked strandedPod) *Change {
+// edit is a change of a pod's spec that may free pods which no node helps.
+type edit struct {
+	change, price string
+	spec          func(*v1.PodSpec)
+}
+
+// changesFor returns the patches that are tried, one after another, for a workload of which no number of nodes helps a pod, the smallest first.
+// The plugins are those that refuse its pods. There are no patches for a pod whose volume the loss takes with it, and for what cannot be patched.
+func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bool) []Change {
 	obj := cluster.Find(p.state.Objects(), blocked.owner)
-	if obj == nil {
+	if obj == nil || blocked.owner.Kind == "Job" || blocked.owner.Kind == "Pod" || p.lostVolume(l, blocked.Pod) != "" {
 		return nil
 	}
 	spec, path := cluster.PodSpec(obj)
-	if spec == nil || blocked.owner.Kind == "Job" || blocked.owner.Kind == "Pod" {
+	if spec == nil {
 		return nil
 	}
-	constraints := list.Each(spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) v1.TopologySpreadConstraint { return *c.DeepCopy() })
-	var keys []string
-	for i := range constraints {
-		c := &constraints[i]
-		if c.WhenUnsatisfiable == v1.DoNotSchedule && ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore {
-			c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor)
-			keys = append(keys, c.TopologyKey)
+	var all []Change
+	seen := map[string]bool{}
+	for _, e := range editsOf(spec, plugins) {
+		edited := spec.DeepCopy()
+		e.spec(edited)
+		data, err := jsonpatch.CreateMergePatch(nested(path, spec), nested(path, edited))
+		if err != nil || string(data) == "{}" || seen[string(data)] {
+			continue
+		}
+		seen[string(data)] = true
+		c := Change{WorkloadRef: blocked.owner.Workload(), Change: e.change, Price: []string{e.price}}
+		c.rescaled(p.state, obj)
+		target := scenario.Target{Target: blocked.owner.String(), Namespace: blocked.owner.Namespace}
+		first := c
+		c.patch(target, data)
+		all = append(all, c)
+		if strategy := p.stopsFirst(obj); strategy != nil {
+			first.Change += fmt.Sprintf(", and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable %s", strategy.RollingUpdate.MaxUnavailable)
+			first.patch(target, merged(data, nested("spec.strategy", strategy)))
+			first.ifStuck = true
+			all = append(all, first)
 		}
 	}
-	if len(keys) == 0 {
+	return all
+}
+
+// stopsFirst is the strategy with which the rollout of a Deployment stops a pod before it starts another one, also where some wait today: the rules
+// of old pods hold until these are gone. It is nil for others, and for a Deployment that does so.
+func (p *planner) stopsFirst(obj cluster.Object) *appsv1.DeploymentStrategy {
+	d, is := obj.(*appsv1.Deployment)
+	if !is || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
-	data := nested(path, map[string]any{"topologySpreadConstraints": constraints})
-	target := scenario.Target{Target: blocked.owner.String(), Namespace: blocked.owner.Namespace}
-	patch := &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: data}}
-	return &Change{
-		WorkloadRef: blocked.owner.Workload(),
-		Change:      "nodeTaintsPolicy: Honor in the spread over " + strings.Join(keys, " and "),
-		Price:       []string{"its pods are replaced, and spread no longer over nodes whose taints they do not tolerate"},
-		Commands:    []string{fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), strings.ReplaceAll(string(data), "'", `'\''`))},
-		step:        scenario.Step{Name: "patch " + target.Argument(), Patch: patch},
+	none, some := intstr.FromInt32(0), intstr.FromInt(len(p.before[cluster.RefTo(d)].Waiting)+1)
+	return &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &none, MaxUnavailable: &some}}
+}
+
+// merged is the patch that makes two changes.
+func merged(patch, other []byte) []byte {
+	both, err := jsonpatch.MergeMergePatches(patch, other)
+	if err != nil {
+		panic(err) // both were written by the planner
 	}
+	return both
+}
+
+// patch adds a merge patch, as a step and as a command.
+func (c *Change) patch(target scenario.Target, data []byte) {
+	c.Commands = append(c.Commands, fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), strings.ReplaceAll(string(data), "'", `'\''`)))
+	c.steps = append(c.steps, scenario.Step{Name: "patch " + target.Argument(),
+		Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: data}}})
+}
+
+// editsOf returns what may free a pod of the spec that these plugins refuse; any plugin may, if none is known. What a hard rule counts is changed
+// first, and then the rule becomes soft: each alone, and at last all that could refuse.
+func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
+	refuses := func(k rule.Kind) bool { return len(plugins) == 0 || plugins[k.Plugin()] }
+	var all []edit
+	if refuses(rule.Spread) {
+		all = append(all, recounted(spec)...)
+	}
+	var last edit
+	for _, r := range rule.Of(spec) {
+		if !r.Hard || r.Kind == rule.NodeAffinity || r.Kind == rule.NodeSelector {
+			continue
+		}
+		e := edit{change: rule.Relax(spec.DeepCopy(), r), price: priceOf(r), spec: func(spec *v1.PodSpec) { rule.Relax(spec, r) }}
+		if refuses(r.Kind) {
+			all = append(all, e)
+		}
+		last = last.and(e)
+	}
+	for _, key := range placesIn(spec) {
+		e := edit{change: "make " + rule.SoftenLabel(spec.DeepCopy(), key) + " a preferred node affinity", price: "its pods are replaced, and may run elsewhere",
+			spec: func(spec *v1.PodSpec) { rule.SoftenLabel(spec, key) }}
+		if refuses(rule.NodeSelector) {
+			all = append(all, e)
+		}
+		last = last.and(e)
+	}
+	if len(all) > 0 {
+		all = append(all, last)
+	}
+	return all
+}
+
+// and is both changes; the later one finds its rule in what the earlier one left. The one that says nothing changes nothing.
+func (e edit) and(other edit) edit {
+	if e.spec == nil {
+		return other
+	}
+	return edit{change: e.change + ", and " + other.change, price: list.Once([]string{e.price, other.price})[0],
+		spec: func(spec *v1.PodSpec) { e.spec(spec); other.spec(spec) }}
+}
+
+// recounted changes what the hard spread constraints count. They count a failed zone as an empty one, unless nodeTaintsPolicy is Honor: then every
+// other zone may have maxSkew pods, and no more. With fewer domains than minDomains no domain may have more than maxSkew either.
+func recounted(spec *v1.PodSpec) []edit {
+	of := func(holds func(*v1.TopologySpreadConstraint) bool, change func(*v1.TopologySpreadConstraint)) (keys []string, edited func(*v1.PodSpec)) {
+		each := func(spec *v1.PodSpec, do func(*v1.TopologySpreadConstraint)) {
+			for i := range spec.TopologySpreadConstraints {
+				if c := &spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == v1.DoNotSchedule && holds(c) {
+					do(c)
+				}
+			}
+		}
+		each(spec, func(c *v1.TopologySpreadConstraint) { keys = append(keys, c.TopologyKey) })
+		return keys, func(spec *v1.PodSpec) { each(spec, change) }
+	}
+	var all []edit
+	tainted, honor := of(func(c *v1.TopologySpreadConstraint) bool {
+		return ptr.Deref(c.NodeTaintsPolicy, v1.NodeInclusionPolicyIgnore) == v1.NodeInclusionPolicyIgnore
+	}, func(c *v1.TopologySpreadConstraint) { c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor) })
+	if len(tainted) > 0 {
+		all = append(all, edit{"nodeTaintsPolicy: Honor in the spread over " + strings.Join(tainted, " and "),
+			"its pods are replaced, and spread no longer over nodes whose taints they do not tolerate", honor})
+	}
+	few, free := of(func(c *v1.TopologySpreadConstraint) bool { return ptr.Deref(c.MinDomains, 1) > 1 }, func(c *v1.TopologySpreadConstraint) { c.MinDomains = nil })
+	if len(few) > 0 {
+		all = append(all, edit{"no minDomains in the spread over " + strings.Join(few, " and "), "its pods are replaced, and fewer domains than that will do", free})
+		if len(tainted) > 0 {
+			all = append(all, all[0].and(all[1]))
+		}
+	}
+	return all
+}
+
+// priceOf is what it costs that the rule becomes soft.
+func priceOf(r rule.Rule) string {
+	switch r.Kind {
+	case rule.Affinity:
+		return "its pods are replaced, and may run apart from those that they want to be near"
+	case rule.AntiAffinity:
+		return "its pods are replaced, and may run together in one domain"
+	}
+	return "its pods are replaced, and may become uneven"
+}
+
+// placesIn returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names, in order.
+// What these ask of other labels is no matter of a loss: pods for GPUs stay on nodes with GPUs.
+func placesIn(spec *v1.PodSpec) []string {
+	var keys []string
+	for key := range spec.NodeSelector {
+		keys = append(keys, key)
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			for _, r := range term.MatchExpressions {
+				keys = append(keys, r.Key)
+			}
+		}
+	}
+	keys = list.Where(keys, func(key string) bool { return topology.IsPlace(key) || key == v1.LabelHostname })
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // nested returns the JSON of the value at the path, such as spec.template.spec.
@@ -59,41 +204,23 @@ func nested(path string, value any) []byte {
 	}
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // constraints of an object that was read from JSON
+		panic(err) // a spec that was read from JSON
 	}
 	return data
 }
 
-// change adds the patches for workloads whose pods no node helps, each once, and reports whether there are any.
-func (p *planner) change(losses []loss) bool {
-	added := false
-	for i := range losses {
-		for _, pod := range losses[i].blocked {
-			if p.changed[pod.owner] {
-				continue
-			}
-			p.changed[pod.owner] = true
-			if c := p.changeFor(pod); c != nil {
-				p.changes = append(p.changes, *c)
-				added = true
-			}
-		}
+// rescaled puts the annotation right that keeps a Deployment's controller from every rollout: the ReplicaSet has the size that the Deployment asks
+// for, and is said to have been scaled for another one, as after a restore. It changes nothing where there is no such ReplicaSet.
+func (c *Change) rescaled(state *cluster.State, obj cluster.Object) {
+	d, is := obj.(*appsv1.Deployment)
+	if !is {
+		return
 	}
-	return added
-}
-
-// giveUp takes the changes away whose rollouts do not end in the state, and reports whether there are any.
-func (p *planner) giveUp(state *cluster.State) bool {
-	before := len(p.changes)
-	for _, r := range controller.Rollouts(state) {
-		if !r.Stuck() {
-			continue
-		}
-		ref := r.Ref.Workload()
-		if i := slices.IndexFunc(p.changes, func(c Change) bool { return c.WorkloadRef == ref }); i >= 0 {
-			p.givenUp[ref] = fmt.Sprintf("%s would free it, and does not roll out: %s", p.changes[i].Change, r.Waiting)
-			p.changes = slices.Delete(p.changes, i, i+1)
-		}
+	set := controller.ScaledForOther(state, d)
+	if set == nil {
+		return
 	}
-	return len(p.changes) < before
+	c.Price = append(c.Price, "its controller updates nothing before the annotation "+controller.DesiredReplicasAnnotation+" of its ReplicaSet is right, as the first command makes it")
+	c.patch(scenario.Target{Target: "replicaset/" + set.Name, Namespace: set.Namespace},
+		nested("metadata.annotations", map[string]any{controller.DesiredReplicasAnnotation: fmt.Sprint(*d.Spec.Replicas)}))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
@@ -29,6 +30,8 @@ type loss struct {
 	messages map[types.UID]string
 	// unreplaced is the number of pods that nothing replaces.
 	unreplaced int
+	// refusedBy are the plugins that refuse nodes to a pod that waits, new ones as well.
+	refusedBy map[types.UID]map[string]bool
 	// needs are the nodes that the stranded pods need, by the place of the group, and blocked the pods that no number of nodes helps.
 	needs   map[int]int
 	blocked []strandedPod
@@ -74,12 +77,22 @@ func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Resu
 	if err != nil {
 		return err
 	}
-	l.state, l.messages = step.State, map[types.UID]string{}
+	l.state, l.messages, l.refusedBy = step.State, map[types.UID]string{}, map[types.UID]map[string]bool{}
 	for _, pending := range step.Pending {
 		l.messages[pending.Pod.UID] = pending.Message
 	}
+	l.refuse(step.Pending)
 	l.stranded, l.unreplaced = p.strandedIn(l.state)
 	return nil
+}
+
+// refuse notes which plugins refuse nodes to the pods that wait, besides those known.
+func (l *loss) refuse(waiting []placement.Pending) {
+	for _, pending := range waiting {
+		plugins := list.Set(pending.Reasons, func(r placement.Reason) string { return r.Plugin })
+		maps.Copy(plugins, l.refusedBy[pending.Pod.UID])
+		l.refusedBy[pending.Pod.UID] = plugins
+	}
 }
 
 func lastState(result *simulation.Result) *cluster.State {
@@ -172,7 +185,7 @@ func (p *planner) left(losses []loss) []Left {
 	for _, l := range losses {
 		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
 			ref := group[0].owner.Workload()
-			message := cmp.Or(p.givenUp[ref], l.messages[group[0].UID])
+			message := cmp.Or(p.lostVolume(&l, group[0].Pod), p.triedFor(group[0].owner), l.messages[group[0].UID])
 			all = append(all, Left{ref, l.level, l.domain, len(group), message})
 		}
 	}

@@ -3,9 +3,15 @@ package plan
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+
+	"github.com/faultline/faultline/pkg/ask/capacity"
 	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/world"
@@ -104,46 +110,53 @@ func (n *need) servedBy(g int) bool {
 
 // usersOf returns the stranded pods that a node of the group attracts and does not repel.
 func (n *need) usersOf(g int) []strandedPod {
-	like := n.groups[g].Zones[0].Nodes[0]
 	return list.Where(n.rest, func(pod strandedPod) bool {
-		return pod.Spec.NodeName == "" && !cluster.Repels(like, pod.Pod) && cluster.Attracts(like, pod.Pod)
+		return pod.Spec.NodeName == "" && slices.ContainsFunc(n.groups[g].Zones, func(zone capacity.ZoneNodes) bool {
+			like := zone.Nodes[0]
+			return !cluster.Repels(like, pod.Pod) && cluster.Attracts(like, pod.Pod)
+		})
 	})
 }
 
-// take joins the fewest nodes of the group that help as many pods as any number does. Twice as many are tried as long as more help more; then
-// the number is bisected.
+// take joins the fewest nodes of the group that help as many pods as any number does. Twice as many are tried as long as more help more, or have no
+// room in a zone, since others take it first; then the number is bisected.
 func (n *need) take(ctx context.Context, g int) error {
 	users := n.usersOf(g)
 	type try struct {
-		nodes int
-		state *cluster.State
-		rest  []strandedPod
+		nodes   int
+		state   *cluster.State
+		rest    []strandedPod
+		waiting []placement.Pending
 	}
 	join := func(nodes int) (try, error) {
-		state, err := n.joined(ctx, g, nodes)
+		var record world.Record
+		state, err := n.joined(ctx, g, nodes, &record)
 		if err != nil {
 			return try{}, err
 		}
 		stranded, _ := n.strandedIn(state)
-		return try{nodes, state, stranded}, nil
+		return try{nodes, state, stranded, record.Pending}, nil
 	}
 	guess := n.nodesFor(g, users)
 	best, err := join(guess)
 	if err != nil {
 		return err
 	}
-	low := 0
-	for len(best.rest) > len(n.rest)-len(users) && best.nodes < len(users) {
-		more, err := join(min(2*best.nodes, len(users)))
+	low, last := 0, best
+	for most := n.mostOf(g, users); len(last.rest) > len(n.rest)-len(users) && last.nodes < most; {
+		more, err := join(min(2*last.nodes, most))
 		if err != nil {
 			return err
 		}
-		if len(more.rest) >= len(best.rest) {
+		if len(more.rest) < len(best.rest) {
+			best, low = more, last.nodes
+		} else if !n.isFull(more.state, more.rest) {
 			break
 		}
-		best, low = more, best.nodes
+		last = more
 	}
 	if len(best.rest) >= len(n.rest) {
+		n.refuse(last.waiting)
 		return nil // the group helps nobody
 	}
 	if len(best.rest) == len(n.rest)-len(users) {
@@ -162,11 +175,50 @@ func (n *need) take(ctx context.Context, g int) error {
 	}
 	n.needs[g] += best.nodes
 	n.state, n.rest = best.state, best.rest
+	n.refuse(best.waiting)
 	return nil
 }
 
+// mostOf is a number of nodes of the group with which each pod that could use one, also of those that wait today, has one for itself.
+func (n *need) mostOf(g int, users []strandedPod) int {
+	most := len(users)
+	for _, of := range n.before {
+		for _, pod := range of.Waiting {
+			if like := n.groups[g].Zones[0].Nodes[0]; !cluster.Repels(like, pod) && cluster.Attracts(like, pod) {
+				most++
+			}
+		}
+	}
+	return most
+}
+
+// isFull reports whether the new nodes of a zone have no room for one of the pods: more of them may help. A pod that has room in every zone is kept
+// away by a rule.
+func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
+	old := list.Set(n.state.Nodes, func(node *v1.Node) string { return node.Name })
+	free, zoneOf := map[string]v1.ResourceList{}, map[string]string{}
+	for _, node := range state.Nodes {
+		if !old[node.Name] {
+			free[node.Name], zoneOf[node.Name] = node.Status.Allocatable, node.Labels[v1.LabelTopologyZone]
+		}
+	}
+	for _, pod := range state.Pods {
+		if has, is := free[pod.Spec.NodeName]; is && !cluster.Terminal(pod) {
+			free[pod.Spec.NodeName] = quota.Subtract(has, podRequests(pod))
+		}
+	}
+	return slices.ContainsFunc(pods, func(pod strandedPod) bool {
+		asks, room := podRequests(pod.Pod), map[string]bool{}
+		for name, has := range free {
+			fits, _ := quota.LessThanOrEqual(asks, has)
+			room[zoneOf[name]] = room[zoneOf[name]] || fits
+		}
+		return slices.Contains(slices.Collect(maps.Values(room)), false)
+	})
+}
+
 // joined returns the cluster after the loss with so many nodes of the group, spread over its zones that are left, once nothing moves any more.
-func (n *need) joined(ctx context.Context, g, nodes int) (*cluster.State, error) {
+func (n *need) joined(ctx context.Context, g, nodes int, to *world.Record) (*cluster.State, error) {
 	zones := n.zonesOf(g)
 	n.world.Reset()
 	state := n.state
@@ -179,7 +231,7 @@ func (n *need) joined(ctx context.Context, g, nodes int) (*cluster.State, error)
 			return nil, err
 		}
 	}
-	return n.world.Settle(ctx, state, &world.Record{})
+	return n.world.Settle(ctx, state, to)
 }
 
 // nodesFor is the least number of nodes of the group whose resources suffice for the pods, beside the DaemonSets' pods that each node has.

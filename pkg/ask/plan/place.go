@@ -91,7 +91,7 @@ func keyOf(level string) string {
 }
 
 // join runs the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
-// does not end there, with the room of all that is lost still there, is given up.
+// does not end there, with the room of all that is lost still there, is given up for the next one of its workload.
 func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result, error) {
 	w, err := p.worlds.First()
 	if err != nil {
@@ -108,9 +108,11 @@ func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result,
 	}
 	added := len(course.Did)
 	for {
-		for _, c := range p.changes {
-			if _, err := course.Do(ctx, c.step); err != nil {
-				return nil, err
+		for _, c := range p.changes() {
+			for _, step := range c.steps {
+				if _, err := course.Do(ctx, step); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if !p.giveUp(course.State()) {

@@ -3,7 +3,7 @@
 //
 //	the cluster as it is ─ lose each domain ──────────▶ its stranded pods (loss.go)
 //	what a loss leaves ─ join nodes of one group ─────▶ the fewest that help, and the pods that no node helps (need.go)
-//	pods that no node helps ─ explain.Fixes ──────────▶ the patch that frees them (change.go)
+//	pods that no node helps ─ one patch after another ▶ the smallest that frees them (change.go, attempt.go)
 //	what every loss needs ────────────────────────────▶ nodes per group and zone (place.go)
 //	the cluster with these, lose each domain again ───▶ nobody is stranded, or the needs grow (plan.go)
 //
@@ -105,7 +105,9 @@ type Change struct {
 	Change   string   `json:"change"`
 	Price    []string `json:"price,omitempty"`
 	Commands []string `json:"commands,omitempty"`
-	step     scenario.Step
+	steps    []scenario.Step
+	// ifStuck means that it is tried only if the rollout of the patch before it does not end.
+	ifStuck bool
 }
 
 // Left are pods of a workload that a loss strands whatever is added.
@@ -118,12 +120,12 @@ type Left struct {
 	Message string `json:"message"`
 }
 
-// maxRounds is how often the needs may grow after a plan was tried. Each round adds what the last one lacked; two are the most that was seen.
-const maxRounds = 6
+// maxRounds is how often the needs may grow after a plan was tried. Each round adds what the last one lacked; six are the most that was seen.
+const maxRounds = 12
 
 // Find returns the plan for the cluster after the last step of the result. If the context ends, there is no answer.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
-	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base), changed: map[cluster.Ref]bool{}, givenUp: map[cluster.WorkloadRef]string{}}
+	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base)}
 	defer p.worlds.Close()
 	p.before, p.losesWork = p.state.Crews(), p.state.LosesWork()
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
@@ -162,11 +164,8 @@ type planner struct {
 	groups []capacity.NodeGroup
 	// losesWork reports whether the loss of a pod of today is lost work.
 	losesWork func(*v1.Pod) bool
-	// changes are the patches of the plan, and changed the workloads for which one was looked for.
-	changes []Change
-	changed map[cluster.Ref]bool
-	// givenUp says why the change of a workload does not roll out.
-	givenUp map[cluster.WorkloadRef]string
+	// attempts are the patches of workloads of which no node helps a pod, in the order in which these were found.
+	attempts []*attempt
 }
 
 // grow places what the losses need, tries it with the changes, and lets both grow until nobody is stranded but the pods that neither helps. Until
@@ -186,8 +185,12 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 		}
 		grew := false
 		if round < maxRounds && stranding(again) {
-			if losses, grew, err = p.growBy(ctx, losses, again); err != nil {
+			var replaced bool
+			if losses, grew, replaced, err = p.growBy(ctx, losses, again, placed); err != nil {
 				return err
+			}
+			if replaced {
+				round--
 			}
 		}
 		switch {
@@ -203,13 +206,18 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 	}
 }
 
-// growBy adds to the needs what the losses lacked when they were tried again, and to the changes those for pods that no node helped. It reports
-// whether there is any. The loss of a new node, onto which pods have moved, can be one more.
-func (p *planner) growBy(ctx context.Context, losses, again []loss) (_ []loss, grew bool, err error) {
+// growBy adds to the nodes that are placed what the losses lacked when they were tried again with these, and goes on to other patches for pods that
+// no node helped. It reports whether it did either, and whether a patch took the place of another. The loss of a new node, onto which pods have
+// moved, can be one more.
+func (p *planner) growBy(ctx context.Context, losses, again []loss, placed [][]int) (_ []loss, grew, replaced bool, err error) {
 	if err := p.findNeeds(ctx, again); err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
-	grew = p.change(again)
+	other, replaced := p.change(again)
+	if replaced { // what these losses lack is known once the patches are
+		return losses, true, true, nil
+	}
+	grew = other
 	for i := range again {
 		at := slices.IndexFunc(losses, func(l loss) bool { return l.level == again[i].level && l.domain == again[i].domain })
 		if at < 0 {
@@ -217,14 +225,14 @@ func (p *planner) growBy(ctx context.Context, losses, again []loss) (_ []loss, g
 			losses = append(losses, loss{level: again[i].level, domain: again[i].domain, needs: map[int]int{}})
 		}
 		for g, n := range again[i].needs {
-			losses[at].needs[g] += n
+			losses[at].needs[g] = p.outside(placed[g], g, &again[i]) + n
 			grew = grew || n > 0
 		}
 		if len(losses[at].stranded) == 0 { // from now on it is tried in each round
 			losses[at].stranded = again[i].stranded
 		}
 	}
-	return losses, grew, nil
+	return losses, grew, false, nil
 }
 
 func allStrand(losses []loss) bool {
@@ -263,7 +271,7 @@ func (a *Addition) step() scenario.Step {
 
 // conclude describes the nodes and the changes of the plan, with the steps that add and make them.
 func (p *planner) conclude(answer *Answer, placed [][]int) {
-	answer.Add, answer.Changes = p.additions(placed), p.changes
+	answer.Add, answer.Changes = p.additions(placed), p.changes()
 	sum, priced := 0.0, len(answer.Add) > 0
 	for _, a := range answer.Add {
 		answer.Steps = append(answer.Steps, a.step())
@@ -274,8 +282,8 @@ func (p *planner) conclude(answer *Answer, placed [][]int) {
 	if priced {
 		answer.Price = &sum
 	}
-	for _, c := range p.changes {
-		answer.Steps = append(answer.Steps, c.step)
+	for _, c := range answer.Changes {
+		answer.Steps = append(answer.Steps, c.steps...)
 	}
 }
 

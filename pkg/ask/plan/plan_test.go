@@ -35,6 +35,27 @@ func deployment(name string, replicas int, spec string) string {
 	return fmt.Sprintf("  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: %s}, spec: {replicas: %d, selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {%[3]s}}}}\n", name, replicas, spec)
 }
 
+func pod(name, spec string) string {
+	return fmt.Sprintf("  - {apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {app: %[1]s}}, spec: {%s}}\n", name, spec)
+}
+
+// database is a StatefulSet of one pod whose volume is in zone a.
+const database = `  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: "", csi: {driver: d, volumeHandle: h}, claimRef: {namespace: default, name: data-db-0}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}}}
+  - {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-db-0}, spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: pv, resources: {requests: {storage: 1Gi}}}}
+  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 1, serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}], volumes: [{name: data, persistentVolumeClaim: {claimName: data-db-0}}]}}}}
+`
+
+// What keeps the database is said, and not which nodes are refused for what.
+func TestLostVolume(t *testing.T) {
+	answer, err := plan.Find(t.Context(), runtest.Run(t, world(2, 1, database)), plan.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(answer.Left) != 1 || answer.Left[0].Message != "its volume pv is in a alone, and no patch moves it: the pod comes back with its nodes" {
+		t.Errorf("left: %+v", answer.Left)
+	}
+}
+
 func asks(cpu string) string {
 	return "containers: [{name: c, image: c, resources: {requests: {cpu: " + cpu + "}}}]"
 }
@@ -48,6 +69,12 @@ func TestFind(t *testing.T) {
 	zone := v1.LabelTopologyZone
 	daemon := "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {priorityClassName: system-node-critical, " + asks("1500m") + "}}}}\n"
 	apart := ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}"
+	fewest := strings.Replace(spreadOver("zone"), "maxSkew: 1", "maxSkew: 1, minDomains: 3", 1)
+	const (
+		inZoneA       = ", nodeSelector: {topology.kubernetes.io/zone: a}"
+		requiresZoneA = ", affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}}"
+		nearCache     = ", affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: cache}}}]}}"
+	)
 	for name, test := range map[string]struct {
 		world   string
 		survive string
@@ -62,11 +89,28 @@ func TestFind(t *testing.T) {
 		// A node has 4 CPU, of which the agent takes 1500m: one pod of 2 fits. Without the agent two would.
 		"DaemonSets' pods come first": {world(2, 2, daemon, deployment("web", 4, asks("2"))), zone, node.Deleted, "at least 4: worker a 2, worker b 2"},
 		// 2 pods in each of three zones. With zone a gone its domain counts with none, and b and c may have 1 each.
-		"the failed zone counts as an empty one": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: patch default/deployment/web"},
+		"the failed zone counts as an empty one": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone"},
 		// Deleted nodes leave no such domain.
 		"a deleted zone counts for nothing": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Deleted, "at least 0:"},
+		// One of 3 pods per zone, and no rollout puts a second one into a zone while an old pod is there: it has to stop one first.
 		"three pods that no two zones take": {world(3, 1, deployment("web", 3, asks("1")+apart)), zone, node.Deleted,
-			"at least 0: left default/deployment/web 1 of a, left default/deployment/web 1 of b, left default/deployment/web 1 of c"},
+			"at least 0: patch default/deployment/web: make the required anti-affinity over topology.kubernetes.io/zone preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1"},
+		// On 3 nodes of their own, 3 pods need a fourth node: no rule is to be softened where a node helps.
+		"pods that nodes keep apart": {world(3, 1, deployment("web", 3, asks("1")+strings.ReplaceAll(apart, "topology.kubernetes.io/zone", "kubernetes.io/hostname"))), zone + "=a", node.Deleted, "at least 1: worker b 1"},
+		// Two zones are fewer than three, so that each may have 1 pod. Honor changes nothing, since no node of zone a is there.
+		"fewer zones than minDomains": {world(3, 1, deployment("web", 3, asks("1")+fewest)), zone + "=a", node.Deleted, "at least 0: patch default/deployment/web: no minDomains in the spread over topology.kubernetes.io/zone"},
+		// Here zone a counts, as an empty one; without it there are two zones, which are fewer than three. Neither change frees the pod alone.
+		"minDomains and an empty zone": {world(3, 1, deployment("web", 3, asks("1")+fewest)), zone + "=a", node.Unreachable,
+			"at least 0: patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone, and no minDomains in the spread over topology.kubernetes.io/zone"},
+		"a node selector names the lost zone":      {world(2, 1, deployment("web", 2, asks("1")+inZoneA)), zone, node.Deleted, "at least 0: patch default/deployment/web: make topology.kubernetes.io/zone in (a) a preferred node affinity"},
+		"a required node affinity names it":        {world(2, 1, deployment("web", 2, asks("1")+requiresZoneA)), zone, node.Deleted, "at least 0: patch default/deployment/web: make topology.kubernetes.io/zone in (a) a preferred node affinity"},
+		"pods that were only in the lost zone":     {world(2, 1, pod("cache", asks("1")+inZoneA), deployment("web", 2, asks("1")+nearCache)), zone, node.Deleted, "at least 0: patch default/deployment/web: make the required affinity over topology.kubernetes.io/zone preferred"},
+		"pods that come back by a patch of theirs": {world(2, 1, deployment("cache", 1, asks("1")+inZoneA), deployment("web", 2, asks("1")+nearCache)), zone, node.Deleted, "at least 0: patch default/deployment/cache: make topology.kubernetes.io/zone in (a) a preferred node affinity"},
+		"a node selector names a node of the lost zone": {world(2, 1, deployment("web", 1, asks("1")+", nodeSelector: {kubernetes.io/hostname: a-worker-1}")), zone, node.Deleted,
+			"at least 0: patch default/deployment/web: make kubernetes.io/hostname in (a-worker-1) a preferred node affinity"},
+		// Each node has room for one pod, so that no rollout can start one before it stops one.
+		"a patch frees the pod, and it needs room": {world(3, 1, deployment("web", 3, asks("3")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: worker b 1, patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1"},
+		"a volume in the lost zone":                {world(2, 1, database), zone, node.Deleted, "at least 0: left default/statefulset/db 1 of a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := runtest.Run(t, test.world)
@@ -87,7 +131,7 @@ func describe(answer *plan.Answer) string {
 		parts = append(parts, fmt.Sprintf("%s %s %d", a.Group, a.Zone, a.Nodes))
 	}
 	for _, c := range answer.Changes {
-		parts = append(parts, "patch "+c.Namespace+"/"+c.Workload)
+		parts = append(parts, fmt.Sprintf("patch %s/%s: %s", c.Namespace, c.Workload, c.Change))
 	}
 	for _, l := range answer.Left {
 		parts = append(parts, fmt.Sprintf("left %s/%s %d of %s", l.Namespace, l.Workload, l.Pods, l.Domain))

@@ -1,10 +1,14 @@
 package rule
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/faultline/faultline/pkg/list"
 )
 
 // softWeight is the weight of a softened rule: the maximum.
@@ -73,6 +77,51 @@ func Soften(spec *v1.PodSpec, r Rule) bool {
 	remove(spec, p)
 	tidy(spec)
 	return true
+}
+
+// Relax softens a hard rule, or removes it where it cannot become soft. It changes the spec in place, so pass a deep copy, and describes the change.
+func Relax(spec *v1.PodSpec, r Rule) string {
+	switch {
+	case !Soften(spec, r):
+		Without(spec, r)
+		return "remove the " + r.String()
+	case r.Kind == Spread:
+		return fmt.Sprintf("make the spread over %s %s", r.TopologyKey, v1.ScheduleAnyway)
+	case r.Kind == NodeSelector:
+		return fmt.Sprintf("make the %s preferred node affinity", r)
+	}
+	return fmt.Sprintf("make the %s preferred", r)
+}
+
+// SoftenLabel makes what the node selector and the required node affinity ask of one node label a preference of weight 100, in place, and leaves
+// what they ask of others. It returns what they asked, such as topology.kubernetes.io/zone in (a); empty if nothing.
+func SoftenLabel(spec *v1.PodSpec, key string) string {
+	var soft []v1.NodeSelectorTerm
+	if value, asked := spec.NodeSelector[key]; asked {
+		soft = append(soft, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}}}})
+		if delete(spec.NodeSelector, key); len(spec.NodeSelector) == 0 {
+			spec.NodeSelector = nil
+		}
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		of := func(r v1.NodeSelectorRequirement) bool { return r.Key == key }
+		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		for i := range terms {
+			if asked := list.Where(terms[i].MatchExpressions, of); len(asked) > 0 {
+				soft = append(soft, v1.NodeSelectorTerm{MatchExpressions: asked})
+				terms[i].MatchExpressions = list.Without(terms[i].MatchExpressions, of)
+			}
+		}
+		// A term that asks nothing matches no node. Since terms are alternatives, one that asked for the label alone now lets every node through.
+		if slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions)+len(t.MatchFields) == 0 }) {
+			a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
+		}
+	}
+	if len(soft) == 0 {
+		return ""
+	}
+	prefer(spec, soft...)
+	return strings.Join(list.Each(soft, func(t v1.NodeSelectorTerm) string { return nodeSelector(&t) }), " or ")
 }
 
 func prefer(spec *v1.PodSpec, terms ...v1.NodeSelectorTerm) {

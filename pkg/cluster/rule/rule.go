@@ -27,6 +27,17 @@ const (
 	Spread       Kind = "topologySpreadConstraints"
 )
 
+// Plugin is the scheduler's plugin that refuses nodes for a hard rule of the kind.
+func (k Kind) Plugin() string {
+	switch k {
+	case Affinity, AntiAffinity:
+		return "InterPodAffinity"
+	case Spread:
+		return "PodTopologySpread"
+	}
+	return "NodeAffinity"
+}
+
 // Rule is one rule of a pod's spec.
 type Rule struct {
 	// Path is the rule's path in the spec, such as affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].

@@ -259,3 +259,35 @@ func TestWithWeightOfTheSecond(t *testing.T) {
 		t.Errorf("weights (-want +got):\n%s", diff)
 	}
 }
+
+// What a spec asks of a zone becomes a preference, and what it asks of other labels stays.
+func TestSoftenLabel(t *testing.T) {
+	for name, c := range map[string]struct{ hard, soft, asked string }{
+		"node selector": {
+			`{nodeSelector: {zone: a, disk: ssd}}`,
+			`{nodeSelector: {disk: ssd}, affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
+  {weight: 100, preference: {matchExpressions: [{key: zone, operator: In, values: [a]}]}}]}}}`,
+			"zone in (a)",
+		},
+		"one of two requirements": {
+			`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+  {matchExpressions: [{key: zone, operator: In, values: [a, b]}, {key: disk, operator: Exists}]}]}}}}`,
+			`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]},
+  preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: zone, operator: In, values: [a, b]}]}}]}}}`,
+			"zone in (a,b)",
+		},
+		"all of one of two terms": {
+			`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+  {matchExpressions: [{key: zone, operator: In, values: [a]}]}, {matchExpressions: [{key: disk, operator: Exists}]}]}}}}`,
+			`{affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: zone, operator: In, values: [a]}]}}]}}}`,
+			"zone in (a)",
+		},
+		"another label": {`{nodeSelector: {disk: ssd}}`, `{nodeSelector: {disk: ssd}}`, ""},
+	} {
+		spec := specOf(t, c.hard)
+		asked := SoftenLabel(spec, "zone")
+		if diff := cmp.Diff(specOf(t, c.soft), spec); diff != "" || asked != c.asked {
+			t.Errorf("%s: %q (-want +got)\n%s", name, asked, diff)
+		}
+	}
+}

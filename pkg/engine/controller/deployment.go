@@ -262,6 +262,22 @@ func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.Replica
 	return nil, 0
 }
 
+// DesiredReplicasAnnotation is how many replicas a Deployment asked for when its ReplicaSet was last scaled.
+const DesiredReplicasAnnotation = deploymentutil.DesiredReplicasAnnotation
+
+// ScaledForOther returns the ReplicaSet of the Deployment for which its controller waits in vain: it was scaled for another spec.replicas than
+// there is now, and has its size already. It is nil if there is none.
+func ScaledForOther(s *cluster.State, d *appsv1.Deployment) *appsv1.ReplicaSet {
+	var sets []*appsv1.ReplicaSet
+	for _, rs := range s.ReplicaSets {
+		if metav1.IsControlledBy(rs, d) {
+			sets = append(sets, rs)
+		}
+	}
+	set, _ := scaledFor(d, sets)
+	return set
+}
+
 // rolling is rolloutRolling in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/rolling.go.
 func (r *deploymentSync) rolling() error {
 	current, old, err := r.revisions(true)
