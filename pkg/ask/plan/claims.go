@@ -1,23 +1,34 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/faultline/faultline/pkg/ask/claim"
+	"github.com/faultline/faultline/pkg/cluster"
+	"github.com/faultline/faultline/pkg/engine/node"
+	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
+	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
 // Claims are what the answer says of each loss that strands pods now: with the nodes and the changes of the plan as many pods of these workloads
-// run after it as the plan found, and as many wait. That fewer nodes would not do is no claim.
+// run after it as the plan found, and as many wait. Where the answer says that fewer nodes would not do: with one node fewer of a group in a zone a
+// loss strands some of them.
 func (a *Answer) Claims() []claim.Claim {
 	var claims []claim.Claim
 	for _, t := range a.tried {
 		c := claim.Claim{Says: fmt.Sprintf("after the plan the loss of %s strands %s", t.domain, words.Count(t.stranded, "pod")), Steps: slices.Clone(a.Steps)}
-		c.Steps = append(c.Steps, scenario.Step{Name: "loss of " + t.domain, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: t.nodes}, Mode: string(a.Mode)},
-			Expect: &scenario.Expect{Workloads: t.workloads}})
+		c.Steps = append(c.Steps, t.step(a.Mode))
+		claims = append(claims, c)
+	}
+	for _, f := range a.fewer {
+		c := claim.Claim{Says: fmt.Sprintf("with one %s fewer the loss of %s strands %s", strings.TrimSpace(f.Group+" "+f.Zone), f.domain, words.Count(f.stranded, "pod")), Steps: slices.Clone(f.steps)}
+		c.Steps = append(c.Steps, f.tried.step(a.Mode))
 		claims = append(claims, c)
 	}
 	return claims
@@ -29,6 +40,56 @@ type tried struct {
 	nodes     []string
 	stranded  int
 	workloads []scenario.WorkloadPods
+}
+
+// step loses the domain, and expects what the plan leaves.
+func (t *tried) step(mode node.FailureMode) scenario.Step {
+	return scenario.Step{Name: "loss of " + t.domain, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: t.nodes}, Mode: string(mode)},
+		Expect: &scenario.Expect{Workloads: t.workloads}}
+}
+
+// fewer is the plan without one node of an addition, and the loss that then strands pods.
+type fewer struct {
+	Addition
+	steps []scenario.Step
+	tried
+}
+
+// tryFewer tries the plan without one node of each group and zone, and returns of each the first loss that strands pods then.
+func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error) {
+	var all []fewer
+	for i, a := range answer.Add {
+		one := fewer{Addition: a, steps: slices.Clone(answer.Steps)}
+		if a.Nodes--; a.Nodes > 0 {
+			one.steps[i] = a.step()
+		} else {
+			one.steps = slices.Delete(one.steps, i, i+1)
+		}
+		w, err := p.worlds.First()
+		if err != nil {
+			return nil, err
+		}
+		course, err := simulation.GoOn(w, p.base, simulation.Options{})
+		if err != nil {
+			return nil, err
+		}
+		for _, step := range one.steps {
+			if _, err := course.Do(ctx, step); err != nil {
+				return nil, err
+			}
+		}
+		losses, err := p.loseEach(ctx, &course.Result, func(string) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.IndexFunc(losses, func(l loss) bool { return len(l.stranded) > 0 }); at >= 0 {
+			l := &losses[at]
+			owners := list.Set(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner })
+			one.tried = tried{l.domain, slices.Sorted(maps.Keys(l.nodes)), len(l.stranded), claim.WorkloadPods(l.state, owners)}
+			all = append(all, one)
+		}
+	}
+	return all, nil
 }
 
 // triedOf returns what is left after each loss that stranded pods of these workloads before.

@@ -58,9 +58,12 @@ type Answer struct {
 	Changes []Change `json:"changes,omitempty"`
 	// Left are the pods that stay stranded with all that, by workload and loss; none if the plan strands nobody.
 	Left []Left `json:"left,omitempty"`
+	// Unfinished means that the search ended before it was known whether more nodes or other patches help these.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// Steps make the changes and add the nodes, as steps of a scenario.
 	Steps []scenario.Step `json:"-"`
 	tried []tried
+	fewer []fewer
 }
 
 // Loss is a domain whose loss strands pods.
@@ -200,8 +203,12 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 			all = true
 		default:
 			answer.Left, answer.tried = p.left(again), answer.triedOf(again)
+			answer.Unfinished = round >= maxRounds && len(answer.Left) > 0
 			p.conclude(answer, placed)
-			return nil
+			if answer.More() == answer.AtLeast && len(answer.Left) == 0 {
+				answer.fewer, err = p.tryFewer(ctx, answer)
+			}
+			return err
 		}
 	}
 }

@@ -53,13 +53,14 @@ func TestVerdict(t *testing.T) {
 	price := 1.25
 	const now = "No: the loss of zone a strands 9 pods, and 1 other loss strands some, too"
 	for want, a := range map[string]*plan.Answer{
-		"Yes: the loss of any zone strands nobody; nothing is to be added.":                                                                                   {Survive: []string{zone}},
-		"Yes: the loss of any zone or any node strands nobody; nothing is to be added.":                                                                       {Survive: []string{zone, "kubernetes.io/hostname"}},
-		now + ". 4 more nodes and 2 patches leave 1 after the worst loss, which neither nodes nor known patches help; the others need no fewer than 3 nodes.": answer(),
-		now + ". 4 more nodes and 2 patches would do, and no fewer than 3 can.":                                                                               change(func(a *plan.Answer) { a.Left = nil }),
-		now + ". 4 more nodes for 1.25 an hour would do, and no fewer.":                                                                                       change(func(a *plan.Answer) { a.Left, a.Changes, a.AtLeast, a.Price = nil, nil, 4, &price }),
-		now + ". 1 patch would do.": change(func(a *plan.Answer) { a.Left, a.Add, a.Changes = nil, nil, a.Changes[:1] }),
-		now + "; no node helps.":    change(func(a *plan.Answer) { a.Add, a.Changes = nil, nil }),
+		"Yes: the loss of any zone strands nobody; nothing is to be added.":                                                                                        {Survive: []string{zone}},
+		"Yes: the loss of any zone or any node strands nobody; nothing is to be added.":                                                                            {Survive: []string{zone, "kubernetes.io/hostname"}},
+		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: neither nodes nor known patches help them; the others need no fewer than 3 nodes.":       answer(),
+		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: the search ended before it knew what helps them; the others need no fewer than 3 nodes.": change(func(a *plan.Answer) { a.Unfinished = true }),
+		now + ". 2 patches and 4 more nodes are enough; fewer than 3 nodes are not.":                                                                               change(func(a *plan.Answer) { a.Left = nil }),
+		now + ". 4 more nodes for 1.25 an hour are enough, and no fewer.":                                                                                          change(func(a *plan.Answer) { a.Left, a.Changes, a.AtLeast, a.Price = nil, nil, 4, &price }),
+		now + ". 1 patch is enough.":                change(func(a *plan.Answer) { a.Left, a.Add, a.Changes = nil, nil, a.Changes[:1] }),
+		now + "; no node and no known patch helps.": change(func(a *plan.Answer) { a.Add, a.Changes = nil, nil }),
 	} {
 		if diff := cmp.Diff(want, document(&Report{Answer: *a}, report.Options{}).Answer()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

@@ -16,7 +16,7 @@ import (
 // Formats are the ways to write the report. Quiet is the answer alone, and All lists every workload.
 var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
 
-// document is the verdict, then the nodes to add, the patches, what each loss strands now, and what is left.
+// document is the verdict, then the patches, the nodes to add, what is left, and what each loss strands now.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
@@ -28,9 +28,17 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Line(doc.Plain.Cell("Tried as a whole, from today's placement: after each loss everything that is replaced has a node."))
 	}
 	d.Space()
-	additions(&d, r)
 	changes(&d, r, opts)
 	d.Space()
+	additions(&d, r)
+	left(&d, r)
+	losses(&d, r, opts)
+	d.Header()
+	return &d
+}
+
+// losses lists what each loss strands now.
+func losses(d *doc.Doc, r *Report, opts report.Options) {
 	rows := [][]doc.Cell{doc.Bold.Row("LOSS OF", "STRANDED", "NEEDS", "NO NODE HELPS", "WHOSE")}
 	for _, l := range r.Losses {
 		needs := list.Each(l.Needs, func(n plan.Need) string { return fmt.Sprintf("%s %d", n.Group, n.Nodes) })
@@ -44,15 +52,24 @@ func document(r *Report, opts report.Options) *doc.Doc {
 		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "loss", Nouns: "losses"})
 	}
 	d.Space()
-	rows = [][]doc.Cell{doc.Bold.Row("STAYS STRANDED", "LOSS OF", "PODS", "MESSAGE")}
-	for _, l := range r.Left {
-		rows = append(rows, []doc.Cell{doc.Plain.Cell(cluster.Qualify(l.Namespace, l.Workload)), doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Pods, doc.Yellow), doc.Plain.Cell(doc.OrNone(l.Message))})
+}
+
+// left lists the workloads that stay stranded, each once: with the losses that strand its pods, the most pods of one of them, and why.
+func left(d *doc.Doc, r *Report) {
+	rows := [][]doc.Cell{doc.Bold.Row("STAYS STRANDED", "PODS", "LOSS OF", "MESSAGE")}
+	for _, group := range list.Group(r.Left, func(l plan.Left) cluster.WorkloadRef { return l.WorkloadRef }) {
+		most := 0
+		for _, l := range group {
+			most = max(most, l.Pods)
+		}
+		where := list.Each(group, func(l plan.Left) string { return doc.LevelName(l.Level) + " " + l.Domain })
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(cluster.Qualify(group[0].Namespace, group[0].Workload)), doc.Number(most, doc.Yellow),
+			doc.Plain.Cell(strings.Join(where, ", ")), doc.Plain.Cell(doc.OrNone(group[0].Message))})
 	}
 	if len(rows) > 1 {
 		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "workload", Nouns: "workloads"})
 	}
-	d.Header()
-	return &d
+	d.Space()
 }
 
 // additions lists the nodes to add.
@@ -123,17 +140,18 @@ func (r *Report) verdict() doc.Cell {
 		now += fmt.Sprintf(", and %d other %s %s, too", more, words.Pick(more, "loss", "losses"), words.Pick(more, "strands some", "strand some"))
 	}
 	var needed []string
+	if n := len(r.Changes); n > 0 {
+		needed = append(needed, fmt.Sprintf("%d %s", n, words.Pick(n, "patch", "patches")))
+	}
 	bound := ""
-	if n := r.More(); n > 0 {
+	n := r.More()
+	if n > 0 {
 		needed = append(needed, fmt.Sprintf("%d more %s", n, words.Pick(n, "node", "nodes")))
 		if r.AtLeast == n {
 			bound = ", and no fewer"
 		} else if r.AtLeast > 0 {
-			bound = fmt.Sprintf(", and no fewer than %d can", r.AtLeast)
+			bound = fmt.Sprintf("; fewer than %s are not", words.Count(r.AtLeast, "node"))
 		}
-	}
-	if n := len(r.Changes); n > 0 {
-		needed = append(needed, fmt.Sprintf("%d %s", n, words.Pick(n, "patch", "patches")))
 	}
 	cost := ""
 	if r.Price != nil {
@@ -141,12 +159,16 @@ func (r *Report) verdict() doc.Cell {
 	}
 	switch {
 	case len(needed) == 0:
-		return doc.Red.Cellf("%s; no node helps.", now)
+		return doc.Red.Cellf("%s; no node and no known patch helps.", now)
 	case len(r.Left) > 0:
-		if r.AtLeast > 0 && bound != "" {
+		why := "neither nodes nor known patches help them"
+		if r.Unfinished {
+			why = "the search ended before it knew what helps them"
+		}
+		if bound != "" {
 			bound = fmt.Sprintf("; the others need no fewer than %s", words.Count(r.AtLeast, "node"))
 		}
-		return doc.Red.Cellf("%s. %s%s leave %d after the worst loss, which neither nodes nor known patches help%s.", now, words.UpperFirst(words.And(needed)), cost, r.Answer.MostLeft(), bound)
+		return doc.Red.Cellf("%s. With %s%s the worst loss leaves %d: %s%s.", now, words.And(needed), cost, r.Answer.MostLeft(), why, bound)
 	}
-	return doc.Yellow.Cellf("%s. %s%s would do%s.", now, words.UpperFirst(words.And(needed)), cost, bound)
+	return doc.Yellow.Cellf("%s. %s%s %s enough%s.", now, words.And(needed), cost, words.Pick(n+len(r.Changes), "is", "are"), bound)
 }

@@ -30,8 +30,8 @@ func newPlan(s command.Streams) *cobra.Command {
 today runs again elsewhere: nodes of the groups that are there, per zone, and patches for pods that no node helps. Nothing moves before the
 loss: the plan begins with today's placement. It is tried as a whole before it is printed, from today's cluster and for each loss.
 
-New nodes take DaemonSets' pods, and pods that wait today, first. The number is the fewest that the search found; "at least" is a number
-that no plan can do without, by arithmetic alone. Pods that nothing replaces after a loss need no room; they are counted.`,
+New nodes take DaemonSets' pods, and pods that wait today, first. Their number is enough, with the patches; fewer may be, down to the bound that
+the first line names, by arithmetic alone. "And no fewer" means that both are equal. Pods that nothing replaces after a loss need no room; they are counted.`,
 		Example: `  simulate plan dump.json --survive zone
   simulate plan dump.json --survive zone=eu-west-1b
   simulate plan dump.json --survive zone --hpa max
