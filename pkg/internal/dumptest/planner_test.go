@@ -354,6 +354,10 @@ func TestPlannersQuestions(t *testing.T) {
 		{"review dump.json -q", `^After the loss of zone eu-west-1c (\d+) of (\d+) lost pods do not come back, the most of 3 zones; (\d+) of (\d+) pods are Pending now`, func(n []int) bool {
 			return n[2] == stillWaiting && n[3] == settled.count(func(*v1.Pod) bool { return true })
 		}},
+		{"plan dump.json --survive zone -q", `^No: the loss of zone eu-west-1c strands (\d+) pods, and 2 other losses strand some, too\. (\d+) patches and (\d+) more nodes are enough; fewer than (\d+) nodes are not\.`, func(n []int) bool {
+			lost, least := settled.lostIn("eu-west-1c")
+			return n[0] <= lost && n[1] <= before.ruled() && n[2] >= least && n[2] >= n[3]
+		}},
 	} {
 		out := answer(strings.Fields(q.args)...)
 		first, _, _ := strings.Cut(out, "\n")
@@ -380,6 +384,48 @@ func TestPlannersQuestions(t *testing.T) {
 		}
 	}
 	golden.Compare(t, filepath.Join(testdata, "planners-questions"), lines.String())
+}
+
+// lostIn is how many pods the loss of the zone makes somebody replace, and the least number of the largest nodes whose CPU, with what is free
+// elsewhere, is theirs.
+func (l *ledger) lostIn(zone string) (pods, nodes int) {
+	var lost, free, largest int64
+	for i := range l.nodes {
+		node := &l.nodes[i]
+		largest = max(largest, node.Status.Allocatable.Cpu().MilliValue())
+		if cpu, _ := l.free(node); node.Labels[v1.LabelTopologyZone] != zone {
+			free += max(0, cpu)
+		}
+	}
+	for i := range l.pods {
+		pod := &l.pods[i]
+		if !active(pod) || waits(pod) || daemon(pod) || len(pod.OwnerReferences) == 0 || l.node(pod.Spec.NodeName).Labels[v1.LabelTopologyZone] != zone {
+			continue
+		}
+		asks := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+		pods, lost = pods+1, lost+asks.Cpu().MilliValue()
+	}
+	return pods, int(max(0, (lost-free+largest-1)/largest))
+}
+
+// ruled counts the Deployments and StatefulSets with a hard rule about where their pods are.
+func (l *ledger) ruled() (n int) {
+	hard := func(spec *v1.PodSpec) bool {
+		a := spec.Affinity
+		return len(spec.NodeSelector) > 0 || a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0) ||
+			slices.ContainsFunc(spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule })
+	}
+	for i := range l.deployments {
+		if hard(&l.deployments[i].Spec.Template.Spec) {
+			n++
+		}
+	}
+	for i := range l.sets {
+		if hard(&l.sets[i].Spec.Template.Spec) {
+			n++
+		}
+	}
+	return n
 }
 
 // single counts the workloads of one replica.
