@@ -28,6 +28,8 @@ type loss struct {
 	stranded []strandedPod
 	// messages are kube-scheduler's texts for the pods that wait.
 	messages map[types.UID]string
+	// autoscaling is what an autoscaler did; nil: nothing, or there is none.
+	autoscaling *world.Autoscaling
 	// unreplaced is the number of pods that nothing replaces.
 	unreplaced int
 	// refusedBy are the plugins that refuse nodes to a pod that waits, new ones as well.
@@ -82,6 +84,7 @@ func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Resu
 		l.messages[pending.Pod.UID] = pending.Message
 	}
 	l.refuse(step.Pending)
+	l.autoscaling = step.Autoscaling
 	l.stranded, l.unreplaced = p.strandedIn(l.state)
 	return nil
 }

@@ -47,9 +47,13 @@ type Answer struct {
 	Nodes int `json:"nodes"`
 	// Unreplaced is the largest number of pods that nothing replaces after one loss. They need no room.
 	Unreplaced int `json:"unreplaced,omitempty"`
+	// Autoscaled is what an autoscaler adds by itself after one loss, at most, by its groups. Add and Changes are what is needed besides.
+	Autoscaled []Autoscaled `json:"autoscaled,omitempty"`
+	// Raise are the groups that have more nodes with the plan, after one loss, than the autoscaler's maximum.
+	Raise []Raise `json:"raise,omitempty"`
 	// Losses are those that strand pods now, the most pods first.
 	Losses []Loss `json:"losses,omitempty"`
-	// Add are the nodes to add, AtLeast a number of nodes below which arithmetic alone shows that pods are stranded, and Price what the nodes cost
+	// Add are the nodes to add, AtLeast a number of nodes below which arithmetic alone shows that pods are stranded, 0 with an autoscaler, and Price what the nodes cost
 	// an hour; missing if a group has no price.
 	Add     []Addition `json:"add,omitempty"`
 	AtLeast int        `json:"atLeast,omitempty"`
@@ -146,7 +150,10 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	if err := p.findNeeds(ctx, losses); err != nil {
 		return nil, err
 	}
-	answer.Losses, answer.AtLeast = p.describe(losses), p.atLeast(losses)
+	answer.Losses, answer.Autoscaled = p.describe(losses), autoscaledAfter(losses)
+	if base.Scenario.Autoscaler == nil {
+		answer.AtLeast = p.atLeast(losses)
+	}
 	if len(answer.Losses) > 0 {
 		p.change(losses)
 		if err := p.grow(ctx, losses, answer); err != nil {
@@ -202,7 +209,7 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 		case !all:
 			all = true
 		default:
-			answer.Left, answer.tried = p.left(again), answer.triedOf(again)
+			answer.Left, answer.tried, answer.Raise = p.left(again), answer.triedOf(again), p.exceeded(again)
 			answer.Unfinished = round >= maxRounds && len(answer.Left) > 0
 			p.conclude(answer, placed)
 			if answer.More() == answer.AtLeast && len(answer.Left) == 0 {

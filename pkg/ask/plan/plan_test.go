@@ -110,7 +110,9 @@ func TestFind(t *testing.T) {
 			"at least 0: patch default/deployment/web: make kubernetes.io/hostname in (a-worker-1) a preferred node affinity"},
 		// Each node has room for one pod, so that no rollout can start one before it stops one.
 		"a patch frees the pod, and it needs room": {world(3, 1, deployment("web", 3, asks("3")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: worker b 1, patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1"},
-		"a volume in the lost zone":                {world(2, 1, database), zone, node.Deleted, "at least 0: left default/statefulset/db 1 of a"},
+		// 4 pods wait, and have been waiting for longer: they take 4 new nodes, and the fifth is for the pod of zone a.
+		"pods that wait today come first": {world(2, 1, deployment("web", 2, asks("3")), deployment("batch", 4, asks("3"))), zone + "=a", node.Deleted, "at least 1: worker b 5"},
+		"a volume in the lost zone":       {world(2, 1, database), zone, node.Deleted, "at least 0: left default/statefulset/db 1 of a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := runtest.Run(t, test.world)

@@ -54,6 +54,7 @@ func TestVerdict(t *testing.T) {
 	const now = "No: the loss of zone a strands 9 pods, and 1 other loss strands some, too"
 	for want, a := range map[string]*plan.Answer{
 		"Yes: the loss of any zone strands nobody; nothing is to be added.":                                                                                        {Survive: []string{zone}},
+		"Yes, with the autoscaler: the loss of any zone strands nobody once it has added nodes; nothing else is to be added.":                                      {Survive: []string{zone}, Autoscaled: []plan.Autoscaled{{Group: "general", Nodes: 2, To: 8, Max: 9}}},
 		"Yes: the loss of any zone or any node strands nobody; nothing is to be added.":                                                                            {Survive: []string{zone, "kubernetes.io/hostname"}},
 		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: neither nodes nor known patches help them; the others need no fewer than 3 nodes.":       answer(),
 		now + ". With 2 patches and 4 more nodes the worst loss leaves 1: the search ended before it knew what helps them; the others need no fewer than 3 nodes.": change(func(a *plan.Answer) { a.Unfinished = true }),
@@ -74,7 +75,7 @@ func TestHostile(t *testing.T) {
 	r := &Report{Head: report.Head{Scenario: h}, Answer: plan.Answer{
 		Survive: []string{h}, Losses: []plan.Loss{{Level: h, Domain: h, Workloads: []plan.Workload{{WorkloadRef: ref}}, Needs: []plan.Need{{Group: h}}}},
 		Add: []plan.Addition{{Group: h, Zone: h, Like: h}}, Changes: []plan.Change{{WorkloadRef: ref, Change: h, Price: []string{h}, Commands: []string{h}}},
-		Left: []plan.Left{{WorkloadRef: ref, Level: h, Domain: h, Message: h}},
+		Left: []plan.Left{{WorkloadRef: ref, Level: h, Domain: h, Message: h}}, Autoscaled: []plan.Autoscaled{{Group: h}}, Raise: []plan.Raise{{Group: h}},
 	}}
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }

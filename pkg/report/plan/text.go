@@ -31,6 +31,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	changes(&d, r, opts)
 	d.Space()
 	additions(&d, r)
+	autoscaled(&d, r)
 	left(&d, r)
 	losses(&d, r, opts)
 	d.Header()
@@ -94,6 +95,17 @@ func additions(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
+// autoscaled says what the autoscaler adds by itself, and which of its limits the plan exceeds.
+func autoscaled(d *doc.Doc, r *Report) {
+	for _, a := range r.Autoscaled {
+		d.Linef(doc.Plain, "By itself the autoscaler adds %s to group %s after one loss, at most: it then has %d, and may have %d.", words.Count(a.Nodes, "node"), a.Group, a.To, a.Max)
+	}
+	for _, raise := range r.Raise {
+		d.Linef(doc.Plain, "Raise the maximum of group %s from %d to %d: so many nodes it has with the plan after one loss, those that are lost among them.", raise.Group, raise.Max, raise.To)
+	}
+	d.Space()
+}
+
 // changes lists the patches by what they change, each with the command of the first workload, or of all.
 func changes(d *doc.Doc, r *Report, opts report.Options) {
 	for _, group := range list.Group(r.Changes, func(c plan.Change) string { return c.Change + priceOf(c.Price) }) {
@@ -132,10 +144,17 @@ func priceOf(price []string) string {
 func (r *Report) verdict() doc.Cell {
 	any := words.Or(list.Each(r.Survive, doc.AnyDomain))
 	if len(r.Losses) == 0 {
+		if len(r.Autoscaled) > 0 {
+			return doc.Green.Cellf("Yes, with the autoscaler: the loss of %s strands nobody once it has added nodes; nothing else is to be added.", any)
+		}
 		return doc.Green.Cellf("Yes: the loss of %s strands nobody; nothing is to be added.", any)
 	}
 	worst := r.Losses[0]
-	now := fmt.Sprintf("No: the loss of %s %s strands %s", doc.LevelName(worst.Level), worst.Domain, words.Count(worst.Stranded, "pod"))
+	no := "No"
+	if len(r.Autoscaled) > 0 {
+		no = "No, also with the autoscaler"
+	}
+	now := fmt.Sprintf("%s: the loss of %s %s strands %s", no, doc.LevelName(worst.Level), worst.Domain, words.Count(worst.Stranded, "pod"))
 	if more := len(r.Losses) - 1; more > 0 {
 		now += fmt.Sprintf(", and %d other %s %s, too", more, words.Pick(more, "loss", "losses"), words.Pick(more, "strands some", "strand some"))
 	}

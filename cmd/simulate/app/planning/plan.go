@@ -31,10 +31,15 @@ today runs again elsewhere: nodes of the groups that are there, per zone, and pa
 loss: the plan begins with today's placement. It is tried as a whole before it is printed, from today's cluster and for each loss.
 
 New nodes take DaemonSets' pods, and pods that wait today, first. Their number is enough, with the patches; fewer may be, down to the bound that
-the first line names, by arithmetic alone. "And no fewer" means that both are equal. Pods that nothing replaces after a loss need no room; they are counted.`,
+the first line names, by arithmetic alone. "And no fewer" means that both are equal. Pods that nothing replaces after a loss need no room; they are counted.
+
+With an autoscaler, of the scenario or with --autoscale, it adds nodes for pods that wait before and after each loss, within the limits of
+its groups. The plan is what is needed besides, in advance; the report says how many nodes the autoscaler adds after one loss, and which
+maxima have to be raised for the plan. No number of nodes is then said to be too few.`,
 		Example: `  simulate plan dump.json --survive zone
   simulate plan dump.json --survive zone=eu-west-1b
   simulate plan dump.json --survive zone --hpa max
+  simulate plan dump.json --survive zone --autoscale --node-group general=3:40
   simulate plan scenario.yaml --survive zone --survive node --mode out-of-service
   simulate plan --context prod --survive zone -o json`,
 		RunE: command.Question[plan.Report]{
@@ -80,6 +85,7 @@ the first line names, by arithmetic alone. "And no fewer" means that both are eq
 		}.Run(s),
 	}
 	in.Register(cmd)
+	in.RegisterAutoscaler(cmd)
 	survive.Register(cmd, &in)
 	cmd.Flags().StringVar(&step, "step", "", "the `STEP` after which domains are lost (default the last)")
 	cmd.Flags().StringVar(&hpa, "hpa", hpaNow, "replicas of workloads with a HorizontalPodAutoscaler: `now`, or max for its maxReplicas")
