@@ -24,8 +24,10 @@ import (
 
 // edit is a change of a pod's spec that may free pods which no node helps.
 type edit struct {
-	change, price string
-	spec          func(*v1.PodSpec)
+	change string
+	// price is what it costs besides the replacement of the pods.
+	price []string
+	spec  func(*v1.PodSpec)
 }
 
 // changesFor returns the patches that are tried, one after another, for a workload of which no number of nodes helps a pod, the smallest first.
@@ -49,7 +51,7 @@ func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bo
 			continue
 		}
 		seen[string(data)] = true
-		c := Change{WorkloadRef: blocked.owner.Workload(), Change: e.change, Price: []string{e.price}}
+		c := Change{WorkloadRef: blocked.owner.Workload(), Change: e.change, Price: slices.Concat([]string{"its pods are replaced"}, e.price)}
 		c.rescaled(p.state, obj)
 		target := scenario.Target{Target: blocked.owner.String(), Namespace: blocked.owner.Namespace}
 		first := c
@@ -105,14 +107,14 @@ func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
 		if !r.Hard || r.Kind == rule.NodeAffinity || r.Kind == rule.NodeSelector {
 			continue
 		}
-		e := edit{change: rule.Relax(spec.DeepCopy(), r), price: priceOf(r), spec: func(spec *v1.PodSpec) { rule.Relax(spec, r) }}
+		e := edit{change: rule.Relax(spec.DeepCopy(), r), price: []string{priceOf(r)}, spec: func(spec *v1.PodSpec) { rule.Relax(spec, r) }}
 		if refuses(r.Kind) {
 			all = append(all, e)
 		}
 		last = last.and(e)
 	}
 	for _, key := range placesIn(spec) {
-		e := edit{change: "make " + rule.SoftenLabel(spec.DeepCopy(), key) + " a preferred node affinity", price: "its pods are replaced, and may run elsewhere",
+		e := edit{change: "make " + rule.SoftenLabel(spec.DeepCopy(), key) + " a preferred node affinity", price: []string{"they may run elsewhere"},
 			spec: func(spec *v1.PodSpec) { rule.SoftenLabel(spec, key) }}
 		if refuses(rule.NodeSelector) {
 			all = append(all, e)
@@ -130,7 +132,7 @@ func (e edit) and(other edit) edit {
 	if e.spec == nil {
 		return other
 	}
-	return edit{change: e.change + ", and " + other.change, price: list.Once([]string{e.price, other.price})[0],
+	return edit{change: e.change + ", and " + other.change, price: list.Once(slices.Concat(e.price, other.price)),
 		spec: func(spec *v1.PodSpec) { e.spec(spec); other.spec(spec) }}
 }
 
@@ -154,11 +156,11 @@ func recounted(spec *v1.PodSpec) []edit {
 	}, func(c *v1.TopologySpreadConstraint) { c.NodeTaintsPolicy = ptr.To(v1.NodeInclusionPolicyHonor) })
 	if len(tainted) > 0 {
 		all = append(all, edit{"nodeTaintsPolicy: Honor in the spread over " + strings.Join(tainted, " and "),
-			"its pods are replaced, and spread no longer over nodes whose taints they do not tolerate", honor})
+			[]string{"they spread no longer over nodes whose taints they do not tolerate"}, honor})
 	}
 	few, free := of(func(c *v1.TopologySpreadConstraint) bool { return ptr.Deref(c.MinDomains, 1) > 1 }, func(c *v1.TopologySpreadConstraint) { c.MinDomains = nil })
 	if len(few) > 0 {
-		all = append(all, edit{"no minDomains in the spread over " + strings.Join(few, " and "), "its pods are replaced, and fewer domains than that will do", free})
+		all = append(all, edit{"no minDomains in the spread over " + strings.Join(few, " and "), []string{"fewer domains than that will do"}, free})
 		if len(tainted) > 0 {
 			all = append(all, all[0].and(all[1]))
 		}
@@ -170,11 +172,11 @@ func recounted(spec *v1.PodSpec) []edit {
 func priceOf(r rule.Rule) string {
 	switch r.Kind {
 	case rule.Affinity:
-		return "its pods are replaced, and may run apart from those that they want to be near"
+		return "they may run apart from the pods that they want to be near"
 	case rule.AntiAffinity:
-		return "its pods are replaced, and may run together in one domain"
+		return "they may run together in one domain"
 	}
-	return "its pods are replaced, and may become uneven"
+	return "they may become uneven"
 }
 
 // placesIn returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names, in order.

@@ -98,7 +98,7 @@ func additions(d *doc.Doc, r *Report) {
 // autoscaled says what the autoscaler adds by itself, and which of its limits the plan exceeds.
 func autoscaled(d *doc.Doc, r *Report) {
 	for _, a := range r.Autoscaled {
-		d.Linef(doc.Plain, "By itself the autoscaler adds %s to group %s after one loss, at most: it then has %d, and may have %d.", words.Count(a.Nodes, "node"), a.Group, a.To, a.Max)
+		d.Linef(doc.Plain, "By itself the autoscaler adds %s to group %s after one loss, at most: from %d to %d, of no more than %d.", words.Count(a.Nodes, "node"), a.Group, a.To-a.Nodes, a.To, a.Max)
 	}
 	for _, raise := range r.Raise {
 		d.Linef(doc.Plain, "Raise the maximum of group %s from %d to %d: so many nodes it has with the plan after one loss, those that are lost among them.", raise.Group, raise.Max, raise.To)
