@@ -105,7 +105,8 @@ func (i *Improved) Command(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", i.Workload, i.Namespace, patch)
 }
 
-// Every finds the best change for each workload that is asked for.
+// Every finds the best change for each workload that is asked for. If the context ends, the answer has the workloads that were done by then, and is
+// nil if there is none; its result then says that it is partial.
 func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything, error) {
 	e := &every{worlds: simulation.NewWorlds(s), asked: asked}
 	defer e.worlds.Close()
@@ -127,14 +128,28 @@ func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything,
 		each.Progress = func(last, done int) { asked.Progress(cluster.RefTo(all[last]).Qualified(), done, len(all)) }
 	}
 	if err := e.worlds.Each(ctx, len(all), each, func(ctx context.Context, w world.World, i int) (err error) {
-		answer.Workloads[i], err = e.improve(ctx, w, all[i])
+		found, err := e.improve(ctx, w, all[i])
+		if err == nil {
+			answer.Workloads[i] = found
+		}
 		return err
 	}); err != nil {
-		return nil, err
+		answer.Workloads = list.Where(answer.Workloads, func(i Improved) bool { return i.Workload != "" })
+		if ctx.Err() == nil || len(answer.Workloads) == 0 {
+			return nil, err
+		}
+		slices.SortStableFunc(answer.Workloads, byGain)
+		e.result.Partial = fmt.Sprintf("interrupted after %d of %s; the ranking covers these alone", len(answer.Workloads), words.Count(len(all), "workload"))
+		return answer, err
 	}
 	slices.SortStableFunc(answer.Workloads, byGain)
-	answer.Together, err = e.together(ctx, answer.Workloads)
-	return answer, err
+	if answer.Together, err = e.together(ctx, answer.Workloads); err != nil && ctx.Err() != nil {
+		answer.Together, e.result.Partial = nil, "interrupted before the second replicas were tried together"
+		return answer, err
+	} else if err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // byGain puts first what costs nothing, then what gains most for what it costs.

@@ -38,7 +38,8 @@ func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, an
 	return RecoverAmong(ctx, worlds, state, analysis, opts, progress)
 }
 
-// RecoverAmong is Recover in existing worlds, for callers that examine several clusters.
+// RecoverAmong is Recover in existing worlds, for callers that examine several clusters. If the context ends, the failures whose recovery is known
+// by then have it, and the others have none.
 func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	jobs, err := plan(state, worlds.Scenario.Config, analysis, opts)
 	if err != nil {
@@ -50,7 +51,9 @@ func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster
 			return err
 		}
 		if opts.Until == nil {
-			return jobs[i].lookAhead(ctx, w, opts)
+			err := jobs[i].lookAhead(ctx, w, opts)
+			jobs[i].done = err == nil
+			return err
 		}
 		if opts.Until(jobs[i].failures[0], jobs[i].recovery) {
 			return last(i)
@@ -66,6 +69,7 @@ func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster
 	if errors.As(err, &end) {
 		jobs = jobs[:end+1]
 	} else if err != nil {
+		assign(analysis, list.Where(jobs, func(j job) bool { return j.done }))
 		return err
 	}
 	assign(analysis, jobs)
@@ -102,6 +106,7 @@ type job struct {
 	level    *Level
 	failures []*Failure
 	recovery *Recovery
+	done     bool // with what lookAhead adds
 }
 
 // run lets the world recover from the first of the job's failures, which stands for the others.
@@ -190,6 +195,16 @@ func assign(analysis *Analysis, jobs []job) {
 			}
 		}
 	}
+}
+
+// Recovered returns of how many failures of how many it is known what comes back.
+func (a *Analysis) Recovered() (known, all int) {
+	for i := range a.Levels {
+		level := &a.Levels[i]
+		all += len(level.Failures)
+		known += list.Count(level.Failures, func(f Failure) bool { return f.Recovery != nil })
+	}
+	return known, all
 }
 
 // plan selects the failures to recover from, and groups those with the same result.

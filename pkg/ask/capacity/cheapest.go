@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 )
 
 // lower lowers one number after another, the most expensive first, as long as that suffices, while the others stay: it bisects or, where the
@@ -109,6 +110,7 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 		if z.sizing.Tried >= z.opts.Most {
 			return found, nil
 		}
+		z.reached = z.cost(next[0])
 		lacks, err := z.try(ctx, false, next[0], next[1:]...)
 		if err != nil {
 			return found, err
@@ -119,6 +121,40 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 		}
 		next = next[1:]
 	}
+}
+
+// lookedAt limits how many clusters are examined for a bound once the time is over.
+const lookedAt = 20_000
+
+// least is a cost below which no cluster suffices: all that are cheaper were tried or have too few resources.
+func (z *sizer) least() float64 {
+	queue := &points{z: z, below: point{cost: math.Inf(1)}, visited: visited - lookedAt}
+	start := z.smallest()
+	queue.all = []point{{at: start, cost: z.cost(start)}}
+	bound := 0.0
+	if first := queue.next(); first != nil {
+		bound = z.cost(first)
+	} else if queue.Len() > 0 {
+		bound = queue.all[0].cost
+	}
+	return max(bound, z.reached)
+}
+
+// smallest are for each of the numbers how many nodes it takes where the others have a node for each pod: no cluster that suffices has fewer.
+func (z *sizer) smallest() []int {
+	most := 1 + len(z.state.Pods)
+	all := make([]int, len(z.numbers))
+	for i := range all {
+		point := slices.Repeat([]int{most}, len(z.numbers))
+		all[i] = sort.Search(most, func(n int) bool {
+			point[i] = n
+			return z.enough(point)
+		})
+		if all[i] == most { // what the pods request fits on no such nodes
+			all[i] = 0
+		}
+	}
+	return all
 }
 
 // point is a number of nodes for each of the sizer's numbers. In points derived from it, those before last stay the same.

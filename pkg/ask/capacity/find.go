@@ -83,6 +83,9 @@ type Limit struct {
 	Short bool `json:"short,omitempty"`
 	// Capped means that the search ended at More, and more might fit.
 	Capped bool `json:"capped,omitempty"`
+	// Open means that the search was interrupted: More fit, and DoesNotFit is the smallest larger number known not to fit; missing if none is.
+	Open       bool `json:"open,omitempty"`
+	DoesNotFit int  `json:"doesNotFit,omitempty"`
 	// Domain is the domain whose failure is the limit: the one that strands the most pods with one more unit. Stranded is how many pods
 	// then have no node.
 	Domain   string `json:"domain,omitempty"`
@@ -147,8 +150,16 @@ func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Op
 	if err == nil {
 		return f.answers, nil
 	}
-	if ctx.Err() == nil || f.answered == 0 {
+	if ctx.Err() != nil && len(mixes) == 1 && f.begun != nil {
+		base.Partial = "interrupted after " + f.begun.bound()
+		return []Mix{*f.begun}, err
+	}
+	if ctx.Err() == nil || f.answered == 0 && !f.fitted {
 		return nil, err
+	}
+	if f.fitted {
+		base.Partial = fmt.Sprintf("interrupted after the losses for %d of %s; of all it is known how many more fit while no node fails", f.answered, words.Count(len(mixes), "workload"))
+		return f.answers, err
 	}
 	base.Partial = fmt.Sprintf("interrupted after %d of %s", f.answered, words.Count(len(mixes), "workload"))
 	return slices.DeleteFunc(f.answers, func(m Mix) bool { return m.Workloads == nil }), err
@@ -165,6 +176,8 @@ type finder struct {
 	mu       sync.Mutex // for what follows, and Progress
 	answers  []Mix
 	answered int
+	fitted   bool // of all it is known how many fit while no node fails
+	begun    *Mix // what is known of the only mix, if it was interrupted
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
@@ -216,7 +229,7 @@ func (f *finder) find(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	f.answered = 0
+	f.answered, f.fitted = 0, true
 	groups := f.together()
 	return f.each(ctx, len(groups), func(ctx context.Context, w world.World, i int) error {
 		return f.survive(ctx, w, groups[i])
@@ -250,19 +263,49 @@ func (f *finder) answer(ctx context.Context, w world.World, i int, levels []stri
 	defer p.leave()
 	fit, err := p.limit(ctx, "", 0)
 	if err != nil {
+		f.begin(p, fit, nil)
 		return p.wrapped(err)
 	}
 	full, cycle, err := p.next(ctx, fit)
 	if err != nil {
+		f.begin(p, fit, nil)
 		return p.wrapped(err)
 	}
 	survive, err := p.survive(ctx, fit, levels)
 	if err != nil {
+		f.begin(p, fit, survive)
 		return p.wrapped(err)
 	}
 	f.answers[i] = Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive, Headroom: headroom(p.state, full, cycle)}
 	f.done(1)
 	return nil
+}
+
+// begin keeps what is known of the only mix when it is interrupted.
+func (f *finder) begin(p *prober, fit *Limit, survive []Limit) {
+	if len(f.probers) == 1 && fit != nil {
+		f.begun = &Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive}
+	}
+}
+
+// bound is how many more of a mix fit, as far as that is known, in words.
+func (m *Mix) bound() string {
+	last := &m.Fit
+	if n := len(m.Survive); n > 0 {
+		last = &m.Survive[n-1]
+	}
+	while := " while no node fails"
+	if last.Level != "" {
+		while = fmt.Sprintf(", also after the loss of any domain of %s", last.Level)
+	}
+	tried := words.Pick(last.Probes, "1 try", fmt.Sprintf("%d tries", last.Probes))
+	switch {
+	case !last.Open:
+		return fmt.Sprintf("%s: %d more fit%s, and what was asked besides is not known yet", tried, last.More, while)
+	case last.DoesNotFit > 0:
+		return fmt.Sprintf("%s: at least %d more fit%s, and %d do not", tried, last.More, while, last.DoesNotFit)
+	}
+	return fmt.Sprintf("%s: at least %d more fit%s", tried, last.More, while)
 }
 
 func (p *prober) wrapped(err error) error { return fmt.Errorf("capacity for %s: %w", p.name, err) }
@@ -276,10 +319,12 @@ func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Li
 			end = fit.More + 1
 		}
 		survive, err := p.limit(ctx, level, end)
-		if err != nil {
-			return nil, err
+		if survive != nil {
+			all = append(all, *survive)
 		}
-		all = append(all, *survive)
+		if err != nil {
+			return all, err
+		}
 	}
 	return all, nil
 }

@@ -14,7 +14,8 @@ const (
 	checked = 5_000
 )
 
-// limit searches the largest number of units that fit. If not 0, end is a count known not to fit.
+// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, the limit is what is known by
+// then, and nil if no count that fits is.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	if p.tried, p.full, p.from = 0, nil, p.base; level == "" {
 		p.from = p.baseInParallel()
@@ -33,6 +34,29 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	case p.steady():
 		search.budget = 0
 	}
+	limit, err := p.find(ctx, search, level, end)
+	if err != nil && ctx.Err() != nil {
+		return search.open(level, p.tried), err
+	}
+	return limit, err
+}
+
+// open is the limit of a search that was interrupted; nil if no count that fits is known.
+func (s *search) open(level string, tried int) *Limit {
+	if len(s.known) == 0 || s.known[s.largest()] == nil || !s.known[s.largest()].fits {
+		return nil
+	}
+	limit := &Limit{Level: level, More: s.largest(), Open: true, Probes: tried}
+	for units, v := range s.known {
+		if !v.fits && units > limit.More && (limit.DoesNotFit == 0 || units < limit.DoesNotFit) {
+			limit.DoesNotFit = units
+		}
+	}
+	return limit
+}
+
+// find finds the limit by the search.
+func (p *prober) find(ctx context.Context, search *search, level string, end int) (*Limit, error) {
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/blast"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -85,6 +86,7 @@ type sizer struct {
 	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
 	fewer      []fewerTried
 	zonal      [][]int // the counts of the cluster whose zones differ
+	reached    float64 // the cost below which cheapest has tried all clusters
 }
 
 func (z *sizer) prepare() error {
@@ -347,8 +349,10 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	found, lacks, err := z.some(ctx)
-	if err != nil {
+	if err != nil && z.sizing.Pods == 0 { // nothing is known of what the pods request
 		return nil, err
+	} else if err != nil {
+		return z.partly(ctx, err)
 	}
 	if found == nil {
 		z.sizing.Fewer = []Fewer{worst(lacks)}
@@ -423,13 +427,45 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 	return err
 }
 
-// partly returns what is known when the context has ended: these nodes do, and fewer might, too.
+// partly returns what is known when the context has ended: these nodes do, if any were found, and no fewer than those below which all were tried or
+// have too few resources.
 func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
 	if ctx.Err() == nil {
 		return nil, err
 	}
-	z.sizing.Partial = fmt.Sprintf("interrupted after %s; fewer or cheaper nodes might do, too", words.Count(z.sizing.Tried, "cluster"))
+	least, most := z.least(), float64(z.sizing.Nodes)
+	if z.sizing.Cost != nil {
+		most = *z.sizing.Cost
+	}
+	if z.priced {
+		z.sizing.CostAtLeast = &least
+	} else {
+		z.sizing.AtLeast = ptr.To(int(least))
+	}
+	z.sizing.Proven = z.sizing.Proven || z.sizing.Found && least >= most
+	even := ""
+	if z.sizing.Even {
+		even = ", as many of a group in each of its zones"
+	}
+	said := fmt.Sprintf("at least %s%s", z.worth(least), even)
+	switch {
+	case z.sizing.Proven:
+		said = fmt.Sprintf("%s%s, and no fewer", z.worth(most), even)
+	case z.sizing.Found:
+		said += fmt.Sprintf("; at most %s", z.worth(most))
+	default:
+		said += "; no number that will do is known yet"
+	}
+	z.sizing.Partial = fmt.Sprintf("interrupted after %s: %s", words.Count(z.sizing.Tried, "cluster"), said)
 	return &z.sizing, err
+}
+
+// worth is a cost in words: "12 nodes", or "3.5 an hour".
+func (z *sizer) worth(cost float64) string {
+	if z.priced {
+		return fmt.Sprintf("%g an hour", cost)
+	}
+	return words.Count(int(cost), "node")
 }
 
 // present returns the numbers that the scenario has, the largest of the zones that share one.

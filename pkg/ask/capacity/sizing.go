@@ -47,6 +47,10 @@ type Sizing struct {
 	CostBefore *float64 `json:"costBefore,omitempty"`
 	// Proven means that every cheaper cluster was tried, or has too few resources. Otherwise the search reached its bound.
 	Proven bool `json:"proven"`
+	// AtLeast is a number of nodes, of a search that was interrupted, below which no cluster suffices, and CostAtLeast what they cost per hour if the
+	// cheapest were searched; missing if the search has ended.
+	AtLeast     *int     `json:"atLeast,omitempty"`
+	CostAtLeast *float64 `json:"costAtLeast,omitempty"`
 	// Tried is how many clusters were tried.
 	Tried int `json:"tried"`
 	// Pods is the number of pods that do not come with a node, those that were set aside among them.

@@ -5,6 +5,7 @@ package consolidate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -48,6 +50,10 @@ type Answer struct {
 	Evicted int `json:"evicted"`
 	// Stays are the nodes that cannot go, in the order in which they were tried first, after those that were not asked about.
 	Stays []Stay `json:"stays"`
+	// Untried is the number of nodes that an interrupted search has not tried, and Unproven the number of those that can go while no node fails, and of
+	// which it has not tried whether also after the losses.
+	Untried  int `json:"untried,omitempty"`
+	Unproven int `json:"unproven,omitempty"`
 	// Stranded is, for each level, how many pods the worst loss leaves without a node before and after.
 	Stranded []Stranded `json:"stranded,omitempty"`
 
@@ -109,7 +115,8 @@ type Stranded struct {
 	After  int    `json:"after"`
 }
 
-// Run finds the nodes that can go after the last step of the result, in a world of its scenario.
+// Run finds the nodes that can go after the last step of the result, in a world of its scenario. If the context ends, the answer has the nodes of
+// which it is known by then, and is nil if there is none; the result then says that it is partial.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	course, err := simulation.GoOn(w, result, simulation.Options{})
 	if err != nil {
@@ -121,14 +128,33 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	for _, r := range state.Refused {
 		c.refused[r.Ref] += r.Pods
 	}
-	if err := c.all(ctx, state); err != nil {
-		return nil, err
+	err = c.all(ctx, state)
+	if err == nil {
+		err = c.survive(ctx, result, &result.Steps[len(result.Steps)-1])
 	}
-	if err := c.survive(ctx, result, &result.Steps[len(result.Steps)-1]); err != nil {
-		return nil, err
+	if err != nil {
+		return c.partly(ctx, result, err)
 	}
 	c.conclude()
 	return c.answer, nil
+}
+
+// partly returns what is known when the context has ended: the nodes that went, those that stay, and how many were not tried. Where losses are to be
+// survived, only the nodes that went are left of which that is known.
+func (c *consolidation) partly(ctx context.Context, result *simulation.Result, err error) (*Answer, error) {
+	if ctx.Err() == nil || len(c.first) == 0 {
+		return nil, err
+	}
+	result.Partial = fmt.Sprintf("interrupted after %d of %s", len(c.first), words.Count(len(c.first)+c.answer.Untried, "node"))
+	if went := len(c.answer.Removed); len(c.Survive) > 0 && went > c.survived {
+		result.Partial += fmt.Sprintf("; %d can go while no node fails, and for %d of them losses of %s were not tried", went, went-c.survived, words.Or(c.Survive))
+		c.answer.Unproven, c.answer.Removed = went-c.survived, c.answer.Removed[:c.survived]
+		if again := c.course.Back(2 * c.survived); again != nil {
+			return nil, again
+		}
+	}
+	c.conclude()
+	return c.answer, err
 }
 
 // consolidation is one under way.
@@ -141,6 +167,9 @@ type consolidation struct {
 	before  map[cluster.Ref]cluster.Crew // the pods at the start
 	refused map[cluster.Ref]int          // pods that were not created at the start
 	first   map[string]int               // the place of each node among those that were tried, when it was for the first time
+	retried []Stay                       // why the nodes of again stayed before
+	// survived is how many of the nodes that went are known to survive the losses.
+	survived int
 }
 
 // all tries each node, the least used first, as it is then, and those that stay again once others have gone: a pod that waited before another node
@@ -174,11 +203,13 @@ func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 // again returns the nodes that were tried before the last of the others went. They no longer stay. Those with a pod that cannot be evicted whatever
 // happens are not among them.
 func (c *consolidation) again() (nodes []string) {
+	c.retried = nil
 	there := c.course.State().NodesByName()
 	c.answer.Stays = slices.DeleteFunc(c.answer.Stays, func(stay Stay) bool {
 		again := stay.Why != Kept && stay.Why != ControlPlane && stay.Why != ByPod && stay.removed < len(c.answer.Removed) && there[stay.Node] != nil
 		if again {
 			nodes = append(nodes, stay.Node)
+			c.retried = append(c.retried, stay)
 		}
 		return again
 	})
@@ -194,6 +225,7 @@ func (c *consolidation) each(ctx context.Context, rest []string, total int) erro
 		}
 		rest = world.Emptiest(c.course.State(), rest)
 		if err := c.try(ctx, there[rest[0]]); err != nil {
+			c.leave(rest)
 			return err
 		}
 		rest = rest[1:]
@@ -204,17 +236,28 @@ func (c *consolidation) each(ctx context.Context, rest []string, total int) erro
 	return nil
 }
 
+// leave counts the nodes that are not tried any more. Those that stayed before still do.
+func (c *consolidation) leave(rest []string) {
+	for _, name := range rest {
+		if i := slices.IndexFunc(c.retried, func(stay Stay) bool { return stay.Node == name }); i >= 0 {
+			c.stays(c.retried[i])
+		} else {
+			c.answer.Untried++
+		}
+	}
+}
+
 func (c *consolidation) stays(stay Stay) { c.answer.Stays = append(c.answer.Stays, stay) }
 
 // try drains and removes the node, and takes it back if that leaves anything behind.
 func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
-	if c.first[node.Name] == 0 {
-		c.first[node.Name] = 1 + len(c.first)
-	}
 	did := len(c.course.Did)
 	why, evicted, err := c.remove(ctx, node.Name)
 	if err != nil {
-		return err
+		return errors.Join(err, c.course.Back(did))
+	}
+	if c.first[node.Name] == 0 {
+		c.first[node.Name] = 1 + len(c.first)
 	}
 	if why != nil {
 		why.Node, why.removed, why.steps = node.Name, len(c.answer.Removed), slices.Clone(c.course.Did[did:])
@@ -331,7 +374,7 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 			return err
 		}
 		if why == "" {
-			low, after = middle, found
+			low, after, c.survived = middle, found, middle
 		} else {
 			high, message = middle-1, why
 		}

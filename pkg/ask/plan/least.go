@@ -35,7 +35,7 @@ func (p *planner) atLeast(losses []loss) int {
 // in common: 800m of a node are none for pods of 1 CPU. Pods that no node helps are left out.
 func (p *planner) lacks(l *loss) int {
 	replaced := p.replacedBy(l)
-	if len(l.stranded) == len(l.blocked) || len(replaced) == 0 {
+	if l.open || len(l.stranded) == len(l.blocked) || len(replaced) == 0 {
 		return 0
 	}
 	usable := p.usableBy(replaced, l)

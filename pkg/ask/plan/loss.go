@@ -37,6 +37,8 @@ type loss struct {
 	// needs are the nodes that the stranded pods need, by the place of the group, and blocked the pods that no number of nodes helps.
 	needs   map[int]int
 	blocked []strandedPod
+	// open means that the search for these has not ended.
+	open bool
 }
 
 // strandedPod is a pod in the place of one that runs today.
@@ -86,6 +88,7 @@ func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Resu
 	l.refuse(step.Pending)
 	l.autoscaling = step.Autoscaling
 	l.stranded, l.unreplaced = p.strandedIn(l.state)
+	l.open = len(l.stranded) > 0
 	return nil
 }
 
@@ -166,13 +169,13 @@ func (p *planner) describe(losses []loss) []Loss {
 		if len(l.stranded) == 0 {
 			continue
 		}
-		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked), owners: map[cluster.Ref]bool{}}
+		d := Loss{Level: l.level, Domain: l.domain, Stranded: len(l.stranded), Blocked: len(l.blocked), Open: l.open, owners: map[cluster.Ref]bool{}}
 		for _, group := range list.Group(l.stranded, func(pod strandedPod) cluster.Ref { return pod.owner }) {
 			d.owners[group[0].owner] = true
 			d.Workloads = append(d.Workloads, Workload{group[0].owner.Workload(), len(group)})
 		}
 		for g := range p.groups {
-			if n := l.needs[g]; n > 0 {
+			if n := l.needs[g]; n > 0 && !l.open {
 				d.Needs = append(d.Needs, Need{p.groups[g].Name, n})
 			}
 		}

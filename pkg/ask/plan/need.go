@@ -77,7 +77,7 @@ func (n *need) find(ctx context.Context) error {
 			return err
 		}
 	}
-	n.blocked = n.rest
+	n.blocked, n.open = n.rest, false
 	return nil
 }
 

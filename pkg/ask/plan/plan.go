@@ -25,6 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // Options say which losses must strand nobody.
@@ -39,7 +40,8 @@ type Options struct {
 
 // Answer is what to add and to change.
 type Answer struct {
-	// Survive are the levels of which any one domain may fail, and Domains the number of losses that were tried, one at a time.
+	// Survive are the levels of which any one domain may fail, and Domains the number of losses that were tried, one at a time: fewer than there are
+	// if the search was interrupted.
 	Survive []string         `json:"survive"`
 	Mode    node.FailureMode `json:"mode"`
 	Domains int              `json:"domains"`
@@ -80,7 +82,9 @@ type Loss struct {
 	// Needs are the nodes that these pods need outside the domain, and Blocked the number of pods that no number of nodes helps.
 	Needs   []Need `json:"needs,omitempty"`
 	Blocked int    `json:"blocked,omitempty"`
-	owners  map[cluster.Ref]bool
+	// Open means that the search for them was interrupted, so that neither is known.
+	Open   bool `json:"open,omitempty"`
+	owners map[cluster.Ref]bool
 }
 
 // Workload is a workload with stranded pods.
@@ -130,7 +134,8 @@ type Left struct {
 // maxRounds is how often the needs may grow after a plan was tried. Each round adds what the last one lacked; six are the most that was seen.
 const maxRounds = 12
 
-// Find returns the plan for the cluster after the last step of the result. If the context ends, there is no answer.
+// Find returns the plan for the cluster after the last step of the result. If the context ends, the answer is what the losses that were tried by
+// then strand, and how many nodes they need at least, and nil if none was tried; the result then says that it is partial.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
 	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base)}
 	defer p.worlds.Close()
@@ -138,17 +143,14 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	answer := &Answer{Survive: opts.Survive, Mode: opts.Mode, Nodes: len(p.state.Nodes)}
 	losses, err := p.loseEach(ctx, base, func(string) bool { return true })
 	if err != nil {
-		return nil, err
+		return p.partly(ctx, answer, losses, err)
 	}
-	answer.Domains = len(losses)
-	for _, l := range losses {
-		answer.Unreplaced = max(answer.Unreplaced, l.unreplaced)
-	}
+	p.sumUp(answer, losses)
 	if p.groups, err = capacity.GroupsOf(p.state.Nodes, p.state.Pods, p.state.ResourceSlices, base.Scenario.LevelKeys); err != nil {
 		return nil, err
 	}
 	if err := p.findNeeds(ctx, losses); err != nil {
-		return nil, err
+		return p.partly(ctx, answer, losses, err)
 	}
 	answer.Losses, answer.Autoscaled = p.describe(losses), autoscaledAfter(losses)
 	if base.Scenario.Autoscaler == nil {
@@ -157,10 +159,39 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	if len(answer.Losses) > 0 {
 		p.change(losses)
 		if err := p.grow(ctx, losses, answer); err != nil {
-			return nil, err
+			return p.partly(ctx, answer, losses, err)
 		}
 	}
 	return answer, nil
+}
+
+// sumUp counts the losses, which were tried, and what nothing replaces after one.
+func (p *planner) sumUp(answer *Answer, losses []loss) {
+	answer.Domains = len(losses)
+	for _, l := range losses {
+		answer.Unreplaced = max(answer.Unreplaced, l.unreplaced)
+	}
+}
+
+// partly returns what is known when the context has ended: what the losses that were tried strand, and how many nodes no plan can do without.
+// Losses whose search for nodes has not ended are Open, and count for no node.
+func (p *planner) partly(ctx context.Context, answer *Answer, losses []loss, err error) (*Answer, error) {
+	of := len(losses)
+	losses = list.Where(losses, func(l loss) bool { return l.state != nil })
+	if ctx.Err() == nil || len(losses) == 0 {
+		return nil, err
+	}
+	p.sumUp(answer, losses)
+	if p.base.Partial = fmt.Sprintf("interrupted after %d of %s", len(losses), words.Pick(of, "1 loss", fmt.Sprintf("%d losses", of))); len(losses) == of {
+		p.base.Partial = fmt.Sprintf("interrupted before it was known what would do; %s tried", words.Pick(of, "the 1 loss was", fmt.Sprintf("all %d losses were", of)))
+	}
+	if answer.Losses == nil { // else they are as they were found, before the plan was tried
+		answer.Losses, answer.AtLeast = p.describe(losses), p.atLeast(losses)
+	}
+	if answer.AtLeast > 0 {
+		p.base.Partial += fmt.Sprintf("; at least %s needed", words.Pick(answer.AtLeast, "1 node is", fmt.Sprintf("%d nodes are", answer.AtLeast)))
+	}
+	return answer, err
 }
 
 // planner looks for a plan.

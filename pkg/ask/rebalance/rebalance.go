@@ -5,6 +5,7 @@ package rebalance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
+	"github.com/faultline/faultline/pkg/words"
 	"github.com/faultline/faultline/pkg/world"
 )
 
@@ -88,7 +90,8 @@ type Stuck struct {
 	Why string `json:"why"`
 }
 
-// Run looks for moves after the last step of the result, in a world of its scenario.
+// Run looks for moves after the last step of the result, in a world of its scenario. If the context ends, the answer has the moves that were found by
+// then, and is nil if no deletion was tried; the result then says that it is partial.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	course, err := simulation.GoOn(w, result, simulation.Options{})
 	if err != nil {
@@ -99,8 +102,13 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	r.answer.Before = sum(gaps)
 	for len(r.answer.Moves) < opts.Moves && sum(gaps) > 0 {
 		next, err := r.move(ctx, gaps)
-		if err != nil {
+		if err != nil && (ctx.Err() == nil || r.answer.Tried == 0) {
 			return nil, err
+		} else if err != nil {
+			result.Partial = fmt.Sprintf("interrupted after %s of at most %d, of %s tried", words.Count(len(r.answer.Moves), "move"), opts.Moves, words.Count(r.answer.Tried, "deletion"))
+			r.conclude(gaps)
+			r.answer.More, r.answer.Stuck = true, nil // not all of their pods were tried
+			return r.answer, err
 		}
 		if next == nil {
 			break
@@ -110,9 +118,15 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 			opts.Progress(len(r.answer.Moves), opts.Moves)
 		}
 	}
+	r.conclude(gaps)
+	return r.answer, nil
+}
+
+// conclude says what is left, and why.
+func (r *rebalance) conclude(gaps []gap) {
 	a := r.answer
-	a.After, a.Steps, a.End = sum(gaps), course.Did, course.State()
-	a.Fewest = len(a.Moves) == a.Before-a.After && opts.Goal != Soft
+	a.After, a.Steps, a.End = sum(gaps), r.course.Did, r.course.State()
+	a.Fewest = len(a.Moves) == a.Before-a.After && r.Goal != Soft
 	for _, gap := range gaps {
 		why, tried := r.why(gap.workload)
 		if !tried {
@@ -121,7 +135,6 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 		}
 		a.Stuck = append(a.Stuck, Stuck{gap.workload.Workload(), gap.pods, why})
 	}
-	return a, nil
 }
 
 // rebalance is one under way.
@@ -185,13 +198,13 @@ func (r *rebalance) try(ctx context.Context, workload cluster.Ref, pod *v1.Pod, 
 	if _, err := node.Evict(before, pod); err != nil {
 		return nil, err.Error(), nil
 	}
-	r.answer.Tried++
 	did := len(r.course.Did)
 	name := fmt.Sprintf("move %d: delete %s", did+1, cluster.RefTo(pod).Qualified())
 	step, err := r.course.Do(ctx, scenario.Step{Name: name, Delete: &scenario.Delete{Targets: []string{"pod/" + pod.Name}, Namespace: pod.Namespace}})
 	if err != nil {
-		return nil, "", err
+		return nil, "", errors.Join(err, r.course.Back(did))
 	}
+	r.answer.Tried++
 	why, newly := "", cluster.NewlyPending(r.start, step.State)
 	for _, p := range step.Pending {
 		if newly[p.Pod.UID] && why == "" {

@@ -356,10 +356,11 @@ func NeverPending(answers []*Answer) int {
 	return smallest
 }
 
-// Compare rolls the pool once for each of the options, each time from the end of the result.
-func Compare(ctx context.Context, result *simulation.Result, all []Options) ([]*Answer, error) {
+// Compare rolls the pool once for each of the options, each time from the end of the result. Progress is called with how many of how many are done.
+func Compare(ctx context.Context, result *simulation.Result, all []Options, progress func(done, total int)) ([]*Answer, error) {
 	answers := make([]*Answer, len(all))
-	err := simulation.Each(ctx, result.Scenario, len(all), parallel.Options{}, func(ctx context.Context, w world.World, i int) (err error) {
+	each := parallel.Options{Progress: func(_, done int) { progress(done, len(all)) }}
+	err := simulation.Each(ctx, result.Scenario, len(all), each, func(ctx context.Context, w world.World, i int) (err error) {
 		answers[i], err = Run(ctx, w.(*world.Cluster), result, all[i])
 		return err
 	})

@@ -60,7 +60,7 @@ func run(t *testing.T, fields, claims, budget string) *simulation.Result {
 func answer(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
 	t.Helper()
 	opts.Pool = "pool=general"
-	answers, err := roll.Compare(t.Context(), result, []roll.Options{opts})
+	answers, err := roll.Compare(t.Context(), result, []roll.Options{opts}, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestCompare(t *testing.T) {
 	}
 	var texts []string
 	for range 2 {
-		answers, err := roll.Compare(t.Context(), result, ways)
+		answers, err := roll.Compare(t.Context(), result, ways, func(int, int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestCompare(t *testing.T) {
 	if texts[0] != texts[1] {
 		t.Error("two comparisons differ")
 	}
-	if _, err := roll.Compare(t.Context(), result, []roll.Options{{Pool: "pool=other", Surge: 1}}); err == nil || !strings.Contains(err.Error(), `"pool=other" matches no node`) {
+	if _, err := roll.Compare(t.Context(), result, []roll.Options{{Pool: "pool=other", Surge: 1}}, func(int, int) {}); err == nil || !strings.Contains(err.Error(), `"pool=other" matches no node`) {
 		t.Errorf("a pool without nodes: %v", err)
 	}
 }

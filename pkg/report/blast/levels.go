@@ -58,14 +58,14 @@ func (t *writer) levels() [][]doc.Cell {
 		c.Text("MEAN", func(r row) string { return mean(r.level) })
 	}
 	if t.report.Recover {
-		recovery(&c, "NOT BACK", notBack)
+		t.recovery(&c, "NOT BACK", notBack)
 		if t.wide {
-			replacements(&c)
+			t.replacements(&c)
 		}
 		if t.report.scaled() {
-			recovery(&c, "NEW NODES", newNodes)
+			t.recovery(&c, "NEW NODES", newNodes)
 		}
-		recovery(&c, "AFTER", after)
+		t.recovery(&c, "AFTER", after)
 	}
 	table := c.Rows(rows)
 	table[0] = doc.Dropped(table[0], "PENDING", "EVEN", "EXCESS", "AFTER")
@@ -74,21 +74,25 @@ func (t *writer) levels() [][]doc.Cell {
 
 func shareCell(share float64) doc.Cell { return doc.ShareStyle(share).Cell(doc.Percent(share)) }
 
-// recovery adds a column about recoveries. A failure whose recovery was not simulated has <none> there.
-func recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
+// recovery adds a column about recoveries. A failure whose recovery was not simulated has <none> there, and of an interrupted command what says so.
+func (t *writer) recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
+	none := doc.None
+	if t.report.known() {
+		none = "not tried"
+	}
 	c.Add(title, func(r row) doc.Cell {
 		if found := r.level.Recovery(r.failure); found != nil {
 			return cell(found)
 		}
-		return doc.Plain.Cell(doc.None)
+		return doc.Plain.Cell(none)
 	})
 }
 
 // replacements adds the columns that count what comes of the lost pods.
-func replacements(c *doc.TableOf[row]) {
-	recovery(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
-	recovery(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Unreplaced(), doc.Red) })
-	recovery(c, "RECOVERED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Recovered), doc.Green) })
+func (t *writer) replacements(c *doc.TableOf[row]) {
+	t.recovery(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
+	t.recovery(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Unreplaced(), doc.Red) })
+	t.recovery(c, "RECOVERED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Recovered), doc.Green) })
 }
 
 func after(r *blast.Recovery) doc.Cell { return shareCell(r.AfterReplicated.Share) }

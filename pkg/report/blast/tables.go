@@ -35,17 +35,17 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 		return t.named(list.Where(r.failure.Workloads, func(l blast.Loss) bool { return l.Gone }))
 	})
 	if recoveries {
-		recovery(&c, "NOT BACK", notBack)
+		t.recovery(&c, "NOT BACK", notBack)
 		if some(func(f *blast.Failure) bool { r := level.Recovery(f); return r != nil && len(r.LostWork) > 0 }) {
-			recovery(&c, "LOST WORK", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.LostWork), doc.Yellow) })
+			t.recovery(&c, "LOST WORK", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.LostWork), doc.Yellow) })
 		}
 		if t.report.scaled() {
-			recovery(&c, "NEW NODES", newNodes)
+			t.recovery(&c, "NEW NODES", newNodes)
 		}
 		if t.wide {
-			replacements(&c)
-			recovery(&c, "PREEMPTED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Preempted, doc.Yellow) })
-			recovery(&c, "AFTER", after)
+			t.replacements(&c)
+			t.recovery(&c, "PREEMPTED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Preempted, doc.Yellow) })
+			t.recovery(&c, "AFTER", after)
 		}
 	}
 	c.Add("EXCESS", func(r row) doc.Cell { return shareCell(level.Harm(r.failure).Excess) })

@@ -113,6 +113,8 @@ func (t *writer) question() string {
 	switch {
 	case !r.Recover:
 		about = append(about, "no recovery")
+	case r.known():
+		about = append(about, "recovery where it was tried")
 	case r.Worst > 0 && slices.ContainsFunc(r.Steps, func(s Step) bool { return slices.ContainsFunc(s.Levels, more) }):
 		about = append(about, fmt.Sprintf("%d worst recovered", r.Worst))
 	}

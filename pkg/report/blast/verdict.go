@@ -32,6 +32,9 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 			}
 			for k := range l.Failures {
 				f := &l.Failures[k]
+				if r.known() && l.Recovery(f) == nil {
+					continue
+				}
 				if harm := l.Harm(f); found == nil || worse(harm, found.harm) {
 					found = &worst{step, j, f, harm}
 				}
@@ -40,6 +43,9 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 	}
 	return found
 }
+
+// known reports whether only those failures are judged of which it is known what comes back, since the others were not tried.
+func (r *Report) known() bool { return r.Partial != "" && r.Recover }
 
 func moreHarm(a, b blast.Harm) bool { return a.Compare(b) < 0 }
 
@@ -65,6 +71,9 @@ func (r *Report) onlyWhole() bool {
 // verdict says what the worst of all failures does.
 func (r *Report) verdict() doc.Cell {
 	w := r.worst(moreHarm)
+	if w == nil && r.known() {
+		return doc.Yellow.Cellf("Not known yet what comes back: no failure that leaves nodes was tried.")
+	}
 	if w == nil {
 		return doc.Bold.Cell("No failures")
 	}
@@ -81,6 +90,9 @@ func (r *Report) verdict() doc.Cell {
 	recovery := w.recovery()
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Down+w.harm.Gone == 0 && (recovery == nil || len(recovery.LostWork) == 0) {
 		line := "No failure takes a workload down, breaks a budget or loses a quorum"
+		if r.known() {
+			line = "No failure that was tried takes a workload down, breaks a budget or loses a quorum"
+		}
 		if recovery != nil {
 			line += ", and every lost pod comes back"
 			if recovery.Autoscaling != nil {
@@ -96,7 +108,11 @@ func (r *Report) verdict() doc.Cell {
 	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole == 0 {
 		style = doc.Yellow
 	}
-	return style.Cellf("%s %s the worst: %s.", words.UpperFirst(where), is, strings.Join(w.takes(), ", "))
+	of := ""
+	if r.known() {
+		of = " that was tried"
+	}
+	return style.Cellf("%s %s the worst%s: %s.", words.UpperFirst(where), is, of, strings.Join(w.takes(), ", "))
 }
 
 // takes are what the failure takes, in words.

@@ -138,6 +138,8 @@ func (r *Report) answer(m *capacity.Mix) doc.Cell {
 	switch {
 	case l.Short:
 		return doc.Red.Cellf("%s: no more fit: not even the %s that %s for now have a node%s.", m.Name, inAll(m, 0), words.Pick(len(m.Workloads), "it asks", "they ask"), r.because(l, ": "))
+	case l.Open:
+		return doc.Green.Cellf("%s: at least %s (%s in all); %s.", m.Name, fit(m, l.More), inAll(m, l.More), doesNotFit(l))
 	case l.Capped:
 		return doc.Green.Cellf("%s: at least %s (%s in all); the search stopped there (see --up-to).", m.Name, fit(m, l.More), inAll(m, l.More))
 	case l.More == 0:
@@ -157,12 +159,22 @@ func (r *Report) survives(m *capacity.Mix, l *capacity.Limit) doc.Cell {
 	switch {
 	case l.Short:
 		return doc.Red.Cellf("  While %s may fail: no more, and not even what is there now comes back%s.", doc.AnyDomain(l.Level), loses("; "))
+	case l.Open:
+		return doc.Green.Cellf("  While %s may fail: at least %s (%s in all); %s.", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More), doesNotFit(l))
 	case l.Capped:
 		return doc.Green.Cellf("  While %s may fail: at least %s (%s in all).", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More))
 	case l.More == 0:
 		return doc.Yellow.Cellf("  While %s may fail: no more (%s in all)%s.", doc.AnyDomain(l.Level), inAll(m, 0), loses("; with the next, "))
 	}
 	return doc.Green.Cellf("  While %s may fail: %s (%s in all)%s.", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
+}
+
+// doesNotFit is how far the number is known of which the search was interrupted.
+func doesNotFit(l *capacity.Limit) string {
+	if l.DoesNotFit > 0 {
+		return fmt.Sprintf("%d more %s not", l.DoesNotFit, words.Pick(l.DoesNotFit, "does", "do"))
+	}
+	return "how many more is not known yet"
 }
 
 // fit is "14 more replicas fit".

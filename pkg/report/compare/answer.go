@@ -89,7 +89,11 @@ func (r *Report) answer() string {
 		parts = append(parts, fmt.Sprintf("%d of %d %s not come about, %s rollout gets stuck: %s", len(stuck), len(others), words.Pick(len(stuck), "does", "do"), words.Pick(len(stuck), "its", "their"),
 			listed(list.Each(stuck, func(v *Variant) string { return v.Name }))))
 	}
-	return strings.Join(parts, "; ") + "."
+	answer := strings.Join(parts, "; ") + "."
+	if r.Partial != "" {
+		answer = fmt.Sprintf("Of %d variants that were run: %s", len(others), answer)
+	}
+	return answer
 }
 
 // beatsAll reports whether the variant is better than every other, or as good, in each of the goals that both have.

@@ -112,7 +112,9 @@ func (r *Report) whyUntried() string {
 // verdict is the first line.
 func (r *Report) verdict() doc.Cell {
 	n := len(r.Removed)
-	switch tried := n + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
+	switch tried := n + r.Unproven + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
+	case r.Partial != "" && n == 0:
+		return doc.Yellow.Cellf("No node is known yet that can go%s: %d of %s tried, and %d were not.", r.survives(), tried, words.Is(tried+r.Untried, "node"), r.Untried)
 	case tried == 0:
 		return doc.Yellow.Cellf("No node was tried: %s.", r.whyUntried())
 	case n == 0 && tried < r.Nodes:
@@ -124,14 +126,23 @@ func (r *Report) verdict() doc.Cell {
 	if r.Saved != nil {
 		saved = fmt.Sprintf(", %.2f an hour less", *r.Saved)
 	}
-	survives := ""
+	if r.Partial != "" {
+		return doc.Green.Cellf("At least %d of %s can go%s: no budget is broken, no pod is newly Pending%s; %s not tried.", n, words.Count(r.Nodes, "node"), saved, r.survives(),
+			fmt.Sprintf("%d %s", r.Untried, words.Pick(r.Untried, "was", "were")))
+	}
+	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, r.survives())
+}
+
+// survives says which losses the nodes that stay survive.
+func (r *Report) survives() string {
 	if len(r.Survive) == 0 {
-		survives = " while no node fails"
+		return " while no node fails"
 	}
+	line := ""
 	for _, level := range r.Survive {
-		survives += fmt.Sprintf(", also after the loss of %s as before", doc.AnyDomain(level))
+		line += fmt.Sprintf(", also after the loss of %s as before", doc.AnyDomain(level))
 	}
-	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, survives)
+	return line
 }
 
 // course is how the number of nodes and the saved price change from node to node.

@@ -125,6 +125,9 @@ func (r *Report) verdict() string {
 		return "No change helps: all nodes are one failure domain of every level."
 	}
 	total := words.Count(len(r.Workloads), "workload")
+	if r.Partial != "" {
+		total += " tried"
+	}
 	loss := fmt.Sprintf("a %s's loss", doc.LevelName(r.Levels[0]))
 	free := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Survives() && w.Free() })
 	second := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Survives() && !w.Free() })
@@ -149,6 +152,8 @@ func (r *Report) verdict() string {
 // together says what all second replicas come to.
 func (r *Report) together() string {
 	switch t := r.Together; {
+	case t == nil && r.Partial != "":
+		return " (each alone)"
 	case t == nil:
 		return ""
 	case t.Pending > 0:

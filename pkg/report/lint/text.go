@@ -148,6 +148,9 @@ func (r *Report) verdict() doc.Cell {
 		if len(r.KnownFindings) > 0 {
 			line += " new"
 		}
+		if r.Partial != "" {
+			line += " in the workloads that were looked at"
+		}
 	}
 	if n := len(r.KnownFindings); n > 0 {
 		line += fmt.Sprintf("; %s known from the baseline", words.Count(n, "finding"))

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +66,24 @@ func TestVerdict(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, document(&Report{Answer: *a}, report.Options{}).Answer()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// The first line of a part of an answer says nothing about losses that were not tried, nor what would do.
+func TestPartialVerdict(t *testing.T) {
+	price := 1.25
+	for want, a := range map[string]*plan.Answer{
+		"Not known yet: 2 losses were tried and strand nobody, and the others were not tried.":                         {Survive: []string{zone}, Domains: 2},
+		"No: the loss of zone a strands 9 pods. At least 3 more nodes are needed; how many would do is not known yet.": {Survive: []string{zone}, Domains: 2, AtLeast: 3, Losses: []plan.Loss{{Level: zone, Domain: "a", Stranded: 9}}},
+		"No: the loss of zone a strands 1 pod. What would do is not known yet.":                                        {Survive: []string{zone}, Domains: 1, Price: &price, Losses: []plan.Loss{{Level: zone, Domain: "a", Stranded: 1, Open: true}}},
+	} {
+		r := &Report{Head: report.Head{Partial: "interrupted after 2 of 3 losses"}, Answer: *a}
+		if diff := cmp.Diff(want, document(r, report.Options{}).Answer()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if text := string(reporttest.Write(t, Formats, r, "text", report.Options{})); strings.Contains(text, "Tried as a whole") {
+			t.Errorf("a part of an answer says that the plan was tried:\n%s", text)
 		}
 	}
 }

@@ -21,10 +21,14 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
 	if r.Unreplaced > 0 {
-		d.Linef(doc.Plain, "Nothing replaces %s of one loss, at most: %s back with their nodes, and need no room. simulate blast lists them.", words.Count(r.Unreplaced, "pod"),
+		most := ", at most"
+		if r.Partial != "" {
+			most = ""
+		}
+		d.Linef(doc.Plain, "Nothing replaces %s of one loss%s: %s back with their nodes, and need no room. simulate blast lists them.", words.Count(r.Unreplaced, "pod"), most,
 			words.Pick(r.Unreplaced, "such pods come", "they come"))
 	}
-	if len(r.Losses) > 0 && len(r.Left) == 0 {
+	if len(r.Losses) > 0 && len(r.Left) == 0 && r.Partial == "" {
 		d.Line(doc.Plain.Cell("Tried as a whole, from today's placement: after each loss everything that is replaced has a node."))
 	}
 	d.Space()
@@ -46,8 +50,11 @@ func losses(d *doc.Doc, r *Report, opts report.Options) {
 		whose := list.Each(l.Workloads, func(w plan.Workload) string {
 			return fmt.Sprintf("%d of %s", w.Pods, cluster.Qualify(w.Namespace, w.Workload))
 		})
-		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Stranded, doc.Yellow), doc.Plain.Cell(doc.OrNone(strings.Join(needs, ", "))),
-			doc.Number(l.Blocked, doc.Yellow), doc.Plain.Cell(shown(whose, opts))})
+		needed, blocked := doc.Plain.Cell(doc.OrNone(strings.Join(needs, ", "))), doc.Number(l.Blocked, doc.Yellow)
+		if l.Open {
+			needed, blocked = doc.Plain.Cell(notAsked), doc.Plain.Cell(notAsked)
+		}
+		rows = append(rows, []doc.Cell{doc.Plain.Cell(doc.LevelName(l.Level) + " " + l.Domain), doc.Number(l.Stranded, doc.Yellow), needed, blocked, doc.Plain.Cell(shown(whose, opts))})
 	}
 	if len(rows) > 1 {
 		d.Add(doc.Table{Rows: rows, Most: doc.MaxPods, Noun: "loss", Nouns: "losses"})
@@ -72,6 +79,9 @@ func left(d *doc.Doc, r *Report) {
 	}
 	d.Space()
 }
+
+// notAsked is in the place of what an interrupted search has not found.
+const notAsked = "not asked"
 
 // additions lists the nodes to add.
 func additions(d *doc.Doc, r *Report) {
@@ -143,6 +153,9 @@ func priceOf(price []string) string {
 // verdict is the first line.
 func (r *Report) verdict() doc.Cell {
 	any := words.Or(list.Each(r.Survive, doc.AnyDomain))
+	if len(r.Losses) == 0 && r.Partial != "" {
+		return doc.Yellow.Cellf("Not known yet: %s nobody, and the others were not tried.", words.Pick(r.Domains, "1 loss was tried and strands", fmt.Sprintf("%d losses were tried and strand", r.Domains)))
+	}
 	if len(r.Losses) == 0 {
 		if len(r.Autoscaled) > 0 {
 			return doc.Green.Cellf("Yes, with the autoscaler: the loss of %s strands nobody once it has added nodes; nothing else is to be added.", any)
@@ -157,6 +170,12 @@ func (r *Report) verdict() doc.Cell {
 	now := fmt.Sprintf("%s: the loss of %s %s strands %s", no, doc.LevelName(worst.Level), worst.Domain, words.Count(worst.Stranded, "pod"))
 	if more := len(r.Losses) - 1; more > 0 {
 		now += fmt.Sprintf(", and %d other %s %s, too", more, words.Pick(more, "loss", "losses"), words.Pick(more, "strands some", "strand some"))
+	}
+	if r.Partial != "" {
+		if r.AtLeast > 0 {
+			return doc.Red.Cellf("%s. At least %s needed; how many would do is not known yet.", now, words.Is(r.AtLeast, "more node"))
+		}
+		return doc.Red.Cellf("%s. What would do is not known yet.", now)
 	}
 	var needed []string
 	if n := len(r.Changes); n > 0 {

@@ -23,7 +23,7 @@ func names(r *Report) []string {
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
-	if r.More {
+	if r.More && r.Partial == "" {
 		d.Linef(doc.Plain, "There may be more; --moves %d looks for them.", 2*len(r.Moves))
 	}
 	d.Space()
@@ -71,6 +71,8 @@ func (r *Report) verdict() doc.Cell {
 	switch n := len(r.Moves); {
 	case r.Before == 0:
 		return doc.Green.Cellf("0 moves: there is none to better, with %s.", r.counted(0))
+	case n == 0 && r.Partial != "":
+		return doc.Yellow.Cellf("No move is known yet: of %s tried none helps, and there are %s.", words.Count(r.Tried, "deletion"), r.counted(r.Before))
 	case n == 0:
 		return doc.Yellow.Cellf("0 moves: no deletion helps, and there are %s.", r.counted(r.Before))
 	default:

@@ -73,6 +73,8 @@ func (r *Report) verdict() []doc.Cell {
 			}
 		}
 		lines = append(lines, doc.Green.Cell(line+"."))
+	case !r.Found && (r.AtLeast != nil || r.CostAtLeast != nil):
+		lines = append(lines, doc.Yellow.Cellf("Not known yet: it takes at least %s so that %s. The scenario has %d.", r.atLeast(), goal, r.Before))
 	case !r.Found:
 		lines = append(lines, doc.Red.Cellf("No number of these nodes was found with which %s.", goal))
 	case r.Cost != nil:
@@ -105,6 +107,14 @@ func (r *Report) verdict() []doc.Cell {
 		lines = append(lines, doc.Plain.Cellf("%s of other schedulers %s left out.", words.Count(r.Foreign, "pod"), words.Pick(r.Foreign, "is", "are")))
 	}
 	return lines
+}
+
+// atLeast is the bound of an interrupted search.
+func (r *Report) atLeast() string {
+	if r.CostAtLeast != nil {
+		return "nodes of " + price(r.CostAtLeast) + " an hour"
+	}
+	return words.Count(*r.AtLeast, "node")
 }
 
 // kept names the nodes that stay as they are, if there are any.

@@ -62,7 +62,11 @@ func (r *Report) verdict() string {
 	if n := r.Baseline.Pending; n > 0 {
 		leave = fmt.Sprintf("no more pods Pending than the %d now", n)
 	}
-	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, words.Count(len(r.Points), "point"), leave, front, words.And(r.goals()))
+	points := words.Count(len(r.Points), "point")
+	if r.Partial != "" {
+		points += " that were run"
+	}
+	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, points, leave, front, words.And(r.goals()))
 }
 
 // stuck says of how many points the rollout of the change gets stuck, and why the first does; "" if none does.

@@ -212,7 +212,8 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	}
 	defer c.Bar.Clear()
 	if len(ways) > 1 {
-		answers, err := askroll.Compare(c.Context(), result, ways)
+		counts := c.Bar.Counts("ways")
+		answers, err := askroll.Compare(c.Context(), result, ways, func(done, total int) { counts("roll", done, total) })
 		if err != nil {
 			return nil, err
 		}
