@@ -78,7 +78,7 @@ func newRoot(s command.Streams) *cobra.Command {
 which pods stay Pending, and why, in one cluster or in several under Karmada. It needs no cluster; with --context it reads one.
 
 Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and an expectation was not met,
-130 interrupted: the report, if any, is of what was known by then, and says so.`,
+130 interrupted: the report, if any, is of what was known by then, and says so; the same after --timeout, with 0.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,22 +11,32 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// patient is a context that ends when it has been asked a number of times.
+// patient is a context that ends when it has been asked a number of times, by an interruption or by the cause that is set.
 type patient struct {
 	context.Context
-	left atomic.Int64
+	left  atomic.Int64
+	cause error
 }
 
 func (p *patient) Err() error {
 	if p.left.Add(-1) < 0 {
-		return context.Canceled
+		return cmp.Or(p.cause, context.Canceled)
 	}
 	return nil
+}
+
+// endAfter runs the command with a context that ends when it has been asked so many times.
+func endAfter(args []string, asked int64, cause error) (status int, out, errOut string) {
+	ctx := &patient{Context: context.Background(), cause: cause}
+	ctx.left.Store(asked)
+	var stdout, stderr bytes.Buffer
+	status = execute(ctx, ownName, args, strings.NewReader(""), &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
 }
 
 // questions is how often a command that nobody interrupts asks its context whether it has ended.
@@ -100,24 +111,24 @@ func TestPartial(t *testing.T) {
 		{"capacity", "../../../scenarios/zone-failure", "--survive", "zone"}, {"run", "../../../scenarios/soft-or-hard", "--trials", "20"},
 		{"size", "../../../scenarios/zone-failure", "--step", "workloads", "--survive", "zone"}, {"verify", bound(t), "-o", "markdown"},
 		{"review", "../../../scenarios/zone-failure", "--level", "zone"}, {"review", "../../../scenarios/zone-failure", "-o", "json"},
+		{"plan", "../../../scenarios/planning/zone-lost", "--step", "web", "--survive", "zone"}, {"advise", "--all", "../../../scenarios/soft-or-hard"},
+		{"consolidate", "../../../scenarios/zone-failure", "--step", "workloads"}, {"rebalance", "../../../scenarios/operations/rebalance", "--step", "b-is-back"},
+		{"capacity", "deploy/web", "../../../scenarios/soft-or-hard", "--survive", "zone"},
 	} {
 		partial := 0
 		asked := questions(args)
 		// Some commands finish their first part early, capacity only after two fifths of the way: the whole way is tried.
 		for part := int64(0); part < 24 && partial < 2; part++ {
-			ctx := &patient{Context: context.Background()}
-			ctx.left.Store(asked * part / 24)
-			var out, errOut bytes.Buffer
-			status := execute(ctx, ownName, args, strings.NewReader(""), &out, &errOut)
+			status, out, errOut := endAfter(args, asked*part/24, nil)
 			if status == exit.Answered || status == exit.Unmet {
 				continue
 			}
-			if diff := cmp.Diff("simulate: interrupted\n", errOut.String()); status != 130 || diff != "" {
+			if diff := gocmp.Diff("simulate: interrupted\n", errOut); status != 130 || diff != "" {
 				t.Fatalf("%q: exit status %d, standard error (-want +got):\n%s", args, status, diff)
 			}
-			said := strings.HasPrefix(out.String(), "Partial: interrupted ") || strings.Contains(out.String(), `"partial": "interrupted `)
-			if out.Len() > 0 && !said {
-				t.Fatalf("%q: the report does not say that it is partial:\n%s", args, out.String())
+			said := strings.HasPrefix(out, "Partial: interrupted ") || strings.Contains(out, `"partial": "interrupted `)
+			if out != "" && !said {
+				t.Fatalf("%q: the report does not say that it is partial:\n%s", args, out)
 			}
 			if said {
 				partial++
@@ -125,6 +136,38 @@ func TestPartial(t *testing.T) {
 		}
 		if args[0] != "explain" && args[0] != "lint" && partial == 0 { // which have nothing to show of one pod, or one workload
 			t.Errorf("%q: no report of a part", args)
+		}
+	}
+}
+
+// A command whose time is over prints what an interruption at the same moment prints, and has answered. Before anything is known it says so, and what
+// to do.
+func TestTimeout(t *testing.T) {
+	for _, test := range []struct {
+		args  []string
+		first string // of the first line of any part of the answer
+	}{
+		{[]string{"plan", "../../../scenarios/planning/zone-lost", "--step", "web", "--survive", "zone"}, "Partial: interrupted "},
+		{[]string{"size", "../../../scenarios/zone-failure", "--step", "workloads", "--survive", "zone"}, "Partial: interrupted "},
+		{[]string{"capacity", "../../../scenarios/zone-failure"}, "Partial: interrupted after "},
+		{[]string{"consolidate", "../../../scenarios/zone-failure", "--step", "workloads"}, "Partial: interrupted after "},
+		{[]string{"blast", "../../../scenarios/zone-failure"}, "Partial: interrupted "},
+	} {
+		asked, parts, nothing := questions(test.args), 0, 0
+		for part := int64(0); part < 12; part++ {
+			status, out, errOut := endAfter(test.args, asked*part/12, exit.ErrTimeOver)
+			switch {
+			case status == exit.Failed && out == "" && strings.HasPrefix(errOut, "simulate: error: --timeout: the time was over before any part of the answer was known; "):
+				nothing++
+			case status == exit.Answered && errOut == "" && strings.HasPrefix(out, test.first):
+				parts++
+			case status == exit.Answered && errOut == "" && !strings.HasPrefix(out, "Partial: "): // it was done
+			default:
+				t.Errorf("%q, part %d: exit status %d, standard error %q, standard output:\n%s", test.args, part, status, errOut, out)
+			}
+		}
+		if parts == 0 || nothing == 0 {
+			t.Errorf("%q: %d parts of answers, and %d times nothing known", test.args, parts, nothing)
 		}
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/topology"
+	"github.com/faultline/faultline/pkg/words"
 )
 
 // DefaultWorst is how many failures the report lists one by one.
@@ -88,6 +89,7 @@ func newBlast(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
 	var f Failures
 	var out output.Flags
+	var timeout command.Timeout
 	var base command.Baseline
 	var proof command.Proof
 	cmd := &cobra.Command{
@@ -106,7 +108,7 @@ With --baseline, print the differences from a stored report instead, in the form
   simulate blast --cluster nodes.yaml -f app.yaml --mode deleted --worst 20 --quorum statefulset/etcd`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := command.Question[blast.Report]{
-				Input: &in, Output: &out, Formats: blast.Formats,
+				Input: &in, Output: &out, Formats: blast.Formats, Timeout: &timeout,
 				Check: func(c *command.Call) error {
 					return errors.Join(f.check(cmd), base.Check(c, blast.Kind), proof.Check(c))
 				},
@@ -156,6 +158,7 @@ With --baseline, print the differences from a stored report instead, in the form
 	f.register(cmd, &in)
 	base.Register(cmd, blast.Kind)
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, blast.Formats.Names(), "the verdict, a line for each step and level, and why pods do not come back", "list every failure, workload and pod, however many there are")
 	return cmd
 }
@@ -203,6 +206,10 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 		case exit.Interrupted(err) && i > 0:
 			result.Partial = fmt.Sprintf("interrupted after step %d of %d", i, len(steps))
 			return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), err
+		case exit.Interrupted(err) && blasted != nil:
+			known, all := blasted.Analysis.Recovered()
+			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, after %d of %s", len(steps), known, words.Pick(all, "1 loss", fmt.Sprintf("%d losses", all)))
+			return blast.New(result, []blast.Blasted{*blasted}, opts, f.filter, recover, c.ToolVersion), err
 		case exit.Interrupted(err) && recover:
 			result.Partial = fmt.Sprintf("interrupted in step 1 of %d, of which it shows what is lost, and not what comes back", len(steps))
 			lost, again := f.after(context.WithoutCancel(c.Context()), result.Scenario, &steps[i], opts, false, count)
@@ -221,7 +228,7 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 	return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), nil
 }
 
-// after fails the domains after one step.
+// after fails the domains after one step. If it is interrupted, it returns what is known of the recoveries, if anything is.
 func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
 	levels := opts.Levels
 	opts = present(step.State, opts)
@@ -242,7 +249,10 @@ func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	blasted := &blast.Blasted{Step: step, Analysis: analysis}
 	if recover {
 		progress := func(domains string, done, total int) { count("loss of "+domains+" after "+step.Name, done, total) }
-		if err := askblast.Recover(ctx, step.State, s, analysis, opts, progress); err != nil {
+		err := askblast.Recover(ctx, step.State, s, analysis, opts, progress)
+		if known, _ := analysis.Recovered(); exit.Interrupted(err) && known > 0 {
+			return blasted, err
+		} else if err != nil {
 			return nil, err
 		}
 	}

@@ -31,6 +31,7 @@ func newExplain(s command.Streams) *cobra.Command {
 	var of askexplain.Question
 	var nodes []string
 	var out output.Flags
+	var timeout command.Timeout
 	var narrative bool
 	var proof command.Proof
 	cmd := &cobra.Command{
@@ -47,7 +48,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
   simulate explain statefulset/db -n shop --cluster dump.json -f db.yaml -o json`,
 		ValidArgsFunction: input.Completion{Kinds: explainKinds, Resources: askexplain.Resources}.Complete,
 		RunE: command.Question[explain.Report]{
-			Input: &in, Output: &out, Formats: explain.Formats,
+			Input: &in, Output: &out, Formats: explain.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
 				if narrative && out.Options.Quiet {
 					return c.Usage("-q and --narrative cannot be used together; give one of them")
@@ -166,6 +167,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	flags.StringArrayVar(&nodes, "node", nil, "`NAME` of a node to explain why the pod is not there (repeatable)")
 	flags.BoolVar(&narrative, "narrative", false, "describe the pod's way through the scheduling cycle in sentences")
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, explain.Formats.Names(), "the line of each pod that says where it goes", "explain every pod of the workload, and list every node")
 	return cmd
 }

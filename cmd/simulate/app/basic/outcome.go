@@ -90,10 +90,10 @@ func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, er
 const trialsGC = 1000
 
 // question asks for the outcomes.
-func (o *outcomes) question(in *input.Flags, out *output.Flags) command.Question[outcome.Report] {
+func (o *outcomes) question(in *input.Flags, out *output.Flags, timeout *command.Timeout) command.Question[outcome.Report] {
 	var until float64
 	return command.Question[outcome.Report]{
-		Input: in, Output: out, Formats: outcome.Formats,
+		Input: in, Output: out, Formats: outcome.Formats, Timeout: timeout,
 		Check: func(c *command.Call) (err error) {
 			until, err = o.check(c.Command, in)
 			return err

@@ -24,6 +24,7 @@ import (
 func newRun(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
 	var out output.Flags
+	var timeout command.Timeout
 	var base command.Baseline
 	var every outcomes
 	var onPage pageFailures
@@ -57,10 +58,10 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 				return err
 			}
 			if every.asked(cmd) {
-				return every.question(&in, &out).Run(s)(cmd, args)
+				return every.question(&in, &out, &timeout).Run(s)(cmd, args)
 			}
 			q := command.Question[run.Report]{
-				Input: &in, Output: &out, Formats: run.Formats,
+				Input: &in, Output: &out, Formats: run.Formats, Timeout: &timeout,
 				Check: func(c *command.Call) error { return base.Check(c, run.Kind) },
 				Ask: func(c *command.Call) (*run.Report, error) {
 					_, found, err := reportOn(c, verbose, func(*run.Step) bool { return true })
@@ -101,6 +102,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	base.Register(cmd, run.Kind)
 	every.register(cmd)
 	onPage.register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, run.Formats.Names(), "the summary, one line per step", "list every pod, however many there are")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print to standard error how many scheduling cycles were spared questions; see --plain")
 	return cmd

@@ -26,6 +26,7 @@ func newLint(s command.Streams) *cobra.Command {
 	var failOn, baseline string
 	var listed bool
 	var out output.Flags
+	var timeout command.Timeout
 	check := func(c *command.Call) error {
 		var problems error
 		if listed && (out.Format == "sarif" || len(out.Reports) > 0) {
@@ -74,7 +75,7 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
   simulate lint scenario.yaml --baseline main.json -o github
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q := command.Question[lint.Report]{Input: &in, Output: &out, Formats: lint.Formats, Check: check, Ask: func(c *command.Call) (*lint.Report, error) {
+			q := command.Question[lint.Report]{Input: &in, Output: &out, Formats: lint.Formats, Timeout: &timeout, Check: check, Ask: func(c *command.Call) (*lint.Report, error) {
 				if baseline != "" { // first, so that a bad one costs no time
 					data, err := c.ReadReport(baseline)
 					if err != nil {
@@ -104,6 +105,7 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
 	flags.StringVar(&failOn, "fail-on", string(asklint.Error), "exit with 3 if there is a finding of this `SEVERITY` or higher: "+strings.Join(severities(), ", "))
 	flags.StringVar(&baseline, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and fail only on findings that it does not have")
 	flags.BoolVar(&listed, "list", false, "list all checks, and run none")
+	timeout.Register(cmd)
 	out.Register(cmd, lint.Formats.Names(), "the verdict, and how many findings each check has", "list every finding, those ignored included")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"only", "disable"} {

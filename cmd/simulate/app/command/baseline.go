@@ -68,7 +68,7 @@ func (b *Baseline) Check(c *Call, of string) error {
 // answer is not compared with a whole one.
 func Since[R any](b *Baseline, asked Question[R], decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) Question[diff.Report] {
 	return Question[diff.Report]{
-		Input: asked.Input, Output: asked.Output, Formats: diff.Formats, Check: asked.Check,
+		Input: asked.Input, Output: asked.Output, Formats: diff.Formats, Check: asked.Check, Timeout: asked.Timeout,
 		Ask: func(c *Call) (*diff.Report, error) {
 			data, err := c.ReadReport(b.File)
 			if err != nil {

@@ -64,6 +64,9 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	} else {
 		proved, err = p.write(c, s, scenarios, claims, progress)
 	}
+	if exit.Interrupted(err) {
+		head.Partial = "interrupted before what the answer says was proved"
+	}
 	if err != nil {
 		return err
 	}

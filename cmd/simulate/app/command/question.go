@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,8 @@ type Question[R any] struct {
 	Input   *input.Flags // nil for a command that takes no scenario
 	Output  *output.Flags
 	Formats report.Formats[R]
+	// Timeout, if set, ends the question after a time.
+	Timeout *Timeout
 	// Check checks the command's own flags. Its problems are reported together with the problems of the output's flags. Default: no check.
 	Check func(c *Call) error
 	// Ask answers. An error that comes with a report says that the report is a part of the answer, or that an expectation is not met.
@@ -39,11 +42,28 @@ func (q Question[R]) answer(c *Call) error {
 	if q.Check != nil {
 		problems = errors.Join(problems, q.Check(c))
 	}
+	var limit time.Duration
+	if q.Timeout != nil {
+		var problem error
+		limit, problem = q.Timeout.check(c.Command)
+		problems = errors.Join(problems, problem)
+	}
 	if problems != nil {
 		return problems
 	}
+	if limit > 0 {
+		ctx, stop := exit.Within(c.Context(), limit)
+		defer stop()
+		c.SetContext(ctx)
+	}
 	found, stopped := q.Ask(c)
 	c.Bar.Done()
+	if exit.Interrupted(stopped) && exit.TimeOver(c.Context()) {
+		stopped = nil
+		if found == nil {
+			return errNothingKnown
+		}
+	}
 	if found == nil {
 		return stopped
 	}

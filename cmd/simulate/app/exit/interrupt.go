@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // interruption is the cause of a context that a signal has ended.
@@ -46,6 +47,29 @@ func UntilInterrupted() (ctx context.Context, stop func()) {
 		cancel(nil)
 	}
 }
+
+// ErrTimeOver is the cause of a context whose time is over.
+var ErrTimeOver error = timeOver{}
+
+type timeOver struct{}
+
+func (timeOver) Error() string { return "the time is over" }
+
+// Is makes it a context.Canceled, as an interruption is: whoever works prints what is known for either.
+func (timeOver) Is(target error) bool { return target == context.Canceled }
+
+// Within returns a context that ends after the time, with ErrTimeOver as its cause.
+func Within(ctx context.Context, limit time.Duration) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(ErrTimeOver) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// TimeOver reports whether the time of the context is over, and not that a signal has ended the work before.
+func TimeOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrTimeOver) }
 
 // Interrupted reports whether the error is that the context was ended, not that of a question.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }

@@ -28,6 +28,7 @@ func newVerify(s command.Streams) *cobra.Command {
 	var within input.Namespace
 	var connection input.Connection
 	var out output.Flags
+	var timeout command.Timeout
 	var watch time.Duration
 	var record string
 	cmd := &cobra.Command{
@@ -52,7 +53,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
   simulate verify prod.jsonl
   simulate verify - --report markdown=verify.md < dump.json`,
 		RunE: command.Question[verify.Report]{
-			Output: &out, Formats: verify.Formats,
+			Output: &out, Formats: verify.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*verify.Report, error) {
 				asks := input.Asked(c.Command) || input.IsPlugin(c.Command) && len(c.Args) == 0
 				if len(c.Args) == 0 && !asks {
@@ -135,6 +136,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 	input.RegisterStrict(cmd, &opts.Strict)
 	input.RegisterScheduler(cmd, &opts)
 	flags.StringVar(&least, "min-agreement", "", "exit with 3 if fewer than this `PERCENT` of the choices that can be judged, those explained and the contradictions, are explained")
+	timeout.Register(cmd)
 	out.Register(cmd, verify.Formats.Names(), "the summary", "list every pod, however many there are")
 	return cmd
 }

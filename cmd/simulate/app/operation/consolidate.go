@@ -25,6 +25,7 @@ import (
 func newConsolidate(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var timeout command.Timeout
 	var survive input.Survival
 	var op operation
 	var proof command.Proof
@@ -46,7 +47,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
   simulate consolidate dump.json --keep worker-1,worker-2 --keep role=ingress --steps fewer.yaml
   simulate consolidate scenario.yaml -o name`,
 		RunE: command.Question[consolidate.Report]{
-			Input: &in, Output: &out, Formats: consolidate.Formats,
+			Input: &in, Output: &out, Formats: consolidate.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), op.check(c), proof.Check(c)) },
 			Ask: func(c *command.Call) (*consolidate.Report, error) {
 				s, err := op.load(c)
@@ -70,15 +71,19 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 				counts := c.Bar.Counts("nodes")
 				opts.Progress = func(done, total int) { counts("consolidate", done, total) }
 				var answer *askconsolidate.Answer
-				if err := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-					if answer, err = askconsolidate.Run(c.Context(), w, result, opts); err != nil {
+				stopped := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+					if answer, err = askconsolidate.Run(c.Context(), w, result, opts); answer == nil {
 						return nil, err
 					}
-					return answer.Steps, nil
-				}); err != nil {
-					return nil, err
+					return answer.Steps, err
+				})
+				if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
+					return nil, stopped
 				}
 				found := consolidate.New(result, answer, c.ToolVersion)
+				if stopped != nil {
+					return found, stopped
+				}
 				return found, proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
@@ -93,6 +98,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	flags.BoolVar(&drain.DeleteEmptyDirData, "delete-emptydir-data", true, "also evict pods with emptyDir volumes, whose data is lost")
 	op.register(cmd, "nodes are removed")
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, consolidate.Formats.Names(), "the answer, on one line", "list every node")
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline/faultline/cmd/simulate/app/command"
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
 	"github.com/faultline/faultline/cmd/simulate/app/input"
 	"github.com/faultline/faultline/cmd/simulate/app/output"
 	"github.com/faultline/faultline/pkg/cluster"
@@ -54,18 +55,22 @@ func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 	return s.Until(o.step), nil
 }
 
-// do does the steps in a world of the scenario, and writes them if they are wanted.
+// do does the steps in a world of the scenario, and writes them if they are wanted. An interruption that comes with steps is returned once they
+// are written.
 func (o *operation) do(c *command.Call, s *scenario.Scenario, do func(*world.Cluster) ([]scenario.Step, error)) error {
 	w, err := simulation.NewCluster(s)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	steps, err := do(w)
-	if err != nil || o.steps == "" {
+	steps, stopped := do(w)
+	if o.steps == "" || stopped != nil && (steps == nil || !exit.Interrupted(stopped)) {
+		return stopped
+	}
+	if err := o.write(c, s, steps); err != nil {
 		return err
 	}
-	return o.write(c, s, steps)
+	return stopped
 }
 
 // write writes the steps to the file: with the files of the command line as a scenario, or to be added to the scenario that was given.

@@ -23,6 +23,7 @@ import (
 func newRebalance(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var timeout command.Timeout
 	var opts askrebalance.Options
 	var op operation
 	var goal string
@@ -42,7 +43,7 @@ The goal is what is counted, for each workload of two or more pods:
   simulate rebalance scenario.yaml --goal soft --steps moves.yaml
   simulate rebalance dump.json -o name`,
 		RunE: command.Question[rebalance.Report]{
-			Input: &in, Output: &out, Formats: rebalance.Formats,
+			Input: &in, Output: &out, Formats: rebalance.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
 				var problems []error
 				if !slices.Contains(askrebalance.Goals(), goal) {
@@ -79,15 +80,16 @@ The goal is what is counted, for each workload of two or more pods:
 				counts := c.Bar.Counts("moves")
 				opts.Progress = func(done, total int) { counts("rebalance", done, total) }
 				var answer *askrebalance.Answer
-				if err := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
-					if answer, err = askrebalance.Run(c.Context(), w, result, opts); err != nil {
+				stopped := op.do(c, s, func(w *world.Cluster) ([]scenario.Step, error) {
+					if answer, err = askrebalance.Run(c.Context(), w, result, opts); answer == nil {
 						return nil, err
 					}
-					return answer.Steps, nil
-				}); err != nil {
-					return nil, err
+					return answer.Steps, err
+				})
+				if answer == nil || stopped != nil && !exit.Interrupted(stopped) {
+					return nil, stopped
 				}
-				return rebalance.New(result, answer, c.ToolVersion), nil
+				return rebalance.New(result, answer, c.ToolVersion), stopped
 			},
 		}.Run(s),
 	}
@@ -99,6 +101,7 @@ The goal is what is counted, for each workload of two or more pods:
 	flags.StringVar(&opts.Level, "over", "zone", "topology `KEY` over which pods are spread, such as rack; region, zone and node are short names")
 	flags.IntVar(&opts.Moves, "moves", 10, "largest `NUMBER` of pods to delete")
 	op.register(cmd, "pods are deleted")
+	timeout.Register(cmd)
 	out.Register(cmd, rebalance.Formats.Names(), "the answer, on one line", "list every workload that stays as it is")
 	return cmd
 }

@@ -28,12 +28,13 @@ const (
 func newAdvise(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var timeout command.Timeout
 	var selector string
 	var all bool
 	var proof command.Proof
 	trials, top := adviceTrials, adviceTop
 	one := command.Question[advice.Report]{
-		Input: &in, Output: &out, Formats: advice.Formats,
+		Input: &in, Output: &out, Formats: advice.Formats, Timeout: &timeout,
 		Check: func(c *command.Call) error {
 			var problems []error
 			if trials < 0 || trials > maxAdviceTrials {
@@ -80,7 +81,7 @@ func newAdvise(s command.Streams) *cobra.Command {
 		},
 	}
 	every := command.Question[gains.Report]{
-		Input: &in, Output: &out, Formats: gains.Formats,
+		Input: &in, Output: &out, Formats: gains.Formats, Timeout: &timeout,
 		Check: one.Check,
 		Ask: func(c *command.Call) (*gains.Report, error) {
 			if !c.Flags().Changed("top") {
@@ -122,6 +123,7 @@ much less the loss of one domain takes for what the change costs, those that cos
 	flags.IntVar(&trials, "trials", trials, "`NUMBER` of runs with random ties, at most 10000, of each candidate that no other beats; 0 for none\n(default 20, or fewer on a large cluster)")
 	flags.IntVar(&top, "top", top, "`NUMBER` of candidates to show, or of workloads with --all (default 20); the rest are only counted")
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, advice.Formats.Names(), "the answer, on one line", "show every candidate; without a workload, advise every one, those first that gain most for\nwhat they cost")
 	return cmd
 }
@@ -160,14 +162,14 @@ func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, erro
 	if err := c.Input.Namespace.Check(c.Command, "workload", slices.Compact(known)); err != nil {
 		return nil, err
 	}
-	found, err := askadvice.Every(c.Context(), loaded, asked)
-	if err != nil {
-		return nil, err
+	found, stopped := askadvice.Every(c.Context(), loaded, asked)
+	if found == nil {
+		return nil, stopped
 	}
 	if len(found.Workloads) == 0 {
 		return nil, c.Usage("there is no workload with replicas that can be advised; give a Deployment, a StatefulSet, a ReplicaSet or a ReplicationController")
 	}
-	return gains.New(found, top, c.ToolVersion), nil
+	return gains.New(found, top, c.ToolVersion), stopped
 }
 
 // adviseArguments separates the target from the scenario, in either order.

@@ -29,6 +29,7 @@ func newCapacity(s command.Streams) *cobra.Command {
 	var step string
 	var upTo int
 	var out output.Flags
+	var timeout command.Timeout
 	var proof command.Proof
 	cmd := &cobra.Command{
 		Use:   "capacity [TYPE/NAME|NAME...] [SCENARIO | MANIFEST...]",
@@ -51,7 +52,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
 		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // which grow
 		RunE: command.Question[capacity.Report]{
-			Input: &in, Output: &out, Formats: capacity.Formats, Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
+			Input: &in, Output: &out, Formats: capacity.Formats, Timeout: &timeout, Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*capacity.Report, error) {
 				if upTo < 0 {
 					return nil, c.Usage("--up-to: %d is negative; give a number of replicas, or 0 for no limit", upTo)
@@ -136,6 +137,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	flags.IntVar(&upTo, "up-to", 0, "look for at most this `NUMBER` more; 0 for no limit (default 50, or twice the present ones, where all would take\nminutes, and else no limit)")
 	flags.StringVar(&step, "step", "", "the `STEP` after which replicas are added (default the last)")
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, capacity.Formats.Names(), "the summary", "list every workload, however many there are")
 	return cmd
 }
@@ -156,7 +158,7 @@ func ifUsed(c *command.Call, s *scenario.Scenario, state *cluster.State, files [
 	if len(sums) == 0 {
 		return nil, c.Usage("--usage: no pod of %s runs in the cluster; give the usage of its pods, and their namespaces", strings.Join(files, ", "))
 	}
-	result, err := simulation.Run(c.Context(), askcapacity.Base(askcapacity.AsUsed(s, state, used), ""), simulation.Options{})
+	result, err := simulation.Run(c.Context(), askcapacity.Base(askcapacity.AsUsed(s, state, used), ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 	if err != nil {
 		return sums, err
 	}

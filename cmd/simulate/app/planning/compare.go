@@ -32,6 +32,7 @@ func newCompare(s command.Streams) *cobra.Command {
 	var names []string
 	var asked input.Steps
 	var out output.Flags
+	var timeout command.Timeout
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO | MANIFEST...]",
 		Short: "Compare variants of a scenario, such as soft or hard rules, more replicas or another cluster",
@@ -46,7 +47,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
   simulate compare dump.json --add-nodes 0,5,10 --like worker-1
   simulate compare --cluster nodes.yaml -f app.yaml --rules soft,hard -o markdown`,
 		RunE: command.Question[compare.Report]{
-			Input: &in, Output: &out, Formats: compare.Formats,
+			Input: &in, Output: &out, Formats: compare.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*compare.Report, error) {
 				patches := in.Changes.Patches // they make a variant
 				in.Changes.Patches = nil
@@ -117,6 +118,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	figures.register(cmd, &in, true)
 	in.Namespace.Register(cmd, false)
 	cmd.Flags().StringArrayVar(&names, "variant", nil, "`NAME` of a variant in the scenario file (repeatable; default all)")
+	timeout.Register(cmd)
 	out.Register(cmd, compare.Formats.Names(), "the answer, on one line", "")
 	return cmd
 }

@@ -23,6 +23,7 @@ func newPlan(s command.Streams) *cobra.Command {
 	var step, hpa string
 	var proof command.Proof
 	var out output.Flags
+	var timeout command.Timeout
 	cmd := &cobra.Command{
 		Use:   "plan [SCENARIO | MANIFEST...] --survive KEY",
 		Short: "Find the nodes to add and the rules to change so that the loss of a zone strands nobody",
@@ -43,7 +44,7 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
   simulate plan scenario.yaml --survive zone --survive node --mode out-of-service
   simulate plan --context prod --survive zone -o json`,
 		RunE: command.Question[plan.Report]{
-			Input: &in, Output: &out, Formats: plan.Formats,
+			Input: &in, Output: &out, Formats: plan.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
 				if len(survive.Levels) == 0 {
 					return c.Usage("--survive is missing; give the level of which any domain may fail, such as --survive zone")
@@ -75,11 +76,14 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 				if err != nil {
 					return nil, c.Usage("%s", err)
 				}
-				answer, err := askplan.Find(c.Context(), result, askplan.Options{Survive: failing.Survive, Mode: failing.Mode, Progress: c.Bar.Counts("losses")})
-				if err != nil {
-					return nil, err
+				answer, stopped := askplan.Find(c.Context(), result, askplan.Options{Survive: failing.Survive, Mode: failing.Mode, Progress: c.Bar.Counts("losses")})
+				if answer == nil {
+					return nil, stopped
 				}
 				found := plan.New(result, answer, c.ToolVersion)
+				if stopped != nil {
+					return found, stopped
+				}
 				return found, proof.Prove(c, loaded, c.Args, answer.Claims(), &found.Head)
 			},
 		}.Run(s),
@@ -91,6 +95,7 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 	cmd.Flags().StringVar(&hpa, "hpa", hpaNow, "replicas of workloads with a HorizontalPodAutoscaler: `now`, or max for its maxReplicas")
 	output.CompleteWith(cmd, "hpa", []string{hpaNow, hpaMax})
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, plan.Formats.Names(), "the answer, on one line", "list every workload")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 func newReview(s command.Streams) *cobra.Command {
 	var in input.Flags
 	var out output.Flags
+	var timeout command.Timeout
 	var opts askreview.Options
 	var since string
 	var earlier *review.Report
@@ -56,7 +57,7 @@ cost. With --since, the review that -o json wrote the last time, it says what ha
   simulate review dump.json --report html=review.html --report json=2026-48.json
   simulate review dump.json --since 2026-47.json`,
 		RunE: command.Question[review.Report]{
-			Input: &in, Output: &out, Formats: review.Formats,
+			Input: &in, Output: &out, Formats: review.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*review.Report, error) {
 				if since != "" { // first, so that a bad one costs no time
 					data, err := c.ReadReport(since)
@@ -76,6 +77,7 @@ cost. With --since, the review that -o json wrote the last time, it says what ha
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Levels, "level", nil, "topology `KEY` whose domains fail one after the other, such as rack; cluster, region, zone and node are short names\n(repeatable; default the widest with several domains)")
 	flags.StringVar(&since, "since", "", "say what has changed since the review that -o json wrote to this `FILE`")
+	timeout.Register(cmd)
 	out.Register(cmd, review.Formats.Names(), "the answer, on one line", "list every group, change and risk")
 	return cmd
 }

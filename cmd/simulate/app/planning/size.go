@@ -29,6 +29,7 @@ func newSize(s command.Streams) *cobra.Command {
 	var step, catalogue string
 	var cronJobs []string
 	var out output.Flags
+	var timeout command.Timeout
 	var proof command.Proof
 	var opts capacity.SizeOptions
 	cmd := &cobra.Command{
@@ -53,7 +54,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
   simulate size --cluster one-of-each.yaml -f app.yaml --survive zone --free -o json
   simulate size dump.json --survive zone --proof size.yaml`,
 		RunE: command.Question[size.Report]{
-			Input: &in, Output: &out, Formats: size.Formats,
+			Input: &in, Output: &out, Formats: size.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
 				if opts.Most < 1 {
 					return c.Usage("--tries: %d is less than 1; give a number of clusters", opts.Most)
@@ -92,8 +93,9 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 					return nil, stopped
 				}
 				if len(opts.Survive) > 0 && stopped == nil {
-					result, err := simulation.Run(c.Context(), capacity.Base(loaded, ""), simulation.Options{})
+					result, err := simulation.Run(c.Context(), capacity.Base(loaded, ""), simulation.Options{Progress: c.Bar.Counts("pods")})
 					if err == nil {
+						opts.Progress = c.Bar.Counts("levels")
 						sizing.Safety, err = capacity.Safe(c.Context(), result, opts.Options)
 					}
 					if exit.Interrupted(err) {
@@ -131,6 +133,7 @@ With --catalogue, the nodes of each group can be of any types in a file, in any 
 	survive.Register(cmd, &in)
 	flags.StringVar(&step, "step", "", "the `STEP` after which everything must be placed (default the last)")
 	proof.Register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, size.Formats.Names(), "the summary", "")
 	return cmd
 }

@@ -21,6 +21,7 @@ func newSweep(s command.Streams) *cobra.Command {
 	in := input.Flags{Federated: true}
 	var figures numbers
 	var out output.Flags
+	var timeout command.Timeout
 	var results string
 	var shard, shards int
 	var job jobFlags
@@ -47,7 +48,7 @@ collect the reports.`,
 			return nil
 		},
 		RunE: command.Question[sweep.Report]{
-			Input: &in, Output: &out, Formats: sweep.Formats,
+			Input: &in, Output: &out, Formats: sweep.Formats, Timeout: &timeout,
 			Check: func(c *command.Call) error {
 				if shards < 1 || shard < 0 || shard >= shards {
 					return c.Usage("--shards %d --shard %d: give at least 1 shard, and one of them, counted from 0", shards, shard)
@@ -97,6 +98,7 @@ collect the reports.`,
 	flags.IntVar(&shards, "shards", 1, "`NUMBER` of parts to split the sweep into (with --job, default 64, or one per point if there are fewer)")
 	flags.IntVar(&shard, "shard", 0, "`NUMBER` of the part to run, from 0")
 	job.register(cmd)
+	timeout.Register(cmd)
 	out.Register(cmd, sweep.Formats.Names(), "the answer, on one line", "list every point, however many there are")
 	return cmd
 }

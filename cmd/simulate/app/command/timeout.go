@@ -1,0 +1,33 @@
+package command
+
+import (
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/faultline/faultline/cmd/simulate/app/exit"
+)
+
+// Timeout is the flag that ends a question after a time, with the answer that is known by then.
+type Timeout struct{ given string }
+
+// Register adds the flag.
+func (t *Timeout) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.given, "timeout", "", "print what is known after this `TIME`, such as 10s or 2m, as a true part of the answer (default no limit)")
+}
+
+// check returns the time, 0 without the flag.
+func (t *Timeout) check(cmd *cobra.Command) (time.Duration, error) {
+	if !cmd.Flags().Changed("timeout") {
+		return 0, nil
+	}
+	limit, err := time.ParseDuration(t.given)
+	if err != nil || limit <= 0 {
+		return 0, exit.Usage(cmd, "--timeout: %q is not a time above 0; give a number with its unit, such as 10s or 2m", t.given)
+	}
+	return limit, nil
+}
+
+// errNothingKnown is the answer of a question whose time was over before any part of it was known.
+var errNothingKnown = errors.New("--timeout: the time was over before any part of the answer was known; give more time, such as --timeout 1m, or ask about less")
