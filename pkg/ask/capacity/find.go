@@ -301,7 +301,11 @@ func (m *Mix) bound() string {
 	tried := words.Pick(last.Probes, "1 try", fmt.Sprintf("%d tries", last.Probes))
 	switch {
 	case !last.Open:
-		return fmt.Sprintf("%s: %d more fit%s, and what was asked besides is not known yet", tried, last.More, while)
+		least := ""
+		if last.Capped {
+			least = "at least "
+		}
+		return fmt.Sprintf("%s: %s%d more fit%s, and what was asked besides is not known yet", tried, least, last.More, while)
 	case last.DoesNotFit > 0:
 		return fmt.Sprintf("%s: at least %d more fit%s, and %d do not", tried, last.More, while, last.DoesNotFit)
 	}

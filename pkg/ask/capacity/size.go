@@ -447,14 +447,14 @@ func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
 	if z.sizing.Even {
 		even = ", as many of a group in each of its zones"
 	}
-	said := fmt.Sprintf("at least %s%s", z.worth(least), even)
+	var said string
 	switch {
 	case z.sizing.Proven:
 		said = fmt.Sprintf("%s%s, and no fewer", z.worth(most), even)
 	case z.sizing.Found:
-		said += fmt.Sprintf("; at most %s", z.worth(most))
+		said = fmt.Sprintf("at least %g, at most %s%s", least, z.worth(most), even)
 	default:
-		said += "; no number that will do is known yet"
+		said = fmt.Sprintf("at least %s%s; no number that will do is known yet", z.worth(least), even)
 	}
 	z.sizing.Partial = fmt.Sprintf("interrupted after %s: %s", words.Count(z.sizing.Tried, "cluster"), said)
 	return &z.sizing, err

@@ -39,6 +39,23 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, New(result, none, "v0.1.0"), "none", "consolidate-report", Kind)
 }
 
+// The first line of a part of an answer says nothing about nodes and losses that were not tried.
+func TestPartialVerdict(t *testing.T) {
+	zone := []string{"topology.kubernetes.io/zone"}
+	went := []consolidate.Removed{{Node: "a-1"}, {Node: "b-1"}}
+	for want, a := range map[string]*consolidate.Answer{
+		"At least 2 of 12 nodes can go: no budget is broken, no pod is newly Pending while no node fails; 7 were not tried.":      {Nodes: 12, Removed: went, Untried: 7, Stays: stays(3, consolidate.ByRoom)},
+		"At least 2 of 12 nodes can go: no budget is broken, no pod is newly Pending, also after the loss of any zone as before.": {Nodes: 12, Survive: zone, Removed: went, Unproven: 3},
+		"No node is known yet that can go while no node fails: 3 nodes were tried; 9 were not tried.":                             {Nodes: 12, Untried: 9, Stays: stays(3, consolidate.ByRoom)},
+		"Not known yet which nodes can go, also after the loss of any zone as before: 4 of 12 nodes can go while no node fails.":  {Nodes: 12, Survive: zone, Unproven: 4, Stays: stays(8, consolidate.ByRoom)},
+	} {
+		r := &Report{Head: report.Head{Partial: "interrupted after 5 of 12 nodes"}, Answer: *a}
+		if got := document(r, report.Options{}).Answer(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func stays(n int, why consolidate.Why) []consolidate.Stay {
 	return slices.Repeat([]consolidate.Stay{{Node: "n", Why: why}}, n)
 }

@@ -113,8 +113,10 @@ func (r *Report) whyUntried() string {
 func (r *Report) verdict() doc.Cell {
 	n := len(r.Removed)
 	switch tried := n + r.Unproven + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
+	case r.Unproven > 0 && n == 0:
+		return doc.Yellow.Cellf("Not known yet which nodes can go%s: %d of %s can go while no node fails%s.", r.survives(), r.Unproven, words.Count(r.Nodes, "node"), r.notTried())
 	case r.Partial != "" && n == 0:
-		return doc.Yellow.Cellf("No node is known yet that can go%s: %d of %s tried, and %d were not.", r.survives(), tried, words.Is(tried+r.Untried, "node"), r.Untried)
+		return doc.Yellow.Cellf("No node is known yet that can go%s: %s tried%s.", r.survives(), words.Pick(tried, "1 node was", fmt.Sprintf("%d nodes were", tried)), r.notTried())
 	case tried == 0:
 		return doc.Yellow.Cellf("No node was tried: %s.", r.whyUntried())
 	case n == 0 && tried < r.Nodes:
@@ -127,10 +129,17 @@ func (r *Report) verdict() doc.Cell {
 		saved = fmt.Sprintf(", %.2f an hour less", *r.Saved)
 	}
 	if r.Partial != "" {
-		return doc.Green.Cellf("At least %d of %s can go%s: no budget is broken, no pod is newly Pending%s; %s not tried.", n, words.Count(r.Nodes, "node"), saved, r.survives(),
-			fmt.Sprintf("%d %s", r.Untried, words.Pick(r.Untried, "was", "were")))
+		return doc.Green.Cellf("At least %d of %s can go%s: no budget is broken, no pod is newly Pending%s%s.", n, words.Count(r.Nodes, "node"), saved, r.survives(), r.notTried())
 	}
 	return doc.Green.Cellf("%d of %s can go: %d %s enough%s; no budget is broken, no pod is newly Pending%s.", n, words.Count(r.Nodes, "node"), r.Nodes-n, words.Pick(r.Nodes-n, "is", "are"), saved, r.survives())
+}
+
+// notTried counts the nodes that an interrupted search has not tried.
+func (r *Report) notTried() string {
+	if r.Untried == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d %s not tried", r.Untried, words.Pick(r.Untried, "was", "were"))
 }
 
 // survives says which losses the nodes that stay survive.
