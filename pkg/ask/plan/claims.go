@@ -12,7 +12,6 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 	"github.com/faultline/faultline/pkg/list"
 	"github.com/faultline/faultline/pkg/scenario"
-	"github.com/faultline/faultline/pkg/simulation"
 	"github.com/faultline/faultline/pkg/words"
 )
 
@@ -65,11 +64,7 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 		} else {
 			one.steps = slices.Delete(one.steps, i, i+1)
 		}
-		w, err := p.worlds.First()
-		if err != nil {
-			return nil, err
-		}
-		course, err := simulation.GoOn(w, p.base, simulation.Options{})
+		course, err := p.goOn()
 		if err != nil {
 			return nil, err
 		}

@@ -93,11 +93,7 @@ func keyOf(level string) string {
 // join runs the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
 // does not end there, with the room of all that is lost still there, is given up for the next one of its workload.
 func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result, error) {
-	w, err := p.worlds.First()
-	if err != nil {
-		return nil, err
-	}
-	course, err := simulation.GoOn(w, p.base, simulation.Options{})
+	course, err := p.goOn()
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +118,15 @@ func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result,
 			return nil, err
 		}
 	}
+}
+
+// goOn begins a course of steps after the last step of the scenario, in the first of the worlds.
+func (p *planner) goOn() (*simulation.Course, error) {
+	w, err := p.worlds.First()
+	if err != nil {
+		return nil, err
+	}
+	return simulation.GoOn(w, p.base, simulation.Options{})
 }
 
 // joined returns the state with so many nodes like another.
