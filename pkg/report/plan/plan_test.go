@@ -82,7 +82,7 @@ func TestPartialVerdict(t *testing.T) {
 		if diff := cmp.Diff(want, document(r, report.Options{}).Answer()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		if text := string(reporttest.Write(t, Formats, r, "text", report.Options{})); strings.Contains(text, "Tried as a whole") {
+		if text := reporttest.Write(t, Formats, r, "text", report.Options{}); strings.Contains(text, "Tried as a whole") {
 			t.Errorf("a part of an answer says that the plan was tried:\n%s", text)
 		}
 	}
