@@ -110,6 +110,7 @@ type Candidate struct {
 	goals            []goal
 	scenario         *scenario.Scenario // with the patch
 	last             *simulation.Step   // after which failures come
+	rollsAlone       bool               // every rollout of another workload is complete after Rollout
 	// atLeast is how many of the workload's pods the failures of a level strand at least, by topology key, until these are simulated.
 	atLeast map[string]float64
 }

@@ -2,12 +2,10 @@ package advice
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/utils/ptr"
 
 	"github.com/faultline/faultline/pkg/ask/claim"
-	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/topology"
 	"github.com/faultline/faultline/pkg/words"
@@ -32,7 +30,7 @@ func (a *Advice) Claims() []claim.Claim {
 	}
 	c.Steps = []scenario.Step{{Name: "advised", Expect: expect}}
 	claims := []claim.Claim{c}
-	if a.rollsAlone() {
+	if best.rollsAlone { // an expectation is of all rollouts: this one may evict pods of others
 		ends, restart := "ends", Restart(a.Workload)
 		if !best.Rollout.Ends {
 			ends = "does not end"
@@ -42,10 +40,4 @@ func (a *Advice) Claims() []claim.Claim {
 		claims = append(claims, claim.Claim{Says: says, Patches: c.Patches, Steps: []scenario.Step{restart}})
 	}
 	return claims
-}
-
-// rollsAlone reports whether a rollout of the best candidate was looked at, and no other one goes on at the end of the scenario.
-func (a *Advice) rollsAlone() bool {
-	last := a.Result.Steps[len(a.Result.Steps)-1]
-	return a.Candidates[0].Rollout != nil && len(a.Candidates[0].StuckRollouts) == 0 && !slices.ContainsFunc(last.Rollouts, func(r controller.Rollout) bool { return !r.Complete && r.Ref != a.Workload })
 }

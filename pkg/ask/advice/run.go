@@ -16,6 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/whatif"
 	"github.com/faultline/faultline/pkg/cluster"
 	"github.com/faultline/faultline/pkg/cluster/rule"
+	"github.com/faultline/faultline/pkg/engine/controller"
 	"github.com/faultline/faultline/pkg/parallel"
 	"github.com/faultline/faultline/pkg/scenario"
 	"github.com/faultline/faultline/pkg/simulation"
@@ -329,6 +330,7 @@ func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 	}
 	end := &restarted.Steps[len(restarted.Steps)-1]
 	t.Rollout = &CandidateRollout{}
+	t.rollsAlone = !slices.ContainsFunc(end.Rollouts, func(other controller.Rollout) bool { return other.Ref != r.owner && !other.Complete })
 	if metrics, err = metric.Of(ctx, w, t.scenario, end.State, looked); err != nil {
 		return err
 	}
