@@ -87,6 +87,8 @@ const (
 	ByVolume Why = "volume"
 	ByRoom   Why = "room"
 	ByRules  Why = "rules"
+	// ByPreemption means that without it a pod would be evicted for another one, and nothing replaces it.
+	ByPreemption Why = "preemption"
 	// ByQuota means that no pod is created in the place of one.
 	ByQuota Why = "not created"
 	// ByFailure means that without it the loss of a domain would strand more pods.
@@ -317,6 +319,12 @@ func (c *consolidation) left(step *simulation.Step) *Stay {
 	}
 	if why != nil {
 		return why
+	}
+	for _, preempted := range step.Preempted {
+		if owner := c.owner(preempted.Victim); owner.Kind == "Pod" {
+			return &Stay{Why: ByPreemption, Pods: []cluster.PodRef{cluster.NewPodRef(preempted.Victim, owner)},
+				Message: fmt.Sprintf("pod %s/%s would preempt it, and nothing replaces it", preempted.For.Namespace, preempted.For.Name)}
+		}
 	}
 	for _, r := range step.State.Refused {
 		if r.OfWorkload() && r.Pods > c.refused[r.Ref] {

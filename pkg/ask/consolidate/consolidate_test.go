@@ -79,6 +79,7 @@ func TestRun(t *testing.T) {
 		return fmt.Sprintf(`- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {%s, selector: {matchLabels: {app: web}}}}`, spec)
 	}
 	const bare = `- {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: a-worker-1, containers: [{name: c, image: i}]}}`
+	const low = `- {apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {priority: -10, nodeName: a-worker-1, containers: [{name: c, image: i, resources: {requests: {cpu: 2500m}}}]}}`
 	const volume = `- {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 1, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [b]}]}}]}}, containers: [{name: c, image: i}]}},
       volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]}}`
 	for _, test := range []struct {
@@ -96,6 +97,9 @@ func TestRun(t *testing.T) {
 		{"a budget that lets go", "1", budget("maxUnavailable: 1"), consolidate.Options{}, "3 of 4 go, 4 evicted, 1.5 saved, stay: "},
 		{"a pod", "1", bare, consolidate.Options{}, "3 of 4 go, 4 evicted, 1.5 saved, stay: pod"},
 		{"a pod by force", "1", bare, consolidate.Options{Drain: scenario.Drain{Force: true}, Among: []string{"a-worker-1"}}, "1 of 4 go, 2 evicted, 0.5 saved, stay: "},
+		// Two nodes go with a pod each, and the third would with three. Room for these is on the last node only in the place of the pod there, which has a
+		// lower priority and no controller.
+		{"a pod that nothing replaces", "1", low, consolidate.Options{}, "2 of 4 go, 2 evicted, 1.0 saved, stay: pod, preemption"},
 		{"kept", "1", "", consolidate.Options{Keep: []string{"a-worker-1", "b-worker-1"}}, "2 of 4 go, 2 evicted, 1.0 saved, stay: kept, kept"},
 		// The pod of db prefers zone b, and is bound to it since it has a volume there, so that one node of b stays. It moves once, with the pod of
 		// web on the first node of b.

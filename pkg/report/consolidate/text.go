@@ -78,7 +78,7 @@ var because = map[consolidate.Why]string{
 	consolidate.Kept: "you keep it", consolidate.ControlPlane: "control planes are not asked about", consolidate.ByPod: "a pod cannot be evicted",
 	consolidate.ByBudget: "a budget allows no eviction", consolidate.ByVolume: "no other node can have the volume of a pod", consolidate.ByRoom: "no other node has room for a pod",
 	consolidate.ByRules: "the rules of a pod, or taints, leave no other node", consolidate.ByQuota: "no other pod would be created", consolidate.ByFailure: "a failure would strand more pods",
-	consolidate.ByAutoscaler: "the autoscaler would add another one",
+	consolidate.ByAutoscaler: "the autoscaler would add another one", consolidate.ByPreemption: "a pod that nothing replaces would be preempted",
 }
 
 // untried reports whether a node that stays for this was not tried.
