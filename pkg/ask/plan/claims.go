@@ -16,12 +16,15 @@ import (
 )
 
 // Claims are what the answer says of each loss that strands pods now: with the nodes and the changes of the plan as many pods of these workloads
-// run after it as the plan found, and as many wait. Where the answer says that fewer nodes would not do: with one node fewer of a group in a zone a
+// run after it as the plan found, and as many wait. If no loss strands any, they are of each loss and of the workloads that it takes pods of. Where the answer says that fewer nodes would not do: with one node fewer of a group in a zone a
 // loss strands some of them.
 func (a *Answer) Claims() []claim.Claim {
 	var claims []claim.Claim
 	for _, t := range a.tried {
 		c := claim.Claim{Says: fmt.Sprintf("after the plan the loss of %s strands %s", t.domain, words.Count(t.stranded, "pod")), Steps: slices.Clone(a.Steps)}
+		if len(a.Losses) == 0 {
+			c.Says = fmt.Sprintf("the loss of %s strands nobody", t.domain)
+		}
 		c.Steps = append(c.Steps, t.step(a.Mode))
 		claims = append(claims, c)
 	}
@@ -85,6 +88,23 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 		}
 	}
 	return all, nil
+}
+
+// harmless returns the losses, which strand nobody, with the workloads that each takes pods of.
+func (p *planner) harmless(losses []loss) []tried {
+	var all []tried
+	owner := p.state.Owners()
+	for i := range losses {
+		l := &losses[i]
+		owners := map[cluster.Ref]bool{}
+		for _, pod := range p.state.Pods {
+			if of := owner(pod); l.nodes[pod.Spec.NodeName] && cluster.Active(pod) && of.Kind != "DaemonSet" {
+				owners[of] = true
+			}
+		}
+		all = append(all, tried{domain: l.domain, nodes: slices.Sorted(maps.Keys(l.nodes)), workloads: claim.WorkloadPods(l.state, owners)})
+	}
+	return all
 }
 
 // triedOf returns what is left after each loss that stranded pods of these workloads before.

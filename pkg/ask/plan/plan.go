@@ -156,7 +156,9 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	if base.Scenario.Autoscaler == nil {
 		answer.AtLeast = p.atLeast(losses)
 	}
-	if len(answer.Losses) > 0 {
+	if len(answer.Losses) == 0 {
+		answer.tried = p.harmless(losses)
+	} else {
 		p.change(losses)
 		if err := p.grow(ctx, losses, answer); err != nil {
 			return p.partly(ctx, answer, losses, err)
