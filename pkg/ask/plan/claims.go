@@ -90,7 +90,7 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 	return all, nil
 }
 
-// harmless returns the losses, which strand nobody, with the workloads that each takes pods of.
+// harmless returns the losses, which strand nobody, with the workloads that each takes pods of, but for those that take none.
 func (p *planner) harmless(losses []loss) []tried {
 	var all []tried
 	owner := p.state.Owners()
@@ -102,7 +102,9 @@ func (p *planner) harmless(losses []loss) []tried {
 				owners[of] = true
 			}
 		}
-		all = append(all, tried{domain: l.domain, nodes: slices.Sorted(maps.Keys(l.nodes)), workloads: claim.WorkloadPods(l.state, owners)})
+		if len(owners) > 0 {
+			all = append(all, tried{domain: l.domain, nodes: slices.Sorted(maps.Keys(l.nodes)), workloads: claim.WorkloadPods(l.state, owners)})
+		}
 	}
 	return all
 }
