@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// addNodes adds nodes like another, which are ready and have no pods.
+// addNodes adds nodes that are like an existing one. They are ready and have no pods.
 func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	action, path := step.AddNodes, field.NewPath("addNodes")
 	like, from, problem := c.known(state, path.Child("like"), action.Like)
@@ -32,7 +32,7 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 	}
 	made := inPlace(like, place)
 	if action.CPU != "" {
-		size, _ := action.Type().Size(nil) // which the scenario has checked
+		size, _ := action.Type().Size(nil) // the scenario has checked the size
 		topology.Resize(made, size)
 	}
 	for key, value := range action.Labels {
@@ -46,7 +46,8 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
 }
 
-// known returns a node that is there, or that a step or a failure has taken away, and the state that has what is published of it.
+// known returns the node with the name, and a state that has the objects published for the node (see published). The node is in the state,
+// or a step or a failure has removed it; c.gone has the removed ones.
 func (c *Cluster) known(state *cluster.State, path *field.Path, name string) (*v1.Node, *cluster.State, error) {
 	if found := state.Node(name); found != nil {
 		return found, state, nil
@@ -58,7 +59,7 @@ func (c *Cluster) known(state *cluster.State, path *field.Path, name string) (*v
 	return nil, nil, &Problem{path, err}
 }
 
-// start adds nodes with what is published of them, ready and open to pods.
+// start admits nodes and the objects published for them. The nodes are ready, and the scheduler may use them.
 func (c *Cluster) start(state *cluster.State, path *field.Path, to *Record, added []cluster.Object) (*cluster.State, error) {
 	next, err := c.admit(state, path, to, added...)
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Cluster) start(state *cluster.State, path *field.Path, to *Record, adde
 	return next, err
 }
 
-// newNames returns so many names of nodes that are made like another, and that no node has.
+// newNames returns count unused names for nodes that are copies of the node like.
 func newNames(state *cluster.State, like string, count int) []string {
 	taken := state.NodesByName()
 	var names []string
@@ -88,17 +89,19 @@ func newNames(state *cluster.State, like string, count int) []string {
 	return names
 }
 
-// newName is the name of the i-th node that is made like another. It is also the value of a label, which has at most 63 characters.
+// newName returns the name of the i-th copy of the node like. The name is also the value of a label, which has at most 63 characters.
 func newName(like string, i int) string {
 	return fmt.Sprintf("%s-new-%d", strings.TrimRight(like[:min(len(like), 50)], "-."), i)
 }
 
-// machine returns a node like another, and what kubelet and drivers publish of it. Images are on a node only once its pods have run.
+// machine returns a copy of the node like, with the objects that kubelet and drivers publish for it; see Machine.
 func machine(state *cluster.State, like *v1.Node, name string) []cluster.Object {
 	return Machine(state, like, like.DeepCopy(), name)
 }
 
-// Machine gives a changed copy of a node the name of a new one, with what kubelet and drivers publish of the node itself.
+// Machine turns made, a changed copy of the node like, into a new node with the given name. It returns the node, and copies of the objects
+// that kubelet and drivers publish for like: its CSINode and its ResourceSlices. The new node has no images, since a node pulls an image
+// when its first pod needs it.
 func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.Object {
 	made.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: made.Labels, Annotations: made.Annotations}
 	for key, value := range made.Labels {
@@ -126,7 +129,8 @@ func Machine(state *cluster.State, like, made *v1.Node, name string) []cluster.O
 	return all
 }
 
-// renamed puts the new node's name into a name, in the place of the other's or before it.
+// renamed replaces the old node's name within a name by the new node's: slices-a becomes slices-b. A name without the old one gets the new
+// one as a prefix: gpus becomes b-gpus.
 func renamed(name, like, node string) string {
 	if strings.Contains(name, like) {
 		return strings.ReplaceAll(name, like, node)

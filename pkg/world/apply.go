@@ -17,7 +17,7 @@ func (c *Cluster) apply(_ context.Context, state *cluster.State, step *scenario.
 	return next, Applied(step), err
 }
 
-// Applied describes an apply.
+// Applied describes an apply step as a kubectl command.
 func Applied(step *scenario.LoadedStep) string {
 	if step.Action != "" {
 		return step.Action

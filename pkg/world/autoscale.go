@@ -22,41 +22,42 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Autoscaling is what the Cluster Autoscaler did.
+// Autoscaling is what the Cluster Autoscaler did in a step.
 type Autoscaling struct {
 	// Groups are the node groups whose sizes have changed.
 	Groups []GroupSize `json:"groups,omitempty"`
-	// Added and Removed are the nodes that it added and that are there, and those that it removed, in order.
+	// Added are the nodes that the autoscaler added and that are ready, Removed the nodes that it removed, both in order.
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
-	// Events are what it reported, in order. Of pods that got no nodes, they are those of its last loop.
+	// Events are the autoscaler's events in order. NotTriggerScaleUp events are those of the last loop alone.
 	Events []ScalingEvent `json:"events,omitempty"`
-	// Slow are the workloads for which it added nodes little by little.
+	// Slow are the workloads for which the autoscaler added nodes over several loops.
 	Slow []Slow `json:"slow,omitempty"`
-	// Moments are the cluster whenever nothing moved and the autoscaler was asked, without those that are as the one before.
+	// Moments describe the cluster each time that nothing moved and the autoscaler was asked. A moment that equals the one before is left
+	// out.
 	Moments []Moment `json:"moments,omitempty"`
-	// Status is its status when nothing moves any more: the key status of the ConfigMap cluster-autoscaler-status, as YAML.
+	// Status is the autoscaler's status when nothing moves any more: the key status of the ConfigMap cluster-autoscaler-status, as YAML.
 	Status string `json:"-"`
 
 	scaleUps int // loops that added nodes
 }
 
-// Moment is the cluster at a time.
+// Moment counts nodes and Pending pods at a time.
 type Moment struct {
 	At      metav1.Time `json:"at"`
 	Nodes   int         `json:"nodes"`
 	Pending int         `json:"pending"`
-	// Price is what the nodes cost in an hour together, as far as prices are known; missing if none is.
+	// Price is what all nodes with a known price cost in an hour; missing if no price is known.
 	Price *float64 `json:"price,omitempty"`
 }
 
-// GroupSize is the size of a node group before and after.
+// GroupSize is the size of a node group before and after a step.
 type GroupSize struct {
 	Name string `json:"name"`
 	From int    `json:"from"`
 	To   int    `json:"to"`
 	Max  int    `json:"max"`
-	// Price is what a node costs in an hour; missing if that is not known.
+	// Price is what a node of the group costs in an hour; missing if unknown.
 	Price float64 `json:"price,omitempty"`
 }
 
@@ -65,44 +66,45 @@ type ScalingEvent struct {
 	At      metav1.Time `json:"at"`
 	Reason  string      `json:"reason"`
 	Message string      `json:"message"`
-	// Pods are what it is about.
+	// Pods are the pods that the event is about.
 	Pods []cluster.PodRef `json:"pods,omitempty"`
 }
 
-// scaler is a Cluster Autoscaler, and the cloud that makes its nodes.
+// scaler is a Cluster Autoscaler together with the cloud that creates its nodes.
 type scaler struct {
 	*scenario.Autoscaler
 	decides *autoscaler.Autoscaler
-	prices  map[string]float64 // of a node of a group in an hour
+	prices  map[string]float64 // price of a node in an hour, by group
 	cloud
 }
 
-// cloud is what the cloud remembers. Its maps are never changed in place.
+// cloud is the cloud provider's memory. Its maps are replaced, never changed in place, since marks share them.
 type cloud struct {
-	coming []comingNode        // in order
-	tried  *tried              // for whom no zone has helped; nil: for nobody
-	like   map[string]*v1.Node // what a new node of a group is like
-	stuck  map[string]bool     // nodes whose drain did not end; they are left alone
+	coming []comingNode        // nodes that were asked for and are not ready yet, in order
+	tried  *tried              // the last search of all zones that helped no pod; nil: none
+	like   map[string]*v1.Node // what a new node of a group looks like, by group
+	stuck  map[string]bool     // nodes whose drain did not end; the autoscaler leaves them alone
 }
 
-// tried are pods for which nodes of each zone were asked for, and the nodes that there were.
+// tried are the pods and the nodes of a search in which new nodes helped in no zone. Another search with the same pods and nodes would find
+// none, either.
 type tried struct {
 	pods  []*v1.Pod
 	nodes []*v1.Node
 }
 
-// comingNode is a node that was asked for.
+// comingNode is a node that the autoscaler asked for and the cloud has not started yet.
 type comingNode struct {
-	group, zone string // any zone if it is empty
+	group, zone string // an empty zone is any zone
 	at          time.Time
 }
 
-// Autoscale lets a Cluster Autoscaler act when nothing else moves; nil: nobody does.
+// Autoscale gives the cluster a Cluster Autoscaler, which acts when nothing else moves. With nil, nothing adds or removes nodes.
 func (c *Cluster) Autoscale(with *scenario.Autoscaler) error {
 	if with == nil || c.engine == nil {
 		return nil
 	}
-	options, _ := with.Options() // they have been validated
+	options, _ := with.Options() // loading the scenario has validated them
 	decides, err := autoscaler.New(c.config, options, c.ties)
 	if err == nil {
 		c.scaler = &scaler{Autoscaler: with, decides: decides, prices: map[string]float64{}}
@@ -110,8 +112,8 @@ func (c *Cluster) Autoscale(with *scenario.Autoscaler) error {
 	return err
 }
 
-// groups returns the node groups as the autoscaler's cloud provider would. A node that something else takes away leaves its group, which
-// does not replace it.
+// groups returns the node groups as the autoscaler's cloud provider would. If a step or a failure removes a node, the group shrinks and
+// does not replace the node.
 func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 	var all []autoscaler.Group
 	like := maps.Clone(s.like)
@@ -143,7 +145,7 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 			}
 		}
 		if like[of.Name] != nil {
-			price, _, _ := topology.Price(like[of.Name]) // it has been validated
+			price, _, _ := topology.Price(like[of.Name]) // loading the scenario has validated the price
 			s.prices[of.Name] = cmp.Or(of.Price, price)
 			group.Template = s.made(state, of, like[of.Name], "template")[0].(*v1.Node)
 		}
@@ -153,10 +155,10 @@ func (s *scaler) groups(state *cluster.State) []autoscaler.Group {
 	return all
 }
 
-// site returns the node that a new one of the group is like: of the zone, or of that in which the group has the fewest nodes, as clouds spread
-// them. Nodes that do not answer do not count, since a zone that is down gets none. Of the nodes of a zone, one that is not cordoned is preferred,
-// as the autoscaler prefers it when it decides: otherwise a group with a cordoned node of another kind gets nodes without end on which the pods
-// do not fit. It is nil if there is no such node.
+// site returns the node that the next node of the group copies; nil if the group has no node that answers. It is in the given zone or, if
+// zone is empty, in the zone in which the group has the fewest nodes, since clouds spread a group over zones. Nodes that do not answer do
+// not count: a zone that is down gets no nodes. Within a zone a node that is not cordoned comes first, as when the autoscaler decides.
+// Otherwise a group whose cordoned node is of another kind would get such nodes forever, and the pods would not fit on them.
 func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone string) *v1.Node {
 	var zones []string
 	first, nodes := map[string]*v1.Node{}, map[string]int{}
@@ -177,7 +179,7 @@ func (s *scaler) site(state *cluster.State, of *scenario.AutoscaledGroup, zone s
 	return first[slices.MinFunc(zones, func(a, b string) int { return cmp.Compare(nodes[a], nodes[b]) })]
 }
 
-// made returns a new node of the group, and what is published of it.
+// made returns a new node of the group, and the objects published for the node.
 func (s *scaler) made(state *cluster.State, group *scenario.AutoscaledGroup, like *v1.Node, name string) []cluster.Object {
 	objects := machine(state, like, name)
 	made := objects[0].(*v1.Node)
@@ -190,8 +192,8 @@ func (s *scaler) made(state *cluster.State, group *scenario.AutoscaledGroup, lik
 	return objects
 }
 
-// autoscale asks the autoscaler, in a cluster in which nothing moves. It returns the same state if nothing changes now, and when to ask
-// again; zero: not before something else has moved.
+// autoscale asks the autoscaler what to do in a cluster in which nothing moves. It returns the same state if nothing changes now, and the
+// time to ask again; the zero time means that only another change makes it worth asking.
 func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, time.Time, error) {
 	s := c.scaler
 	if s == nil {
@@ -232,8 +234,10 @@ func (c *Cluster) autoscale(ctx context.Context, state *cluster.State, to *Recor
 	return next, again, err
 }
 
-// decide asks the autoscaler. New nodes of a group are for it like any of the ready ones, in another loop like another. So where it finds no
-// group that helps, it is asked again with the nodes of each other zone first, and the new nodes come in the zone that does.
+// decide asks the autoscaler which groups grow, and in which zone; an empty zone is any zone. The autoscaler takes a group's first ready
+// node as the template of a new one, so it sees one zone of a group at a time: with nodes in zones a and b, a pod that needs zone b gets no
+// node while a's node is first. If no group helps, decide therefore asks again with each zone's nodes first. It returns the first zone that
+// helps, in which the cloud then creates the nodes.
 func (s *scaler) decide(ctx context.Context, state *cluster.State, groups []autoscaler.Group, pods []*v1.Pod) (*autoscaler.Decision, string, error) {
 	decision, err := s.decides.Loop(ctx, state, groups, pods)
 	if err != nil || decision.ScaleUp != autoscaler.ScaleUpNoOptions || len(decision.Deleted) > 0 {
@@ -259,7 +263,7 @@ func (s *scaler) decide(ctx context.Context, state *cluster.State, groups []auto
 	return decision, "", nil
 }
 
-// unschedulable returns the pods that the scheduler could not place.
+// unschedulable returns the pods that the scheduler tried and could not place.
 func unschedulable(pending []placement.Pending) []*v1.Pod {
 	var pods []*v1.Pod
 	for _, p := range pending {
@@ -270,7 +274,7 @@ func unschedulable(pending []placement.Pending) []*v1.Pod {
 	return pods
 }
 
-// arrive adds the nodes that are ready by now.
+// arrive starts the nodes that the cloud has ready by now.
 func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.State, error) {
 	var later []comingNode
 	var added []cluster.Object
@@ -282,9 +286,9 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 		}
 		of := &s.NodeGroups[slices.IndexFunc(s.NodeGroups, func(g scenario.AutoscaledGroup) bool { return g.Name == node.group })]
 		like := cmp.Or(s.site(there, of, node.zone), s.like[of.Name])
-		base, _, _ := strings.Cut(like.Name, "-new-") // it may have been added itself
+		base, _, _ := strings.Cut(like.Name, "-new-") // the autoscaler may have added like, too
 		objects := s.made(state, of, like, newNames(there, base, 1)[0])
-		there = there.With(objects[0]) // so that the next one has another name
+		there = there.With(objects[0]) // the next node then gets another name
 		added = append(added, objects...)
 		to.Autoscaling.Added = append(to.Autoscaling.Added, objects[0].GetName())
 	}
@@ -294,10 +298,10 @@ func (s *scaler) arrive(c *Cluster, state *cluster.State, to *Record) (*cluster.
 	return c.start(state, nil, to, added)
 }
 
-// scaleDown drains the nodes and removes those whose drains end. The others are left alone from then on.
+// scaleDown drains the nodes and removes each node whose drain ends. The autoscaler leaves the others alone from then on.
 func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals []autoscaler.Removal, to *Record) (*cluster.State, error) {
 	s := c.scaler
-	c.scaler = nil // while nodes are drained it waits
+	c.scaler = nil // no autoscaler acts while nodes are drained
 	defer func() { c.scaler = s }()
 	var names []string
 	for _, removal := range removals {
@@ -328,7 +332,8 @@ func (c *Cluster) scaleDown(ctx context.Context, state *cluster.State, removals 
 	return next, nil
 }
 
-// autoscaling returns what the autoscaler has done in the record. Sizes count from its first loop there.
+// autoscaling returns the record of what the autoscaler did, and creates it if it is missing. The sizes "before" are those at the first
+// call.
 func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling {
 	if r.Autoscaling == nil {
 		r.Autoscaling = &Autoscaling{}
@@ -341,11 +346,11 @@ func (r *Record) autoscaling(s *scaler, groups []autoscaler.Group) *Autoscaling 
 	return r.Autoscaling
 }
 
-// moment notes the cluster as it is.
+// moment appends the current numbers, unless they equal the last moment's.
 func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Autoscaler) {
 	now := Moment{At: state.Now, Nodes: len(state.Nodes), Pending: pending}
 	for _, node := range state.Nodes {
-		if price, known, _ := by.Price(node); known { // it has been validated
+		if price, known, _ := by.Price(node); known { // loading the scenario has validated the price
 			now.Price = ptr.To(ptr.Deref(now.Price, 0) + price)
 		}
 	}
@@ -363,10 +368,11 @@ func (a *Autoscaling) resized(groups []autoscaler.Group) {
 	}
 }
 
-// said are the reasons of events that are reported of pods, and of groups and nodes. The autoscaler reports each change of a size twice.
+// said are the reasons of the events that a report shows: events about pods, and about the cluster. The autoscaler reports each change of a
+// size twice, for the group and for its pods; the report shows the second.
 var said = []string{"NotTriggerScaleUp", "TriggeredScaleUp", "ScaleDownEmpty", "ScaleDown", "MaxNodesTotalReached", "ClusterUnhealthy"}
 
-// report adds the events of a loop. What is said of pods without nodes takes the place of what was said before.
+// report appends the events of a loop. Earlier NotTriggerScaleUp events are removed, since the loop has judged those pods anew.
 func (a *Autoscaling) report(state *cluster.State, decision *autoscaler.Decision) {
 	a.Events = slices.DeleteFunc(a.Events, func(e ScalingEvent) bool { return e.Reason == "NotTriggerScaleUp" })
 	owner := state.Owners()
@@ -387,12 +393,12 @@ func (a *Autoscaling) report(state *cluster.State, decision *autoscaler.Decision
 	}
 }
 
-// Changed reports whether any group has another size.
+// Changed reports whether any group has changed its size.
 func (a *Autoscaling) Changed() bool {
 	return slices.ContainsFunc(a.Groups, func(g GroupSize) bool { return g.From != g.To })
 }
 
-// Costs returns how much more the groups cost in an hour than before, and whether all prices are known.
+// Costs returns how much more the changed groups cost in an hour than before (negative if less), and whether all their prices are known.
 func (a *Autoscaling) Costs() (more float64, known bool) {
 	known = true
 	for _, g := range a.Groups {
@@ -402,14 +408,14 @@ func (a *Autoscaling) Costs() (more float64, known bool) {
 	return more, known
 }
 
-// OfChanges returns the record without the groups that have the same size as before.
+// OfChanges returns a copy that has only the groups whose sizes have changed.
 func (a *Autoscaling) OfChanges() *Autoscaling {
 	shown := *a
 	shown.Groups = slices.DeleteFunc(slices.Clone(a.Groups), func(g GroupSize) bool { return g.From == g.To })
 	return &shown
 }
 
-// Grown returns how long after that time there were more nodes for the last time; 0 if there never were.
+// Grown returns the time from since to the last moment at which nodes were added; 0 if none were.
 func (a *Autoscaling) Grown(since time.Time) (last time.Duration) {
 	for i := 1; i < len(a.Moments); i++ {
 		if a.Moments[i].Nodes > a.Moments[i-1].Nodes {
@@ -419,7 +425,7 @@ func (a *Autoscaling) Grown(since time.Time) (last time.Duration) {
 	return last
 }
 
-// Words is "spot 3->5, its maximum, large 2->1", or "changes no group".
+// Words returns "spot 3->5, its maximum, large 2->1", or "changes no group".
 func (a *Autoscaling) Words() string {
 	var all []string
 	for _, g := range a.Groups {
@@ -435,7 +441,7 @@ func (a *Autoscaling) Words() string {
 	return cmp.Or(strings.Join(all, ", "), "changes no group")
 }
 
-// With says what that means: " with 3 more nodes (spot 3->6), 0.60 an hour more"; "" if no group has another size.
+// With returns " with 3 more nodes (spot 3->6), 0.60 an hour more", or "" if no group has changed its size. The receiver may be nil.
 func (a *Autoscaling) With() string {
 	if a == nil || !a.Changed() {
 		return ""
@@ -451,7 +457,7 @@ func (a *Autoscaling) With() string {
 	return with + a.Price()
 }
 
-// Price is ", 0.60 an hour more", or "" if no prices are known, or the nodes cost as much as before.
+// Price returns ", 0.60 an hour more", or "" if a price is unknown or the cost is the same.
 func (a *Autoscaling) Price() string {
 	switch more, known := a.Costs(); {
 	case known && more > 0:

@@ -21,10 +21,12 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Cluster is the world of one cluster: its controllers and its scheduler.
+// Cluster is the world of one cluster: its controllers, its scheduler and, if it has one, its autoscaler. Between calls the caller keeps
+// the state; a Cluster keeps only what a Mark holds, and caches.
 type Cluster struct {
 	Hooks
-	// Choose, if set, breaks every tie among nodes instead, on the cluster as it was when the scheduler was last called; see sched.Engine.
+	// Choose, if set, breaks every tie among nodes in place of the ties' own rule. The state is the one in which the scheduler was last
+	// called; see [sched.Engine].
 	Choose func(state *cluster.State, tie *sched.Tie) (int, error)
 
 	config      *sched.Config
@@ -32,15 +34,15 @@ type Cluster struct {
 	engine      *sched.Engine
 	controllers controller.Controllers
 	source      *rand.PCG     // random source of the controllers; nil without random ties
-	arrivals    *rand.PCG     // random source of the order of what comes at the same time; nil without random arrivals
-	gone        cluster.State // nodes that were taken away, with what was published of them
+	arrivals    *rand.PCG     // random source of the order of what arrives at the same time; nil without random arrivals
+	gone        cluster.State // nodes that steps removed, with the objects published for them
 	scaler      *scaler       // nil: nobody adds or removes nodes
 }
 
 var _ World = (*Cluster)(nil)
 
-// NewCluster builds a scheduler with the configuration, and the controllers. Without a configuration nothing acts in the cluster: steps can be
-// done, and nothing comes of them.
+// NewCluster builds the world of one cluster, with a scheduler of the configuration. Without a configuration nothing acts in the cluster:
+// steps change the state, and no controller or scheduler reacts.
 func NewCluster(config *sched.Config, ties sched.Ties) (*Cluster, error) {
 	if config == nil {
 		return &Cluster{}, nil
@@ -57,10 +59,10 @@ func NewCluster(config *sched.Config, ties sched.Ties) (*Cluster, error) {
 // Config is the configuration of the scheduler.
 func (c *Cluster) Config() *sched.Config { return c.config }
 
-// Cycles counts the scheduler's cycles.
+// Cycles counts the scheduler's cycles since the cluster was created.
 func (c *Cluster) Cycles() sched.Cycles { return c.engine.Cycles() }
 
-// Close releases the schedulers.
+// Close releases the schedulers' resources.
 func (c *Cluster) Close() {
 	c.engine.Close()
 	if c.scaler != nil {
@@ -68,7 +70,7 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Reset makes controllers and scheduler forget what they have done, but not what they know of the cluster.
+// Reset makes controllers and scheduler forget what they have done, but keeps caches about the cluster.
 func (c *Cluster) Reset() {
 	c.engine.Reset()
 	c.gone = cluster.State{}
@@ -88,7 +90,7 @@ func (c *Cluster) Reset() {
 	}
 }
 
-// ResetTo is Reset with other ties, for another cluster.
+// ResetTo resets the cluster for a scenario with another cluster and other ties.
 func (c *Cluster) ResetTo(ties sched.Ties) error {
 	if err := c.engine.ResetTo(ties); err != nil {
 		return err
@@ -101,7 +103,7 @@ func (c *Cluster) ResetTo(ties sched.Ties) error {
 	return nil
 }
 
-// Mark is a world's position, apart from the state: everything else that what it does next depends on.
+// Mark is a world's position: everything beside the state that its next actions depend on.
 type Mark struct {
 	// Members are the marks of the members of a federation.
 	Members map[string]Mark
@@ -113,7 +115,7 @@ type Mark struct {
 	cloud            cloud
 }
 
-// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see [sched.Engine].
 func (m Mark) NextStart() int { return m.engine.NextStart() }
 
 // Mark returns the cluster's position.
@@ -160,17 +162,18 @@ func (c *Cluster) Start(s *scenario.Scenario) (*cluster.State, []string, error) 
 	return state, notes, nil
 }
 
-// Unattended returns the state of a cluster without kubelets, in which pods are gone once they are deleted.
+// Unattended returns the state of a cluster without kubelets, in which deleted pods are gone at once.
 func Unattended(state *cluster.State) *cluster.State {
 	next := *state
 	next.TerminationSeconds = 0
 	return &next
 }
 
-// Renew returns the state, which is at rest, without the refused requests of users.
+// Renew forgets the requests of users that the API server refused; see [Renewed].
 func (c *Cluster) Renew(state *cluster.State) *cluster.State { return Renewed(state) }
 
-// Renewed returns the state of one cluster, which is at rest, without the refused requests of users.
+// Renewed returns the state without the refused requests of users, which they do not repeat. Requests that controllers retry stay; from now
+// on a controller asks again only when its back-off is over. The state is one in which nothing moves.
 func Renewed(state *cluster.State) *cluster.State {
 	next := *state
 	next.Refused = list.Each(list.Where(state.Refused, cluster.Refusal.IsRetried), func(r cluster.Refusal) cluster.Refusal { return r.Rested(state.Now) })
@@ -180,7 +183,7 @@ func Renewed(state *cluster.State) *cluster.State {
 	return &next
 }
 
-// Conclude adds how far rollouts are and, after a failure, where too much is down for evictions.
+// Conclude adds to the record how far rollouts are. After a failure it also notes where so many nodes are down that evictions stop.
 func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *Record) {
 	if step.Fail != nil {
 		to.Notes = append(to.Notes, stopped(state)...)
@@ -188,26 +191,27 @@ func (c *Cluster) Conclude(state *cluster.State, step *scenario.LoadedStep, to *
 	to.Rollouts = c.controllers.Rollouts(state)
 }
 
-// MaxRounds limits how many seconds of logical time a cluster may keep moving. Rolling updates take about two rounds per batch; in a
-// cluster that still moves after this many, controllers work against each other.
+// MaxRounds limits the rounds, of a second of logical time each, in which a cluster keeps moving. A rolling update takes about two rounds
+// per batch. If a cluster still moves after MaxRounds, controllers work against each other.
 const MaxRounds = 10000
 
-// maxLoops limits how often the autoscaler is asked. One that still acts after this many adds and removes the same nodes.
+// maxLoops limits how often the autoscaler is asked in a step. An autoscaler that still acts after maxLoops adds and removes the same
+// nodes.
 const maxLoops = 1000
 
-// Settle lets controllers and scheduler act in turn until nothing moves any more. Each round takes a second of logical time. What happens
-// is added to the record.
+// Settle lets controllers and scheduler act in turn until nothing moves any more, and appends to the record what happens. Each round takes
+// a second of logical time.
 func (c *Cluster) Settle(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
 	state, _, err := c.settle(ctx, state, time.Time{}, to)
 	return state, err
 }
 
-// settle is Settle up to a time, if one is given. It reports whether nothing moves any more.
+// settle does what Settle does, and stops at the time until unless it is zero. It reports whether nothing moves any more.
 func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.Time, to *Record) (_ *cluster.State, rests bool, err error) {
 	if c.engine == nil {
 		return state, true, nil
 	}
-	var again time.Time // when the autoscaler is asked
+	var again time.Time // when to ask the autoscaler
 	loops := 0
 	for rounds := 0; rounds < MaxRounds; rounds++ {
 		if !until.IsZero() && !state.Now.Time.Before(until) {
@@ -219,7 +223,7 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		}
 		if next != state {
 			if state = c.showChange(next); behind {
-				state = At(state, next.Now.Time) // the rest comes at the same moment
+				state = At(state, next.Now.Time) // the controllers do the rest at the same moment
 			}
 			continue
 		}
@@ -244,14 +248,14 @@ func (c *Cluster) settle(ctx context.Context, state *cluster.State, until time.T
 		case !until.IsZero() && due.After(until):
 			return At(state, until), false, nil
 		}
-		// Nothing moves until a toleration expires, a pod ends, one has been ready for long enough, or the autoscaler acts.
+		// Nothing moves until a toleration expires, a pod ends, a pod has been ready for long enough, or the autoscaler acts.
 		state, rounds, again = At(state, due.Time), 0, time.Time{}
 	}
 	to.Notes = append(to.Notes, fmt.Sprintf("the cluster still moved after %d rounds; controllers seem to work against each other, and this is the state at that moment", MaxRounds))
 	return state, true, nil
 }
 
-// showChange shows a state in which something has changed, and returns it a second later.
+// showChange calls the hook Moved with a state that has changed, and returns the state a second later.
 func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 	if c.Moved != nil {
 		c.Moved(state)
@@ -259,9 +263,9 @@ func (c *Cluster) showChange(state *cluster.State) *cluster.State {
 	return At(state, state.Now.Add(time.Second))
 }
 
-// round lets the controllers sync and the scheduler work through its queue, without advancing time. It returns the same state if nothing
-// moved. With random ties the controllers may be behind: they have more to do at this moment. In a cluster in which no pod waits, the scheduler
-// does not look whether somebody waits for the answer, so round does.
+// round lets the controllers sync and the scheduler work through its queue, at one moment of logical time. It returns the same state if
+// nothing moved. With random ties the controllers may be behind: they then have more to do at this moment. round checks the context itself,
+// since the scheduler checks it only if a pod is in its queue.
 func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (_ *cluster.State, behind bool, err error) {
 	if c.engine == nil {
 		return state, false, nil
@@ -305,8 +309,8 @@ func (c *Cluster) round(ctx context.Context, state *cluster.State, to *Record) (
 // maxSyncs limits how often each controller syncs between two passes of the scheduler.
 const maxSyncs = 20
 
-// reconcile lets the controllers sync until they have nothing more to do, as they do while the scheduler is still busy with the first pods.
-// With random ties the scheduler may be faster, and the controllers are behind.
+// reconcile lets the controllers sync until they have nothing more to do. Usually they are done while the scheduler is still busy with the
+// first pods. With random ties the scheduler may be faster, and the controllers are behind.
 func (c *Cluster) reconcile(state *cluster.State) (_ *cluster.State, behind bool, err error) {
 	for range maxSyncs {
 		next, err := c.controllers.Reconcile(state)
@@ -321,7 +325,8 @@ func (c *Cluster) reconcile(state *cluster.State) (_ *cluster.State, behind bool
 	return state, false, nil
 }
 
-// arrived returns the pods that the scheduler tries before the controllers sync again: all of them or, with random ties, perhaps only some.
+// arrived returns the pods that the scheduler tries before the controllers sync again. These are all pods or, with random ties, perhaps
+// only the first few.
 func (c *Cluster) arrived(queue []*v1.Pod) []*v1.Pod {
 	random := c.controllers.Rand
 	if random == nil || len(queue) < 2 || random.IntN(2) == 0 {
@@ -337,7 +342,7 @@ func after(state *cluster.State, placed *placement.Result) *cluster.State {
 	return admission.Terminate(state.With(placed.Changed()...).Without(placed.Deleted()...), v1.PodReasonPreemptionByScheduler, victims...)
 }
 
-// At returns the state at another time.
+// At returns a copy of the state with its clock set to now.
 func At(state *cluster.State, now time.Time) *cluster.State {
 	next := *state
 	next.Now = metav1.NewTime(now)

@@ -10,12 +10,12 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// cordon keeps new pods off the nodes.
+// cordon marks the nodes unschedulable.
 func (c *Cluster) cordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	return c.onNodes(ctx, state, step.Cordon, to, "cordon", node.Cordon)
 }
 
-// uncordon lets new pods on the nodes again.
+// uncordon marks the nodes schedulable again.
 func (c *Cluster) uncordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	return c.onNodes(ctx, state, step.Uncordon, to, "uncordon", node.Uncordon)
 }

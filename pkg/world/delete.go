@@ -39,7 +39,7 @@ func (c *Cluster) delete(ctx context.Context, state *cluster.State, step *scenar
 		pods, err := selectPods(state, step.Delete.Namespace, selected)
 		problems = append(problems, err)
 		for _, pod := range pods {
-			if !slices.Contains(objects, cluster.Object(pod)) { // may also be a target; a StatefulSet's pod has a successor with the same name
+			if !slices.Contains(objects, cluster.Object(pod)) { // a pod may also be a target; deleted twice, its StatefulSet's new pod would go, too
 				objects = append(objects, pod)
 			}
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Actions are what each kind of step does to a world, by the name of its field in the file. An action returns the state after it, nil for
-// one that stays as it is, and describes itself as a kubectl command. What happens on the way is added to the record.
+// Actions has a function for each kind of step, by the name of the step's field in the file. A function returns the state after the step,
+// nil if the state stays as it is, and a description of the step as a kubectl command. It appends to the record what happens on the way.
 type Actions[W any] map[string]func(w W, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error)
 
-// Do does what the step says: one action, unless the step is wrong. What the world does not take is reported already.
+// Do carries out the step's actions. A valid step has one. An action that the world does not support is skipped: loading the scenario has
+// reported it.
 func (a Actions[W]) Do(ctx context.Context, w W, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	var did []string
 	var problems []error
@@ -31,7 +32,7 @@ func (a Actions[W]) Do(ctx context.Context, w W, state *cluster.State, step *sce
 	return state, strings.Join(did, ", "), errors.Join(problems...)
 }
 
-// actions are those of a cluster, each in its own file.
+// actions has the actions of a cluster, each in its own file.
 var actions = Actions[*Cluster]{
 	"apply":        (*Cluster).apply,
 	"patch":        edit(Patch),
@@ -50,18 +51,18 @@ var actions = Actions[*Cluster]{
 	"restore":      (*Cluster).restore,
 }
 
-// Do carries out the step.
+// Do carries out the step; see [World].
 func (c *Cluster) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	return actions.Do(ctx, c, state, step, to)
 }
 
-// admit lets the API server take the objects, and notes what it assumes. Of a problem the field is where the step gives them. The state then
-// has them as they were given, so that what comes after is not wrong for this.
+// admit lets the API server accept the objects, and notes the defaults that it assumed. If the server refuses one, the error is a [Problem]
+// at path, and the state still gets the objects as given, so that later steps do not fail for the same reason.
 func (c *Cluster) admit(state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
 	return c.admitBy(admission.Admit, state, path, to, objects...)
 }
 
-// admitBy is admit by one of the API server's ways to change objects.
+// admitBy does what admit does, with the given function of the API server.
 func (c *Cluster) admitBy(admit func(*cluster.State, ...cluster.Object) (*cluster.State, []string, error), state *cluster.State, path *field.Path, to *Record, objects ...cluster.Object) (*cluster.State, error) {
 	next, notes, err := admit(state, objects...)
 	if err != nil {
@@ -71,8 +72,8 @@ func (c *Cluster) admitBy(admit func(*cluster.State, ...cluster.Object) (*cluste
 	return next, nil
 }
 
-// inTurn applies do to one item after another, as kubectl goes through a list: the controllers and the scheduler react to each before the
-// next. What happens is added to the record. With together, all items are handled at once.
+// inTurn applies do to one item after another, as kubectl goes through a list: controllers and scheduler react to each item before the
+// next, and the record gets what happens. With together, do gets all items in one call.
 func inTurn[T any](ctx context.Context, c *Cluster, state *cluster.State, to *Record, together bool, all []T, do func(*cluster.State, ...T) (*cluster.State, error)) (*cluster.State, error) {
 	if together {
 		return do(state, all...)

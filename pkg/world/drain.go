@@ -19,44 +19,44 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// DrainedNode is what comes of draining one node.
+// DrainedNode is the result of draining one node.
 type DrainedNode struct {
 	Node string `json:"node"`
-	// Ends says whether the drain of the node ends.
+	// Ends reports whether the drain ends: every pod that it must evict leaves the node.
 	Ends bool `json:"ends"`
 	// Evicted are the pods that leave the node, in order of their eviction.
 	Evicted []cluster.PodRef `json:"evicted,omitempty"`
-	// LostWork are those of them that run once, for a controller that is not known, such as a workflow's.
+	// LostWork are the evicted pods that nothing replaces and that run once, for a controller that is not known, such as a workflow's.
 	LostWork []cluster.PodRef `json:"lostWork,omitempty"`
-	// Blocked are the pods because of which kubectl evicts none of the node's, in its words.
+	// Blocked are the pods because of which kubectl refuses to drain the node, with kubectl's reasons. It then evicts no pod of the node.
 	Blocked []BlockedPod `json:"blocked,omitempty"`
-	// Refused are the pods that still are on the node when nothing moves any more, with the API server's answer to their eviction or, if they
-	// are Terminating, what they wait for.
+	// Refused are the pods that are still on the node when nothing moves any more. The reason is the API server's answer to the eviction
+	// or, for a Terminating pod, what the pod waits for.
 	Refused []BlockedPod `json:"refused,omitempty"`
-	// Placed are the pods that get a node meanwhile, and keep it to the end.
+	// Placed are the pods that get a node during the drain and keep it to the end.
 	Placed []placement.RecoveredPod `json:"placed,omitempty"`
-	// Pending are the pods that have no node after it.
+	// Pending are the pods that have no node after the drain.
 	Pending []PendingPod `json:"pending,omitempty"`
-	// NotCreated are the pods that the API server refuses to create in the place of others, after the drain and not before.
+	// NotCreated are the replacements that the API server refuses to create after the drain, and did not refuse before.
 	NotCreated []cluster.Refusal `json:"notCreated,omitempty"`
-	// Delayed are the pods that were evicted only after the API server had refused it, by a budget.
+	// Delayed are the evicted pods whose eviction a disruption budget first refused.
 	Delayed []DelayedPod `json:"-"`
 }
 
-// Stays are the pods that keep the drain from its end.
+// Stays returns the pods that keep the drain from ending: Blocked, then Refused.
 func (d *DrainedNode) Stays() []BlockedPod { return slices.Concat(d.Blocked, d.Refused) }
 
-// BlockedPod is a pod that keeps a drain from its end.
+// BlockedPod is a pod that keeps a drain from ending.
 type BlockedPod struct {
 	cluster.PodRef
-	// Reason is kubectl's or the API server's.
+	// Reason is kubectl's or the API server's message.
 	Reason string `json:"reason"`
 }
 
 // DelayedPod is a pod that had to wait for its eviction.
 type DelayedPod struct {
 	Pod *v1.Pod
-	// For is the time from the first request to the one that was granted.
+	// For is the time from the first refused eviction to the granted one.
 	For time.Duration
 }
 
@@ -65,18 +65,19 @@ type DrainOptions struct {
 	node.DrainOptions
 	// Together drains all nodes at once.
 	Together bool
-	// Timeout is how long the drain of a node can take, or of all that are drained together; 0: for as long as anything moves.
+	// Timeout limits the drain of a node or, with Together, of all nodes. 0 is no limit: the drain goes on for as long as anything moves.
 	Timeout time.Duration
 }
 
-// retry is how long kubectl waits before it asks again for an eviction that was refused. See
+// retry is how long kubectl waits before it requests a refused eviction again; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go.
 const retry = 5 * time.Second
 
 // PendingPod is a pod that has no node after the drain.
 type PendingPod struct {
 	placement.StrandedPod
-	// Before means that it had none before the drain, either, or that as many of its workload had none: the drain is then not the cause.
+	// Before reports that the drain is not the cause: the pod had no node before the drain, or at least as many pods of its workload had
+	// none.
 	Before bool `json:"before,omitempty"`
 }
 
@@ -85,8 +86,8 @@ type drainer struct {
 	*Cluster
 	options DrainOptions
 	before  *cluster.State
-	// owner finds the owners of pods before the drain. The replacements belong to the same controllers, save the ReplicaSets that are made on
-	// the way. A drain makes no ReplicaSets.
+	// owner returns a pod's owner as of the state before the drain. Replacements belong to the same controllers, since a drain makes no
+	// ReplicaSets.
 	owner func(*v1.Pod) cluster.Ref
 	// crews are the pods of each workload before the drain.
 	crews map[cluster.Ref]cluster.Crew
@@ -96,9 +97,9 @@ func (c *Cluster) drainer(before *cluster.State, options DrainOptions) *drainer 
 	return &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), crews: before.Crews()}
 }
 
-// Drain cordons the nodes and evicts their pods node by node, as kubectl drain does, or together. When a budget allows no eviction,
-// controllers and scheduler act until it does, until nothing moves any more, or until the timeout; then it goes on to the next node, as
-// kubectl does with a --timeout. What happens is added to the record.
+// Drain cordons the nodes and evicts their pods, as kubectl drain does: node by node, or from all nodes at once with Together. While a
+// budget refuses an eviction, controllers and scheduler act until the budget allows it, nothing moves any more, or the timeout is over.
+// Drain then goes on to the next node, as kubectl does with --timeout. The record gets what happens.
 func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []string, options DrainOptions, to *Record) (*cluster.State, []DrainedNode, error) {
 	drainer := c.drainer(state, options)
 	state, err := node.Cordon(state, nodes...)
@@ -120,8 +121,9 @@ func (c *Cluster) Drain(ctx context.Context, state *cluster.State, nodes []strin
 	return state, all, nil
 }
 
-// DrainOrder looks for an order of the nodes in which every drain finishes: it cordons them all, and repeatedly drains the first of the
-// rest whose drain finishes. It returns the result of that order, or nil if at some point there is no such node. The drains go on from the mark.
+// DrainOrder looks for an order of the nodes in which every drain ends. It cordons all nodes, and repeatedly drains the first remaining
+// node whose drain ends. It returns the results in that order, or nil if at some point no remaining node can be drained. The drains begin
+// at the mark.
 func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.State, nodes []string, options DrainOptions) ([]DrainedNode, error) {
 	drainer := c.drainer(state, options)
 	at := from
@@ -137,7 +139,7 @@ func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.Stat
 		}
 		order, cordoned, rest, at = append(order, rest[i]), next, slices.Delete(rest, i, i+1), c.Mark()
 	}
-	// Repeat it in one run: the scheduler remembers at which node its last search ended.
+	// Drain all nodes again in one run, since the scheduler remembers the node at which its last search ended.
 	if err := c.Resume(from); err != nil {
 		return nil, err
 	}
@@ -148,7 +150,7 @@ func (c *Cluster) DrainOrder(ctx context.Context, from Mark, state *cluster.Stat
 	return all, nil
 }
 
-// firstThatEnds returns the index of the first node whose drain finishes, and the state after it; -1 if there is none.
+// firstThatEnds returns the index of the first node whose drain ends, and the state after it; -1 if there is none.
 func (d *drainer) firstThatEnds(ctx context.Context, from Mark, state *cluster.State, nodes []string) (int, *cluster.State, error) {
 	for i := range nodes {
 		if err := d.Resume(from); err != nil {
@@ -165,8 +167,8 @@ func (d *drainer) firstThatEnds(ctx context.Context, from Mark, state *cluster.S
 	return -1, nil, nil
 }
 
-// drain evicts the pods of nodes until all are gone, no budget allows another eviction, or the time is over. What is placed and what waits
-// meanwhile is said of the last of the nodes.
+// drain evicts the pods of the nodes until all pods are gone, no budget allows another eviction, or the timeout is over. The last of the
+// results gets the pods that were placed meanwhile and the pods that wait.
 func (d *drainer) drain(ctx context.Context, state *cluster.State, names []string, to *Record) (*cluster.State, []DrainedNode, error) {
 	all, last := make([]DrainedNode, len(names)), &Record{Autoscaling: to.Autoscaling}
 	var pods []drainedPod
@@ -177,7 +179,7 @@ func (d *drainer) drain(ctx context.Context, state *cluster.State, names []strin
 		}
 		all[i] = DrainedNode{Node: name, Blocked: d.blocked(blocked), Ends: len(blocked) == 0}
 		for _, pod := range evict {
-			if len(blocked) == 0 { // kubectl evicts no pod of a node if one cannot be evicted
+			if len(blocked) == 0 { // kubectl evicts no pod of a node that has one it cannot evict
 				pods = append(pods, drainedPod{Pod: pod, of: &all[i]})
 			}
 		}
@@ -207,15 +209,15 @@ func (d *drainer) drain(ctx context.Context, state *cluster.State, names []strin
 	return state, all, nil
 }
 
-// drainedPod is a pod of a node that is drained.
+// drainedPod is a pod that a drain evicts.
 type drainedPod struct {
 	*v1.Pod
 	of      *DrainedNode
-	refused error     // the API server's last answer to its eviction
-	since   time.Time // when it refused that first
+	refused error     // the API server's last refusal of the eviction
+	since   time.Time // time of the first refusal
 }
 
-// evict evicts the pods, as far as it is allowed, and asks again for those that are refused.
+// evict evicts the pods that budgets allow it to, and retries the refused evictions.
 func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []drainedPod, to *Record) (*cluster.State, error) {
 	losesWork := state.LosesWork()
 	if random := d.controllers.Arrivals; random != nil {
@@ -260,7 +262,7 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 		}
 		until := deadline
 		if again := state.Now.Add(retry); refused && !cluster.Same(seen, state.Pods) && (until.IsZero() || again.Before(until)) {
-			until = again // a refusal stays for as long as no pod changes
+			until = again // while no pod changes, the answer stays the same
 		}
 		seen = state.Pods
 		var err error
@@ -270,19 +272,19 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 		if !refused {
 			break
 		}
-		if state.Now.Time.Before(until) { // it asks again only then
+		if state.Now.Time.Before(until) { // kubectl does not retry earlier
 			state = At(state, until)
 		}
 	}
 	if rest := deadline; !rest.IsZero() && state.Now.Time.Before(rest) && slices.ContainsFunc(pods, func(p drainedPod) bool { return podOf(state, p.Pod) != nil }) {
-		state = At(state, rest) // it asks until the time is over
+		state = At(state, rest) // kubectl retries until the timeout
 	}
 	for i := range pods {
 		pod := &pods[i]
 		switch current := podOf(state, pod.Pod); {
 		case current == nil: // controllers may have deleted a pod whose eviction was refused
 		case current.DeletionTimestamp == nil:
-			// the error also names the pod
+			// The error also names the pod.
 			reason := strings.TrimPrefix(pod.refused.Error(), fmt.Sprintf("Pod %s/%s: ", pod.Namespace, pod.Name))
 			pod.of.Refused = append(pod.of.Refused, BlockedPod{PodRef: cluster.NewPodRef(pod.Pod, d.owner(pod.Pod)), Reason: reason})
 		default:
@@ -296,10 +298,10 @@ func (d *drainer) evict(ctx context.Context, state *cluster.State, pods []draine
 	return state, nil
 }
 
-// betweenEvictions lets controllers and scheduler act after an eviction, if chance says that they are faster than the next one. kubectl evicts
-// the pods of a node all at once, in no particular order; see evictPods in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go. Without random arrivals they act when
-// all pods of the node have been evicted.
+// betweenEvictions lets controllers and scheduler act after an eviction with probability 1/2, if arrivals are random. kubectl evicts the
+// pods of a node all at once, in no particular order, so the next eviction may come before or after they act; see evictPods in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/drain/drain.go.
+// Without random arrivals they act once all pods of the node have been evicted.
 func (d *drainer) betweenEvictions(ctx context.Context, state *cluster.State, to *Record) (*cluster.State, error) {
 	if random := d.controllers.Arrivals; random == nil || random.IntN(2) == 0 {
 		return state, nil
@@ -316,7 +318,8 @@ func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
 	return all
 }
 
-// wait adds the pods without a node after the drain of a node: the Pending pods, and the pods that the API server newly refuses to create.
+// wait appends the pods without a node after the drain: the Pending pods, and the pods that the API server refuses to create and did not
+// refuse before.
 func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state *cluster.State) {
 	newly := cluster.NewlyPending(d.crews, state)
 	for _, p := range pending {
@@ -337,7 +340,7 @@ func (d *drainer) wait(drained *DrainedNode, pending []placement.Pending, state 
 	}
 }
 
-// podOf returns the pod as it is in the state, or nil if it is gone.
+// podOf returns the pod with the same UID in the state; nil if it is gone.
 func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 	i := slices.IndexFunc(state.Pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	if i < 0 {
@@ -350,7 +353,7 @@ func podOf(state *cluster.State, pod *v1.Pod) *v1.Pod {
 func (c *Cluster) drain(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	drain := step.Drain
 	names, problem := SelectNodes(state, field.NewPath("drain"), drain.Nodes)
-	if c.engine == nil { // controllers decide which pods are there by then, and how many of them the budgets let go
+	if c.engine == nil { // which pods are there by then, and how many the budgets let go, depends on controllers, which do not act
 		cordoned, err := node.Cordon(state, names...)
 		return cordoned, "drain " + List(names), errors.Join(problem, err)
 	}

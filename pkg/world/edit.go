@@ -12,10 +12,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Edit is the change of one object that a patch, a scale or a rollout makes.
+// Edit is a change of one object by a patch, a scale or a rollout step.
 type Edit struct {
 	Target scenario.Target
-	// Field is where the step says what it changes: the target stands beside it, and can be of these kinds, or of any if none is given.
+	// Field is the field of the step that says what changes; the field with the target stands beside it. Kinds are the kinds that the
+	// target may have; none: any.
 	Field *field.Path
 	Kinds []string
 	// Action describes the change, as a kubectl command.
@@ -24,10 +25,10 @@ type Edit struct {
 	Do func(cluster.Object) (cluster.Object, error)
 }
 
-// TargetField is where the step names the target.
+// TargetField returns the field of the step that names the target.
 func (e *Edit) TargetField() *field.Path { return e.Field.Root().Child("target") }
 
-// Edited returns the object as it is after the change; see Do.
+// Edited returns a changed copy of the target. An error is a [Problem] of the field.
 func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
 	changed, err := e.Do(obj)
 	if err != nil && !errors.As(err, new(*Problem)) {
@@ -36,7 +37,7 @@ func (e *Edit) Edited(obj cluster.Object) (cluster.Object, error) {
 	return changed, err
 }
 
-// edit returns the action that makes the change of one object.
+// edit returns the action that applies the change of a step to its target.
 func edit(of func(*scenario.LoadedStep, metav1.Time) Edit) func(*Cluster, context.Context, *cluster.State, *scenario.LoadedStep, *Record) (*cluster.State, string, error) {
 	return func(c *Cluster, _ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 		edit := of(step, state.Now)
@@ -57,7 +58,7 @@ func edit(of func(*scenario.LoadedStep, metav1.Time) Edit) func(*Cluster, contex
 	}
 }
 
-// copied has the function change a copy.
+// copied returns a function that applies the change to a copy of an object.
 func copied(change func(cluster.Object) error) func(cluster.Object) (cluster.Object, error) {
 	return func(obj cluster.Object) (cluster.Object, error) {
 		obj = obj.DeepCopyObject().(cluster.Object)

@@ -19,7 +19,7 @@ func (c *Cluster) fail(_ context.Context, state *cluster.State, step *scenario.L
 	return FailStep(c, state, step.Fail)
 }
 
-// FailStep carries out a fail step in the world.
+// FailStep carries out a fail step in any world.
 func FailStep(w World, state *cluster.State, fail *scenario.Fail) (*cluster.State, string, error) {
 	names, problem := SelectNodes(state, field.NewPath("fail"), fail.Nodes)
 	mode := cmp.Or(node.FailureMode(fail.Mode), node.Unreachable)
@@ -30,10 +30,10 @@ func FailStep(w World, state *cluster.State, fail *scenario.Fail) (*cluster.Stat
 	return next, fmt.Sprintf("%s: %s", mode, List(names)), problem
 }
 
-// Fail fails nodes; deleted ones are kept for a later restore, with their devices.
+// Fail makes nodes fail. Deleted nodes are kept with their devices for a later restore.
 func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
 	if c.scaler != nil {
-		c.scaler.groups(state) // what their nodes are like
+		c.scaler.groups(state) // remember what the groups' nodes are like, while they are there
 	}
 	next, err := node.Fail(state, mode, names...)
 	if err == nil && mode == node.Deleted {
@@ -44,7 +44,7 @@ func (c *Cluster) Fail(state *cluster.State, mode node.FailureMode, names ...str
 	return next, err
 }
 
-// stopped notes in which zones pods stay on failed nodes because too many are down.
+// stopped returns a note for each zone in which so many nodes are down that pods stay on the failed ones.
 func stopped(state *cluster.State) []string {
 	var notes []string
 	for _, d := range node.Disruptions(state) {

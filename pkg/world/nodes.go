@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// SelectNodes returns the selected nodes in kubectl's order: named ones as given, then by name, as the API server lists the matches of a
-// selector. The error joins the problems of the fields, below the path, that select no node.
+// SelectNodes returns the names of the selected nodes in kubectl's order: nodes given by name first, as given, then the matches of the
+// selector by name, as the API server lists them. The error joins a [Problem] for each field below path that selects no node.
 func SelectNodes(state *cluster.State, path *field.Path, nodes scenario.Nodes) ([]string, error) {
 	var problems []error
 	wrong := func(path *field.Path, err error) { problems = append(problems, &Problem{path, err}) }
@@ -63,13 +63,13 @@ func SelectNodes(state *cluster.State, path *field.Path, nodes scenario.Nodes) (
 	return names, errors.Join(problems...)
 }
 
-// NoCluster says that no member has the name by then.
+// NoCluster returns the error that no member cluster has the name at this step.
 func NoCluster(fed *cluster.Federation, name string) error {
 	among := list.Each(fed.Members, func(m cluster.Member) string { return m.Name })
 	return &Missing{Ref: cluster.Ref{Kind: federation.KindCluster, Name: name}, Among: among}
 }
 
-// List names a few nodes, or counts many.
+// List returns the names of up to five nodes, or "7 nodes".
 func List(names []string) string {
 	if len(names) > 5 {
 		return words.Count(len(names), "node")

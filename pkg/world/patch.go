@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Patch is the change that a patch makes.
+// Patch returns the change that a patch step makes.
 func Patch(step *scenario.LoadedStep, _ metav1.Time) Edit {
 	return Edit{step.Patch.Target, field.NewPath("patch", "patch"), nil, step.Patch.Action(), step.Patched}
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Problem is something of a step that cannot be done.
+// Problem is a part of a step that cannot be done.
 type Problem struct {
-	// Field is where the step says it, such as fail.names[0]; nil is the step as a whole.
+	// Field is the field of the step, such as fail.names[0]; nil is the step as a whole.
 	Field *field.Path
-	// Err has a line for each thing that is wrong there.
+	// Err has a line for each thing that is wrong with the field.
 	Err error
 }
 
 func (p *Problem) Error() string { return p.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Problems returns the problems that an error of Start or Do joins.
+// Problems returns the problems that an error of [World] joins.
 func Problems(err error) []*Problem {
 	switch err := err.(type) { //nolint:errorlint // it goes through all that is joined, of which errors.As finds the first
 	case nil:
@@ -43,7 +43,7 @@ func Problems(err error) []*Problem {
 	return []*Problem{{Err: err}}
 }
 
-// Missing says that nothing has the name by then.
+// Missing is the error that nothing has the name at this step.
 type Missing struct {
 	Ref cluster.Ref
 	// Argument is the name as a command takes it. For a node or a cluster it is empty, and Among lists the names that exist.
@@ -61,7 +61,7 @@ func (m *Missing) Error() string {
 	return fmt.Sprintf("there is no %s; %s", m.Ref.Describe(), scenario.Choices(m.Ref.Name, m.Among))
 }
 
-// find returns the object that the target names. It is of one of the kinds, or of any if none is given, or an unknown owner.
+// find returns the object that the target names. Its kind is one of kinds, if any are given. The target may also be an unknown owner.
 func find(state *cluster.State, path *field.Path, target scenario.Target, kinds ...string) (cluster.Object, error) {
 	for _, owner := range state.UnknownOwners {
 		if of := cluster.RefTo(owner); of.Namespace == cmp.Or(target.Namespace, v1.NamespaceDefault) && strings.EqualFold(of.String(), target.Target) {

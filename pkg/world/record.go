@@ -13,33 +13,33 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Record is what happened in a world.
+// Record collects what happens in a world during a step.
 type Record struct {
-	// Placed are the pods that got a node.
+	// Placed are the decisions that gave pods a node.
 	Placed []placement.Placement
 	// Pending are the pods without a node at the end, each with its last rejection.
 	Pending []placement.Pending
-	// Said are the pods that had no node before, with what the scheduler had said of them.
+	// Said are the pods that had no node before the step, with the scheduler's last messages.
 	Said []placement.Pending
-	// Preempted are the pods that made room.
+	// Preempted are the pods that were preempted.
 	Preempted []placement.Preemption
 	// Rollouts describe how far each controller's pods are from its spec.
 	Rollouts []controller.Rollout
-	// Drained are the nodes that a step drained, in its order.
+	// Drained are the nodes that a drain step drained, in its order.
 	Drained []DrainedNode
-	// Decisions are, in a federation, what became of each workload that a policy has claimed, in order of arrival.
+	// Decisions has, in a federation, the result for each workload that a policy has claimed, in order of arrival.
 	Decisions []Decision
-	// Held are the workloads to which a step could not give the replicas that it asked for.
+	// Held are the workloads that did not get the replicas that a step asked for.
 	Held []Held
-	// Autoscaling is what the autoscaler did; nil: nobody asked it.
+	// Autoscaling is what the autoscaler did; nil if the world has none.
 	Autoscaling *Autoscaling
-	// Notes are what was assumed, added or refused, and the Jobs that failed.
+	// Notes say what was assumed, added or refused, and which Jobs failed.
 	Notes []string
 	// MovedAt is when Karmada last moved a workload away from a lost cluster.
 	MovedAt time.Time
 }
 
-// LastMove returns how long after the time Karmada moved the last workload away from a lost cluster; 0 if it moved none.
+// LastMove returns the time from since to Karmada's last move of a workload away from a lost cluster; 0 if there was none.
 func (r *Record) LastMove(since time.Time) time.Duration {
 	if r.MovedAt.IsZero() {
 		return 0
@@ -47,7 +47,7 @@ func (r *Record) LastMove(since time.Time) time.Duration {
 	return r.MovedAt.Sub(since)
 }
 
-// stillSaid gives the scheduler's last message to pods that the scheduler no longer tries, since their conditions stay.
+// stillSaid gives each pod that the scheduler does not try any more the last message about it, since the pod's condition stays.
 func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
 	for i := range pending {
 		p := &pending[i]
@@ -64,31 +64,31 @@ func (r *Record) stillSaid(pending []placement.Pending) []placement.Pending {
 	return pending
 }
 
-// Decision is what became of a workload on both levels of a federation.
+// Decision is what happens to a workload on both levels of a federation.
 type Decision struct {
 	// Binding is what Karmada decided.
 	Binding *federation.Binding
-	// Shares are the clusters that have a copy, in Karmada's order.
+	// Shares are the parts of the clusters that have a copy, in Karmada's order.
 	Shares []Share
 }
 
-// Share is what a cluster does with what Karmada gave it.
+// Share is what a cluster makes of the replicas that Karmada assigned to it.
 type Share struct {
 	Cluster string `json:"cluster"`
-	// Assigned is the number of replicas that Karmada gave, 0 for a workload without replicas.
+	// Assigned is the number of replicas that Karmada assigned, 0 for a workload without replicas.
 	Assigned int `json:"assigned"`
-	// Running and Pending count the cluster's pods of the workload: those on nodes that answer, and those without a node.
+	// Running counts the cluster's pods of the workload on nodes that answer, Pending those without a node.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
-	// Message is why the first Pending pod is, in kube-scheduler's words, or why it is not tried; if none is, why the cluster's API server
-	// refuses some.
+	// Message is why the first Pending pod is Pending, in kube-scheduler's words, or why the scheduler does not try it. Without a Pending
+	// pod it is why the cluster's API server refuses a pod.
 	Message string `json:"message,omitempty"`
 }
 
-// Short reports whether the cluster cannot run what Karmada gave it.
+// Short reports whether the cluster runs fewer pods than Karmada assigned to it.
 func (s Share) Short() bool { return s.Pending > 0 || s.Running < s.Assigned }
 
-// StillThere keeps the last placement of each pod that the state still has.
+// StillThere returns the placements of pods that still have a node in the state.
 func StillThere(placed []placement.Placement, state *cluster.State) []placement.Placement {
 	onNode := make(map[types.UID]bool, len(placed))
 	for _, p := range placed {
@@ -102,10 +102,10 @@ func StillThere(placed []placement.Placement, state *cluster.State) []placement.
 	return list.Where(placed, func(p placement.Placement) bool { return onNode[p.Pod.UID] })
 }
 
-// InputError is an error in what the scenario gives that shows only while the world acts.
+// InputError is an error in the scenario's input that shows only while the world acts.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *InputError) Unwrap() error { return e.Err }

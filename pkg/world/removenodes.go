@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// removeNodes takes nodes away, and their pods with them. Controllers replace the pods.
+// removeNodes deletes nodes with their pods. Controllers replace the pods.
 func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *Record) (*cluster.State, string, error) {
 	action, path := step.RemoveNodes, field.NewPath("removeNodes")
 	var names []string
@@ -27,7 +27,7 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 	} else {
 		controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
 		for _, node := range state.Nodes {
-			if !controlPlanes[node.Name] { // which are often the emptiest, and nobody means them
+			if !controlPlanes[node.Name] { // often among the emptiest, and users do not mean them
 				names = append(names, node.Name)
 			}
 		}
@@ -45,7 +45,7 @@ func (c *Cluster) removeNodes(_ context.Context, state *cluster.State, step *sce
 	return next, "remove " + List(names), err
 }
 
-// Emptiest sorts nodes by how much of them their pods request: by the larger share of cpu and memory, then by name.
+// Emptiest sorts nodes by the share of cpu or memory that their pods request, whichever is larger, then by name.
 func Emptiest(state *cluster.State, names []string) []string {
 	requested := map[string]v1.ResourceList{}
 	for _, pod := range state.Pods {

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// replaceNodes takes nodes away, and adds nodes of another type in their places.
+// replaceNodes deletes nodes, and adds nodes of another type in their places.
 func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	action, path := step.ReplaceNodes, field.NewPath("replaceNodes")
 	names, err := SelectNodes(state, path, action.Nodes)
@@ -34,7 +34,7 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 	key, value, _ := strings.Cut(action.Label, "=")
 	like := ofType(state, old, key, value)
 	sized := action.CPU != ""
-	size, _ := action.Type().Size(nil) // which the scenario has checked
+	size, _ := action.Type().Size(nil) // the scenario has checked the size
 	if like == nil && !sized {
 		return state, "", &Problem{path.Child("label"), fmt.Errorf("no other node has the label %s, for the new ones to be like it; give cpu and memory", action.Label)}
 	}
@@ -46,7 +46,7 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 			made = place.DeepCopy()
 			topology.Resize(made, size)
 		}
-		metav1.SetMetaDataLabel(&made.ObjectMeta, key, value) // which may say where a node is
+		metav1.SetMetaDataLabel(&made.ObjectMeta, key, value) // the label may say where a node is, so set it last
 		return place, made
 	}
 	_, first := one(0, 1)
@@ -75,10 +75,11 @@ func (c *Cluster) replaceNodes(_ context.Context, state *cluster.State, step *sc
 	return next, fmt.Sprintf("replace %s by %d of %s", List(names), count, value), err
 }
 
-// maxReplacing is how many nodes replace others at most.
+// maxReplacing limits how many nodes replace others.
 const maxReplacing = 10000
 
-// ofType returns the node with the label that has most labels in common with those that go, and is none of them; nil if there is none.
+// ofType returns the node with the label that shares most labels with the first of the old nodes, and is not itself old; nil if there is
+// none.
 func ofType(state *cluster.State, old []*v1.Node, key, value string) *v1.Node {
 	var best *v1.Node
 	most := -1
@@ -99,7 +100,7 @@ func ofType(state *cluster.State, old []*v1.Node, key, value string) *v1.Node {
 	return best
 }
 
-// inPlace returns a copy of the node with the region and the zone of another, by whatever labels say them.
+// inPlace returns a copy of the node like with the region and zone labels of the node place.
 func inPlace(like, place *v1.Node) *v1.Node {
 	made := like.DeepCopy()
 	maps.DeleteFunc(made.Labels, func(key, _ string) bool { return topology.IsPlace(key) })
@@ -111,7 +112,7 @@ func inPlace(like, place *v1.Node) *v1.Node {
 	return made
 }
 
-// enough is how many nodes like one have at least the cpu and the memory of those that go.
+// enough returns how many nodes like one have at least the cpu and the memory of the old ones: 2 nodes with 10 cpu replace 5 nodes with 4.
 func enough(old []*v1.Node, one *v1.Node) int {
 	most := 1
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -126,7 +127,7 @@ func enough(old []*v1.Node, one *v1.Node) int {
 	return most
 }
 
-// sizeOf is the node's capacity, or what pods can have of it if nothing else is known.
+// sizeOf returns the node's capacity or, if that is unknown, what is allocatable to pods.
 func sizeOf(of *v1.Node, name v1.ResourceName) resource.Quantity {
 	if capacity, has := of.Status.Capacity[name]; has {
 		return capacity

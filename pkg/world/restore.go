@@ -16,12 +16,12 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Nodes returns the nodes of the state, and the nodes that were taken away.
+// Nodes returns the nodes of the state, and the removed nodes.
 func (c *Cluster) Nodes(state *cluster.State) []*v1.Node {
 	return slices.Concat(state.Nodes, c.gone.Nodes)
 }
 
-// restore brings nodes back: existing ones, and those whose objects a failure deleted.
+// restore makes failed nodes healthy again, and brings back deleted ones.
 func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *Record) (*cluster.State, string, error) {
 	nodes, all, was := step.Restore, *state, c.gone
 	all.Nodes = c.Nodes(state)
@@ -32,7 +32,7 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scena
 	next, err := inTurn(ctx, c, state, to, nodes.Together, names, func(state *cluster.State, names ...string) (*cluster.State, error) {
 		var gone []cluster.Object
 		for _, name := range names {
-			if state.Node(name) == nil { // its kubelet and its drivers publish again what is theirs
+			if state.Node(name) == nil { // kubelet and drivers publish the node's objects again
 				gone = append(gone, published(&was, name)...)
 			}
 		}
@@ -48,7 +48,7 @@ func (c *Cluster) restore(ctx context.Context, state *cluster.State, step *scena
 	return next, "restore " + List(names), problem
 }
 
-// published returns a node of the state, and what is published of it.
+// published returns the node, and the objects that kubelet and drivers publish for it; nothing if the state lacks the node.
 func published(state *cluster.State, name string) []cluster.Object {
 	var all []cluster.Object
 	if node := state.Node(name); node != nil {
@@ -63,7 +63,7 @@ func published(state *cluster.State, name string) []cluster.Object {
 	return all
 }
 
-// csiNode returns the CSINode of a node, nil if it has none.
+// csiNode returns the node's CSINode; nil if it has none.
 func csiNode(state *cluster.State, node string) *storagev1.CSINode {
 	i := slices.IndexFunc(state.CSINodes, func(of *storagev1.CSINode) bool { return of.Name == node })
 	if i < 0 {
@@ -72,7 +72,7 @@ func csiNode(state *cluster.State, node string) *storagev1.CSINode {
 	return state.CSINodes[i]
 }
 
-// devicesOf returns the slices that publish the node's own devices.
+// devicesOf returns the ResourceSlices with the node's own devices.
 func devicesOf(node string, slices []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
 	return list.Where(slices, func(slice *resourcev1.ResourceSlice) bool {
 		return slice.Spec.NodeName != nil && *slice.Spec.NodeName == node

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Rollout is the change of a workload that starts a rollout.
+// Rollout returns the change of a workload that starts a rollout.
 func Rollout(step *scenario.LoadedStep, now metav1.Time) Edit {
 	rollout := step.Rollout
 	action, change := "rollout restart "+rollout.Target.Argument(), func(obj cluster.Object) error { return restart(obj, now) }
@@ -32,7 +32,7 @@ func Rollout(step *scenario.LoadedStep, now metav1.Time) Edit {
 	})}
 }
 
-// restart replaces the pods of the object.
+// restart changes the annotation that kubectl rollout restart changes, so that controllers replace the object's pods.
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/polymorphichelpers/objectrestarter.go
 func restart(obj cluster.Object, now metav1.Time) error {
 	template, _ := cluster.Template(obj)
@@ -40,7 +40,7 @@ func restart(obj cluster.Object, now metav1.Time) error {
 	return nil
 }
 
-// setImages gives containers of the object's pods other images.
+// setImages sets the images of containers in the object's pod template.
 func setImages(obj cluster.Object, images map[string]string) error {
 	template, _ := cluster.Template(obj)
 	missing := maps.Clone(images)

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Scale is the change of a workload's replicas.
+// Scale returns the change of a workload's replicas.
 func Scale(step *scenario.LoadedStep, _ metav1.Time) Edit {
 	target, replicas := step.Scale.Target, step.Scale.Replicas
 	action := fmt.Sprintf("scale %s --replicas=%d", target.Argument(), replicas)

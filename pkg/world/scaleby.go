@@ -31,7 +31,7 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 		wanted := times(now, action.Factor)
 		obj = obj.DeepCopyObject().(cluster.Object)
 		*cluster.ReplicasOf(obj) = &wanted
-		// An autoscaler whose load grows by the factor asks for as many, and keeps within its bounds.
+		// An autoscaler whose load grows by the factor asks for as many, and stays within its bounds.
 		if bounded := controller.Autoscaled(state, obj); bounded != wanted {
 			to.Held = append(to.Held, Held{cluster.RefTo(obj), bounded, wanted})
 			limit := "fewest"
@@ -53,14 +53,14 @@ func (c *Cluster) scaleBy(_ context.Context, state *cluster.State, step *scenari
 		errors.Join(problem, err)
 }
 
-// Held is a workload whose HorizontalPodAutoscaler allows other replicas than were asked for.
+// Held is a workload whose HorizontalPodAutoscaler allows another number of replicas than a step asked for.
 type Held struct {
 	cluster.Ref
 	Replicas int32 `json:"replicas"`
 	Wanted   int32 `json:"wanted"`
 }
 
-// HeldBack adds up what autoscalers allow of what workloads should have, where that is more.
+// HeldBack counts the workloads that get fewer replicas than they should, and sums their replicas and the wanted ones.
 func HeldBack(held []Held) (workloads, replicas, wanted int) {
 	for _, h := range held {
 		if h.Replicas < h.Wanted {
@@ -70,7 +70,7 @@ func HeldBack(held []Held) (workloads, replicas, wanted int) {
 	return workloads, replicas, wanted
 }
 
-// selectWorkloads returns the selected workloads.
+// selectWorkloads returns the workloads that the step names or, if it names none, all scalable workloads of its namespace.
 func selectWorkloads(state *cluster.State, path *field.Path, action *scenario.ScaleBy) ([]cluster.Object, error) {
 	var selected []cluster.Object
 	var problems []error
@@ -107,7 +107,7 @@ func selectWorkloads(state *cluster.State, path *field.Path, action *scenario.Sc
 	return selected, nil
 }
 
-// times multiplies, and rounds up. It reckons with the decimals that were written, since 10 × 1.1 as floating-point numbers is above 11.
+// times returns replicas × factor, rounded up. It computes with the decimals as written: as floating-point numbers 10 × 1.1 is above 11.
 func times(replicas int32, factor float64) int32 {
 	by, _ := new(big.Rat).SetString(strconv.FormatFloat(factor, 'g', -1, 64))
 	product := by.Mul(by, new(big.Rat).SetInt64(int64(replicas)))

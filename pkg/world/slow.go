@@ -14,21 +14,22 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Slow is a workload for which the autoscaler adds nodes little by little: its estimate ends where the next pod does not fit onto another new node
-// of the group, though more may come, and goes on in another loop, when these nodes are there.
+// Slow is a workload for which the autoscaler adds nodes over several loops. In each loop its estimate ends at a pod that does not fit onto
+// another new node of the group; in the next loop, when the new nodes are ready, the pod does.
 type Slow struct {
 	cluster.Ref
-	// Loops is in how many loops this was so, Of the number of loops that added nodes, and Most how many nodes one of these Loops added at most.
+	// Loops counts the loops whose estimate ended that way, Of counts the loops that added nodes, and Most is the most nodes that one of
+	// the Loops added.
 	Loops int `json:"loops"`
 	Of    int `json:"of"`
 	Most  int `json:"most"`
-	// Reasons are why another new node does not take the next pod, in the scheduler's words, and Spreads the topology keys of the hard spread
-	// constraints if they are the reason.
+	// Reasons say why another new node cannot take the next pod, in the scheduler's words. Spreads are the topology keys of the pod's hard
+	// spread constraints, if they are the reason.
 	Reasons []string `json:"reasons"`
 	Spreads []string `json:"spreads,omitempty"`
 }
 
-// slow takes note of the pods for which a loop added fewer nodes than they need.
+// slow counts the workloads for which the loop added fewer nodes than they need.
 func (a *Autoscaling) slow(owner func(*v1.Pod) cluster.Ref, decision *autoscaler.Decision) {
 	if len(decision.Plan) == 0 {
 		return
@@ -69,14 +70,14 @@ func hardSpreads(pod *v1.Pod) []string {
 	return keys
 }
 
-// Pace says for whom nodes came little by little, and why.
+// Pace returns a sentence for each workload that got its nodes over several loops.
 func (a *Autoscaling) Pace() []string {
 	several := list.Where(a.Slow, func(s Slow) bool { return s.Loops > 1 })
 	return list.Each(several, Slow.text)
 }
 
-// text is "7 of 8 loops add 1 node each, though more pods of deployment/app wait: another new node of the same group would violate their spread
-// over topology.kubernetes.io/zone".
+// text returns "7 of 8 loops add 1 node each, though more pods of deployment/app wait: another new node of the same group would violate
+// their spread over topology.kubernetes.io/zone".
 func (s Slow) text() string {
 	nodes := "1 node each"
 	if s.Most > 1 {

@@ -20,7 +20,7 @@ func (c *Cluster) trigger(_ context.Context, state *cluster.State, step *scenari
 		return state, "", err
 	}
 	cronJob, is := obj.(*batchv1.CronJob)
-	if !is { // it is a controller whose pods alone are in the input
+	if !is { // a controller that stands for an unknown owner of pods
 		return state, "", &Problem{path, fmt.Errorf("%q is a %s; name a CronJob", target.Target, cluster.KindOf(obj))}
 	}
 	next, _, err := controller.RunCronJob(state, cronJob)

@@ -24,10 +24,11 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// What users do to a federation, they do to Karmada's control plane: it holds their resources as templates, the policies that claim them, and
-// the bindings that come of both.
+// What users do to a federation, they do to Karmada's control plane. It holds their resources as templates, the policies that claim the
+// templates, and the bindings of templates to policies.
 
-// applied returns the control plane with what is applied to it. Bindings that are new or have changed wait for Karmada's scheduler.
+// applied returns the control plane with the given objects applied to it. New and changed bindings wait in the queue of Karmada's
+// scheduler.
 func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Object) *cluster.Control {
 	next := *c
 	next.Policies = slices.Clone(c.Policies)
@@ -42,7 +43,7 @@ func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Objec
 	add := func(t *cluster.ResourceTemplate) {
 		if i := slices.IndexFunc(c.Templates, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() }); i >= 0 && t.UID == "" {
 			is := *t.Template
-			is.UID = c.Templates[i].UID // whoever applies an object that is there leaves it the UID
+			is.UID = c.Templates[i].UID // applying an object that exists keeps its UID
 			t = &cluster.ResourceTemplate{Template: &is, Objects: t.Objects}
 		}
 		next.Templates = put(next.Templates, t, func(other *cluster.ResourceTemplate) bool { return other.Key() == t.Key() })
@@ -56,7 +57,7 @@ func applied(c *cluster.Control, given scenario.Karmada, objects []cluster.Objec
 	return withBindings(&next)
 }
 
-// put replaces the first of the list that is the same, or adds the item.
+// put replaces the first item of the list for which same holds, or appends the item.
 func put[T any](list []T, item T, same func(T) bool) []T {
 	if i := slices.IndexFunc(list, same); i >= 0 {
 		list[i] = item
@@ -65,7 +66,7 @@ func put[T any](list []T, item T, same func(T) bool) []T {
 	return append(list, item)
 }
 
-// withBindings returns the control plane with the bindings of its templates. Those that are new or have changed are queued.
+// withBindings returns the control plane with a binding for each template that a policy claims. New and changed bindings are queued.
 func withBindings(c *cluster.Control) *cluster.Control {
 	before := list.By(c.Bindings, func(b *federation.Binding) federation.Key { return b.Template.Key() })
 	next := *c
@@ -78,8 +79,8 @@ func withBindings(c *cluster.Control) *cluster.Control {
 		policy := federation.Claim(t.Template, c.Policies, claimed)
 		value, known := priority(c, policy)
 		switch {
-		case was == nil && (policy == nil || !known): // the detector tries again once there is a policy, and its PriorityClass
-		case policy == nil || !known || was != nil && was.Of(t.Template, policy): // where its policy is gone, nobody schedules it
+		case was == nil && (policy == nil || !known): // the detector tries again once a policy claims the template and its PriorityClass exists
+		case policy == nil || !known || was != nil && was.Of(t.Template, policy): // without its policy nobody schedules the binding
 			next.Bindings = append(next.Bindings, was)
 		default:
 			b := federation.Bind(t.Template, policy)
@@ -94,7 +95,7 @@ func withBindings(c *cluster.Control) *cluster.Control {
 	return &next
 }
 
-// priority is the value of the PriorityClass that the policy names, and whether the control plane has it.
+// priority returns the value of the PriorityClass that the policy names, and whether the control plane has that class.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/detector/detector.go, BuildResourceBinding
 func priority(c *cluster.Control, p *federation.Policy) (value int32, known bool) {
 	if p == nil || p.Spec.SchedulePriority == nil {
@@ -116,7 +117,7 @@ func priority(c *cluster.Control, p *federation.Policy) (value int32, known bool
 	return 0, false
 }
 
-// unqueued notes the policies whose PriorityClass the control plane does not have.
+// unqueued returns a note for each policy whose PriorityClass the control plane does not have.
 func unqueued(c *cluster.Control) []string {
 	var notes []string
 	for _, p := range c.Policies {
@@ -127,7 +128,7 @@ func unqueued(c *cluster.Control) []string {
 	return notes
 }
 
-// templateOf returns the template that an object of Kubernetes' own kinds is.
+// templateOf returns the template of an object of Kubernetes' own kinds.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/replica.go
 func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 	t := &federation.Template{
@@ -155,7 +156,7 @@ func templateOf(obj cluster.Object) *cluster.ResourceTemplate {
 	return &cluster.ResourceTemplate{Template: t, Objects: []cluster.Object{obj}}
 }
 
-// requeued returns the control plane with the bindings that a cluster concerns in its queue.
+// requeued returns the control plane with all bindings queued that the cluster concerns.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/event_handler.go, enqueueAffectedBindings
 func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	next := *c
@@ -168,7 +169,7 @@ func requeued(c *cluster.Control, cl *federation.Cluster) *cluster.Control {
 	return &next
 }
 
-// changed returns the control plane after a change of a cluster.
+// changed returns the control plane with a cluster changed from was to is. Bindings that either concerns are queued.
 func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 	next := *c
 	next.Clusters = slices.Clone(c.Clusters)
@@ -176,7 +177,7 @@ func changed(c *cluster.Control, was, is *federation.Cluster) *cluster.Control {
 	return requeued(requeued(&next, was), is)
 }
 
-// template returns the one that the target names.
+// template returns the template that the target names. The error is a [world.Problem] at path.
 func template(c *cluster.Control, path *field.Path, target scenario.Target, kinds ...string) (*cluster.ResourceTemplate, error) {
 	wanted, err := target.Of(kinds...)
 	if err != nil {
@@ -190,8 +191,8 @@ func template(c *cluster.Control, path *field.Path, target scenario.Target, kind
 	return nil, &world.Problem{Field: path, Err: &world.Missing{Ref: wanted, Argument: target.Argument()}}
 }
 
-// Stored is what Karmada's API server has, with the nodes of the members and with their namespaces and priority classes, which templates may
-// name.
+// Stored returns the objects that the API server of Karmada has, with three additions from the members that templates may name: nodes,
+// namespaces and priority classes.
 func Stored(state *cluster.State) *cluster.State {
 	stored := *state.Federation.Control.Stored
 	stored.Nodes = state.Nodes
@@ -205,7 +206,8 @@ func Stored(state *cluster.State) *cluster.State {
 	return stored.With(more...)
 }
 
-// stored returns the federation whose API server of Karmada has taken the objects, if it does.
+// stored admits the objects to the API server of Karmada, and returns the federation that has them. It has them even if the server refuses
+// them.
 func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, objects ...cluster.Object) (*cluster.Federation, error) {
 	before := Stored(state)
 	next, _, err := admission.Admit(before, objects...)
@@ -217,7 +219,8 @@ func stored(state *cluster.State, fed *cluster.Federation, path *field.Path, obj
 	return fed.Under(&control), err
 }
 
-// apply gives Karmada what is applied. What operators make of custom resources the members must be able to take.
+// apply applies objects to Karmada's control plane. It also checks that the members accept the objects that operators make of custom
+// resources.
 func (f *Fleet) apply(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 	path := field.NewPath("apply")
 	var problems []error
@@ -239,7 +242,7 @@ func (f *Fleet) apply(_ context.Context, state *cluster.State, step *scenario.Lo
 	return next, world.Applied(step), errors.Join(problems...)
 }
 
-// change returns the action that changes a template in the control plane or, by a patch, a cluster.
+// change returns the action that changes a template in the control plane, or a cluster if a patch names one.
 func change(of func(*scenario.LoadedStep, metav1.Time) world.Edit) action {
 	return func(_ *Fleet, _ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 		fed, edit := state.Federation, of(step, state.Now)
@@ -267,8 +270,8 @@ func change(of func(*scenario.LoadedStep, metav1.Time) world.Edit) action {
 	}
 }
 
-// delete removes templates, policies, overrides and clusters. A template takes its binding along, and a cluster all that is in it; what
-// a policy had claimed stays where it is.
+// delete removes templates, policies, overrides and clusters. The binding of a deleted template goes, too, and so does everything in a
+// deleted cluster. Workloads that a deleted policy claimed stay where they are.
 func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 	fed, next := state.Federation, *state.Federation.Control
 	next.Stored = admission.Delete(next.Stored, step.Objects...)
@@ -307,7 +310,7 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 			continue
 		}
 		if _, _, err := scenario.ParseTarget(name); err != nil {
-			continue // a policy or a custom resource, which is among the step's
+			continue // a policy or a custom resource: loading has put it among the step's objects
 		}
 		t, err := template(&next, path, scenario.Target{Target: name, Namespace: step.Delete.Namespace})
 		if err != nil {
@@ -320,7 +323,8 @@ func (f *Fleet) delete(ctx context.Context, state *cluster.State, step *scenario
 	return fed.Under(withBindings(&next)), "delete " + strings.Join(deleted, " "), errors.Join(problems...)
 }
 
-// withoutCluster returns the federation without the cluster, which the control plane loses, too. The bindings that had it are scheduled again.
+// withoutCluster returns the federation without the cluster, and removes the cluster from the control plane c. The bindings that had the
+// cluster are queued.
 func withoutCluster(fed *cluster.Federation, c *cluster.Control, name string) (*cluster.Federation, error) {
 	cl := c.Cluster(name)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// decisions are what became of the workloads by the end of the step.
+// decisions returns, for each binding, what the clusters make of their shares at the end of the step.
 func decisions(state *cluster.State, pending []placement.Pending) []world.Decision {
 	fed := state.Federation
 	why := map[types.UID]string{}
@@ -73,7 +73,7 @@ func decisions(state *cluster.State, pending []placement.Pending) []world.Decisi
 	return all
 }
 
-// rollouts are those of all members. A workload in several clusters has one, with the pods of all.
+// rollouts returns the rollouts of all members. A workload in several clusters has one rollout, with the pods of all.
 func rollouts(fed *cluster.Federation) []controller.Rollout {
 	var all []controller.Rollout
 	for _, m := range fed.Members {

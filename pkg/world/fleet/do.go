@@ -8,10 +8,10 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// action does what a step says to a federation.
+// action carries out one kind of step in a federation.
 type action func(f *Fleet, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error)
 
-// joined shows what the action has made of the federation in the state.
+// joined turns an action into one that returns the state of the changed federation.
 func joined(do action) func(*Fleet, context.Context, *cluster.State, *scenario.LoadedStep, *world.Record) (*cluster.State, string, error) {
 	return func(f *Fleet, ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
 		next, action, err := do(f, ctx, state, step, to)
@@ -22,7 +22,7 @@ func joined(do action) func(*Fleet, context.Context, *cluster.State, *scenario.L
 	}
 }
 
-// actions are those of a federation: some change what Karmada's control plane has, and the others nodes of the members.
+// actions has the actions of a federation. Some change Karmada's control plane, the others the nodes of members.
 var actions = world.Actions[*Fleet]{
 	"apply":    joined((*Fleet).apply),
 	"patch":    joined(change(world.Patch)),
@@ -37,7 +37,7 @@ var actions = world.Actions[*Fleet]{
 	"join":     joined((*Fleet).join),
 }
 
-// Do carries out a step of a federation.
+// Do carries out a step in a federation, and notes the policies whose PriorityClass is missing.
 func (f *Fleet) Do(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.State, string, error) {
 	next, action, err := actions.Do(ctx, f, state, step, to)
 	if control := next.Federation.Control; control != state.Federation.Control {

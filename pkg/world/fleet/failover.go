@@ -12,9 +12,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// failOver moves the next workload away from a cluster with a NoExecute taint, which a lost one has, if the scenario says so; and returns the
-// same federation if there is none. The clusters have been as they are since the beginning of the step. Between one workload and the next the
-// members act.
+// failOver moves the next workload away from a cluster that has a NoExecute taint, if the scenario enables failover. A lost cluster has
+// such a taint. It returns the same federation if no workload must move. The taints count from since, the beginning of the step. Members
+// act between one workload and the next.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/taint_manager.go
 func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since time.Time, to *world.Record) (*cluster.Federation, error) {
 	options := fed.Control.Options.Failover
@@ -48,14 +48,14 @@ func (f *Fleet) failOver(ctx context.Context, fed *cluster.Federation, since tim
 	return f.karmada(ctx, until(fed.Under(&control), now), to)
 }
 
-// eviction is a binding that leaves a cluster, and how long it tolerates the taints there.
+// eviction is a binding that must leave a cluster, and how long the binding tolerates the cluster's taints.
 type eviction struct {
 	cluster   string
 	binding   int
 	tolerated time.Duration
 }
 
-// until sets the clocks of the members that act to the time, unless they are later.
+// until advances the clocks of the members that act to now. A clock that is later stays.
 func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 	for _, m := range fed.Members {
 		if !m.Lost && now.After(m.State.Now.Time) {
@@ -68,8 +68,8 @@ func until(fed *cluster.Federation, now time.Time) *cluster.Federation {
 	return fed
 }
 
-// endMoves ends the moves of workloads whose copies run, and of the others once Karmada has waited for them in vain. It returns the same
-// federation if none moves.
+// endMoves ends every move of a workload: at once if the new copies run, otherwise after Karmada's timeout for a graceful eviction. It
+// returns the same federation if no workload moves.
 func (f *Fleet) endMoves(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, now := *fed.Control, fed.Members[0].State.Now.Time
 	next.Bindings = slices.Clone(fed.Control.Bindings)
@@ -90,7 +90,8 @@ func (f *Fleet) endMoves(fed *cluster.Federation, to *world.Record) (*cluster.Fe
 	return f.bring(until(fed.Under(&next), now), to)
 }
 
-// runs reports whether every cluster of the binding runs all that it was given. Karmada does not look at Jobs: what it brought counts as healthy.
+// runs reports whether every cluster of the binding runs all replicas that it was assigned. Karmada does not look at Jobs: they count as
+// healthy once they are created.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/healthy.go
 func runs(fed *cluster.Federation, b *federation.Binding) bool {
 	for _, target := range b.Targets {
@@ -105,7 +106,8 @@ func runs(fed *cluster.Federation, b *federation.Binding) bool {
 	return len(b.Targets) > 0
 }
 
-// nextMove returns when the next workload is moved away from a cluster: once it tolerates that no longer, and an interval after the last one.
+// nextMove returns when the next workload moves: at next, when its toleration ends, but at least an interval after the last move. It stores
+// the time in the record.
 func nextMove(to *world.Record, next time.Time, interval time.Duration) time.Time {
 	if !to.MovedAt.IsZero() && next.Before(to.MovedAt.Add(interval)) {
 		next = to.MovedAt.Add(interval)

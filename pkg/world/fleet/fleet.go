@@ -1,6 +1,6 @@
-// Package fleet is the world of several clusters under a federation. Two levels decide in it: Karmada gives each workload clusters, and each
-// cluster's own controllers and scheduler place its share. A member is a world of its own, in which nothing knows of the others; the state
-// shows all of them, see cluster.Federation.
+// Package fleet is the world of several clusters under a federation. Decisions fall on two levels: Karmada assigns each workload to
+// clusters, and each cluster's own controllers and scheduler place its share. Each member is a world of its own and knows nothing of the
+// others. The state shows all members; see [cluster.Federation].
 package fleet
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Fleet is Karmada, and the worlds of its members.
+// Fleet is the world of a federation: Karmada, and a world for each member.
 type Fleet struct {
 	world.Hooks
 	config  *sched.Config
 	ties    sched.Ties
 	members map[string]*world.Cluster
-	probe   *world.Cluster // answers what a cluster's scheduler would do
+	probe   *world.Cluster // computes what a member's scheduler would do, for estimates
 }
 
 var _ world.World = (*Fleet)(nil)
 
-// New returns the world of a federation, in which each member has a scheduler with the configuration. Without a configuration nothing acts in
-// it; see world.NewCluster.
+// New returns the world of a federation, in which each member has a scheduler of the configuration. Without a configuration nothing acts;
+// see [world.NewCluster].
 func New(config *sched.Config, ties sched.Ties) *Fleet {
 	return &Fleet{config: config, ties: ties, members: map[string]*world.Cluster{}}
 }
 
-// member returns the world of a member.
+// member returns the world of a member, and creates it at the first call.
 func (f *Fleet) member(name string) (*world.Cluster, error) {
 	if m := f.members[name]; m != nil {
 		return m, nil
@@ -51,7 +51,7 @@ func (f *Fleet) member(name string) (*world.Cluster, error) {
 	return m, nil
 }
 
-// acting returns the world of a member with the fleet's hooks.
+// acting returns the world of a member, with hooks that call the fleet's.
 func (f *Fleet) acting(m *cluster.Member) (*world.Cluster, error) {
 	w, err := f.member(m.Name)
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *Fleet) acting(m *cluster.Member) (*world.Cluster, error) {
 	return w, nil
 }
 
-// Config is the configuration of the schedulers.
+// Config returns the configuration of the schedulers.
 func (f *Fleet) Config() *sched.Config { return f.config }
 
 // Cycles counts the cycles of the members' schedulers.
@@ -78,14 +78,14 @@ func (f *Fleet) Cycles() sched.Cycles {
 	return all
 }
 
-// Reset makes the members forget what they have done.
+// Reset makes all members forget what they have done; see [world.World].
 func (f *Fleet) Reset() {
 	for _, m := range f.members {
 		m.Reset()
 	}
 }
 
-// ResetTo is Reset with other ties, for another federation.
+// ResetTo closes all members, since another federation has others, and sets the ties.
 func (f *Fleet) ResetTo(ties sched.Ties) error {
 	f.Close()
 	f.ties = ties
@@ -103,7 +103,7 @@ func (f *Fleet) Close() {
 	f.members, f.probe = map[string]*world.Cluster{}, nil
 }
 
-// Mark returns the position of all members.
+// Mark returns the positions of all members.
 func (f *Fleet) Mark() world.Mark {
 	mark := world.Mark{Members: make(map[string]world.Mark, len(f.members))}
 	for name, m := range f.members {
@@ -126,7 +126,7 @@ func (f *Fleet) Resume(mark world.Mark) error {
 	return nil
 }
 
-// Start returns the federation of the scenario's members.
+// Start returns the scenario's federation before any step; see [world.World].
 func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
 	fed := &cluster.Federation{Control: &cluster.Control{Options: optionsOf(&s.Federation), Stored: &cluster.State{Now: cluster.Epoch}}}
 	var notes []string
@@ -138,7 +138,7 @@ func (f *Fleet) Start(s *scenario.Scenario) (*cluster.State, []string, error) {
 	return inTime(fed).Join(), notes, errors.Join(problems...)
 }
 
-// Renew returns the state without what the members refused to users. Their Pending pods are tried again.
+// Renew returns the state without the requests of users that the members refused. The members' Pending pods are tried again.
 func (f *Fleet) Renew(state *cluster.State) *cluster.State {
 	fed := state.Federation
 	for _, m := range fed.Members {
@@ -149,12 +149,12 @@ func (f *Fleet) Renew(state *cluster.State) *cluster.State {
 	return fed.Join()
 }
 
-// Conclude adds how far rollouts are, and what became of the workloads.
+// Conclude adds to the record how far rollouts are, and the decisions for each workload.
 func (f *Fleet) Conclude(state *cluster.State, _ *scenario.LoadedStep, to *world.Record) {
 	to.Rollouts, to.Decisions = rollouts(state.Federation), decisions(state, to.Pending)
 }
 
-// optionsOf returns the options that the scenario gives Karmada.
+// optionsOf returns Karmada's options as the scenario gives them.
 func optionsOf(f *scenario.Federation) federation.Options {
 	o := federation.Options{Gates: federation.Gates{WorkloadAffinity: f.FeatureGates["WorkloadAffinity"]}, AskMembers: f.Estimate == "scheduler"}
 	if f.Failover.Enabled {
@@ -168,7 +168,7 @@ func optionsOf(f *scenario.Federation) federation.Options {
 	return o
 }
 
-// inTime sets all members' clocks to the latest.
+// inTime sets all members' clocks to the latest of them.
 func inTime(fed *cluster.Federation) *cluster.Federation {
 	var now = fed.Members[0].State.Now
 	for _, m := range fed.Members {
@@ -187,7 +187,7 @@ func inTime(fed *cluster.Federation) *cluster.Federation {
 	return fed
 }
 
-// Settle lets Karmada and the members act until nothing moves any more. What happens is added to the record.
+// Settle lets Karmada and the members act until nothing moves any more. The record gets what happens.
 func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Record) (*cluster.State, error) {
 	began := inTime(state.Federation).Members[0].State.Now.Time
 	fed, err := f.settleMembers(ctx, state.Federation, to)
@@ -219,7 +219,7 @@ func (f *Fleet) Settle(ctx context.Context, state *cluster.State, to *world.Reco
 	return inTime(fed).Join(), nil
 }
 
-// settleMembers lets the members act that have changed.
+// settleMembers settles the members that have changed since they last settled.
 func (f *Fleet) settleMembers(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	for _, m := range fed.Members {
 		if m.Settled || m.Lost {

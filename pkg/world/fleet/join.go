@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// join lets a cluster join.
+// join adds the step's cluster to the federation.
 func (f *Fleet) join(_ context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	fed, m := state.Federation, step.Karmada.Joined
 	next, notes, err := f.add(fed, field.NewPath("join", "cluster"), m, fed.Members[0].State.TerminationSeconds)
@@ -21,7 +21,7 @@ func (f *Fleet) join(_ context.Context, state *cluster.State, step *scenario.Loa
 	return inTime(next), "join " + m.Name, err
 }
 
-// add adds a member, whose objects stand at the path and whose pods take that long to end.
+// add adds a member to the federation. Its objects stand at path in the scenario, and its pods take terminationSeconds to end.
 func (f *Fleet) add(fed *cluster.Federation, path *field.Path, m *scenario.Member, terminationSeconds int64) (*cluster.Federation, []string, error) {
 	empty := (&scenario.Scenario{Cluster: m.Objects, TerminationSeconds: terminationSeconds}).Empty()
 	state, notes, err := admission.Admit(empty, m.Objects...)

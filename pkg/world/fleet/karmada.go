@@ -21,9 +21,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// karmada lets Karmada's scheduler work through its queue once, and brings the results into the members. It returns the same federation if
-// nothing has changed. Bindings without room are tried again each time, as Karmada does after a while. Bindings that fit no cluster wait
-// for a change that concerns them.
+// karmada lets Karmada's scheduler work through its queue once, and applies the results to the members. It returns the same federation if
+// nothing has changed. Karmada retries bindings for which clusters lack room after a while, so they are in every queue. Bindings that fit
+// no cluster wait for a change that concerns them.
 func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	control := *fed.Control
 	var queue []*federation.Binding
@@ -53,7 +53,7 @@ func (f *Fleet) karmada(ctx context.Context, fed *cluster.Federation, to *world.
 	return f.bring(fed.Under(&control), to)
 }
 
-// same reports whether scheduling has changed nothing that anybody would see.
+// same reports whether the scheduler has changed no target and no message.
 func same(before, after []*federation.Binding) bool {
 	for i := range before {
 		if !slices.Equal(before[i].Targets, after[i].Targets) || before[i].Message != after[i].Message {
@@ -63,8 +63,8 @@ func same(before, after []*federation.Binding) bool {
 	return true
 }
 
-// bring creates, changes and deletes in the members what their bindings now say, and adds to the record what their API servers say. A lost
-// cluster is not reached.
+// bring creates, changes and deletes objects in the members as their bindings demand, and appends the notes of their API servers to the
+// record. It does not reach lost clusters.
 func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Federation, error) {
 	next, bindings := fed, brought(fed.Control)
 	copies := list.Each(bindings, (*federation.Binding).Copies)
@@ -108,7 +108,8 @@ func (f *Fleet) bring(fed *cluster.Federation, to *world.Record) (*cluster.Feder
 	return next, nil
 }
 
-// brought returns the bindings by which members get copies. Namespaces come first: Karmada brings them into every cluster, whatever policies say.
+// brought returns the bindings that put objects into members. Namespaces come first: Karmada syncs them to every cluster, whatever policies
+// say.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/namespace/namespace_sync_controller.go
 func brought(c *cluster.Control) []*federation.Binding {
 	everywhere := make([]federation.Target, len(c.Clusters))
@@ -129,13 +130,14 @@ func brought(c *cluster.Control) []*federation.Binding {
 	return all
 }
 
-// synced reports whether the template is a namespace that Karmada brings everywhere: every cluster has default and those of the system.
+// synced reports whether the template is a namespace that Karmada syncs to every cluster. It does not sync default and system namespaces,
+// which every cluster has.
 func synced(t *federation.Template) bool {
 	return t.Kind == "Namespace" && t.Name != v1.NamespaceDefault && !strings.HasPrefix(t.Name, "kube-") && !strings.HasPrefix(t.Name, "karmada-") &&
 		!strings.EqualFold(t.Labels["namespace.karmada.io/skip-auto-propagation"], "true")
 }
 
-// dropped returns the objects of works that none of the later works has, by kind, namespace and name.
+// dropped returns the objects of works that are in no later work, by kind, namespace and name.
 func dropped(works, later map[federation.Key]cluster.Work) []cluster.Object {
 	kept := map[cluster.Ref]bool{}
 	for _, work := range later {
@@ -158,7 +160,7 @@ func dropped(works, later map[federation.Key]cluster.Work) []cluster.Object {
 	return gone
 }
 
-// objectsOf returns what the cluster gets of the template: its replicas, then the overrides.
+// objectsOf returns the objects that a cluster gets for a template: with the cluster's replicas, then with the overrides.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/binding/common.go
 func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.Work, copies []federation.Target) ([]cluster.Object, error) {
 	var objects []cluster.Object
@@ -192,7 +194,8 @@ func objectsOf(t *cluster.ResourceTemplate, b *federation.Binding, work cluster.
 	return []cluster.Object{decoded.Object}, nil
 }
 
-// revise gives the object the replicas of the cluster. A Job that is divided has its completions divided, too, by the replicas.
+// revise sets the object's replicas to those of the cluster. If a Job is divided among clusters, its completions are divided in proportion
+// to the replicas.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/native/revisereplica.go
 func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies []federation.Target) {
 	replicas := work.Replicas
@@ -212,7 +215,7 @@ func revise(obj cluster.Object, b *federation.Binding, work cluster.Work, copies
 	}
 }
 
-// estimator returns the clusters as Karmada sees them now, and who reckons the room in them.
+// estimator returns the clusters with the resources that Karmada sees in them now, and an estimator of the room in them.
 func (f *Fleet) estimator(ctx context.Context, fed *cluster.Federation) ([]*federation.Cluster, *estimator) {
 	e := &estimator{ctx: ctx, fleet: f, fed: fed}
 	var clusters []*federation.Cluster
@@ -226,7 +229,7 @@ func (f *Fleet) estimator(ctx context.Context, fed *cluster.Federation) ([]*fede
 	return clusters, e
 }
 
-// summary adds up a cluster's resources as Karmada does.
+// summary sums a cluster's resources as Karmada does.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/status/cluster_status_controller.go, getResourceSummary
 func summary(state *cluster.State) *federation.ResourceSummary {
 	allocatable, allocated, allocating := v1.ResourceList{}, federation.Resources{}, federation.Resources{}
@@ -251,16 +254,16 @@ func summary(state *cluster.State) *federation.ResourceSummary {
 	return &federation.ResourceSummary{Allocatable: allocatable, Allocated: allocated.List(), Allocating: allocating.List()}
 }
 
-// estimator reckons the room in clusters.
+// estimator estimates how many replicas fit into clusters.
 type estimator struct {
 	ctx   context.Context
 	fleet *Fleet
 	fed   *cluster.Federation
-	err   error // the first
+	err   error // the first error
 }
 
-// of returns how many more replicas of the binding fit into the cluster: by Karmada's arithmetic or, if the scenario asks for it, by what the
-// cluster's own scheduler would do with as many as there are.
+// of returns how many more replicas of the binding fit into the cluster. It uses Karmada's arithmetic or, if the scenario asks for it, the
+// cluster's own scheduler, which tries as many replicas as the binding has.
 func (e *estimator) of(b *federation.Binding, cl *federation.Cluster) int32 {
 	if !e.fed.Control.Options.AskMembers || e.err != nil {
 		return federation.General(b, cl)
@@ -272,7 +275,7 @@ func (e *estimator) of(b *federation.Binding, cl *federation.Cluster) int32 {
 	return room
 }
 
-// room asks a cluster's scheduler, in a world that is thrown away.
+// room lets a copy of the cluster's scheduler place the replicas, and counts those that run. The result of that run is thrown away.
 func (e *estimator) room(b *federation.Binding, cl *federation.Cluster) (int32, error) {
 	m := e.fed.Member(cl.Name)
 	if m.Lost {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Nodes returns the nodes of all members, and the nodes that failures have deleted.
+// Nodes returns the nodes of all members, and the deleted nodes that a restore can bring back.
 func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 	nodes := slices.Clip(state.Nodes)
 	for _, m := range state.Federation.Members {
@@ -30,7 +30,7 @@ func (f *Fleet) Nodes(state *cluster.State) []*v1.Node {
 	return nodes
 }
 
-// addNodes adds nodes to the member that has the node that they are like.
+// addNodes adds nodes to the member that has the node to copy.
 func (f *Fleet) addNodes(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	names, problem := world.SelectNodes(state, field.NewPath("addNodes", "like"), scenario.Nodes{Names: []string{step.AddNodes.Like}})
 	if problem != nil {
@@ -59,17 +59,18 @@ func (f *Fleet) addNodes(ctx context.Context, state *cluster.State, step *scenar
 	return state.Federation.With(m.In(next)), action + " in cluster " + in, nil
 }
 
-// cordon keeps new pods off nodes of the members.
+// cordon marks nodes of members unschedulable.
 func (f *Fleet) cordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	return f.onMembers(ctx, state, "cordon", step.Cordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Cordon: on} }, to)
 }
 
-// uncordon lets new pods on nodes of the members again.
+// uncordon marks nodes of members schedulable again.
 func (f *Fleet) uncordon(ctx context.Context, state *cluster.State, step *scenario.LoadedStep, to *world.Record) (*cluster.Federation, string, error) {
 	return f.onMembers(ctx, state, "uncordon", step.Uncordon, func(on *scenario.NodesInTurn) scenario.Step { return scenario.Step{Uncordon: on} }, to)
 }
 
-// onMembers carries out an action on nodes in each member that has some of them. The step has this action alone.
+// onMembers carries out a step in each member that has some of the selected nodes. The function step returns the step for the nodes of one
+// member.
 func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, verb string, nodes *scenario.NodesInTurn, step func(*scenario.NodesInTurn) scenario.Step, to *world.Record) (*cluster.Federation, string, error) {
 	names, problem := world.SelectNodes(state, field.NewPath(verb), nodes.Nodes)
 	in := byMember(names)
@@ -94,7 +95,7 @@ func (f *Fleet) onMembers(ctx context.Context, state *cluster.State, verb string
 	return fed, verb + " " + world.List(names), problem
 }
 
-// byMember are the nodes of each member, by their names there.
+// byMember groups nodes by member, under the names that they have there.
 func byMember(names []string) map[string][]string {
 	in := map[string][]string{}
 	for _, joined := range names {
@@ -104,7 +105,7 @@ func byMember(names []string) map[string][]string {
 	return in
 }
 
-// Fail makes nodes of members fail. A member without a node that answers is lost, with its control plane.
+// Fail makes nodes of members fail. A member is lost, with its control plane, once none of its nodes answers.
 func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...string) (*cluster.State, error) {
 	in := byMember(names)
 	fed := state.Federation
@@ -125,7 +126,7 @@ func (f *Fleet) Fail(state *cluster.State, mode node.FailureMode, names ...strin
 	return markLost(fed, state.Federation).Join(), nil
 }
 
-// fail makes nodes fail, wherever they are.
+// fail carries out a fail step, whose nodes may be in several members.
 func (f *Fleet) fail(_ context.Context, state *cluster.State, step *scenario.LoadedStep, _ *world.Record) (*cluster.Federation, string, error) {
 	next, action, err := world.FailStep(f, state, step.Fail)
 	return next.Federation, action, err
@@ -142,8 +143,8 @@ func (f *Fleet) restore(ctx context.Context, state *cluster.State, step *scenari
 	return markLost(next, state.Federation), action, err
 }
 
-// markLost looks at the members that have changed. It marks a member as lost if none of its nodes answers, and taints its cluster as Karmada
-// does; otherwise it takes both back.
+// markLost marks each changed member as lost if none of its nodes answers, and taints its cluster as Karmada does. If a node of a lost
+// member answers again, it removes mark and taint.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/cluster/cluster_controller.go
 func markLost(fed, before *cluster.Federation) *cluster.Federation {
 	for _, m := range fed.Members {

@@ -10,7 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// take adds what happened in a member to the record, under the names that it has among all.
+// take appends what happened in a member to the record of the federation. The record names pods and nodes with their member: web-0 of
+// member a is a/web-0.
 func take(to *world.Record, m *cluster.Member, did *world.Record) {
 	joined := func(name string) string {
 		if name == "" {
@@ -38,7 +39,7 @@ func take(to *world.Record, m *cluster.Member, did *world.Record) {
 	note(to, m, did.Notes)
 }
 
-// note adds the notes of a member to the record, each once.
+// note appends the notes of a member to the record, each once.
 func note(to *world.Record, m *cluster.Member, notes []string) {
 	for _, text := range notes {
 		if text = fmt.Sprintf("Cluster %s: %s", m.Name, text); !slices.Contains(to.Notes, text) {
@@ -47,7 +48,7 @@ func note(to *world.Record, m *cluster.Member, notes []string) {
 	}
 }
 
-// inMember returns the cycle with the names that the member's nodes have among all.
+// inMember returns a copy of the cycle with the nodes' names in the federation.
 func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
 	if c == nil {
 		return nil
@@ -71,7 +72,7 @@ func inMember(c *placement.Cycle, joined func(string) string) *placement.Cycle {
 	return &shown
 }
 
-// Shown returns what happened in a member as it is named among all.
+// Shown returns the record of a member with the names that the federation uses.
 func Shown(m *cluster.Member, did *world.Record) *world.Record {
 	var shown world.Record
 	take(&shown, m, did)
