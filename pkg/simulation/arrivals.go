@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// arriving returns the step with the objects of an apply in order of arrival. If that is random, the order of the workloads derives only from
-// the seed and the step's name, so earlier draws do not change it.
+// arriving returns the step with the objects of an apply in their order of arrival. With random arrivals the workloads come in an order
+// that derives only from the seed and the step's name, so that earlier draws do not change it.
 func (r *run) arriving(spec *scenario.LoadedStep) *scenario.LoadedStep {
 	if !r.scenario.Ties.Arrivals || spec.Apply == nil {
 		return spec

@@ -8,25 +8,25 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Course is a run that goes on after the last step of its scenario: what its next step is depends on what came of those before. A run of the
-// scenario with these steps has the same result, and also says how far rollouts are after each.
+// Course is a run that continues after the last step of its scenario, with steps that may depend on the results of earlier ones. A run of
+// the scenario with all these steps has the same result, and also says how far rollouts are after each step.
 type Course struct {
 	Result
-	// Did are the further steps.
+	// Did are the steps after the scenario's own.
 	Did []scenario.Step
 
 	run   *run
-	known int // steps before them
+	known int // number of the scenario's own steps
 }
 
-// GoOn continues a run in a world that was built for its scenario. The known result is unchanged. Of the options Progress, Record and Moved
-// count.
+// GoOn continues a run in a world that was built for its scenario. It leaves the known result as it is. Of the options, Progress, Record
+// and Moved take effect.
 func GoOn(w world.World, known *Result, opts Options) (*Course, error) {
 	c := &Course{Result: *known, run: &run{World: w, scenario: known.Scenario, opts: opts, brief: true}, known: len(known.Steps)}
 	return c, c.Back(0)
 }
 
-// State is the cluster after the last step.
+// State returns the cluster after the last step.
 func (c *Course) State() *cluster.State {
 	if n := len(c.Steps); n > 0 {
 		return c.Steps[n-1].State
@@ -34,12 +34,12 @@ func (c *Course) State() *cluster.State {
 	return c.Initial
 }
 
-// Do carries out a step. The course is as before if it cannot.
+// Do carries out a step. If the step fails, the course stays as it is.
 func (c *Course) Do(ctx context.Context, step scenario.Step) (*Step, error) {
 	return c.DoLoaded(ctx, scenario.LoadedStep{Step: step})
 }
 
-// DoLoaded is Do of a step with the objects that it brings.
+// DoLoaded does what Do does, for a step with the objects that it applies.
 func (c *Course) DoLoaded(ctx context.Context, step scenario.LoadedStep) (*Step, error) {
 	if _, err := c.run.step(ctx, c.State(), &step, &c.Result); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (c *Course) DoLoaded(ctx context.Context, step scenario.LoadedStep) (*Step,
 	return &c.Steps[len(c.Steps)-1], nil
 }
 
-// Back takes the course back to where it was after so many of its further steps.
+// Back takes the course back to its first did steps after the scenario's own.
 func (c *Course) Back(did int) error {
 	n := c.known + did
 	c.Did, c.Steps = c.Did[:did:did], c.Steps[:n:n]

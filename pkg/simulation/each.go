@@ -8,25 +8,25 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Each is parallel.Each with a world of the scenario for each worker.
+// Each calls f for 0 to n-1 in parallel, with a world of the scenario for each worker; see [parallel.Each].
 func Each(ctx context.Context, s *scenario.Scenario, n int, opts parallel.Options, f func(ctx context.Context, w world.World, i int) error) error {
 	worlds := NewWorlds(s)
 	defer worlds.Close()
 	return worlds.Each(ctx, n, opts, f)
 }
 
-// Worlds are worlds of a scenario for several calls, one after the other: a world that has been in a cluster of thousands of pods needs much
-// less time to be there again than a new one.
+// Worlds keeps worlds of a scenario for several calls of Each, one after the other. A world that has been in a cluster of thousands of pods
+// needs much less time for the next run there than a new world.
 type Worlds struct {
 	Scenario *scenario.Scenario
-	worlds   []world.World // by worker; nil: none was needed so far
+	worlds   []world.World // by worker; nil until a worker needs it
 }
 
-// NewWorlds returns worlds, which are made when they are needed.
+// NewWorlds returns worlds of the scenario, which are created when workers need them.
 func NewWorlds(s *scenario.Scenario) *Worlds { return &Worlds{Scenario: s} }
 
-// Each is parallel.Each with a world for each worker. Within f, another call may use that world if f does not use it meanwhile, and is the only
-// one.
+// Each calls f for 0 to n-1 in parallel, with a world for each worker; see [parallel.Each]. Within f, one further call may use the worker's
+// world, if f itself does not use it meanwhile.
 func (ws *Worlds) Each(ctx context.Context, n int, opts parallel.Options, f func(ctx context.Context, w world.World, i int) error) error {
 	ws.grow(opts.Count(n))
 	return parallel.Each(ctx, n, opts, func(ctx context.Context, worker, i int) error {
@@ -57,7 +57,7 @@ func (ws *Worlds) of(worker int) (_ world.World, err error) {
 	return ws.worlds[worker], err
 }
 
-// Close releases the worlds.
+// Close releases the worlds' resources.
 func (ws *Worlds) Close() {
 	for _, w := range ws.worlds {
 		if w != nil {

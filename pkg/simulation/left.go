@@ -10,27 +10,28 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Left is what the filters left to pods of one workload that got their nodes one after another.
+// Left describes what the filters left to pods of one workload that got their nodes one after another.
 type Left struct {
-	// Pods is how many pods found the same.
+	// Pods is the number of pods with these numbers.
 	Pods int `json:"pods"`
-	// Looked is the number of nodes that the filters looked at: those of the cluster, or fewer if the scheduler stopped when it had enough.
+	// Looked is the number of nodes that the filters looked at: all nodes of the cluster, or fewer if the scheduler stopped when it had
+	// found enough.
 	Looked int `json:"looked"`
-	// Nodes is how many nodes passed all filters. The scores chose among them.
+	// Nodes is the number of nodes that passed all filters. The scores chose among them.
 	Nodes int `json:"nodes"`
-	// Refused are the plugins that refused the others. A node counts for the first plugin that refused it.
+	// Refused are the plugins that refused the other nodes. A node counts for the first plugin that refused it.
 	Refused []RefusedBy `json:"refused,omitempty"`
 
-	all int // the nodes of the cluster
+	all int // nodes of the cluster
 }
 
-// RefusedBy is how many nodes a plugin refused.
+// RefusedBy is the number of nodes that a plugin refused.
 type RefusedBy struct {
 	Plugin string `json:"plugin"`
 	Nodes  int    `json:"nodes"`
 }
 
-// left groups pods that found the same, in the order in which they got their nodes.
+// left groups consecutive pods with the same numbers, in the order in which they got their nodes.
 func left(placed []placement.Placement) []Left {
 	var groups []Left
 	for _, p := range placed {
@@ -41,7 +42,7 @@ func left(placed []placement.Placement) []Left {
 			looked += p.Filtered[plugin]
 		}
 		slices.SortStableFunc(now.Refused, func(a, b RefusedBy) int { return cmp.Compare(b.Nodes, a.Nodes) })
-		now.Looked = min(looked, p.Nodes) // a nominated node that refuses the pod is looked at twice
+		now.Looked = min(looked, p.Nodes) // a nominated node that refuses the pod is filtered twice
 		if last := len(groups) - 1; last >= 0 && groups[last].same(now) {
 			groups[last].Pods++
 			continue
@@ -55,10 +56,10 @@ func (l Left) same(as Left) bool {
 	return l.all == as.all && l.Looked == as.Looked && l.Nodes == as.Nodes && slices.Equal(l.Refused, as.Refused)
 }
 
-// maxLeft is how many groups a sentence names; of more it names the first and the last.
+// maxLeft is the number of groups that a sentence lists. If there are more, it gives the first and the last.
 const maxLeft = 4
 
-// whyLeft says how many nodes the filters left, and which plugins refused the others. It says nothing if no plugin refused any.
+// whyLeft says how many nodes the filters left, and which plugins refused the others. It returns "" if no plugin refused a node.
 func whyLeft(groups []Left) string {
 	if !slices.ContainsFunc(groups, func(l Left) bool { return len(l.Refused) > 0 }) {
 		return ""
@@ -88,7 +89,8 @@ func whyLeft(groups []Left) string {
 	}
 }
 
-// describe says how many nodes were left, and who refused how many. It omits the number of all nodes if the group before has the same.
+// describe says how many nodes were left, and which plugin refused how many. It omits the number of all nodes if the group before has the
+// same.
 func (l Left) describe(before Left) string {
 	text := fmt.Sprint(l.Nodes)
 	switch {
@@ -114,7 +116,7 @@ func (l Left) describe(before Left) string {
 	return text + " (" + words.And(by) + ")"
 }
 
-// to is a range of numbers, or the number.
+// to returns "3 to 7", or "3" if both are the same.
 func to(from, last int) string {
 	if from == last {
 		return fmt.Sprint(from)
@@ -132,7 +134,7 @@ func leading(n, all int) string {
 	return fmt.Sprintf("the first %d of %d pods", n, all)
 }
 
-// many continues "the last": "had", or "2 had".
+// many continues "the last " with "had ", or with "2 had ".
 func many(n int) string {
 	if n == 1 {
 		return "had "

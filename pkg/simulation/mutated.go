@@ -4,7 +4,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Mutated says what new pods get in the end that their templates lack; see admission.Mutated.
+// Mutated returns notes on what the API server adds to new pods that their templates lack, after the last step; see [admission.Mutated].
 func (r *Result) Mutated() []string {
 	state := r.Initial
 	if n := len(r.Steps); n > 0 {

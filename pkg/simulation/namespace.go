@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// In returns the result with the objects of one namespace alone, and those of none, for reports. Nothing can continue from it: the pods of
-// the other namespaces take room, too.
+// In returns the result for reports on one namespace: with its objects and those of no namespace alone. No run can continue from it, since
+// the pods of other namespaces take room, too.
 func (r *Result) In(namespace string) *Result {
 	in := *r
 	in.Initial = stateIn(r.Initial, namespace)

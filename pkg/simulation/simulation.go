@@ -24,55 +24,56 @@ import (
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
-// Options are the options of a run.
+// Options change how a scenario runs, not what the scenario is.
 type Options struct {
-	// Progress, if set, is called after each scheduling attempt with the number of pods of the queue that are done, and their total.
+	// Progress, if set, is called after each scheduling attempt with the number of pods of the queue that are done, and with the queue's
+	// length.
 	Progress func(step string, done, total int)
 	// Record, if set, is called before each scheduling attempt and returns how much of the pod's cycle to keep; nil keeps nothing. The
-	// owner is the pod's outermost one.
+	// owner is the pod's outermost owner.
 	Record func(step string, owner cluster.Ref, pod *v1.Pod) *placement.Depth
-	// Moved, if set, is called with each state of a cluster in which something has changed; see world.Hooks.
+	// Moved, if set, is called with each state in which something has changed; see [world.Hooks].
 	Moved func(state *cluster.State)
-	// Prefix, if set, is the result of another scenario. The steps that both begin with are taken from it instead of being run again; see
-	// scenario.CommonSteps. They are neither recorded nor reported to Progress again.
+	// Prefix, if set, is the result of another scenario. The run takes the steps that both scenarios begin with from it and does not repeat
+	// them; see [scenario.CommonSteps]. It calls neither Record nor Progress for these steps.
 	Prefix *Result
-	// World, if set, is where the scenario runs, one that was built for its configuration. It forgets what it did before.
+	// World, if set, is a world of the scenario's configuration, which the run uses after a reset. Otherwise the run builds one.
 	World world.World
 }
 
-// Result is the result of a run.
+// Result is the result of a run: the cluster before the first step, and after each.
 type Result struct {
 	Scenario *scenario.Scenario
 	// Initial is the cluster before the first step.
 	Initial *cluster.State
 	Steps   []Step
-	// Partial says how far the run came that was interrupted, which has only its first steps; "" for a whole run.
+	// Partial says how far an interrupted run came; its Steps are then only the first ones. It is "" for a complete run.
 	Partial string
-	// Notes are what was assumed or added before the first step.
+	// Notes say what was assumed or added before the first step.
 	Notes []string
 	// Cycles counts the scheduling cycles of the run.
 	Cycles sched.Cycles
 
-	initial world.Mark // before the first step
+	initial world.Mark // position before the first step
 }
 
-// Step is one step and the cluster after it, as they are; package expect judges them.
+// Step is one step and the cluster after it. It makes no judgement; package expect does.
 type Step struct {
 	Name string
 	// Action describes what was done, as a kubectl command.
 	Action string
-	// State is the cluster once nothing moves any more.
+	// State is the cluster when nothing moves any more after the step.
 	State *cluster.State
-	// Refused is what the API server did not create in this step, of which controllers go on asking for their pods.
+	// Refused are the objects that the API server refused to create in this step. Controllers go on asking for those that are pods.
 	Refused []cluster.Refusal
-	// Record is what happened. Its Placed are only the pods that still have their node.
+	// Record is what happened in the step. Its Placed are only the pods that still have a node at the end.
 	world.Record
 
 	after world.Mark
 }
 
-// StepError is a step that could not be carried out. Most mistakes are found when the scenario is loaded. The rest are names that only a
-// controller could have given, and objects that by then cannot be patched as asked.
+// StepError is the error of a step that could not be carried out. Loading a scenario finds most mistakes. The rest are names that only a
+// controller could have given, and objects that cannot be patched as asked at that step.
 type StepError struct {
 	Step string
 	Err  error
@@ -85,19 +86,19 @@ func (e *StepError) Error() string {
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// NewWorld returns the world that the scenario needs: a cluster, or a fleet of them under a federation.
+// NewWorld returns a world for the scenario: a cluster, or a fleet of clusters under a federation.
 func NewWorld(s *scenario.Scenario) (world.World, error) {
 	if s.Federated() {
 		return fleet.New(s.Config, s.Ties), nil
 	}
 	one, err := NewCluster(s)
 	if err != nil {
-		return nil, err // not a nil *Cluster, which is a World
+		return nil, err // a nil *Cluster would not be a nil World
 	}
 	return one, nil
 }
 
-// NewCluster returns the world of a single cluster that the scenario needs.
+// NewCluster returns a world of one cluster for the scenario, with the scenario's autoscaler.
 func NewCluster(s *scenario.Scenario) (*world.Cluster, error) {
 	one, err := world.NewCluster(s.Config, s.Ties)
 	if err == nil {
@@ -106,7 +107,7 @@ func NewCluster(s *scenario.Scenario) (*world.Cluster, error) {
 	return one, err
 }
 
-// Run runs the scenario's steps in order. If the context ends, the result has the steps that were finished by then, and is nil if none was.
+// Run runs the scenario's steps in order. If the context ends, the result has the steps that were finished by then; it is nil if none was.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
 	w := opts.World
 	if w == nil {
@@ -141,7 +142,7 @@ func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, erro
 	return result, err
 }
 
-// Begin is Run in a world up to the first step.
+// Begin runs a scenario in a world up to its first step: the result has no steps.
 func Begin(ctx context.Context, w world.World, s *scenario.Scenario) (*Result, error) {
 	if err := w.ResetTo(s.Ties); err != nil {
 		return nil, err
@@ -151,8 +152,8 @@ func Begin(ctx context.Context, w world.World, s *scenario.Scenario) (*Result, e
 	return result, err
 }
 
-// Next runs in a world the one step after those in the result, and returns the result with it. The given result is unchanged, so that several
-// can continue from it. The world must have been built for the result's scenario.
+// Next runs the step after those of the known result, and returns the result with that step. It leaves the known result as it is, so that
+// several runs can continue from it. The world must have been built for the result's scenario.
 func Next(ctx context.Context, w world.World, known *Result) (*Result, error) {
 	r := &run{World: w, scenario: known.Scenario}
 	state, after := known.Initial, known.initial
@@ -171,14 +172,14 @@ func Next(ctx context.Context, w world.World, known *Result) (*Result, error) {
 	return &result, nil
 }
 
-// begin returns the cluster before the first step or, with the part of the result that is known, after the known steps.
+// begin returns the result and the cluster before the first step or, with a known prefix, after the steps of the prefix.
 func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	s, known := r.scenario, r.opts.Prefix
 	if known != nil {
 		if common, ok := scenario.CommonSteps(s, known.Scenario); ok {
 			return r.proceed(known, common)
 		}
-		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil { // which would have notes
+		if scenario.Continues(s, known.Scenario) && s.Autoscaler == nil { // an autoscaler would add notes
 			settled := &known.Steps[0]
 			return &Result{Scenario: s, Initial: settled.State, Notes: known.Notes, initial: settled.after}, settled.State, r.Resume(settled.after)
 		}
@@ -203,7 +204,7 @@ func (r *run) begin(ctx context.Context) (*Result, *cluster.State, error) {
 	return &Result{Scenario: s, Initial: state, Notes: slices.Concat(s.Notes, notes), initial: r.Mark()}, state, nil
 }
 
-// proceed takes over the first steps of a result.
+// proceed returns a result that begins with the common steps of the known one.
 func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error) {
 	if r.scenario.Begins() || len(r.scenario.Steps) == 0 {
 		common++ // the workloads are a step of the result
@@ -216,7 +217,7 @@ func (r *run) proceed(known *Result, common int) (*Result, *cluster.State, error
 	return result, last.State, r.Resume(last.after)
 }
 
-// StepsOf returns the steps of a run of the scenario: its own, preceded by the workloads if there are any or there are no other steps.
+// StepsOf returns the steps of a run of the scenario. The first one creates the workloads, if there are workloads or no other steps.
 func StepsOf(s *scenario.Scenario) []scenario.LoadedStep {
 	if !s.Begins() && len(s.Steps) > 0 {
 		return s.Steps
@@ -228,12 +229,12 @@ func StepsOf(s *scenario.Scenario) []scenario.LoadedStep {
 	return slices.Insert(slices.Clone(s.Steps), 0, first)
 }
 
-// run is a running scenario.
+// run is a run of a scenario in a world.
 type run struct {
 	world.World
 	scenario *scenario.Scenario
 	opts     Options
-	brief    bool // steps do not say how things stand after them
+	brief    bool // skip the world's Conclude
 }
 
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
@@ -268,7 +269,7 @@ func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.Loa
 	return state, nil
 }
 
-// hooks are those of the options in the step.
+// hooks returns the options' functions as hooks of the world during the step.
 func (r *run) hooks(step string) world.Hooks {
 	hooks := world.Hooks{Moved: r.opts.Moved}
 	if r.opts.Progress != nil {
@@ -280,7 +281,7 @@ func (r *run) hooks(step string) world.Hooks {
 	return hooks
 }
 
-// act carries out the step and describes what it did.
+// act carries out the step, and describes it as a kubectl command.
 func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, step *Step) (*cluster.State, error) {
 	var words []string
 	if spec.Fresh {
@@ -298,7 +299,8 @@ func (r *run) act(ctx context.Context, state *cluster.State, spec *scenario.Load
 	return state, nil
 }
 
-// unclaimed notes which claims of ephemeral volumes the API server refuses. Their pods are there and wait, and the scheduler does not say why.
+// unclaimed returns a note for each reason why the API server refuses claims of ephemeral volumes. Their pods exist and wait, and the
+// scheduler's message does not say why.
 func unclaimed(refused []cluster.Refusal) []string {
 	var notes []string
 	claims, first := map[string]int{}, map[string]string{}
@@ -321,7 +323,7 @@ func unclaimed(refused []cluster.Refusal) []string {
 	return notes
 }
 
-// deferredResizes notes the running pods whose new resources have begun to wait for room on their node.
+// deferredResizes returns a note for each running pod whose resize has become Deferred: the node lacks room for the new resources.
 func deferredResizes(before, after *cluster.State) []string {
 	waited := map[types.UID]bool{}
 	for _, pod := range before.Pods {
@@ -338,10 +340,10 @@ func deferredResizes(before, after *cluster.State) []string {
 	return notes
 }
 
-// Mark is the position of the world after the step, from which a failure that comes next goes on.
+// Mark returns the position of the world after the step, from which a run can continue.
 func (s *Step) Mark() *world.Mark { return &s.after }
 
-// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see sched.Engine.
+// NextStart returns the index of the node at which the scheduler's next search for feasible nodes begins; see [sched.Engine].
 func (r *Result) NextStart() int {
 	if n := len(r.Steps); n > 0 {
 		return r.Steps[n-1].after.NextStart()

@@ -10,14 +10,14 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// appliedBy are the plugins that apply the rules of a pod's spec.
+// appliedBy maps each kind of rule in a pod's spec to the plugin that applies it.
 var appliedBy = map[rule.Kind]string{
 	rule.Affinity: "InterPodAffinity", rule.AntiAffinity: "InterPodAffinity", rule.Spread: "PodTopologySpread",
 	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
 }
 
-// spoken are the paths of the rules that whyLeft, whyPlaced and whyPending speak of: the required ones of a plugin that refused nodes, and the
-// preferred ones of a plugin whose score decided.
+// spoken returns the paths of the rules that whyLeft, whyPlaced and whyPending mention: the required rules of each plugin that refused
+// nodes, and the preferred rules of each plugin whose score decided.
 func spoken(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
 	var paths []string
 	add := func(pod *v1.Pod, plugin string, hard bool, key string) {

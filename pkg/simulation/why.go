@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Because says in a sentence what decided for the pods of a workload: what the filters left, and what chose of it. It names the rules of the
-// pods that it speaks of by their paths.
+// Because explains in a sentence what decided where the pods of a workload are: what the filters left, and which scores chose among that.
+// Rules are the paths of the pods' rules that the sentence mentions.
 type Because struct {
 	Of       cluster.Ref
 	Sentence string
@@ -27,8 +27,9 @@ type Because struct {
 	Rules    []string
 }
 
-// Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. It is
-// derived from what the plugins did, pod by pod. Workloads with Pending pods come first; those that nothing happened to are left out.
+// Why explains in one sentence per workload what decided the step: which nodes were left to choose from, and which scores chose. The
+// sentences derive from what the plugins did, pod by pod. Workloads with Pending pods come first; workloads without placed or Pending pods
+// are left out.
 func (s *Step) Why() []Because {
 	owner := s.State.Owners()
 	var order []cluster.Ref
@@ -62,19 +63,20 @@ func (s *Step) Why() []Because {
 	return all
 }
 
-// decided is what one rule decided.
+// decided sums up what one rule decided.
 type decided struct {
 	rule   string
 	pods   int
-	margin int64  // the smallest
-	over   string // the runner-up, if there was one pod
-	equal  int    // the largest number of nodes that would have tied without the rule
+	margin int64  // the smallest, in points
+	over   string // the runner-up, if the rule decided for one pod
+	equal  int    // largest number of nodes that would have tied without the rule
 }
 
-// maxRules is how many rules a sentence names; the others decided for fewer pods.
+// maxRules is the number of rules that a sentence lists. The others decided for fewer pods.
 const maxRules = 3
 
-// whyPlaced says what chose among the nodes that were left. If all nodes were left, which is then not said, it counts the equal ones.
+// whyPlaced says what chose among the nodes that the filters left. If left is empty, the filters refused no node, and the sentence gives
+// the number of equal nodes.
 func whyPlaced(placed []placement.Placement, left string) []string {
 	var forced, agreed int
 	var equal []int // the number of nodes, for each pod that found only equal ones
@@ -103,7 +105,7 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 		}
 		parts = append(parts, part)
 	}
-	if forced > 0 && (left == "" || forced < len(placed)) { // else what was left has said so
+	if forced > 0 && (left == "" || forced < len(placed)) { // otherwise the text left says so
 		parts = append(parts, ofAll(forced, len(placed))+" had a single node left")
 	}
 	slices.SortStableFunc(rules, func(a, b *decided) int { return cmp.Compare(b.pods, a.pods) })
@@ -135,7 +137,7 @@ func credit(rules []*decided, rule string, p placement.Placement, equal int) []*
 	return rules
 }
 
-// whose names a score plugin and the rule of the pod that it applies.
+// whose names a score plugin, and the rule of the pod that the plugin applies.
 func whose(plugin string, pod *v1.Pod) string {
 	switch plugin {
 	case "PodTopologySpread":
@@ -161,7 +163,7 @@ func whose(plugin string, pod *v1.Pod) string {
 	return plugin
 }
 
-// preference appends a kind of preferred terms and their keys, if there are any.
+// preference appends a kind of preferred terms with the terms' topology keys, if there are any.
 func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm) []string {
 	var keys []string
 	for _, term := range terms {
@@ -176,7 +178,7 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 }
 
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
-	// Group the pods of an owner that were rejected for the same reasons.
+	// Group the pods that were rejected for the same reasons.
 	var parts []string
 	counts := map[string]int{}
 	for _, p := range pending {
@@ -215,7 +217,7 @@ func whyRefused(p placement.Pending, state *cluster.State) string {
 	return words.And(refusals)
 }
 
-// apartAlone reports whether, apart from taints, only pod affinity rejected nodes.
+// apartAlone reports whether only pod affinity, taints and cordons rejected nodes, and pod affinity did.
 func apartAlone(reasons []placement.Reason) bool {
 	apart := false
 	for _, reason := range reasons {
@@ -230,8 +232,8 @@ func apartAlone(reasons []placement.Reason) bool {
 	return apart
 }
 
-// exhausted returns the topology key of a required anti-affinity term of the pod that has a matching pod in every domain of the key, and
-// the domains.
+// exhausted returns the topology key of a required anti-affinity term of the pod that matches a pod in every domain of the key, and the
+// domains. It ignores terms with namespaces, and nodes whose taints the pod does not tolerate.
 func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
 		return "", nil
@@ -265,7 +267,7 @@ func exhausted(pod *v1.Pod, state *cluster.State) (string, []string) {
 	return "", nil
 }
 
-// ofAll says how many pods of all it is about.
+// ofAll describes n of all pods: "the pod", "both pods", "all 7 pods" or "3 of 7 pods".
 func ofAll(n, all int) string {
 	switch {
 	case all == 1 && n == 1:
