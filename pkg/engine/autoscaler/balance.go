@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// similar returns the groups whose nodes are nearly the same and that the same pods fit. See
+// similar returns the other groups whose nodes are similar to the group's, and onto which all pods fit that fit onto the group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/compare_nodegroups.go.
 func (x *expansion) similar(group *Group) []*Group {
 	if !x.options.BalanceSimilarNodeGroups || len(x.fitting[group.Name]) == 0 {
@@ -30,13 +30,13 @@ func (x *expansion) similar(group *Group) []*Group {
 	return similar
 }
 
-// ignoredLabels may differ between similar groups.
+// ignoredLabels may differ between the nodes of similar groups.
 var ignoredLabels = []string{
 	v1.LabelHostname, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion,
 	"beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
 }
 
-// alike reports whether nodes made from the templates are nearly the same.
+// alike reports whether nodes made from the two templates are similar: in size, in free resources and in labels.
 func (x *expansion) alike(a, b *template) bool {
 	if labels := x.options.BalancingLabels; labels != nil {
 		return !slices.ContainsFunc(labels, func(key string) bool {
@@ -55,7 +55,8 @@ func (x *expansion) alike(a, b *template) bool {
 	return cluster.SimilarSize(a.node, b.node) && cluster.SimilarResources(a.free(), b.free()) && maps.Equal(essential(a.node.Labels), essential(b.node.Labels))
 }
 
-// free returns what the node's own pods leave of each resource that every node counts or that they ask for.
+// free returns the node's allocatable resources minus the requests of the node's own pods. It covers CPU, memory, ephemeral storage, and
+// what these pods request.
 func (t *template) free() v1.ResourceList {
 	free := v1.ResourceList{}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
@@ -74,8 +75,8 @@ func (t *template) free() v1.ResourceList {
 	return free
 }
 
-// balance divides new nodes among the groups: they come in turn, the smallest first, and larger ones join when the others have their size. A
-// full group leaves its turn to the first. See
+// balance divides new nodes among the groups, so that their sizes become equal from below. Sizes 1, 2 and 5 with 4 new nodes become 4, 3
+// and 5: the smallest group grows first, and the next one joins when both have the same size. A group at its maximum drops out. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodegroupset/balancing_processor.go.
 func balance(groups []*Group, nodes int) []Resize {
 	var shares []Resize

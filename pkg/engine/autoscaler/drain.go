@@ -14,18 +14,18 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// outcome is what a rule says about a pod of a node that shall go.
+// outcome is a rule's answer about a pod of a node that the autoscaler wants to remove.
 type outcome int
 
 const (
 	unknown outcome = iota // the next rule decides
-	moves                  // it can be evicted
-	blocks                 // it keeps its node
-	waits                  // its node waits for its end
-	ignored                // it does not matter
+	moves                  // the pod can be evicted
+	blocks                 // the pod keeps its node
+	waits                  // the node waits until the pod ends
+	ignored                // the pod does not matter
 )
 
-// blocked is a pod that keeps its node, and why.
+// blocked is a pod that keeps its node, and the reason.
 type blocked struct {
 	pod *v1.Pod
 	why string
@@ -33,7 +33,7 @@ type blocked struct {
 
 const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
-// rules say whether a pod keeps its node, in order: the first that knows decides. See the folders of
+// rules say whether a pod keeps its node. The first rule with an answer decides. See the folders of
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/drainability/rules.
 var rules = []func(*drain, *v1.Pod) (outcome, string){
 	func(_ *drain, pod *v1.Pod) (outcome, string) { return given(isMirror(pod), ignored, "") },
@@ -67,12 +67,12 @@ func given(is bool, then outcome, why string) (outcome, string) {
 	return unknown, ""
 }
 
-// drain decides which pods of a node that shall go must move.
+// drain decides which pods must move before a node can be removed.
 type drain struct {
 	options *Options
 	now     time.Time
 	budgets []*budget
-	owners  map[owner]*int32 // the replicas of workloads; nil: nobody asks whether they are there
+	owners  map[owner]*int32 // replicas by workload, nil replicas for kinds without a minimum; with a nil map the rule about workloads is off
 }
 
 // owner names a workload.
@@ -88,7 +88,7 @@ type budget struct {
 	left      int32
 }
 
-// newDrain returns one that knows budgets and workloads.
+// newDrain returns a drain that knows the cluster's budgets and workloads.
 func (l *loop) newDrain() *drain {
 	d := &drain{options: &l.options, now: l.now, owners: map[owner]*int32{}}
 	for _, pdb := range l.state.PodDisruptionBudgets {
@@ -131,7 +131,7 @@ func (b *budget) covers(pod *v1.Pod) bool {
 	return b.namespace == pod.Namespace && b.selector.Matches(labels.Set(pod.Labels))
 }
 
-// risky reports whether some budget does not allow that all the pods go at once, and takes their disruptions from the budgets.
+// risky takes the disruptions of the pods from their budgets, and reports whether a budget does not allow all of them at once.
 func (d *drain) risky(pods []*v1.Pod) (risky bool) {
 	for _, b := range d.budgets {
 		before := b.left
@@ -145,7 +145,7 @@ func (d *drain) risky(pods []*v1.Pod) (risky bool) {
 	return risky
 }
 
-// split returns which of the pods must move and which are waited for, and the first that blocks, if one does.
+// split returns the pods that must move, the pods that the node waits for, and the first pod that blocks the removal, if one does.
 func (d *drain) split(pods []*v1.Pod) (move, wait []*v1.Pod, block *blocked) {
 	for _, pod := range pods {
 		switch said, why := d.ask(pod); {
@@ -169,7 +169,7 @@ func (d *drain) ask(pod *v1.Pod) (outcome, string) {
 	return unknown, ""
 }
 
-// replicas is the rule that a pod's workload must be there, and must have enough replicas.
+// replicas is the rule that a pod's workload must exist and have enough replicas.
 func (d *drain) replicas(pod *v1.Pod) (outcome, string) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil || d.owners == nil || !d.options.SkipCustomControllerPods {
@@ -192,7 +192,7 @@ func (d *drain) replicas(pod *v1.Pod) (outcome, string) {
 	return given(replicas != nil && int(*replicas) < d.options.MinReplicaCount, blocks, "MinReplicasReached")
 }
 
-// replicated is the rule that somebody must make another pod.
+// replicated is the rule that a controller must replace the pod.
 func (d *drain) replicated(pod *v1.Pod) (outcome, string) {
 	by := metav1.GetControllerOfNoCopy(pod)
 	known := by != nil && (!d.options.SkipCustomControllerPods ||
@@ -200,7 +200,8 @@ func (d *drain) replicated(pod *v1.Pod) (outcome, string) {
 	return given(!known, blocks, "NotReplicated")
 }
 
-// system is the rule that a pod in kube-system without a budget blocks at first, and moves without further questions later.
+// system is the rule that a pod in kube-system without a budget blocks until it is --blocking-system-pod-distruption-timeout old, and can
+// then move.
 func (d *drain) system(pod *v1.Pod) (outcome, string) {
 	if !d.options.SkipSystemPods || pod.Namespace != metav1.NamespaceSystem || len(d.budgetsOf(pod)) > 0 {
 		return unknown, ""
@@ -211,7 +212,7 @@ func (d *drain) system(pod *v1.Pod) (outcome, string) {
 	return blocks, "UnmovableKubeSystemPod"
 }
 
-// longTerminating reports whether the pod should have ended half a minute ago.
+// longTerminating reports whether the pod's grace period ended more than half a minute ago.
 func longTerminating(pod *v1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
@@ -224,7 +225,7 @@ func ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded && cluster.RunsOnce(pod)
 }
 
-// storesLocally reports whether the pod has a volume on its node that it does not declare safe to lose.
+// storesLocally reports whether the pod has a volume on its node's disk that no annotation declares safe to lose.
 func storesLocally(pod *v1.Pod) bool {
 	safe := strings.Split(pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"], ",")
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool {

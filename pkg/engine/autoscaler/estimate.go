@@ -11,14 +11,16 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Held are pods for which an estimate adds no more nodes, though it may: the next of them does not fit onto a new node either, for the reasons.
+// Held are pods for which an estimate ends although it may add nodes: the first of the pods does not fit onto another new node, for the
+// reasons.
 type Held struct {
 	Pods    []*v1.Pod
 	Reasons []string
 }
 
-// estimate returns how many new nodes made from the template the pods would fill, up to the limit, and the pods that fit then. Groups of
-// pods come by size, the largest first; each pod goes onto the first new node with room, then onto the newest, then onto another one. See
+// estimate returns how many new nodes of the template the pods would use, up to the limit, the pods that fit then, and the pods that do not
+// although the limit allows more nodes. Groups of pods come by size, the largest first. Each pod goes onto the first new node with room,
+// otherwise onto the newest node, otherwise onto another new one. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/estimator/binpacking_estimator.go.
 func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes int, fit []*v1.Pod, held []Held) {
 	l.snapshot.Fork()
@@ -43,13 +45,13 @@ func (l *loop) estimate(groups []*podGroup, made *template, limit int) (nodes in
 	return len(e.used), e.fit, e.held
 }
 
-// estimate is an estimate in the making.
+// estimate is the state of an estimate in progress.
 type estimate struct {
 	*loop
 	made        *template
 	limit       int
 	newest      string
-	added, used map[string]bool // nodes; used may have one that was there before
+	added, used map[string]bool // nodes; used may also have an existing node
 	fit         []*v1.Pod
 	held        []Held
 	full        bool // no more nodes may be added
@@ -60,7 +62,7 @@ func (e *estimate) take(pod *v1.Pod, node string) {
 	e.fit = append(e.fit, pod)
 }
 
-// onNew puts the pods onto the newest node, and onto more of them, until one does not fit onto an empty one.
+// onNew puts the pods onto the newest node, and onto further new nodes, until a pod does not fit onto an empty one.
 func (e *estimate) onNew(pods []*v1.Pod) {
 	for i, pod := range pods {
 		if e.newest != "" {
@@ -70,7 +72,7 @@ func (e *estimate) onNew(pods []*v1.Pod) {
 				continue
 			}
 			if spreadOverHosts(pod) && slices.Contains(reasons, sched.TooSkewed) {
-				// Another node may have fewer pods, even one that was there before.
+				// Another node may have fewer pods, even an existing one.
 				if node := e.snapshot.Find(pod, func(name string) bool { return name != e.newest }); node != "" {
 					e.take(pod, node)
 					continue
@@ -101,7 +103,7 @@ func spreadOverHosts(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname })
 }
 
-// share returns the share of the node that the pod asks for, CPU and memory added up.
+// share returns the pod's share of the node's CPU plus its share of the node's memory.
 func share(pod *v1.Pod, node *v1.Node) float64 {
 	asked, has := requests(pod), node.Status.Allocatable
 	score := 0.0
@@ -114,7 +116,7 @@ func share(pod *v1.Pod, node *v1.Node) float64 {
 	return score
 }
 
-// requests returns what the pod asks for.
+// requests returns the pod's requests.
 func requests(pod *v1.Pod) v1.ResourceList {
 	return resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true})
 }

@@ -11,7 +11,7 @@ import (
 // Event is an event that the autoscaler reports.
 type Event struct {
 	Reason, Message string
-	// Pod or Node is what it is about; about the autoscaler itself if there is neither.
+	// Pod or Node is the object that the event is about. With neither, the event is about the autoscaler's status.
 	Pod  *v1.Pod
 	Node string
 }
@@ -28,8 +28,8 @@ func (r Resize) String() string {
 	return fmt.Sprintf("{%s %d->%d (max: %d)}", r.Group, r.From, r.To, r.Max)
 }
 
-// eventsOfPods reports what became of the pods, and of the groups. Where groups grow, the autoscaler says nothing about pods that none of
-// them helps. See
+// eventsOfPods reports the new sizes of groups, the pods that they help, and the pods that no group helps. If groups grow, the autoscaler
+// does not report pods that no group helps. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/status/eventing_scale_up_processor.go.
 func (l *loop) eventsOfPods() {
 	d := l.decision
@@ -50,7 +50,7 @@ func (l *loop) eventsOfPods() {
 	}
 }
 
-// reasons counts the reasons over the groups. The autoscaler prints them in any order.
+// reasons counts each reason over the groups, sorted by text. The autoscaler prints them in any order.
 func (r Refused) reasons(result Result) string {
 	if result == ScaleUpLimited {
 		return "max total nodes in cluster reached"

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// best returns the option that the expanders leave, one after the other; the first of them, or one by chance, if they leave several.
+// best returns the option that is left after all expanders. If several are left, it returns the first of them or, with random ties, one by
+// chance.
 func (x *expansion) best(options []Option) Option {
 	for _, name := range x.options.Expanders {
 		if len(options) > 1 {
@@ -34,7 +35,7 @@ func (x *expansion) expand(name string, options []Option) []Option {
 		return least(options, x.waste)
 	case "priority":
 		if x.options.Priorities != nil {
-			// A group has the highest of its priorities. Those below -1 do not count.
+			// A group has the highest of its priorities. Priorities below -1 do not count.
 			ranked := slices.DeleteFunc(slices.Clone(options), func(option Option) bool { return x.priority(option) < -1 })
 			if len(ranked) > 0 {
 				return least(ranked, func(option Option) float64 { return -x.priority(option) })
@@ -44,7 +45,7 @@ func (x *expansion) expand(name string, options []Option) []Option {
 	return options
 }
 
-// least returns the options with the least cost.
+// least returns the options with the lowest cost.
 func least(options []Option, cost func(Option) float64) []Option {
 	lowest := math.Inf(1)
 	var best []Option
@@ -60,7 +61,7 @@ func least(options []Option, cost func(Option) float64) []Option {
 	return best
 }
 
-// waste returns the shares of CPU and memory of the new nodes that the pods leave.
+// waste returns the share of CPU plus the share of memory that the pods leave unused on the new nodes.
 func (x *expansion) waste(option Option) float64 {
 	var cpu, memory int64
 	for _, pod := range option.Pods {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// hints remember onto which node a pod fitted. What two loops in a row have not used is forgotten.
+// hints remember the node that a pod fitted onto. A hint that two loops in a row have not used is forgotten.
 type hints struct{ current, old map[string]string }
 
 func (h hints) clone() hints { return hints{cloned(h.current), cloned(h.old)} }
@@ -29,8 +29,9 @@ func (h *hints) of(pod *v1.Pod) (key, node string) {
 
 func byPriority(a, b *v1.Pod) int { return cmp.Compare(corev1.PodPriority(b), corev1.PodPriority(a)) }
 
-// tryPods puts each pod onto an acceptable node that it fits: the one of the last loop, or the first that Find finds. It calls placed for
-// each, and returns the others. It may stop at the first of these. Of a priority, pods that still fit where they did come first. See
+// tryPods puts each pod onto an acceptable node that it fits: the node of its hint, otherwise the first that Find returns. It calls placed
+// for each placed pod, and returns the others. With stop it may end at the first pod that fits nowhere. Pods of higher priority come first;
+// within a priority, pods that still fit onto the node of their hint come first. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/simulator/scheduling/hinting_simulator.go.
 func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string) bool, stop bool, placed func(*v1.Pod, string)) []*v1.Pod {
 	priorities := map[int32][]*v1.Pod{}
@@ -79,15 +80,15 @@ func (l *loop) place(pod *v1.Pod, node string) bool {
 	return placed
 }
 
-// kinds are pods that stand for all that are like them: of the same controller, with the same labels and specs. The autoscaler keeps ten
-// for each controller.
+// kinds has pods by the UID of their controller. A pod stands for all pods of that controller with the same labels and essentially the same
+// spec. The autoscaler keeps ten pods for each controller.
 type kinds map[types.UID][]*v1.Pod
 
 const maxKinds = 10
 
 func newKinds() kinds { return kinds{} }
 
-// add notes the pod as one that stands for others, if it has a controller.
+// add lets the pod stand for others, if it has a controller.
 func (k kinds) add(pod *v1.Pod) {
 	if by := metav1.GetControllerOfNoCopy(pod); by != nil && len(k[by.UID]) < maxKinds {
 		k[by.UID] = append(k[by.UID], pod)
@@ -96,7 +97,7 @@ func (k kinds) add(pod *v1.Pod) {
 
 func (k kinds) has(pod *v1.Pod) bool { return k.of(pod) != nil }
 
-// of returns the pod that stands for this one, or nil.
+// of returns the pod that stands for this one; nil if there is none.
 func (k kinds) of(pod *v1.Pod) *v1.Pod {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil {
@@ -111,7 +112,7 @@ func (k kinds) of(pod *v1.Pod) *v1.Pod {
 	return nil
 }
 
-// essential returns the spec without what does not matter to placement: the host's name, environments, projected volumes.
+// essential returns the spec without fields that do not matter to placement: host name, environment variables, projected volumes.
 func essential(spec v1.PodSpec) v1.PodSpec {
 	spec.Hostname = ""
 	projected := map[string]bool{}

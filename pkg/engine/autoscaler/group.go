@@ -7,38 +7,39 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Group is a group of equal nodes, whose number the autoscaler may change.
+// Group is a group of equal nodes whose size the autoscaler may change.
 type Group struct {
 	Name     string
 	Min, Max int
-	// Target is how many nodes the group shall have; nodes may still be to come.
+	// Target is the number of nodes that the group should have. Some of them may not exist yet.
 	Target int
-	// Nodes are the names of the nodes that it has.
+	// Nodes are the names of the group's nodes.
 	Nodes []string
-	// Template is what a new node looks like, if the group has no node to show it; nil if nobody knows.
+	// Template is what a new node looks like; nil if unknown. It counts only if the group has had no ready node.
 	Template *v1.Node
 }
 
-// counts are the nodes of a group, or of the cluster, by how they are.
+// counts counts the nodes of a group or of the cluster by state.
 type counts struct {
 	registered, ready, unready, suspended int
 	starting                              []string // not ready yet
 }
 
-// request is a scale-up whose nodes are to come.
+// request is a scale-up whose nodes have not all come yet.
 type request struct {
 	increase int
-	until    time.Time // then it has failed
+	until    time.Time // when the scale-up counts as failed
 }
 
-// drift is the difference between a group's target and its nodes.
+// drift is a difference between a group's target and its number of nodes.
 type drift struct {
 	nodes, target int
 	since         time.Time
 }
 
-// readiness reports whether the node is ready, and when this has changed. A node without a Ready condition, such as one written by hand, is.
-// See https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/utils/kubernetes/ready.go.
+// readiness reports whether the node is ready, and when that last changed. A node without a Ready condition is ready, such as one written
+// by hand. See
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/utils/kubernetes/ready.go.
 func readiness(node *v1.Node) (ready bool, since time.Time) {
 	ready = true
 	for _, condition := range node.Status.Conditions {
@@ -67,9 +68,9 @@ func readiness(node *v1.Node) (ready bool, since time.Time) {
 	return ready, since
 }
 
-// count counts the nodes of the groups and of the cluster. See updateReadinessStats in
-// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/clusterstate.go, where
-// the following functions are, too.
+// count counts the nodes of each group and of the cluster. See updateReadinessStats in
+// https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/clusterstate.go;
+// the following functions are from that file, too.
 func (l *loop) count() {
 	l.counts = map[string]*counts{}
 	for _, node := range l.nodes {
@@ -100,8 +101,8 @@ func (l *loop) count() {
 	}
 }
 
-// settleRequests forgets scale-ups whose nodes have come, and notes groups that differ from their targets. If a group has done so for long,
-// it lowers the target, and reports that the loop shall end there.
+// settleRequests forgets scale-ups whose nodes have come or whose time is over, and notes groups that differ from their targets. If a group
+// has had too few nodes for --max-node-provision-time, it lowers the group's target, and reports that the loop must end.
 func (l *loop) settleRequests() (ends bool) {
 	for _, group := range l.groups {
 		if asked, found := l.memory.requests[group.Name]; found && (l.coming(group) <= 0 || asked.until.Before(l.now)) {
@@ -140,7 +141,7 @@ func (l *loop) countsOf(group *Group) counts {
 	return counts{}
 }
 
-// upcoming returns how many nodes of the group are to come because the autoscaler asked for them.
+// upcoming returns how many of the nodes that the autoscaler asked for the group still lacks.
 func (l *loop) upcoming(group *Group) int {
 	if _, asked := l.memory.requests[group.Name]; !asked {
 		return 0
@@ -148,7 +149,7 @@ func (l *loop) upcoming(group *Group) int {
 	return max(l.coming(group), 0)
 }
 
-// tooMany reports whether more nodes are unready than the autoscaler accepts.
+// tooMany reports whether more of the nodes are unready than the autoscaler accepts.
 func (l *loop) tooMany(unready, of int) bool {
 	return unready > l.options.OkTotalUnreadyCount && float64(unready) > l.options.MaxTotalUnreadyPercentage/100*float64(of)
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Autoscaler is a Cluster Autoscaler. It reads nothing but what it is given, and changes nothing: whoever asks it carries out what it
-// decides. It is not safe for concurrent use.
+// Autoscaler is a Cluster Autoscaler. It only decides: its caller carries the decisions out. It is not safe for concurrent use.
 type Autoscaler struct {
-	// Ties say what is drawn; see New.
+	// Ties say which choices are random; see [New].
 	Ties sched.Ties
 
 	options  Options
@@ -25,26 +24,26 @@ type Autoscaler struct {
 	memory   memory
 }
 
-// memory is what a loop leaves to the next.
+// memory is what a loop remembers for the next.
 type memory struct {
 	loops     uint64
-	templates map[string]*template // of groups that had a ready node
+	templates map[string]*template // of groups that have had a ready node, by group
 	requests  map[string]request
 	drifts    map[string]drift
-	fits      hints // where pods without a node fit
-	moves     hints // where pods of removed nodes fit
-	last      int   // see sched.Snapshot
+	fits      hints // where pods without a node fitted
+	moves     hints // where pods of removed nodes fitted
+	last      int   // index of the node at which the last search ended; see sched.Snapshot
 
-	unneeded                map[string]time.Time // since when
-	unremovable             map[string]time.Time // until when nobody looks again
+	unneeded                map[string]time.Time // since when a node has not been needed
+	unremovable             map[string]time.Time // until when the autoscaler does not look at a node again
 	lastScaleUp, lastDelete time.Time
-	latest                  time.Time     // when nodes were looked at
-	interval                time.Duration // the shortest between such looks
+	latest                  time.Time     // when the last loop looked for unneeded nodes
+	interval                time.Duration // shortest time between two such loops
 	conditions              map[string]condition
 }
 
-// New returns an autoscaler. Whether pods fit is asked of the plugins of the scheduler configuration's first profile. If the ties are
-// random, the choices that the autoscaler leaves to chance, or to the order of a map, are drawn from their seed; else the first is taken.
+// New returns an autoscaler. The plugins of the scheduler configuration's first profile say whether pods fit. With random ties, the seed
+// decides the choices that the autoscaler leaves to chance or to the order of a map; otherwise it takes the first.
 func New(config *sched.Config, options Options, ties sched.Ties) (*Autoscaler, error) {
 	snapshot, err := sched.NewSnapshot(config)
 	if err != nil {
@@ -58,16 +57,16 @@ func New(config *sched.Config, options Options, ties sched.Ties) (*Autoscaler, e
 // Close releases the autoscaler's resources.
 func (a *Autoscaler) Close() { a.snapshot.Close() }
 
-// Mark is what an autoscaler remembers. The zero Mark is that of a new one.
+// Mark is an autoscaler's memory. The zero Mark is the memory of a new one.
 type Mark struct{ memory *memory }
 
-// Mark returns what the autoscaler remembers now.
+// Mark returns the autoscaler's memory.
 func (a *Autoscaler) Mark() Mark {
 	kept := a.memory.clone()
 	return Mark{&kept}
 }
 
-// Return makes the autoscaler remember what it did at the mark.
+// Return sets the autoscaler's memory to that of the mark.
 func (a *Autoscaler) Return(to Mark) {
 	if to.memory == nil {
 		to.memory = &memory{interval: max(a.options.UnneededTime, 1)}
@@ -92,24 +91,26 @@ func cloned[V any](m map[string]V) map[string]V {
 // Decision is what one loop decides.
 type Decision struct {
 	ScaleUp Result
-	// Fit says onto which node each pod fits that needs no new one. Help are the pods that ask for one, and Alike the same in groups of
-	// pods that the autoscaler takes for equal.
+	// Fit has the node of each pod that fits without a new one. Help are the pods that ask for a node. Alike has the same pods in groups
+	// that the autoscaler considers equal.
 	Fit   map[*v1.Pod]string
 	Help  []*v1.Pod
 	Alike [][]*v1.Pod
-	// Options are the ways to help, in the order of the groups; Left are the groups that the expanders leave, and Picked the one taken.
+	// Options are the ways to help, in the order of the groups. Left are the groups that the expanders leave, and Picked is the group that
+	// grows.
 	Options []Option
 	Left    []string
 	Picked  string
-	// Plan are the groups that grow, and Targets all groups' targets afterwards, before nodes are deleted.
+	// Plan are the groups that grow. Targets are the targets of all groups after that, before nodes are deleted.
 	Plan    []Resize
 	Targets map[string]int
-	// Helped are the pods for which they do; Await those that another group could help later; Refused those that no group can.
+	// Helped are the pods for which the groups grow. Await are the pods that another group could help later. Refused are the pods that no
+	// group can help.
 	Helped, Await []*v1.Pod
 	Refused       []Refused
 
 	ScaleDown   Result
-	Candidates  []string // in the order in which they were looked at
+	Candidates  []string // in the order of the autoscaler's search
 	Utilization map[string]Utilization
 	Unneeded    []string
 	Unremovable map[string]Unremovable
@@ -119,7 +120,7 @@ type Decision struct {
 	Events []Event
 	// Status returns the text of the ConfigMap cluster-autoscaler-status.
 	Status func() string
-	// Again is when another loop may decide otherwise though nothing has changed until then; zero if none would.
+	// Again is when another loop may decide otherwise although nothing else has changed; the zero time means that none would.
 	Again time.Time
 }
 
@@ -129,7 +130,7 @@ const interval = 10 * time.Second
 // Result is how a scale-up or a scale-down ended.
 type Result string
 
-// Results.
+// These are the results, in the autoscaler's words.
 const (
 	ScaleUpNotNeeded           Result = "ScaleUpNotNeeded"
 	ScaleUpSuccessful          Result = "ScaleUpSuccessful"
@@ -152,30 +153,31 @@ type Resize struct {
 	Max      int
 }
 
-// Refused is a pod that no group helps: what the filters said of the node that a group would add, and why groups were not asked.
+// Refused is a pod that no group can help. Rejected has, by group, the filters' reasons against a new node. Skipped has, by group, why the
+// group was not tried.
 type Refused struct {
 	Pod               *v1.Pod
 	Rejected, Skipped map[string][]string
 }
 
-// loop is one pass of the main loop.
+// loop is one pass of the autoscaler's main loop.
 type loop struct {
 	*Autoscaler
 	state    *cluster.State
 	now      time.Time
-	nodes    []*v1.Node // registered, without those that are not ready yet
+	nodes    []*v1.Node // registered nodes, without those that are still starting
 	groups   []*Group
-	groupOf  map[string]*Group // by node
+	groupOf  map[string]*Group // by name of the node
 	counts   map[string]*counts
 	total    counts
 	made     map[string]*template
 	decision *Decision
-	random   *rand.Rand // nil: nothing is drawn
-	paused   bool       // nothing is removed in this loop
+	random   *rand.Rand // nil: the first choice is taken
+	paused   bool       // no node is removed in this loop
 }
 
-// Loop decides about the state. Pods are those without a node that the scheduler could not place. The groups are not changed. If the context ends,
-// Loop returns its error.
+// Loop decides about the state. Pods are the pods that the scheduler could not place. Loop does not change groups. If the context ends, it
+// returns the context's error.
 //
 // See RunOnce in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/static_autoscaler.go.
@@ -234,7 +236,7 @@ func (l *loop) run(pods []*v1.Pod) {
 	}
 }
 
-// onNodes returns the pods that count as running: all but expendable ones.
+// onNodes returns the pods that occupy a node: those that have one or are nominated to one. Expendable pods do not count.
 func (l *loop) onNodes() []*v1.Pod {
 	var running []*v1.Pod
 	for _, pod := range l.state.Pods {
@@ -249,7 +251,7 @@ func (l *loop) expendable(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && int(*pod.Spec.Priority) < l.options.ExpendablePodsPriorityCutoff
 }
 
-// expectNodes adds nodes that are to come, as if they were there and ready, and removes those that are there but not ready yet.
+// expectNodes adds upcoming nodes to the snapshot as if they were ready, and removes nodes that are still starting.
 func (l *loop) expectNodes() {
 	for _, group := range l.groups {
 		n, made := l.upcoming(group), l.made[group.Name]
@@ -269,7 +271,7 @@ func (l *loop) expectNodes() {
 	}
 }
 
-// askingPods returns the pods that do not fit onto nodes there are or are to come, and that are old enough.
+// askingPods returns the pods that fit onto no current or upcoming node, and that are old enough to ask for one.
 func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 	pods = slices.DeleteFunc(slices.Clone(pods), l.expendable)
 	slices.SortStableFunc(pods, byPriority)
@@ -280,7 +282,7 @@ func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 	return slices.DeleteFunc(unplaced, func(pod *v1.Pod) bool { return ofDaemonSet(pod) || l.young(pod) })
 }
 
-// young reports whether the pod shall wait before it asks for a node.
+// young reports whether the pod must wait before it asks for a node.
 func (l *loop) young(pod *v1.Pod) bool { return l.now.Sub(pod.CreationTimestamp.Time) <= l.delay(pod) }
 
 func (l *loop) delay(pod *v1.Pod) time.Duration {
@@ -291,7 +293,7 @@ func (l *loop) delay(pod *v1.Pod) time.Duration {
 	return max(own, l.options.NewPodScaleUpDelay)
 }
 
-// again returns when time alone changes something: pods are old enough, or nodes have not been needed for long enough.
+// again returns when time alone changes a decision: a pod becomes old enough, or a node has not been needed for long enough.
 func (l *loop) again(pods []*v1.Pod) time.Time {
 	d := l.decision
 	if d.ScaleUp == ScaleUpSuccessful || d.ScaleUp == ScaleUpInCooldown || len(d.Deleted) > 0 {
@@ -314,7 +316,7 @@ func (l *loop) again(pods []*v1.Pod) time.Time {
 			at(l.memory.unneeded[name].Add(l.options.UnneededTime + time.Second))
 		case "NotUnreadyLongEnough":
 			at(l.memory.unneeded[name].Add(l.options.UnreadyTime + time.Second))
-		case "": // nobody asked, in the cooldown
+		case "": // the cooldown has kept the loop from judging the node
 			at(l.memory.lastScaleUp.Add(l.options.DelayAfterAdd))
 			at(l.memory.lastDelete.Add(l.options.DelayAfterDelete))
 		}
@@ -325,12 +327,12 @@ func (l *loop) again(pods []*v1.Pod) time.Time {
 		}
 	}
 	if first.IsZero() {
-		return recheck // then all of them are looked at again
+		return recheck // at the last of these times all such nodes are judged again
 	}
 	return first
 }
 
-// shouldScaleUp reports whether the pods ask for nodes now.
+// shouldScaleUp reports whether the autoscaler tries to add nodes for the pods now.
 func (l *loop) shouldScaleUp(help []*v1.Pod) bool {
 	l.decision.Help = help
 	ready := 0

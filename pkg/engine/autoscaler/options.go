@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Options are the autoscaler's flags. See
+// Options are the values of the autoscaler's flags. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/config/flags/flags.go.
 type Options struct {
 	Expanders  []string
-	Priorities map[int][]*regexp.Regexp // of the expander priority, for the names of groups; nil: it leaves all
+	Priorities map[int][]*regexp.Regexp // for the expander priority: patterns of group names, by priority; nil: that expander leaves all options
 
 	BalanceSimilarNodeGroups               bool
 	BalancingIgnoreLabels, BalancingLabels []string
@@ -40,13 +40,13 @@ type Options struct {
 	MaxTotalUnreadyPercentage                                     float64
 }
 
-// Range is a minimum and a maximum.
+// Range is a minimum and a maximum, both inclusive.
 type Range struct{ Min, Max int64 }
 
-// expanders are the names that --expander takes here.
+// expanders are the values of --expander that are supported here.
 var expanders = []string{"random", "most-pods", "least-waste", "least-nodes", "priority"}
 
-// Flags returns the flags by which the options are set, with the autoscaler's names and defaults. It sets the defaults.
+// Flags sets the options to the autoscaler's defaults, and returns flags with the autoscaler's names that change them.
 func (o *Options) Flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("cluster-autoscaler", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -101,7 +101,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	return fs
 }
 
-// FlagNames returns the names of the flags, sorted.
+// FlagNames returns the names of all flags, sorted.
 func FlagNames() []string {
 	var names []string
 	new(Options).Flags().VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
@@ -129,7 +129,7 @@ func rangeVar(fs *flag.FlagSet, to *Range, name string, whole Range, unit int64)
 	})
 }
 
-// Priorities returns the expander's priorities: regular expressions for the names of groups, by priority.
+// Priorities compiles the patterns of the expander priority: regular expressions for names of groups, by priority.
 func Priorities(written map[int][]string) (map[int][]*regexp.Regexp, error) {
 	priorities := map[int][]*regexp.Regexp{}
 	for priority, patterns := range written {

@@ -7,15 +7,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// quota is how many cores and how much memory may still be added, or removed.
+// quota is how many cores and how many bytes of memory nodes may still add, or give up.
 type quota struct {
 	left    [2]int64
-	ofGroup map[string][2]int64 // what each node of a group counts for: as the first one does
+	ofGroup map[string][2]int64 // cores and bytes of a node, by group; the first node that is counted stands for all
 }
 
 var quotaResources = [2]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 
-// newQuota counts the nodes against --cores-total and --memory-total: against their minima for what may be removed. See
+// newQuota counts the nodes against --cores-total and --memory-total: against the maxima or, with minima, against the minima. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/resourcequotas/tracker.go.
 func (l *loop) newQuota(nodes []*v1.Node, minima bool) *quota {
 	q := &quota{ofGroup: map[string][2]int64{}}
@@ -38,7 +38,7 @@ func (l *loop) newQuota(nodes []*v1.Node, minima bool) *quota {
 	return q
 }
 
-// amount returns the cores and the memory of a node.
+// amount returns the cores and the bytes of memory of a node.
 func (q *quota) amount(group string, node *v1.Node) [2]int64 {
 	if known, found := q.ofGroup[group]; found && group != "" {
 		return known
@@ -52,7 +52,7 @@ func (q *quota) amount(group string, node *v1.Node) [2]int64 {
 	return amount
 }
 
-// check returns how many of the nodes the quota allows, and why not all.
+// check returns how many of the nodes the quota allows, and the reason if it does not allow all.
 func (q *quota) check(group string, node *v1.Node, nodes int) (allowed int, why []string) {
 	allowed = nodes
 	var exceeded []string
@@ -68,7 +68,7 @@ func (q *quota) check(group string, node *v1.Node, nodes int) (allowed int, why 
 	return allowed, why
 }
 
-// take uses the quota up for as many of the nodes as it allows, and returns their number.
+// take takes as many of the nodes as the quota allows from the quota, and returns their number.
 func (q *quota) take(group string, node *v1.Node, nodes int) int {
 	allowed, _ := q.check(group, node, nodes)
 	for i, amount := range q.amount(group, node) {

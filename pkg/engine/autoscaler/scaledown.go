@@ -11,26 +11,26 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Unremovable is why a node stays, for now.
+// Unremovable is why a node stays for now.
 type Unremovable struct {
 	Reason string
-	// Pod is the pod that keeps the node, and PodReason why, if the reason is BlockedByPod.
+	// Pod is the pod that keeps the node, and PodReason is why, if Reason is BlockedByPod.
 	Pod       *v1.Pod
 	PodReason string
 }
 
-// Removal is a node that may go, and the pods that must move. If it is risky, a budget does not allow them to move at once.
+// Removal is a node that can be removed, with the pods that must move. It is risky if a budget does not allow all of them to move at once.
 type Removal struct {
 	Node  string
 	Pods  []*v1.Pod
 	Risky bool
-	waits bool // for a pod that runs to its end
+	waits bool // until a pod runs to its end
 }
 
-// Utilization is how much of a node its pods ask for.
+// Utilization is the share of a node's CPU and memory that its pods request.
 type Utilization struct{ CPU, Memory float64 }
 
-// whole is the larger share, and its resource.
+// whole returns the larger share, and its resource.
 func (u Utilization) whole() (float64, v1.ResourceName) {
 	if u.CPU > u.Memory {
 		return u.CPU, v1.ResourceCPU
@@ -38,13 +38,13 @@ func (u Utilization) whole() (float64, v1.ResourceName) {
 	return u.Memory, v1.ResourceMemory
 }
 
-// String prints all that the autoscaler prints of it. GPUs and devices are no part of it here.
+// String returns the autoscaler's text. GPUs and devices, which are 0 in it, are not supported here.
 func (u Utilization) String() string {
 	share, of := u.whole()
 	return fmt.Sprintf("{%v %v 0 0 %s %v}", u.CPU, u.Memory, of, share)
 }
 
-// scaleDown finds the nodes that are not needed, and removes those that have not been for long enough. See scaleDown in
+// scaleDown finds the nodes that are not needed, and removes those that have not been needed for long enough. See scaleDown in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/static_autoscaler.go, and
 // pkg/core/scaledown there.
 func (l *loop) scaleDown() {
@@ -70,7 +70,8 @@ func (l *loop) scaleDown() {
 	}
 }
 
-// candidates returns the nodes of groups above their minimum: empty ones first, and those that were not needed in the last loop.
+// candidates returns the nodes of groups that are above their minimum. Empty nodes come first; among equals, nodes that were not needed in
+// the last loop do.
 func (l *loop) candidates() []string {
 	var names []string
 	rank := map[string]int{}
@@ -94,7 +95,7 @@ func (l *loop) candidates() []string {
 	return names
 }
 
-// unneeded returns the candidates whose pods fit elsewhere, each with those before it gone.
+// unneeded returns the candidates whose pods fit elsewhere. For each candidate, the unneeded ones before it are already gone.
 func (l *loop) unneeded(candidates []string) []Removal {
 	l.lookedAt()
 	l.snapshot.Fork()
@@ -140,7 +141,7 @@ func (l *loop) unneeded(candidates []string) []Removal {
 	return unneeded
 }
 
-// keep notes why a node stays, and that nobody looks at it again for a while.
+// keep notes why a node stays, and that the autoscaler does not look at it again for a while.
 func (l *loop) keep(name string, why Unremovable) {
 	l.decision.Unremovable[name] = why
 	l.memory.unremovable[name] = l.now.Add(l.options.RecheckTimeout)
@@ -153,14 +154,15 @@ func (l *loop) lookedAt() {
 	l.memory.latest = l.now
 }
 
-// unneededLimit returns how many unneeded nodes suffice: no more could be removed before the next look. See the planner's unneededNodesLimit.
+// unneededLimit returns how many unneeded nodes are enough: the autoscaler could not remove more before its next search. See the planner's
+// unneededNodesLimit.
 func (l *loop) unneededLimit() int {
 	n := l.options.MaxScaleDownParallelism
 	interval := max(l.memory.interval, 1)
 	return min(len(l.memory.unneeded)+2*n, n*int(max(l.options.UnneededTime, interval)/interval)+n)
 }
 
-// ineligible returns why a node is not even asked about its pods; "" if it is.
+// ineligible returns why a node stays, whatever its pods are; "" if its pods decide.
 func (l *loop) ineligible(name string) string {
 	if _, recent := l.memory.unremovable[name]; recent {
 		return "RecentlyUnremovable"
@@ -186,7 +188,7 @@ func (l *loop) ineligible(name string) string {
 	return ""
 }
 
-// utilization returns how much of the node its pods ask for, and whether the node has both resources.
+// utilization returns the shares of the node that its pods request, and whether the node has both CPU and memory.
 func (l *loop) utilization(node *v1.Node) (used Utilization, known bool) {
 	for resource, to := range map[v1.ResourceName]*float64{v1.ResourceCPU: &used.CPU, v1.ResourceMemory: &used.Memory} {
 		allocatable := node.Status.Allocatable[resource]
@@ -209,8 +211,9 @@ func (l *loop) utilization(node *v1.Node) (used Utilization, known bool) {
 	return used, true
 }
 
-// fitElsewhere reports whether the pods of a node fit onto the destinations without it. If so, the node is gone from the snapshot and they are
-// there. While they are placed, the node is still there, empty and tainted, as it is during a drain: topology spread counts it.
+// fitElsewhere reports whether the pods of a node fit onto the destinations. If they do, the snapshot loses the node, and has the pods at
+// their new places. While fitElsewhere places the pods, the node is still in the snapshot, empty and tainted as during a drain: topology
+// spread counts it.
 func (l *loop) fitElsewhere(name string, pods []*v1.Pod, destinations map[string]bool) bool {
 	l.snapshot.Fork()
 	ghost := *l.snapshot.Node(name)
@@ -232,7 +235,7 @@ func (l *loop) fitElsewhere(name string, pods []*v1.Pod, destinations map[string
 	return true
 }
 
-// removable returns the nodes that have not been needed for long enough, as far as minima allow: empty ones first, risky ones last.
+// removable returns the nodes that have not been needed for long enough, as far as minima allow: empty nodes first, risky ones last.
 func (l *loop) removable(unneeded []Removal) []Removal {
 	if l.random != nil {
 		l.random.Shuffle(len(unneeded), func(i, j int) { unneeded[i], unneeded[j] = unneeded[j], unneeded[i] })
@@ -284,8 +287,8 @@ func (l *loop) removable(unneeded []Removal) []Removal {
 	return removable
 }
 
-// crop returns the nodes that may be deleted at once. Within --max-scale-down-parallelism come empty nodes first, then, within
-// --max-drain-parallelism, others; group by group. See
+// crop returns the nodes that may be deleted at once: empty nodes first, up to --max-scale-down-parallelism, then others, up to
+// --max-drain-parallelism of them; each group by group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaledown/budgets/budgets.go.
 func (l *loop) crop(removable []Removal) []Removal {
 	first := map[string]int{}
@@ -312,7 +315,7 @@ func (l *loop) crop(removable []Removal) []Removal {
 	return chosen
 }
 
-// eventsOfNodes reports the nodes that go.
+// eventsOfNodes reports the nodes that are removed.
 func (l *loop) eventsOfNodes() {
 	for _, removal := range l.decision.Deleted {
 		l.decision.Events = append(l.decision.Events, Event{Reason: "ScaleDown", Message: "marked the node as toBeDeleted/unschedulable", Node: removal.Node})

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Option is a way to help pods: new nodes for one group.
+// Option is a way to help pods: a number of new nodes for one group.
 type Option struct {
 	Group string
 	Nodes int
 	Pods  []*v1.Pod
-	// Held are pods that fit onto no further node of the group before these are there.
+	// Held are pods that fit onto no further node of the group until the option's nodes exist.
 	Held []Held
-	// Similar are the groups among which the nodes may be divided.
+	// Similar are the groups that can take some of the nodes.
 	Similar []string
 }
 
-// podGroup are pods that the autoscaler takes for equal: what holds for the first holds for all.
+// podGroup has pods that the autoscaler considers equal: what holds for the first pod holds for all.
 type podGroup struct {
 	pods     []*v1.Pod
-	fits     bool                // onto a new node of some group
-	rejected map[string][]string // by group, why not
+	fits     bool                // whether the pods fit onto a new node of some group
+	rejected map[string][]string // by group, why they do not
 }
 
-// grouped groups the pods. See
+// grouped puts equal pods into groups. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/equivalence/groups.go.
 func (l *loop) grouped(pods []*v1.Pod) []*podGroup {
 	var all []*podGroup
@@ -49,17 +49,17 @@ func (l *loop) grouped(pods []*v1.Pod) []*podGroup {
 	return all
 }
 
-// expansion is a scale-up in the making.
+// expansion is a scale-up in progress.
 type expansion struct {
 	*loop
 	all     []*podGroup
-	nodes   []*v1.Node // with those to come
+	nodes   []*v1.Node // with upcoming nodes
 	quota   *quota
 	skipped map[string][]string
 	fitting map[string][]*podGroup // by group
 }
 
-// scaleUp adds nodes to the group that the expanders choose, and to groups like it. See
+// scaleUp adds nodes to the group that the expanders choose, and to similar groups. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/core/scaleup/orchestrator/orchestrator.go.
 func (l *loop) scaleUp(help []*v1.Pod) {
 	x := &expansion{loop: l, all: l.grouped(help), nodes: l.snapshot.Nodes(), skipped: map[string][]string{}, fitting: map[string][]*podGroup{}}
@@ -91,7 +91,7 @@ func (l *loop) scaleUp(help []*v1.Pod) {
 	x.grow(x.best(l.decision.Options))
 }
 
-// skip returns why nodes are not added to the group; nil if they may be.
+// skip returns why the group cannot get nodes; nil if it can.
 func (x *expansion) skip(group *Group) []string {
 	switch made := x.made[group.Name]; {
 	case !x.healthy(group):
@@ -106,7 +106,7 @@ func (x *expansion) skip(group *Group) []string {
 	}
 }
 
-// whatFits returns the groups of pods whose first one fits onto a new node of the group.
+// whatFits returns the groups of pods whose first pod fits onto a new node of the group.
 func (x *expansion) whatFits(group *Group, all []*podGroup) []*podGroup {
 	x.snapshot.Fork()
 	defer x.snapshot.Revert()
@@ -124,7 +124,7 @@ func (x *expansion) whatFits(group *Group, all []*podGroup) []*podGroup {
 	return fitting
 }
 
-// option estimates how many new nodes of the group help which pods.
+// option estimates how many new nodes of the group would help, and which pods they would help.
 func (x *expansion) option(group *Group) Option {
 	option := Option{Group: group.Name}
 	if len(x.fitting[group.Name]) == 0 {
@@ -146,7 +146,7 @@ func (x *expansion) option(group *Group) Option {
 	return option
 }
 
-// grow carries the option out, as far as limits allow.
+// grow carries out the option, as far as limits allow.
 func (x *expansion) grow(option Option) {
 	d := x.decision
 	d.Picked = option.Group

@@ -13,7 +13,8 @@ type condition struct {
 	since  time.Time
 }
 
-// status returns the text of the key status in the ConfigMap cluster-autoscaler-status, which is written only when somebody asks. See
+// status returns a function that writes the key status of the ConfigMap cluster-autoscaler-status as YAML, for callers that need the text.
+// See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/clusterstate/api/types.go.
 func (l *loop) status() func() string {
 	growing, groups, candidates := false, []any{}, map[string]int{}
@@ -53,7 +54,7 @@ func (l *loop) status() func() string {
 		whole["nodeGroups"] = groups
 	}
 	return func() string {
-		text, _ := yaml.Marshal(whole) // it has nothing that cannot be marshalled
+		text, _ := yaml.Marshal(whole) // all values can be marshalled
 		return string(text)
 	}
 }

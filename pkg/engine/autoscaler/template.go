@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
-// template is a node as a group would add it, with the pods that run on each of its nodes.
+// template is a new node of a group, with the pods that run on each new node of the group.
 type template struct {
 	node *v1.Node
 	pods []*v1.Pod
@@ -23,8 +23,8 @@ type template struct {
 // templateLabel marks nodes that are made from templates.
 const templateLabel = "cluster-autoscaler.kubernetes.io/template-node"
 
-// templates returns the template of each group: made from a ready node of the group, else from the last one that there was, else the
-// group's own, and from any node of the group if it has none. See
+// templates returns the template of each group. It derives from a ready node of the group, otherwise from the last ready node that the
+// group had, otherwise from the group's own Template, otherwise from any node of the group. See
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/processors/nodeinfosprovider/mixed_nodeinfos_processor.go.
 func (l *loop) templates() map[string]*template {
 	found := map[string]*template{}
@@ -61,14 +61,14 @@ func (l *loop) templates() map[string]*template {
 	return found
 }
 
-// exemplary reports whether new nodes of the group are expected to be like this one: it has been ready for a minute.
+// exemplary reports whether new nodes of the group are expected to be like this one: it has been ready for a minute and is not cordoned.
 func (l *loop) exemplary(node *v1.Node) bool {
 	ready, since := readiness(node)
 	return ready && since.Add(time.Minute).Before(l.now) && !node.Spec.Unschedulable && !hasTaint(node, toBeDeleted)
 }
 
-// template makes a group's template from a node. Pods of DaemonSets that the node lacks come in addition if they are forced, or if they
-// are so critical that they preempt others.
+// template makes a group's template from a node. Pods of DaemonSets that the node lacks are added if force is set, or if they are so
+// critical that they preempt others.
 func (l *loop) template(group string, from *v1.Node, pods []*v1.Pod, force bool) *template {
 	node := named(from, "template-node-for-"+group)
 	node.Labels[templateLabel] = "true"
@@ -104,7 +104,7 @@ func critical(pod *v1.Pod) bool {
 	return pod.Spec.PriorityClassName == "system-node-critical" && (policy == nil || *policy == v1.PreemptLowerPriority)
 }
 
-// fresh returns a node made from the template, and its pods.
+// fresh returns a new node of the template, and the node's pods.
 func (t *template) fresh(name string) (*v1.Node, []*v1.Pod) {
 	pods := make([]*v1.Pod, len(t.pods))
 	for i, pod := range t.pods {
@@ -131,10 +131,10 @@ const (
 	deletionCandidate = "DeletionCandidateOfClusterAutoscaler"
 )
 
-// startupTaints are the prefixes of taints that a node loses when it has started.
+// startupTaints are prefixes of taints that a node loses once it has started.
 var startupTaints = []string{"ignore-taint.cluster-autoscaler.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/"}
 
-// passes reports whether a taint says something of a node at the moment, which does not hold for new nodes. See SanitizeTaints in
+// passes reports whether the taint describes a node's state of the moment, so that new nodes do not have it. See SanitizeTaints in
 // https://github.com/kubernetes-sigs/cluster-autoscaler/blob/33c3f97bf2749b1385d9223f1f8856fe345011f7/pkg/utils/taints/taints.go.
 func passes(key string) bool {
 	switch key {
@@ -158,7 +158,7 @@ func isMirror(pod *v1.Pod) bool {
 	return metav1.HasAnnotation(pod.ObjectMeta, v1.MirrorPodAnnotationKey)
 }
 
-// ofDaemonSet reports whether the pod counts as one of a DaemonSet.
+// ofDaemonSet reports whether the pod counts as a DaemonSet's pod.
 func ofDaemonSet(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && by.Kind == "DaemonSet" || pod.Annotations["cluster-autoscaler.kubernetes.io/daemonset-pod"] == "true"
