@@ -19,12 +19,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// MaxWaitForUnmount is how long a volume that no pod needs stays attached to a node that cannot unmount it: maxWaitForUnmountDuration in
+// MaxWaitForUnmount is how long a volume that no pod needs stays attached to a node that cannot unmount it; maxWaitForUnmountDuration in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/attach_detach_controller.go.
 const MaxWaitForUnmount = 6 * time.Minute
 
-// Bound lets the kubelets start the pods that the scheduler has just bound. A pod whose volume is attached to another node waits until that
-// node has let it go.
+// Bound lets the kubelets start the pods that the scheduler has just bound. If a pod's volume is attached to another node, the pod waits
+// until that node has detached it.
 func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
 	fresh := map[types.UID]bool{}
 	for _, pod := range pods {
@@ -38,10 +38,10 @@ func (c *Controllers) Bound(s *cluster.State, pods []*v1.Pod) *cluster.State {
 	return c.attach(s, fresh)
 }
 
-// attach does what the attach-detach controller does with volumes that can be attached to one node at a time, its reconcile in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/reconciler/reconciler.go: it detaches what no pod
-// needs, then attaches what pods need, where that is nowhere else. Other volumes keep no pod waiting. The fresh pods have just been bound;
-// of any other pod that runs, its volumes are attached.
+// attach does the attach-detach controller's reconcile, for volumes that can be attached to one node at a time:
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/reconciler/reconciler.go.
+// It detaches volumes that no pod needs, then attaches the volumes that pods need and that no other node has. Other volumes never keep a
+// pod waiting. The fresh pods have just been bound. The volumes of any other running pod count as attached.
 func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluster.State {
 	c.follow(s)
 	pods := c.pods.Of(group{mounting: true})
@@ -80,7 +80,7 @@ func (c *Controllers) attach(s *cluster.State, fresh map[types.UID]bool) *cluste
 	return &next
 }
 
-// forced reports whether the volume is detached whatever the state of its node.
+// forced reports whether the volume is detached now whatever the state of its node.
 func forced(a cluster.Attachment, s *cluster.State) bool {
 	return !a.Unused.IsZero() && !a.Unused.Add(MaxWaitForUnmount).After(s.Now.Time)
 }
@@ -89,10 +89,10 @@ func forced(a cluster.Attachment, s *cluster.State) bool {
 type attaching struct {
 	*cluster.State
 	nodes map[string]*v1.Node
-	pods  []*v1.Pod                            // that need volumes on their nodes
-	needs map[types.UID][]*v1.PersistentVolume // of each pod
+	pods  []*v1.Pod                            // pods that need volumes on their nodes
+	needs map[types.UID][]*v1.PersistentVolume // exclusive volumes, by pod
 	held  []cluster.Attachment
-	on    map[string][]string // the nodes to which a volume is attached, by its handle
+	on    map[string][]string // names of the nodes to which a volume is attached, by its handle
 }
 
 func newAttaching(s *cluster.State, mounting []*v1.Pod) *attaching {
@@ -136,13 +136,13 @@ func (a *attaching) detach() {
 	}
 }
 
-// hold keeps a volume attached to a node.
+// hold keeps the volume attached to its node.
 func (a *attaching) hold(held cluster.Attachment) {
 	a.held = append(a.held, held)
 	a.on[held.Volume] = append(a.on[held.Volume], held.Node)
 }
 
-// attach attaches the volumes that the pod needs to its node. It leaves out volumes that another node has, unless the pod runs.
+// attach attaches the volumes that the pod needs to its node. Unless the pod runs, it skips volumes that are attached to another node.
 func (a *attaching) attach(pod *v1.Pod, running bool) {
 	for _, pv := range a.needs[pod.UID] {
 		handle := handleOf(pv)
@@ -153,8 +153,8 @@ func (a *attaching) attach(pod *v1.Pod, running bool) {
 	}
 }
 
-// started returns what becomes of the pod: it waits while a volume is attached elsewhere, and starts once its own node has all. It is nil where
-// that is so already, or the node's kubelet does not answer.
+// started returns the pod with its next state: waiting while a volume is attached elsewhere, started once its own node has all volumes. It
+// returns nil if the pod stays as it is, also because the node's kubelet does not answer.
 func (a *attaching) started(pod *v1.Pod, fresh bool) *v1.Pod {
 	if !fresh && pod.Status.Phase != v1.PodPending {
 		return nil
@@ -175,7 +175,7 @@ func (a *attaching) started(pod *v1.Pod, fresh bool) *v1.Pod {
 	return cluster.Start(pod, a.Now)
 }
 
-// event is the event FailedAttachVolume of a pod: reportMultiAttachError.
+// event returns the message of the pod's event FailedAttachVolume; upstream's reportMultiAttachError.
 func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) string {
 	var names []string
 	others := 0
@@ -188,7 +188,7 @@ func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) str
 			others++
 		}
 	}
-	// The words before 1.37: https://github.com/kubernetes/kubernetes/pull/138837.
+	// Before 1.37 the words were others: https://github.com/kubernetes/kubernetes/pull/138837.
 	prefix, suffix := "Waiting for detach", "Volume is already exclusively attached to one node, waiting on detach before it can be attached to another node"
 	if utilfeature.DefaultMutableFeatureGate.EmulationVersion().LessThan(version.MajorMinor(1, 37)) {
 		prefix, suffix = "Multi-Attach error", "Volume is already exclusively attached to one node and can't be attached to another"
@@ -204,15 +204,15 @@ func (a *attaching) event(pod *v1.Pod, pv *v1.PersistentVolume, on []string) str
 	return fmt.Sprintf("%s for volume %q %s", prefix, pv.Name, suffix)
 }
 
-// translator knows the volumes in the tree that CSI drivers now serve; all of them have migrated.
+// translator translates in-tree volumes to the CSI volumes that now serve them; all of them have migrated.
 var translator = csitranslation.New()
 
-// attachable reports whether the volume may be one that is attached to nodes.
+// attachable reports whether the volume may need to be attached to a node.
 func attachable(volume v1.Volume) bool {
 	return volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil || translator.IsInlineMigratable(&volume)
 }
 
-// attachables looks up the volumes of pods.
+// attachables finds the CSI volumes of pods.
 type attachables struct {
 	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
 	volumes map[string]*v1.PersistentVolume
@@ -230,7 +230,8 @@ func volumesOf(s *cluster.State) *attachables {
 	return v
 }
 
-// of returns the CSI volume behind a volume of the pod; nil if there is none, or it is not bound: CreateVolumeSpecWithNodeMigration in
+// of returns the CSI volume behind a volume of the pod; nil if there is none, or its claim is not bound. It is
+// CreateVolumeSpecWithNodeMigration in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/attachdetach/util/util.go.
 func (v *attachables) of(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	name := ""
@@ -269,9 +270,9 @@ func (v *attachables) of(pod *v1.Pod, volume *v1.Volume) *v1.PersistentVolume {
 	return pv
 }
 
-// exclusive reports whether the volume must be attached to a node, and can be to one at a time: skipAttach in
+// exclusive reports whether the volume must be attached to a node, and can be attached to only one at a time. It is skipAttach in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/csi/csi_plugin.go and IsMultiAttachAllowed in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/util.go, whose packages would bring many others along.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/util.go, written again because their packages import many others.
 func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
 	if driver := v.drivers[pv.Spec.CSI.Driver]; driver != nil && driver.Spec.AttachRequired != nil && !*driver.Spec.AttachRequired {
 		return false
@@ -281,7 +282,7 @@ func (v *attachables) exclusive(pv *v1.PersistentVolume) bool {
 	})
 }
 
-// handleOf identifies a CSI volume by its driver and handle.
+// handleOf returns an identifier of a CSI volume: its driver and handle.
 func handleOf(pv *v1.PersistentVolume) string {
 	return pv.Spec.CSI.Driver + "^" + pv.Spec.CSI.VolumeHandle
 }

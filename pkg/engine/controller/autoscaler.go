@@ -11,14 +11,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// autoscalerPeriod is how often an autoscaler looks at its target: the default of --horizontal-pod-autoscaler-sync-period. Before 1.37 a new
-// autoscaler enters its queue with this delay, and so first looks one period after it was made. Since
-// https://github.com/kubernetes/kubernetes/pull/138294 it also looks at once, while its target's pods are being made, which is not simulated.
+// autoscalerPeriod is the time between two looks of an autoscaler at its target: the default of --horizontal-pod-autoscaler-sync-period.
+// Before 1.37 a new autoscaler enters its queue with this delay, so its first look is one period after its creation. Since
+// https://github.com/kubernetes/kubernetes/pull/138294 it also looks at once, while its target's pods are still being created; that look is
+// not simulated.
 const autoscalerPeriod = 15 * time.Second
 
 // autoscalers keep their targets between minReplicas and maxReplicas. Without metrics that is all that
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does; a target that is
-// scaled to zero stays there, as it does upstream.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podautoscaler/horizontal.go does. As upstream, a target with 0
+// replicas stays at 0.
 func (p *pass) autoscalers() error {
 	for _, s := range p.scalings(p.State) {
 		if !looksAfter(s.by, p.Now.Add(-time.Nanosecond)).Equal(p.Now.Time) {
@@ -32,7 +33,7 @@ func (p *pass) autoscalers() error {
 	return nil
 }
 
-// Autoscaled returns how many replicas the object has after its autoscaler, if it has one, has looked at it.
+// Autoscaled returns the number of replicas that the object has after its autoscaler, if it has one, has looked at it.
 func Autoscaled(s *cluster.State, obj cluster.Object) int32 {
 	return int32(autoscalersOf(s).replicas(cluster.KindOf(obj), obj))
 }
@@ -43,14 +44,14 @@ func looksAfter(hpa *autoscalingv2.HorizontalPodAutoscaler, now time.Time) time.
 	return hpa.CreationTimestamp.Add((age/autoscalerPeriod + 1) * autoscalerPeriod)
 }
 
-// scaling is what an autoscaler does when it next looks at its target.
+// scaling is what an autoscaler does at its next look at its target.
 type scaling struct {
 	by     *autoscalingv2.HorizontalPodAutoscaler
 	target cluster.Ref
 	want   int32
 }
 
-// scalings returns what the autoscalers do when they next look.
+// scalings returns what the autoscalers do at their next looks.
 func (c *Controllers) scalings(s *cluster.State) []scaling {
 	if len(s.HorizontalPodAutoscalers) == 0 {
 		return nil
@@ -64,7 +65,7 @@ func (c *Controllers) scalings(s *cluster.State) []scaling {
 	})
 }
 
-// autoscalersByTarget are HorizontalPodAutoscalers by the kind and the name of what they scale.
+// autoscalersByTarget has HorizontalPodAutoscalers by the kind and the name of their targets.
 type autoscalersByTarget map[string]map[types.NamespacedName]*autoscalingv2.HorizontalPodAutoscaler
 
 func autoscalersOf(s *cluster.State) autoscalersByTarget {
@@ -79,7 +80,7 @@ func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	return autoscalers
 }
 
-// scalings is what the autoscalers of one kind of target do.
+// scalings returns what the autoscalers of one kind of target do.
 func scalings[T cluster.Object](by autoscalersByTarget, kind string, targets []T) []scaling {
 	if len(by[kind]) == 0 {
 		return nil
@@ -93,7 +94,7 @@ func scalings[T cluster.Object](by autoscalersByTarget, kind string, targets []T
 	return all
 }
 
-// replicas returns how many replicas the target has after its autoscaler, if it has one, has looked at it.
+// replicas returns the number of replicas that the target has after its autoscaler, if it has one, has looked at it.
 func (a autoscalersByTarget) replicas(kind string, target cluster.Object) int64 {
 	have := ptr.Deref(*cluster.ReplicasOf(target), 1)
 	hpa := a[kind][cluster.NameOf(target)]

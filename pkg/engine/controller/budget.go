@@ -17,9 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// budgets brings the status of every PodDisruptionBudget up to date, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go does: preemption and
-// eviction read it.
+// budgets updates the status of every PodDisruptionBudget, which preemption and eviction read, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go does.
 func (p *pass) budgets() error {
 	if len(p.PodDisruptionBudgets) == 0 {
 		return nil
@@ -36,7 +35,7 @@ func (p *pass) budgets() error {
 		}
 		guarded := pods.Of(i)
 		about, seen := subject{inSync, pdb.UID}, []any{pdb, guarded, scales}
-		// The time counts only where the condition changes.
+		// The time matters only if the condition changes, so it is not among the things seen.
 		_ = p.unlessSettled(about, seen, func() error {
 			p.budget(pdb, guarded.Pods(), *scales)
 			return nil
@@ -81,13 +80,14 @@ func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scal
 	}
 }
 
-// guards are the pods that each budget guards, by its position.
+// guards has the pods that each budget guards, by the budget's position in the list.
 type guards struct {
 	budgets []*policyv1.PodDisruptionBudget
 	pods    *cluster.Groups[int]
 }
 
-// guarded returns the pods that each budget guards, by its position, and marks the budgets that have changed, or whose pods have.
+// guarded returns the pods that each budget guards, by the budget's position. It marks budgets as due that have changed, or whose pods
+// have.
 func (p *pass) guarded() (*cluster.Groups[int], error) {
 	same := p.guards.pods != nil
 	cluster.Changes(p.guards.budgets, p.PodDisruptionBudgets, func(was, is *policyv1.PodDisruptionBudget, position int) {
@@ -160,15 +160,15 @@ func expectedScale(pods []*v1.Pod, scales map[types.UID]scale) (int32, error) {
 	return total, nil
 }
 
-// scale is what a pod's controller, or the Deployment above it, asks for.
+// scale is the number of replicas that a pod's controller, or the Deployment above it, asks for.
 type scale struct {
 	controller types.UID
 	replicas   int32
-	unscaled   bool // its kind has no scale subresource
+	unscaled   bool // the controller's kind has no scale subresource
 }
 
-// scales returns the scale of each controller that has one, by the UID that pods refer to: the very same ones as the last time, if they are
-// equal. Jobs and DaemonSets have none, so percentages and maxUnavailable do not work with them.
+// scales returns the scale of each controller that has one, by the UID that pods refer to. It returns the same pointer as the last time if
+// all scales are equal. Jobs and DaemonSets have no scale, so percentages and maxUnavailable do not work for their pods.
 func (p *pass) scales() *map[types.UID]scale {
 	p.due.follow(p.State)
 	if p.scaled != nil && p.scaledAt == p.due.scaled {

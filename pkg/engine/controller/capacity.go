@@ -16,15 +16,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Capacities are the CSIStorageCapacity objects of a cluster while volumes are provisioned and deleted. They are a small model of
-// https://github.com/kubernetes-csi/external-provisioner/blob/v6.3.0/pkg/capacity/capacity.go#L575, which asks the driver how much room there
-// is. Here a volume takes its size from the room that there was, or gives it back, at once.
+// Capacities tracks the CSIStorageCapacity objects of a cluster while volumes are provisioned and deleted. It is a small model of
+// https://github.com/kubernetes-csi/external-provisioner/blob/v6.3.0/pkg/capacity/capacity.go#L575, which asks the driver for the room that
+// is left. Here a new volume takes its size from the room at once, and a deleted one gives it back.
 type Capacities struct {
 	state      *cluster.State
 	given, now []*storagev1.CSIStorageCapacity
 }
 
-// NewCapacities returns the capacities on the nodes of a state and for its drivers.
+// NewCapacities returns the tracker of the capacities of a state.
 func NewCapacities(state *cluster.State, capacities []*storagev1.CSIStorageCapacity) *Capacities {
 	return &Capacities{state: state, given: capacities, now: slices.Clone(capacities)}
 }
@@ -40,8 +40,8 @@ func (c *Capacities) Changed() []*storagev1.CSIStorageCapacity {
 	return changed
 }
 
-// Provision is like the function Provision, for a driver that may publish its capacity. A driver publishes it for the topology in which its
-// volumes can be reached. So if nothing else says which nodes reach the volume, these are the nodes of the capacity.
+// Provision does what the function [Provision] does, and takes the volume's size from the published capacity. A driver publishes a capacity
+// for the nodes that reach its volumes. If nothing else says which nodes reach the new volume, it is therefore those nodes.
 func (c *Capacities) Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
 	pv, bound := Provision(claim, class, node)
 	if !c.published(class.Provisioner) {
@@ -66,7 +66,7 @@ func (c *Capacities) Delete(pv *v1.PersistentVolume) {
 	}
 }
 
-// HaveRoom reports whether the claim's volume fits a capacity of its class on the node. See hasEnoughCapacity in
+// HaveRoom reports whether the claim's volume fits into a capacity of its class on the node. See hasEnoughCapacity in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/volumebinding/binder.go.
 func (c *Capacities) HaveRoom(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) bool {
 	size, asked := claim.Spec.Resources.Requests[v1.ResourceStorage]
@@ -86,7 +86,7 @@ func (c *Capacities) published(driver string) bool {
 	})
 }
 
-// change adds the volume's size, or takes it away, where the volume is: in the capacities of its class whose nodes include all that reach it.
+// change adds the volume's size, times sign, to the capacities of the volume's class whose nodes include all nodes that reach the volume.
 func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
 	var nodes []*v1.Node
 	for _, node := range c.state.Nodes {
@@ -110,7 +110,7 @@ func (c *Capacities) change(pv *v1.PersistentVolume, sign int64) {
 	}
 }
 
-// reach reports whether all nodes are among those of the capacity, as the scheduler finds it.
+// reach reports whether the capacity covers all the nodes, as the scheduler decides it.
 func reach(capacity *storagev1.CSIStorageCapacity, nodes ...*v1.Node) bool {
 	if capacity.NodeTopology == nil {
 		return false
@@ -119,13 +119,13 @@ func reach(capacity *storagev1.CSIStorageCapacity, nodes ...*v1.Node) bool {
 	return err == nil && !slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !selector.Matches(labels.Set(node.Labels)) })
 }
 
-// segmentAffinity selects the nodes of a capacity; nil: all of them.
+// segmentAffinity returns the affinity that selects the nodes of a capacity; nil for all nodes.
 func segmentAffinity(topology *metav1.LabelSelector) *v1.VolumeNodeAffinity {
 	var requirements []v1.NodeSelectorRequirement
 	for _, key := range slices.Sorted(maps.Keys(topology.MatchLabels)) {
 		requirements = append(requirements, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{topology.MatchLabels[key]}})
 	}
-	for _, expression := range topology.MatchExpressions { // their operators have the same names
+	for _, expression := range topology.MatchExpressions { // the operators of both types have the same names
 		requirements = append(requirements, v1.NodeSelectorRequirement{Key: expression.Key, Operator: v1.NodeSelectorOperator(expression.Operator), Values: expression.Values})
 	}
 	return requiredAffinity(requirements)

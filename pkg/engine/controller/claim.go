@@ -16,9 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// claims makes the claims on devices that pods ask for by a template, and releases claims that no pod uses any more, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go and the garbage collector do. That
-// controller needs a cluster to watch; its names here are those of its functions.
+// claims creates the ResourceClaims that pods ask for by a template, and releases claims that no pod uses any more, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/resourceclaim/controller.go
+// and the garbage collector do. That controller needs a cluster to watch, so it is written again; the names here are those of its
+// functions.
 func (p *pass) claims() error {
 	if len(p.ResourceClaims) == 0 && len(p.ResourceClaimTemplates) == 0 {
 		return nil
@@ -52,7 +53,7 @@ func (p *pass) syncClaims() error {
 type claimSync struct {
 	*pass
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
-	ofPods    map[types.UID][]*resourcev1.ResourceClaim // by the pod that owns them
+	ofPods    map[types.UID][]*resourcev1.ResourceClaim // by the UID of the pod that owns them
 	pods      map[types.UID]*v1.Pod
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	problems  []error
@@ -65,7 +66,7 @@ func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
 	}
 }
 
-// owningPod returns the UID of the pod for which the claim was made, or "".
+// owningPod returns the UID of the pod for which the claim was created; "" if there is none.
 func owningPod(claim *resourcev1.ResourceClaim) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1" {
 		return owner.UID
@@ -73,13 +74,13 @@ func owningPod(claim *resourcev1.ResourceClaim) types.UID {
 	return ""
 }
 
-// syncPod makes the claims that the pod lacks. If the pod already has its node, syncPod reserves its allocated claims for it.
+// syncPod creates the claims that the pod lacks. If the pod already has a node, syncPod also reserves the pod's allocated claims for it.
 func (c *claimSync) syncPod(pod *v1.Pod) {
 	made := map[string]string{}
 	for i := range pod.Spec.ResourceClaims {
 		name, complete := c.handleClaim(pod, &pod.Spec.ResourceClaims[i])
 		if !complete {
-			return // upstream records the names only when it has all
+			return // upstream records the names only when all are there
 		}
 		if name != "" {
 			made[pod.Spec.ResourceClaims[i].Name] = name
@@ -91,7 +92,7 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 		c.pods[pod.UID] = pod
 	}
 	if pod.Spec.NodeName == "" {
-		return // the scheduler reserves
+		return // the scheduler reserves the claims
 	}
 	for i := range pod.Spec.ResourceClaims {
 		claim := c.claimFor(pod, &pod.Spec.ResourceClaims[i])
@@ -105,7 +106,7 @@ func (c *claimSync) syncPod(pod *v1.Pod) {
 	}
 }
 
-// claimFor returns the claim that the pod names, if it is there and the pod's.
+// claimFor returns the claim that the pod names; nil if there is no such claim, or it belongs to another pod.
 func (c *claimSync) claimFor(pod *v1.Pod, of *v1.PodResourceClaim) *resourcev1.ResourceClaim {
 	name, mustCheckOwner, err := resourceclaim.Name(pod, of)
 	if err != nil || name == nil {
@@ -118,13 +119,13 @@ func (c *claimSync) claimFor(pod *v1.Pod, of *v1.PodResourceClaim) *resourcev1.R
 	return claim
 }
 
-// handleClaim makes the claim that the pod wants by a template, unless it is there. It returns the claim's name if the pod does not have it
-// yet, and false if there is no such template, or the API server refuses the claim.
+// handleClaim creates the claim that the pod wants by a template, unless the claim exists. It returns the claim's name if the pod's status
+// lacks it. It returns false if the template is missing, or the API server refuses the claim.
 func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name string, complete bool) {
 	known, _, err := resourceclaim.Name(pod, of)
 	switch {
 	case of.ResourceClaimTemplateName == nil, err != nil && !errors.Is(err, resourceclaim.ErrClaimNotFound), err == nil && known == nil:
-		return "", true // nothing to make
+		return "", true // there is nothing to create
 	case err == nil && c.claimFor(pod, of) != nil:
 		return "", true
 	}
@@ -139,7 +140,7 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 	}
 	claim := c.fromTemplate(pod, of, template)
 	unnamed := *claim
-	unnamed.Name = "" // a generated name ends before its random part in messages
+	unnamed.Name = "" // in upstream's messages a generated name ends before its random part
 	if err := c.charge(&unnamed); err != nil {
 		if !c.refuseDevices(pod, of.Name, err) {
 			c.problems = append(c.problems, err)
@@ -154,7 +155,7 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	const longest = 57
 	base := pod.Name + "-" + of.Name + "-"
-	if len(base) > longest { // both names lose in proportion
+	if len(base) > longest { // both names are shortened in proportion
 		base = pod.Name[:len(pod.Name)*longest/len(base)] + "-" + of.Name[:len(of.Name)*longest/len(base)]
 	}
 	annotations := maps.Clone(template.Spec.Annotations)
@@ -181,7 +182,7 @@ func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template 
 	return claim
 }
 
-// withClaimNames returns the pod with the names of the claims that were made for it, sorted as upstream applies them.
+// withClaimNames returns the pod with the names of the claims that were created for it, sorted as upstream applies them.
 func withClaimNames(pod *v1.Pod, made map[string]string) *v1.Pod {
 	named := *pod
 	named.Status.ResourceClaimStatuses = slices.DeleteFunc(slices.Clone(pod.Status.ResourceClaimStatuses), func(s v1.PodResourceClaimStatus) bool {
@@ -194,8 +195,8 @@ func withClaimNames(pod *v1.Pod, made map[string]string) *v1.Pod {
 	return &named
 }
 
-// syncClaim takes back what pods have reserved that are gone or done. A claim that nobody uses any more loses its devices; one that was made
-// for a pod, or that is being deleted, goes.
+// syncClaim removes the reservations of pods that are gone or have ended. A claim without reservations loses its devices. It is removed if
+// it was created for a pod, or is being deleted.
 func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
 	reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
 		return by.APIGroup == "" && by.Resource == "pods" && !c.needed(by.UID)
@@ -210,7 +211,7 @@ func (c *claimSync) syncClaim(claim *resourcev1.ResourceClaim) {
 	c.put(release(claim, reserved))
 }
 
-// release returns the claim once it is reserved for these alone. If they are none it loses its devices.
+// release returns the claim with the given reservations alone. Without any it also loses its devices.
 func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClaimConsumerReference) *resourcev1.ResourceClaim {
 	released := *claim
 	released.Status.ReservedFor = reserved
@@ -221,7 +222,7 @@ func release(claim *resourcev1.ResourceClaim, reserved []resourcev1.ResourceClai
 	return &released
 }
 
-// ClaimsInUse returns the claims of a state as they would be if only the pods on its nodes had ever used them.
+// ClaimsInUse returns the claims of a state as if only the pods that are on nodes had ever used them.
 func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
 	if len(s.ResourceClaims) == 0 {
 		return nil
@@ -233,7 +234,7 @@ func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
 	for _, claim := range s.ResourceClaims {
 		if claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" && !onNode[owningPod(claim)] {
-			continue // the scheduler makes it with the placement
+			continue // the scheduler creates it with the placement
 		}
 		reserved := slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), func(by resourcev1.ResourceClaimConsumerReference) bool {
 			return by.APIGroup == "" && by.Resource == "pods" && !onNode[by.UID]
@@ -246,7 +247,7 @@ func ClaimsInUse(s *cluster.State) []*resourcev1.ResourceClaim {
 	return claims
 }
 
-// needed reports whether the pod is there and may still run.
+// needed reports whether the pod exists and may still run.
 func (c *claimSync) needed(uid types.UID) bool {
 	pod := c.pods[uid]
 	return pod != nil && !cluster.Terminal(pod) && (pod.DeletionTimestamp == nil || pod.Spec.NodeName != "")

@@ -18,38 +18,39 @@ import (
 
 // Controllers act as kube-controller-manager does. The zero value is ready to use. It serves one simulation at a time.
 type Controllers struct {
-	// Rand chooses among equals, such as the pods of equal rank of which a ReplicaSet must delete one, and makes the UIDs of
-	// new pods, by which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
+	// Rand chooses among equals, such as the pods of equal rank of which a ReplicaSet must delete one, and creates the UIDs of new pods, by
+	// which upstream breaks ties of age. Nil keeps a fixed order: the newest pod goes first.
 	Rand *rand.Rand
-	// Seed, if set, draws how long kubelets take to end a pod.
+	// Seed, if set, decides how long each kubelet takes to end a pod.
 	Seed *uint64
-	// Arrivals, if set, draws which of the controllers that have something to do comes first. Otherwise they act in order of arrival.
+	// Arrivals, if set, chooses which controller with something to do acts next. Otherwise they act in the order in which their objects
+	// arrived.
 	Arrivals *rand.Rand
 
 	nodes    node.Controllers
 	memory   memory
 	due      due
-	scaled   *map[types.UID]scale // the scales that budgets count with, as they were at due.scaled of scaledAt
+	scaled   *map[types.UID]scale // the scales of the last call of scales, when due.scaled was scaledAt
 	scaledAt int
 	guards   guards
 	adopts   adopts
 	places   places
-	// These follow the pods from state to state, because making them anew means looking at every pod.
+	// These follow the pods from state to state, since building them anew means looking at every pod.
 	pods   *cluster.Groups[group]
 	names  podNames
-	usage  admission.PodUsage // has its own rule, since other packages charge quotas, too
+	usage  admission.PodUsage // not in memory: other packages charge quotas, too
 	admits *admission.Pods
 }
 
-// Reconcile does one sync of every controller and returns the next state: the same pointer when there was nothing to do.
-// The objects must have come through Admit, which defaults them. An error says that an object cannot be created as it is,
-// for instance because its PriorityClass is gone.
+// Reconcile does one sync of every controller and returns the next state; it is the same pointer if there was nothing to do. The objects
+// must have come through Admit, which sets their defaults. An error says that a controller cannot create an object, for instance because
+// its PriorityClass is gone.
 func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	c.nodes.Seed = c.Seed
 	next := c.attach(c.evictFromDevices(c.nodes.Reconcile(s, c.Rand)), nil)
 	owned := c.ownership(next)
-	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments
-	// have spoken. In a real cluster the status arrives by an event in between. Who makes pods does so in order of arrival.
+	// ReplicaSets count their pods before Deployments look at the counts, and create and delete pods after the Deployments have acted. In a
+	// real cluster the status arrives by an event in between. All controllers that create pods do so in order of arrival.
 	syncs := []func(*pass) error{
 		(*pass).autoscalers,
 		(*pass).replicaSetStatuses,
@@ -79,10 +80,11 @@ func (c *Controllers) Reconcile(s *cluster.State) (*cluster.State, error) {
 	return withRefused(next, refused), nil
 }
 
-// Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a
-// NoExecute taint of a node or a device runs out, the next node gets one, a kubelet has ended a pod, a pod has been ready for
-// minReadySeconds, a Job may replace a pod that failed, or a volume is detached by force. Where pods are refused, quotas may stop counting one that stays Terminating. On
-// its way there, the clock stops where a Job whose pods complete has run for too long.
+// Next returns the earliest moment after s.Now at which something happens although nothing else changes: a toleration of a NoExecute taint
+// of a node or a device runs out, the next node gets such a taint, a kubelet has ended a pod, a pod has been ready for minReadySeconds, a
+// Job may replace a failed pod, an autoscaler looks at its target, or a volume is detached by force. While requests are refused, it is also
+// the moment at which quotas stop counting a Terminating pod. On the way to such a moment, the clock also stops when a Job whose pods
+// complete exceeds its deadline.
 func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	var next metav1.Time
 	consider := func(at time.Time) {
@@ -132,7 +134,7 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 			consider(uncounted(pod))
 		}
 	}
-	if !next.IsZero() { // the clock moves on in any case
+	if !next.IsZero() { // the clock advances in any case
 		for _, job := range s.Jobs {
 			if _, completes, _ := cluster.CompletesAfter(job.Spec.Template.Annotations, &job.Spec.Template.Spec); completes {
 				consider(deadline(&job.Spec, &job.Status))
@@ -142,8 +144,8 @@ func (c *Controllers) Next(s *cluster.State) (metav1.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// pass is one sync of all objects of a controller, or of several: what they see, and what they do to the cluster. The next state is
-// derived once, when it is done.
+// pass is one sync of all objects of a controller, or of several. It has what they see, and collects what they do to the cluster. The next
+// state is derived once, at the end of the pass.
 type pass struct {
 	*Controllers
 	*cluster.State
@@ -151,31 +153,31 @@ type pass struct {
 	created          int
 	changed, deleted []cluster.Object
 	ending           []*v1.Pod
-	named            map[types.NamespacedName]bool // the pods that it creates
+	named            map[types.NamespacedName]bool // names of the pods that the pass creates
 	admission        *admission.Pods
 	quotas           *admission.Quotas
 	refused          []cluster.Refusal
-	capacities       *Capacities // of the volume controllers
+	capacities       *Capacities // for the volume controllers
 
-	// Of the controllers that make pods.
+	// For the controllers that create pods:
 
-	setClaims map[types.NamespacedName]*v1.PersistentVolumeClaim // what StatefulSets look up
+	setClaims map[types.NamespacedName]*v1.PersistentVolumeClaim // claims that StatefulSets look up
 	backoffs  map[types.UID]cluster.JobBackoff
-	waiting   []func() error // what they do when it is their turn
+	waiting   []func() error // actions that wait for their turn
 }
 
-// put adds an object to the state, or replaces it.
+// put adds an object to the next state, or replaces it.
 func (p *pass) put(obj cluster.Object) { p.changed = append(p.changed, obj) }
 
-// delete asks for the deletion of pods.
+// delete requests the deletion of pods.
 func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 
-// remove takes objects out of the state at once.
+// remove takes objects out of the next state at once.
 func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting) }
 
-// nextState is the state with what the pass has done.
+// nextState returns the state after the actions of the pass.
 func (p *pass) nextState() *cluster.State {
 	if p.actions() == 0 {
 		return p.State
@@ -185,14 +187,14 @@ func (p *pass) nextState() *cluster.State {
 	return &next
 }
 
-// settled reports whether the last sync saw the very same things and had nothing to do.
+// settled reports whether the last sync of the subject saw the very same things and had nothing to do.
 func (p *pass) settled(about subject, seen []any) bool {
 	_, settled := recall[struct{}](&p.memory, about, seen...)
 	return settled && seen != nil
 }
 
-// unlessSettled runs a sync, unless the last one saw the very same things and had nothing to do. Without anything seen it runs. Where pods
-// were refused, it is tried again each time.
+// unlessSettled runs a sync, unless the last sync of the subject saw the very same things and had nothing to do. With nil seen it always
+// runs. If pods were refused, the next sync runs again.
 func (p *pass) unlessSettled(about subject, seen []any, sync func() error) error {
 	if p.settled(about, seen) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// podCount counts active pods: all of them, the ones with the template's labels, and the ready ones.
+// podCount counts active pods: all of them, those with the template's labels, and those that are ready.
 type podCount struct{ active, labelled, ready int32 }
 
 func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
@@ -22,15 +22,15 @@ func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
 	}
 }
 
-// ownCount counts the active pods that a ReplicaSet has and its selector matches, and the foreign ones, which it does not match.
+// ownCount counts a ReplicaSet's active pods: those that its selector matches, and the foreign ones, which it does not match.
 type ownCount struct {
 	podCount
 	foreign int32
 	pods    *cluster.Group
 }
 
-// count counts the active pods of a ReplicaSet. It only looks at pods that have changed since the last time. It returns false if the
-// ReplicaSet may have to adopt or release some; then claim finds its pods.
+// count counts the active pods of a ReplicaSet. It looks only at pods that have changed since the last time. It returns false if the
+// ReplicaSet may have to adopt or release pods; claim then finds its pods.
 func (p *pass) count(r replicated) (podCount, bool) {
 	pods, all := p.owned.unclaimed(r.set.UID)
 	selector, err := p.selector(r.set, r.set.Spec.Selector)

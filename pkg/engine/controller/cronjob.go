@@ -17,22 +17,22 @@ import (
 
 var cronJobKind = batchv1.SchemeGroupVersion.WithKind("CronJob")
 
-// CronJob is what a CronJob does at its times, which a simulation does not wait for.
+// CronJob describes what a CronJob does at its scheduled times, which a simulation does not wait for.
 type CronJob struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Schedule is its schedule as it is written, and TimeZone its time zone; missing for that of the controller manager.
+	// Schedule is the schedule as the user wrote it. TimeZone is missing if it is the controller manager's.
 	Schedule string `json:"schedule"`
 	TimeZone string `json:"timeZone,omitempty"`
 	// When is the schedule in words, such as every day at 03:00.
 	When string `json:"when"`
-	// Pods is how many pods a run has at the same time.
+	// Pods is the number of pods that a run has at the same time.
 	Pods int `json:"pods"`
-	// Suspended means that it runs at no time.
+	// Suspended means that the CronJob never runs.
 	Suspended bool `json:"suspended,omitempty"`
 }
 
-// CronJobs are the CronJobs of the state, in order of arrival.
+// CronJobs returns the CronJobs of the state, in order of arrival.
 func CronJobs(state *cluster.State) (all []CronJob) {
 	for _, obj := range state.CronJobs {
 		all = append(all, CronJob{
@@ -43,7 +43,7 @@ func CronJobs(state *cluster.State) (all []CronJob) {
 	return all
 }
 
-// Runs is the sentence "cronjob/nightly runs every day at 03:00, with 3 pods".
+// Runs returns a sentence such as "cronjob/nightly runs every day at 03:00, with 3 pods".
 func (c CronJob) Runs() string {
 	when, name := c.When, cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}.Qualified()
 	if c.TimeZone != "" {
@@ -55,7 +55,7 @@ func (c CronJob) Runs() string {
 	return fmt.Sprintf("%s runs %s, with %s", name, when, words.Count(c.Pods, "pod"))
 }
 
-// podsAtOnce is how many pods a Job first has.
+// podsAtOnce returns the number of pods that a Job starts with.
 func podsAtOnce(job *batchv1.JobSpec) int {
 	if ptr.Deref(job.Suspend, false) {
 		return 0
@@ -67,7 +67,7 @@ func podsAtOnce(job *batchv1.JobSpec) int {
 	return int(pods)
 }
 
-// scheduleInWords says when a schedule is due, or repeats it where that is not simple.
+// scheduleInWords says when a schedule is due: "every day at 03:00". It repeats a schedule that is not that simple.
 func scheduleInWords(schedule string) string {
 	literally := fmt.Sprintf("by the schedule %q", schedule)
 	parsed, err := cron.ParseStandard(schedule)
@@ -120,7 +120,7 @@ func scheduleInWords(schedule string) string {
 	return literally
 }
 
-// valuesOf are the values of a field of a schedule.
+// valuesOf returns the values of a schedule's field between first and last.
 func valuesOf(bits uint64, first, last int) (values []int) {
 	for value := first; value <= last; value++ {
 		if bits&(1<<value) != 0 {
@@ -130,7 +130,8 @@ func valuesOf(bits uint64, first, last int) (values []int) {
 	return values
 }
 
-// stepOf is the distance of values that divide the circle evenly from 0 on; 0 if they do not.
+// stepOf returns the distance between values that divide the circle evenly from 0 on; 0 if they do not. The minutes 0, 15, 30, 45 have
+// distance 15.
 func stepOf(values []int, circle int) int {
 	if circle%len(values) != 0 {
 		return 0
@@ -144,13 +145,13 @@ func stepOf(values []int, circle int) int {
 	return step
 }
 
-// RunCronJob returns the state with one more run of the CronJob, and the Job that is that run. A CronJob runs by itself at no
-// time, since a simulation has no schedule.
+// RunCronJob runs the CronJob once: it returns the state with a new Job, and the Job. Nothing else runs a CronJob, since a simulation has
+// no schedule.
 func RunCronJob(s *cluster.State, cronJob *batchv1.CronJob) (*cluster.State, *batchv1.Job, error) {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			// Upstream names a run after its minute since 1970; two runs in one minute need another number.
+			// Upstream names a run after its minute since 1970. Two runs in one minute need different names here.
 			Name:            fmt.Sprintf("%s-%d", cronJob.Name[:min(len(cronJob.Name), 52)], s.Now.Unix()/60+int64(s.Created)),
 			Namespace:       cronJob.Namespace,
 			Labels:          template.Labels,

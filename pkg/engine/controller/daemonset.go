@@ -50,11 +50,12 @@ type daemonSetSync struct {
 	*pass
 	*daemons
 	set *appsv1.DaemonSet
-	// hash labels the pods of the current template.
+	// hash is the label of pods of the current template.
 	hash string
 }
 
-// run is upstream's updateDaemonSet. A sync that creates or deletes pods updates none: upstream waits until its expectations are met.
+// run is upstream's updateDaemonSet. A sync that creates or deletes pods updates none, as upstream first waits until its expectations are
+// met.
 func (d *daemonSetSync) run() error {
 	ending := len(d.ending)
 	created, err := d.manage()
@@ -130,7 +131,7 @@ func (d *daemonSetSync) runningOrDelete(pods []*v1.Pod) []*v1.Pod {
 	return running
 }
 
-// pruneSurge leaves an old and a new pod on a node only while the old one is ready and the new one is not yet available.
+// pruneSurge keeps an old and a new pod on a node only while the old one is ready and the new one is not yet available.
 func (d *daemonSetSync) pruneSurge(running []*v1.Pod) {
 	var newest, old *v1.Pod
 	for _, pod := range running {
@@ -151,7 +152,7 @@ func (d *daemonSetSync) pruneSurge(running []*v1.Pod) {
 func (d *daemonSetSync) isNew(pod *v1.Pod) bool { return isOfTemplate(d.set, d.hash, pod) }
 
 func isOfTemplate(ds *appsv1.DaemonSet, hash string, pod *v1.Pod) bool {
-	generation, _ := daemonutil.GetTemplateGeneration(ds) // as upstream, none where it cannot be read
+	generation, _ := daemonutil.GetTemplateGeneration(ds) // as upstream, nil if the annotation cannot be parsed
 	return daemonutil.IsPodUpdated(pod, hash, generation)
 }
 
@@ -159,7 +160,7 @@ func (d *daemonSetSync) available(pod *v1.Pod) bool {
 	return podutil.IsPodAvailable(pod, d.set.Spec.MinReadySeconds, d.Now)
 }
 
-// createOn makes a pod for each of the nodes. A node affinity holds it to the node, and the scheduler binds it.
+// createOn creates a pod for each of the nodes. A node affinity ties the pod to its node, and the scheduler binds it.
 func (d *daemonSetSync) createOn(nodes []string) error {
 	if len(nodes) == 0 {
 		return nil

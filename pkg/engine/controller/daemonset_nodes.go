@@ -13,13 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// daemonNodes says of nodes whether a pod of the DaemonSet should start there, and whether one may stay. It is
-// daemon.NodeShouldRunDaemonPod for many nodes, which upstream does not export: tolerations and affinity are made once. See
+// daemonNodes returns a function that reports whether a pod of the DaemonSet should start on a node, and whether an existing one may stay.
+// Upstream exports daemon.NodeShouldRunDaemonPod for one node; this one builds tolerations and affinity once for many nodes. See
 // nodeShouldRunDaemonPod in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/daemon_controller.go.
 func daemonNodes(ds *appsv1.DaemonSet) func(*v1.Node) (run, stay bool) {
 	spec := ds.Spec.Template.Spec
 	affinity := nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity)
-	daemonutil.AddOrUpdateDaemonPodTolerations(&spec) // which makes another list
+	daemonutil.AddOrUpdateDaemonPodTolerations(&spec) // it makes a new list of tolerations
 	comparisons := utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators)
 	tolerates := func(node *v1.Node, effects ...v1.TaintEffect) bool {
 		_, untolerated := corev1.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, spec.Tolerations,
@@ -30,7 +30,7 @@ func daemonNodes(ds *appsv1.DaemonSet) func(*v1.Node) (run, stay bool) {
 		if spec.NodeName != "" && spec.NodeName != node.Name {
 			return false, false
 		}
-		if fits, _ := affinity.Match(node); !fits { // as upstream, none where it cannot be parsed
+		if fits, _ := affinity.Match(node); !fits { // as upstream, no node fits an affinity that cannot be parsed
 			return false, false
 		}
 		if tolerates(node, v1.TaintEffectNoExecute, v1.TaintEffectNoSchedule) {

@@ -12,29 +12,29 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// daemons are the nodes and pods of a DaemonSet. They follow the state: a sync looks only at what has changed since the last one.
+// daemons has the nodes and pods of a DaemonSet. It follows the state: a sync looks only at what has changed since the last one.
 type daemons struct {
 	followed []*v1.Node
 	pods     []*v1.Pod
 	byName   map[string]*daemonNode
-	nodes    []*daemonNode // in their order
-	strays   int           // pods that wait for a node that is no more
+	nodes    []*daemonNode // in the order of the state
+	strays   int           // pods that wait for a node that does not exist any more
 	counted  daemonCounts
 }
 
-// daemonNode is a node, and the pods of the DaemonSet that run there or shall run there, the oldest first.
+// daemonNode is a node with the pods of the DaemonSet that run there or wait for it, the oldest first.
 type daemonNode struct {
-	*v1.Node // nil if it is no more
+	*v1.Node // nil if the node does not exist any more
 	pods     []*v1.Pod
-	// run and stay say whether a pod should start there, and whether one may stay.
+	// run reports whether a pod should start on the node, stay whether an existing pod may stay.
 	run, stay bool
-	// settled means that there is nothing to do: no pod should start and there is none, or the only one is up to date and available.
+	// settled means that the node needs nothing: it should have no pod and has none, or its only pod is up to date and available.
 	settled bool
 	strays  int
 	counted daemonCounts
 }
 
-// daemonCounts are the nodes that a DaemonSet's status counts.
+// daemonCounts are the numbers of nodes in a DaemonSet's status.
 type daemonCounts struct{ misscheduled, desired, current, ready, available, updated int32 }
 
 func (c *daemonCounts) add(other daemonCounts, n int32) {
@@ -46,7 +46,7 @@ func (c *daemonCounts) add(other daemonCounts, n int32) {
 	c.updated += n * other.updated
 }
 
-// daemonPods returns the DaemonSet's pods, after it has adopted and released some. Known ones are not looked at again.
+// daemonPods returns the DaemonSet's pods after it has adopted and released pods. It looks only at pods that are new.
 func (p *pass) daemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
 	owned, all := p.owned.unclaimed(ds.UID)
 	selector, err := p.selector(ds, ds.Spec.Selector)
@@ -55,7 +55,7 @@ func (p *pass) daemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
 	}
 	type matching struct {
 		pods    []*v1.Pod
-		foreign int // that the selector does not match
+		foreign int // number of pods that the selector does not match
 	}
 	known := once(&p.memory, subject{daemonsMatching, ds.UID}, []any{ds.Spec.Selector}, func() *matching { return &matching{} })
 	look := func(pod *v1.Pod, n int) {
@@ -73,7 +73,7 @@ func (p *pass) daemonPods(ds *appsv1.DaemonSet) ([]*v1.Pod, error) {
 	return known.pods, nil
 }
 
-// daemons returns what the last sync of the DaemonSet left, or nothing if that holds no more.
+// daemons returns the nodes and pods as the last sync of the DaemonSet left them; empty ones if the template has changed since.
 func (p *pass) daemons(ds *appsv1.DaemonSet, hash string) *daemons {
 	made := func() *daemons { return &daemons{byName: map[string]*daemonNode{}} }
 	if ds.Spec.MinReadySeconds > 0 { // pods become available with time
@@ -82,7 +82,7 @@ func (p *pass) daemons(ds *appsv1.DaemonSet, hash string) *daemons {
 	return once(&p.memory, subject{daemonsByNode, ds.UID}, []any{idOf(ds, &ds.Spec.Template), hash}, made)
 }
 
-// follow brings nodes and pods up to date.
+// follow updates the nodes and pods to those of the state.
 func (d *daemonSetSync) follow(pods []*v1.Pod) {
 	changed := map[string]*daemonNode{}
 	at := func(name string) *daemonNode {
@@ -136,7 +136,7 @@ func (d *daemonSetSync) follow(pods []*v1.Pod) {
 	d.followed, d.pods = d.Nodes, pods
 }
 
-// targetOf returns the name of the node for which the pod was made, and whether the pod counts there.
+// targetOf returns the name of the node for which the pod was created, and whether the pod counts there.
 func targetOf(pod *v1.Pod) (string, bool) {
 	if pod == nil || cluster.Terminal(pod) && pod.DeletionTimestamp != nil {
 		return "", false
@@ -145,8 +145,7 @@ func targetOf(pod *v1.Pod) (string, bool) {
 	return name, err == nil
 }
 
-// look looks at a node that has changed: what the status counts, as upstream's updateDaemonSetStatus does, and whether there is something to
-// do.
+// look updates what the status counts for a node, as upstream's updateDaemonSetStatus does, and whether the node is settled.
 func (d *daemonSetSync) look(node *daemonNode) {
 	node.settled, node.strays, node.counted = false, 0, daemonCounts{}
 	count := &node.counted

@@ -8,9 +8,9 @@ import (
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
-// rollingUpdate is upstream's of
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go, with the nodes in their own order
-// where upstream walks a map.
+// rollingUpdate is upstream's function of that name in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
+// It takes nodes in the order of the state, where upstream walks a map.
 func (d *daemonSetSync) rollingUpdate() error {
 	desired := int(d.counted.desired)
 	maxUnavailable, err := daemonutil.UnavailableCount(d.set, desired)
@@ -36,7 +36,7 @@ func (d *daemonSetSync) rollingUpdate() error {
 		updated, old, ok := d.split(node.pods)
 		switch {
 		case !ok, (updated == nil) == (old == nil):
-			unavailable++ // for manage to settle
+			unavailable++ // manage deletes the excess or creates the missing pod
 		case updated != nil:
 			if !d.available(updated) {
 				unavailable++
@@ -53,8 +53,7 @@ func (d *daemonSetSync) rollingUpdate() error {
 	return nil
 }
 
-// surge starts new pods beside old ones, as many at a time as maxSurge allows, and deletes the old ones whose successor is
-// available.
+// surge starts new pods beside old ones, up to maxSurge at a time, and deletes each old pod whose new one is available.
 func (d *daemonSetSync) surge(maxSurge, desired int) error {
 	surging, available := 0, 0
 	var allowed, candidates []string
@@ -91,8 +90,8 @@ func (d *daemonSetSync) surge(maxSurge, desired int) error {
 	return d.createOn(append(allowed, candidates[:min(max(0, maxSurge-surging), len(candidates))]...))
 }
 
-// split returns the node's pod of the new revision and that of an old one: upstream's findUpdatedPodsOnNode. It is not ok
-// where there are several of a kind.
+// split returns the node's pod of the new revision and its pod of an old one; upstream's findUpdatedPodsOnNode. It returns false if there
+// are several of either.
 func (d *daemonSetSync) split(pods []*v1.Pod) (updated, old *v1.Pod, ok bool) {
 	for _, pod := range pods {
 		of := &old

@@ -34,14 +34,14 @@ const maxRevisionHistory = 2000
 func (p *pass) deployments() error {
 	seen := []any{listOf(p.Deployments), listOf(p.ReplicaSets)}
 	p.due.follow(p.State)
-	if p.due.recreated > 0 { // which look at pods, too
+	if p.due.recreated > 0 { // these look at pods, too
 		seen = nil
 	}
 	return p.unlessSettled(subject{fact: deploymentsInSync}, seen, p.eachDeployment)
 }
 
 func (p *pass) eachDeployment() error {
-	if p.due.recreated > 0 || p.due.orphans > 0 { // which any Deployment may adopt
+	if p.due.recreated > 0 || p.due.orphans > 0 { // any Deployment may adopt an orphan
 		for _, d := range p.Deployments {
 			mark(&p.due.deployments, d.UID)
 		}
@@ -90,7 +90,7 @@ func (p *pass) eachDeployment() error {
 	return nil
 }
 
-// recreates reports whether the Deployment waits for its old pods to end before it makes new ones.
+// recreates reports whether the Deployment waits for its old pods to end before it creates new ones.
 func recreates(d *appsv1.Deployment) bool {
 	return d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType
 }
@@ -98,7 +98,7 @@ func recreates(d *appsv1.Deployment) bool {
 // deploymentSync is one sync of one Deployment.
 type deploymentSync struct {
 	*pass
-	// deployment is a copy whose annotations and status may be written.
+	// deployment is a copy whose annotations and status the sync may change.
 	deployment *appsv1.Deployment
 	sets       []*appsv1.ReplicaSet
 }
@@ -126,13 +126,13 @@ func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet
 	return nil
 }
 
-// revisions returns the Deployment's new ReplicaSet, nil where there is none and create is false, and its old ones:
-// getAllReplicaSetsAndSyncRevision in
+// revisions returns the Deployment's new ReplicaSet and its old ones. If the new one does not exist, it is created, or nil without create.
+// This is getAllReplicaSetsAndSyncRevision in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
 func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet, err error) {
 	d, logger := r.deployment, klog.Background()
 	existing := r.newSet(r.deployment, r.sets)
-	for _, rs := range r.sets { // as in FindOldReplicaSets, which would compare all the templates once more
+	for _, rs := range r.sets { // as FindOldReplicaSets, without comparing all templates once more
 		if existing == nil || rs.UID != existing.UID {
 			old = append(old, rs)
 		}
@@ -157,13 +157,13 @@ func (r *deploymentSync) revisions(create bool) (current *appsv1.ReplicaSet, old
 	return current, old, err
 }
 
-// newSet is upstream's FindNewReplicaSet, which compares templates whole, unless it has been asked about the very same ones before.
+// newSet is upstream's FindNewReplicaSet, which compares whole templates. It remembers the answer for the same templates.
 func (c *Controllers) newSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	templates := []any{idOf(d, &d.Spec.Template)}
 	for _, rs := range sets {
 		templates = append(templates, idOf(rs, &rs.Spec.Template))
 	}
-	sort.Sort(controller.ReplicaSetsByCreationTimestamp(sets)) // as upstream leaves them
+	sort.Sort(controller.ReplicaSetsByCreationTimestamp(sets)) // FindNewReplicaSet sorts them, too
 	current := once(&c.memory, subject{currentSet, d.UID}, templates, func() types.UID {
 		if existing := deploymentutil.FindNewReplicaSet(d, sets); existing != nil {
 			return existing.UID
@@ -178,7 +178,7 @@ func (c *Controllers) newSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) *a
 	return nil
 }
 
-// templateID stands for a template: one that is changed belongs to another generation of its object, and has containers of its own.
+// templateID identifies a template. A changed template has another generation of its object, or another list of containers.
 type templateID struct {
 	owner      types.UID
 	generation int64
@@ -189,8 +189,8 @@ func idOf(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
 	return templateID{owner.GetUID(), owner.GetGeneration(), &template.Spec.Containers[0]}
 }
 
-// newReplicaSet makes the ReplicaSet of the Deployment's present template. It is nil where another template has the same
-// hash: upstream counts the collision and tries again with another hash at the next sync. It is nil, too, where the API server refuses it.
+// newReplicaSet creates the ReplicaSet of the Deployment's current template. It returns nil if another template has the same hash: as
+// upstream, the collision is counted, and the next sync tries another hash. It also returns nil if the API server refuses the ReplicaSet.
 func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string) (*appsv1.ReplicaSet, error) {
 	d := r.deployment
 	template := *d.Spec.Template.DeepCopy()
@@ -235,12 +235,12 @@ func (r *deploymentSync) newReplicaSet(old []*appsv1.ReplicaSet, revision string
 	return rs, nil
 }
 
-// replicaSetName is upstream's generateReplicaSetName, the length limit included.
+// replicaSetName is upstream's generateReplicaSetName, with its limit on the length.
 func replicaSetName(deployment, hash string) string {
 	return deployment[:min(len(deployment), validation.DNS1123SubdomainMaxLength-1-len(hash))] + "-" + hash
 }
 
-// replace puts a ReplicaSet in its new form.
+// replace replaces a ReplicaSet by its new form.
 func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
 	for i := range r.sets {
 		if r.sets[i].UID == rs.UID {
@@ -250,9 +250,9 @@ func (r *deploymentSync) replace(rs *appsv1.ReplicaSet) {
 	r.put(rs)
 }
 
-// scaledFor returns the ReplicaSet that was last scaled for another spec.replicas than the Deployment has now, and for how many; nil if none
-// was. Upstream's isScalingEvent then does nothing but scale. It writes the annotation only with a new size, and so waits forever if the
-// size is right and the annotation is not.
+// scaledFor returns the ReplicaSet that was last scaled for another spec.replicas than the Deployment has now, and that number; nil if
+// there is none. In that case, upstream's isScalingEvent, the controller only scales. It writes the annotation only together with a new
+// size, and so waits forever if the size is right and the annotation is not.
 func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.ReplicaSet, int32) {
 	for _, rs := range controller.FilterActiveReplicaSets(sets) {
 		if desired, ok := deploymentutil.GetDesiredReplicasAnnotation(klog.Background(), rs); ok && desired != *d.Spec.Replicas {
@@ -262,11 +262,11 @@ func scaledFor(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (*appsv1.Replica
 	return nil, 0
 }
 
-// DesiredReplicasAnnotation is how many replicas a Deployment asked for when its ReplicaSet was last scaled.
+// DesiredReplicasAnnotation on a ReplicaSet is the number of replicas that its Deployment asked for when it last scaled the ReplicaSet.
 const DesiredReplicasAnnotation = deploymentutil.DesiredReplicasAnnotation
 
-// ScaledForOther returns the ReplicaSet of the Deployment for which its controller waits in vain: it was scaled for another spec.replicas than
-// there is now, and has its size already. It is nil if there is none.
+// ScaledForOther returns the ReplicaSet for which the Deployment's controller waits in vain: it was scaled for another spec.replicas than
+// the Deployment has now, and already has the right size. It returns nil if there is none.
 func ScaledForOther(s *cluster.State, d *appsv1.Deployment) *appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
 	for _, rs := range s.ReplicaSets {
@@ -284,7 +284,7 @@ func (r *deploymentSync) rolling() error {
 	if err != nil {
 		return err
 	}
-	if current == nil { // a hash collision, or refused
+	if current == nil { // a hash collision, or the API server refuses it
 		return nil
 	}
 	all := append(old, current)
@@ -316,8 +316,8 @@ func (r *deploymentSync) growNew(all []*appsv1.ReplicaSet, current *appsv1.Repli
 	return scaled, nil
 }
 
-// shrinkOld is upstream's reconcileOldReplicaSets: unhealthy old pods go first, then healthy ones, as far as maxUnavailable
-// allows and no further than pods of the new revision that are not yet available.
+// shrinkOld is upstream's reconcileOldReplicaSets: it deletes unhealthy old pods first, then healthy ones as far as maxUnavailable allows.
+// Pods of the new revision that are not yet available count as unavailable.
 func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 	if deploymentutil.GetReplicaCountForReplicaSets(old) == 0 {
 		return
@@ -333,8 +333,8 @@ func (r *deploymentSync) shrinkOld(all, old []*appsv1.ReplicaSet, current *appsv
 	}
 }
 
-// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It leaves out a ReplicaSet that still counts pods which it has to delete:
-// upstream makes an error of that, and goes on in another sync.
+// cleanupUnhealthy is upstream's cleanupUnhealthyReplicas. It returns false if a ReplicaSet has more available pods than its size, since it
+// has yet to delete some. Upstream makes an error of that, and goes on in another sync.
 func (r *deploymentSync) cleanupUnhealthy(old []*appsv1.ReplicaSet, most int32) (shrunk []*appsv1.ReplicaSet, done bool) {
 	sort.Sort(controller.ReplicaSetsByCreationTimestamp(old))
 	removed := int32(0)
@@ -371,8 +371,8 @@ func (r *deploymentSync) shrinkHealthy(all, old []*appsv1.ReplicaSet, minAvailab
 	}
 }
 
-// recreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go:
-// the new ReplicaSet is made only when no old pod is left.
+// recreate is rolloutRecreate in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/recreate.go: it creates
+// the new ReplicaSet only when no old pod is left.
 func (r *deploymentSync) recreate() error {
 	current, old, err := r.revisions(false)
 	if err != nil {

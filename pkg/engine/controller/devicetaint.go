@@ -17,13 +17,13 @@ import (
 
 type device struct{ driver, pool, name string }
 
-// deviceEviction is a pod with a device that it no longer tolerates at that time.
+// deviceEviction is a pod, and the time at which it no longer tolerates a taint of one of its devices.
 type deviceEviction struct {
 	pod *v1.Pod
 	at  time.Time
 }
 
-// evictFromDevices asks for the deletion of the pods that no longer tolerate the NoExecute taints of their devices:
+// evictFromDevices requests the deletion of pods that no longer tolerate the NoExecute taints of their devices:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/devicetainteviction/device_taint_eviction.go.
 func (c *Controllers) evictFromDevices(s *cluster.State) *cluster.State {
 	var evicted []*v1.Pod
@@ -35,7 +35,7 @@ func (c *Controllers) evictFromDevices(s *cluster.State) *cluster.State {
 	return admission.Terminate(s, "DeletionByDeviceTaintManager", evicted...)
 }
 
-// deviceEvictions returns the pods that must leave their devices at some time: upstream's podEvictionTime of each.
+// deviceEvictions returns the pods that must leave their devices at some time, with that time.
 func (c *Controllers) deviceEvictions(s *cluster.State) []deviceEviction {
 	if len(s.ResourceClaims) == 0 || !utilfeature.DefaultFeatureGate.Enabled(features.DRADeviceTaints) {
 		return nil
@@ -49,7 +49,7 @@ func (c *Controllers) deviceEvictions(s *cluster.State) []deviceEviction {
 	})
 }
 
-// evictionsBy returns the pods that must leave by these taints of devices, or those of rules.
+// evictionsBy returns the pods that must leave because of the published taints of devices, or the taints of rules.
 func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State) []deviceEviction {
 	var rules []*resourcev1.DeviceTaintRule
 	for _, rule := range s.DeviceTaintRules {
@@ -78,7 +78,7 @@ func evictionsBy(published map[device][]resourcev1.DeviceTaint, s *cluster.State
 	return evictions
 }
 
-// taintsOf returns the NoExecute taints with which drivers publish their devices, without pools' older generations.
+// taintsOf returns the NoExecute taints that drivers publish for their devices. Older generations of a pool do not count.
 func taintsOf(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTaint {
 	newest := map[device]int64{} // by driver and pool
 	for _, slice := range all {
@@ -102,13 +102,14 @@ func taintsOf(all []*resourcev1.ResourceSlice) map[device][]resourcev1.DeviceTai
 	return published
 }
 
-// claimEviction is a claim that has a device which its pods no longer tolerate at that time.
+// claimEviction is a claim, and the time at which pods no longer tolerate a taint of one of its devices.
 type claimEviction struct {
 	claim *resourcev1.ResourceClaim
 	at    time.Time
 }
 
-// evictionTime returns when the first of the claim's devices is no longer tolerated; false: never. It is upstream's claimEvictionTime.
+// evictionTime returns when the first of the claim's devices is no longer tolerated; false if all are tolerated for ever. It is upstream's
+// claimEvictionTime.
 func evictionTime(claim *resourcev1.ResourceClaim, published map[device][]resourcev1.DeviceTaint, rules []*resourcev1.DeviceTaintRule) (when time.Time, evicts bool) {
 	if claim.Status.Allocation == nil {
 		return time.Time{}, false
@@ -130,7 +131,8 @@ func evictionTime(claim *resourcev1.ResourceClaim, published map[device][]resour
 	return when, evicts
 }
 
-// toleratedUntil returns until when the taint is tolerated; false: for ever. A taint without a time has always been there.
+// toleratedUntil returns when the taint is no longer tolerated; false if it is tolerated for ever. A taint without a time counts as added
+// long ago.
 func toleratedUntil(tolerations []resourcev1.DeviceToleration, taint resourcev1.DeviceTaint) (time.Time, bool) {
 	var since time.Time
 	if taint.TimeAdded != nil {
@@ -151,7 +153,8 @@ func toleratedUntil(tolerations []resourcev1.DeviceToleration, taint resourcev1.
 	return since.Add(time.Duration(max(0, shortest)) * time.Second), true
 }
 
-// podEvictionTime returns when the pod must leave, given the claims of which some pod must; false: never.
+// podEvictionTime returns when the pod must leave; false if it need not. Due has the claims with a device that is not tolerated for ever.
+// It is upstream's function of that name.
 func podEvictionTime(pod *v1.Pod, due map[types.NamespacedName]claimEviction) (when time.Time, evicts bool) {
 	for i := range pod.Spec.ResourceClaims {
 		name, mustCheckOwner, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])

@@ -1,6 +1,6 @@
 // Package controller acts as kube-controller-manager does on a cluster.State: Deployments become ReplicaSets, ReplicaSets become pods,
-// budgets count what they guard, claims get volumes. The pods that it makes pass admission, as those of a user do; what happens to nodes
-// comes first, from package node:
+// budgets count the pods that they guard, claims get volumes. The pods that it creates pass admission, as a user's pods do. Each round
+// begins with what happens to nodes, in package node:
 //
 //	node.Reconcile ─▶ ReplicaSets count their pods ─▶ Deployments ─▶ ReplicaSets, StatefulSets, DaemonSets, Jobs ─▶ volumes, claims on devices, budgets
 //
@@ -19,34 +19,33 @@
 //		state = next
 //	}
 //
-// A pod that is deleted is Terminating until its kubelet has ended it, after State.TerminationSeconds; on a node that does not answer,
-// for as long as that is so. Each round lets every controller sync until none has anything to do.
+// A deleted pod is Terminating until its kubelet has ended it, after State.TerminationSeconds. On a node that does not answer it stays
+// Terminating. Each round lets every controller sync until none has anything to do.
 //
-// Where upstream exports the arithmetic it is used as it is: the StatefulSet controller is upstream's own, Deployments use
-// deployment/util, ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods,
-// DaemonSets ask daemon.Match. What upstream does not export is written again as small as it can be,
-// and links its source.
+// Upstream's code is called wherever it is exported: the StatefulSet controller is upstream's own, Deployments use deployment/util,
+// ReplicaSets rank their pods with controller.ActivePodsWithRanks and Jobs with controller.ActivePods, DaemonSets ask daemon.Match. Where
+// upstream exports nothing, the code is the smallest faithful version, with a link to the source.
 //
-// What StatefulSets and DaemonSets were before stands in ControllerRevisions, as in a real cluster. A dump that brings them
-// is continued where it was, in the middle of a rollout too. Without them the status of a set says whether its pods are of the
-// current template, and those that are keep running.
+// ControllerRevisions hold the earlier templates of StatefulSets and DaemonSets, as in a real cluster. A dump that has them continues where
+// it was, also in the middle of a rollout. Without them the status of a set says whether its pods are of the current template; if they are,
+// they keep running.
 //
-// Pods of a dump whose controller is not known belong to a cluster.UnknownOwner, which makes them anew: see unknownOwner.
+// Pods of a dump whose controller is not known belong to a cluster.UnknownOwner, which replaces them: see unknownOwner.
 //
-// Controllers remember what they have computed, so that a sync at rest costs next to nothing. One rule says for how long: see memory. Tests
-// compare each round with that of controllers that remember nothing.
+// Controllers remember what they have computed, so that a sync in which nothing has changed costs next to nothing. One rule says how long
+// an entry holds: see memory. Tests compare each round with a round of controllers that remember nothing.
 //
-// Tests compare syncs of Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets, Jobs and PodDisruptionBudgets with one
-// sync of upstream's own controllers, in worlds made by chance: see the tests named IsUpstreams.
+// Tests also compare syncs of Deployments, ReplicaSets, ReplicationControllers, StatefulSets, DaemonSets, Jobs and PodDisruptionBudgets
+// with one sync of upstream's own controllers, in random worlds: see the tests named IsUpstreams.
 //
 // What is left out:
 //   - status.terminatingReplicas of Deployments and ReplicaSets, which no controller reads;
 //   - revisionHistoryLimit of Deployments and DaemonSets: their old ReplicaSets and ControllerRevisions are kept for ever;
 //   - progressDeadlineSeconds: a Deployment never exceeds it;
-//   - how many pods upstream creates or deletes in one sync, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here it is all
-//     that it must;
-//   - how long upstream waits before it deletes another failed pod of a DaemonSet on the same node;
-//   - status.disruptedPods of a PodDisruptionBudget: here an eviction and the deletion of its pod are one;
+//   - upstream's limits on the pods that one sync creates or deletes, 500 for a ReplicaSet or a Job, 250 for a DaemonSet: here one
+//     sync creates or deletes all;
+//   - upstream's wait before it deletes another failed pod of a DaemonSet on the same node;
+//   - status.disruptedPods of a PodDisruptionBudget: here an eviction deletes its pod at once;
 //   - the success of a Job's pods, unless their template says how long they take: see cluster.CompletesAfter;
 //   - ttlSecondsAfterFinished of Jobs: they are kept for ever;
 //   - metrics: an autoscaler only keeps its target between its bounds.

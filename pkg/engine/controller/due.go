@@ -11,27 +11,27 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// due are the objects that may have something to do. All others were in sync when they were last looked at, and nothing that their sync sees
-// has changed since. Most rounds change a few of thousands of objects.
+// due tracks the objects that may have something to do. Every other object was in sync when it was last looked at, and nothing that its
+// sync sees has changed since. Most rounds change a few of thousands of objects.
 type due struct {
-	// deployments are due for a sync, counts are ReplicaSets whose pods are due to be counted, and sizes are ReplicaSets that may have too few
-	// or too many pods. ReplicationControllers are among the ReplicaSets.
+	// deployments are due for a sync, counts are ReplicaSets whose pods must be counted, and sizes are ReplicaSets that may have too few or
+	// too many pods. ReplicationControllers count as ReplicaSets.
 	deployments, counts, sizes map[types.UID]bool
-	// orphans is the number of ReplicaSets without a controller, recreated that of the Deployments with strategy Recreate.
+	// orphans counts the ReplicaSets without a controller, recreated the Deployments with strategy Recreate.
 	orphans, recreated int
-	// budgets are due by their positions.
+	// budgets are due, by their positions in the list.
 	budgets map[int]bool
-	// The things that are computed from all workloads: the orphans that they may adopt, and their turns.
+	// adopts and turns mean that the orphans that each workload may adopt, or the workloads' turns, must be computed again.
 	adopts, turns bool
-	// scaled counts the workloads that came, went, or were given another number of replicas.
+	// scaled counts changes: each workload that came, went, or got another number of replicas.
 	scaled int
 
-	index *index        // of the state that was seen; nil when it has to be made
-	seen  cluster.State // the state in which these are up to date
+	index *index        // of the state seen; nil if it must be built again
+	seen  cluster.State // the last state that was followed
 }
 
-// index has the positions of Deployments and ReplicaSets in their lists by UID, and those of the ReplicaSets by the UID of their controller,
-// "" for none, so that a sync of a few need not look at thousands.
+// index has the positions of Deployments and ReplicaSets in their lists by UID, and the positions of ReplicaSets by the UID of their
+// controller ("" without one). A sync of a few objects then need not look at thousands.
 type index struct {
 	deployments, sets map[types.UID]int
 	owned             map[types.UID][]int
@@ -53,7 +53,7 @@ func newIndex(s *cluster.State) *index {
 	return x
 }
 
-// at returns the positions of the objects that are due, in their order. Others may be due, too.
+// at returns the positions of the objects that are due, in order. UIDs without a position are skipped: they are objects of other kinds.
 func at(positions map[types.UID]int, due map[types.UID]bool) []int {
 	var found []int
 	for uid := range due {
@@ -73,13 +73,13 @@ func mark[K comparable](to *map[K]bool, key K) {
 	(*to)[key] = true
 }
 
-// resize marks a ReplicaSet, or its pods, as changed.
+// resize marks a ReplicaSet as changed, because it or its pods have.
 func (d *due) resize(set types.UID) {
 	mark(&d.counts, set)
 	mark(&d.sizes, set)
 }
 
-// follow marks what differs from the state before.
+// follow marks what differs from the state that was last followed.
 func (d *due) follow(s *cluster.State) {
 	follow(d, d.seen.Deployments, s.Deployments, func(was, is *appsv1.Deployment) {
 		if was != nil && recreates(was) {
@@ -123,7 +123,7 @@ func (d *due) follow(s *cluster.State) {
 	}
 }
 
-// follow calls f for each workload that has changed, and marks the things that are computed from all workloads.
+// follow calls f for each workload that has changed, and marks what is computed from all workloads.
 func follow[T interface {
 	cluster.Object
 	comparable

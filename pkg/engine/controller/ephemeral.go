@@ -14,13 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// ephemeralVolumes makes the claims of generic ephemeral volumes, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/ephemeral/controller.go does. A claim goes with its pod, which
-// owns it; see collectClaims.
+// ephemeralVolumes creates the claims of generic ephemeral volumes, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/ephemeral/controller.go
+// does. The pod owns its claim, which is removed with the pod; see collectClaims.
 func (p *pass) ephemeralVolumes() error {
 	var claims map[types.NamespacedName]*v1.PersistentVolumeClaim
 	var problems []error
-	p.follow(p.State) // which controllers before this one have changed
+	p.follow(p.State) // earlier controllers of this round may have changed the pods
 	for _, pod := range p.pods.Of(group{mounting: true}).Pods() {
 		if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Spec.Volumes, isEphemeral) {
 			continue
@@ -35,7 +35,7 @@ func (p *pass) ephemeralVolumes() error {
 			}
 			if there := claims[types.NamespacedName{Namespace: pod.Namespace, Name: ephemeral.VolumeClaimName(pod, volume)}]; there != nil {
 				if ephemeral.VolumeIsForPod(pod, there) != nil {
-					break // upstream looks at no further volume of the pod
+					break // upstream skips the pod's other volumes, too
 				}
 				continue
 			}
@@ -52,7 +52,7 @@ func (p *pass) ephemeralVolumes() error {
 
 func isEphemeral(volume v1.Volume) bool { return volume.Ephemeral != nil }
 
-// createEphemeral makes the claim of one volume of the pod.
+// createEphemeral creates the claim of one volume of the pod.
 func (p *pass) createEphemeral(pod *v1.Pod, volume *v1.Volume) error {
 	template := volume.Ephemeral.VolumeClaimTemplate
 	claim := &v1.PersistentVolumeClaim{
@@ -74,8 +74,8 @@ func (p *pass) createEphemeral(pod *v1.Pod, volume *v1.Volume) error {
 	return nil
 }
 
-// refuseEphemeral takes note of the claim that the API server does not create for a pod's volume, in the words of the controller's event, and
-// reports whether that is what the error says. The pod is there; it waits for its claim.
+// refuseEphemeral records the claim that the API server refuses to create for a pod's volume, in the words of the controller's event. It
+// returns false for any other error. The pod exists, and waits for its claim.
 func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
 	if !admission.Refused(err) {
 		return false
@@ -88,7 +88,7 @@ func (p *pass) refuseEphemeral(pod *v1.Pod, volume *v1.Volume, err error) bool {
 	return true
 }
 
-// byName returns the claims by their names.
+// byName returns the claims by namespace and name.
 func byName(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.PersistentVolumeClaim {
 	claims := make(map[types.NamespacedName]*v1.PersistentVolumeClaim, len(all))
 	for _, claim := range all {
@@ -97,5 +97,5 @@ func byName(all []*v1.PersistentVolumeClaim) map[types.NamespacedName]*v1.Persis
 	return claims
 }
 
-// mounting reports whether the pod's volumes may need a claim or an attachment.
+// mounting reports whether a volume of the pod may need a claim or an attachment.
 func mounting(pod *v1.Pod) bool { return slices.ContainsFunc(pod.Spec.Volumes, attachable) }

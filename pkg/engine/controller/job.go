@@ -21,8 +21,8 @@ import (
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // job syncs a Job, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go does. Nothing completes in a
-// simulation; the pods that had succeeded or failed before are counted.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go
+// does.
 func (p *pass) job(job *batchv1.Job) error {
 	if isExternal(job) || jobutil.IsJobFinished(job) {
 		return nil
@@ -40,19 +40,19 @@ func (p *pass) job(job *batchv1.Job) error {
 	return nil
 }
 
-// isExternal reports whether another controller looks after the Job.
+// isExternal reports whether another controller manages the Job.
 func isExternal(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }
 
-// releaseOrphans removes the finalizer from pods that no Job will count: handleSingleOrphanPod.
+// releaseOrphans removes the finalizer from pods that no Job will count; upstream's handleSingleOrphanPod.
 func (p *pass) releaseOrphans() error {
-	p.follow(p.State) // which controllers before this one have changed
+	p.follow(p.State) // earlier controllers of this round may have changed the pods
 	tracked := p.owned.groups.Of(group{tracked: true}).Pods()
 	if len(tracked) == 0 {
 		return nil
 	}
-	counting := map[types.UID]bool{} // the Jobs whose pods are counted by them, or by another controller
+	counting := map[types.UID]bool{} // Jobs that still count their pods, or whose pods another controller counts
 	for _, job := range p.Jobs {
 		counting[job.UID] = isExternal(job) || !jobutil.IsJobFinished(job)
 	}
@@ -77,7 +77,7 @@ func untracked(pod *v1.Pod) *v1.Pod {
 	return &counted
 }
 
-// untrack removes the finalizer. A deleted pod that has ended only waited for that, and is gone then.
+// untrack removes the finalizer from the pod. A deleted pod that has ended waited only for that, and is removed.
 func (p *pass) untrack(pod *v1.Pod) {
 	if pod.DeletionTimestamp != nil && (cluster.Terminal(pod) || pod.Spec.NodeName == "") {
 		p.remove(pod)
@@ -86,8 +86,8 @@ func (p *pass) untrack(pod *v1.Pod) {
 	}
 }
 
-// FinishedJobs lists the Jobs that have completed or failed since an earlier state. A Job counts as failed as soon as its failure is decided,
-// even while its last pods are still Terminating.
+// FinishedJobs returns a sentence for each Job that has completed or failed since the state before. A Job counts as failed as soon as its
+// failure is decided, even while its last pods are still Terminating.
 func FinishedJobs(before, now *cluster.State) []string {
 	known := map[types.UID]bool{}
 	for _, job := range before.Jobs {
@@ -108,7 +108,7 @@ func FinishedJobs(before, now *cluster.State) []string {
 	return finished
 }
 
-// jobFailure returns the condition that says why the Job has failed, if it has.
+// jobFailure returns the condition that says why the Job has failed; nil if it has not.
 func jobFailure(job *batchv1.Job) *batchv1.JobCondition {
 	return cmp.Or(jobCondition(job.Status.Conditions, batchv1.JobFailed), jobCondition(job.Status.Conditions, batchv1.JobFailureTarget))
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// What a failed pod means to its Job.
+// The functions of this file say what a failed pod means to its Job.
 
 // podFailed reports whether the pod counts as failed: isPodFailed in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go. One that is Terminating does at
-// once, unless the Job replaces only pods that have reached the phase Failed.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/job_controller.go.
+// A Terminating pod counts at once, unless the Job replaces only pods that have reached the phase Failed.
 func podFailed(job *batchv1.Job, pod *v1.Pod) bool {
 	if pod.Status.Phase == v1.PodFailed {
 		return true
@@ -29,16 +29,16 @@ func replacesOnlyFailed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed
 }
 
-// verdict is what the podFailurePolicy makes of a failed pod.
+// verdict is what the podFailurePolicy says about a failed pod.
 type verdict struct {
-	action  batchv1.PodFailurePolicyAction // "" where no rule matches
-	message string                         // of the action FailJob
+	action  batchv1.PodFailurePolicyAction // "" if no rule matches
+	message string                         // of action FailJob
 }
 
 // counts reports whether the failure counts towards the limits.
 func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
 
-// judgeFailure finds the first rule that matches: matchPodFailurePolicy in
+// judgeFailure returns the verdict of the first rule that matches: matchPodFailurePolicy in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/pod_failure_policy.go.
 func judgeFailure(policy *batchv1.PodFailurePolicy, pod *v1.Pod) verdict {
 	if policy == nil {
@@ -60,7 +60,7 @@ func judgeFailure(policy *batchv1.PodFailurePolicy, pod *v1.Pod) verdict {
 	return verdict{}
 }
 
-// failedContainer returns the first container that ended with one of the exit codes; init containers come last.
+// failedContainer returns the first container that ended with one of the exit codes. Init containers come last.
 func failedContainer(status *v1.PodStatus, codes *batchv1.PodFailurePolicyOnExitCodesRequirement) *v1.ContainerStatus {
 	for _, c := range slices.Concat(status.ContainerStatuses, status.InitContainerStatuses) {
 		if c.State.Terminated == nil || c.State.Terminated.ExitCode == 0 || codes.ContainerName != nil && *codes.ContainerName != c.Name {
@@ -84,7 +84,7 @@ func matchingCondition(status *v1.PodStatus, patterns []batchv1.PodFailurePolicy
 	return nil
 }
 
-// restartsExceeded reports whether the containers of pods that restart in place have restarted too often: upstream's
+// restartsExceeded reports whether the containers of pods that restart in place have restarted more often than the Job allows; upstream's
 // pastBackoffLimitOnFailure.
 func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 	if job.Spec.Template.Spec.RestartPolicy != v1.RestartPolicyOnFailure {
@@ -101,7 +101,7 @@ func restartsExceeded(job *batchv1.Job, pods []*v1.Pod) bool {
 	return restarts > 0 && restarts >= *job.Spec.BackoffLimit
 }
 
-// finishTime is when the pod ended: getFinishedTime in
+// finishTime returns when the pod ended: getFinishedTime in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go.
 func finishTime(pod *v1.Pod) time.Time {
 	if at := containersFinished(pod); !at.IsZero() {
@@ -116,8 +116,8 @@ func finishTime(pod *v1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// containersFinished returns when the last container ended, or zero if one has not: getFinishTimeFromContainers. Upstream looks at sidecars
-// after that, and if all of them have ended, their time counts whatever the other containers do.
+// containersFinished returns when the last container ended; the zero time if one still runs. It is upstream's getFinishTimeFromContainers:
+// upstream looks at sidecars after the other containers, so if all sidecars have ended, their time counts whatever the others do.
 func containersFinished(pod *v1.Pod) time.Time {
 	var sidecars []v1.ContainerStatus
 	for _, status := range pod.Status.InitContainerStatuses {
@@ -130,7 +130,7 @@ func containersFinished(pod *v1.Pod) time.Time {
 	return lastFinished(lastFinished(time.Time{}, pod.Status.ContainerStatuses), sidecars)
 }
 
-// lastFinished returns when the last of the containers ended, if that is after the given time, or zero if one has not.
+// lastFinished returns the later of after and the time at which the last of the containers ended; the zero time if one still runs.
 func lastFinished(after time.Time, containers []v1.ContainerStatus) time.Time {
 	for _, c := range containers {
 		if c.State.Terminated == nil || c.State.Terminated.FinishedAt.IsZero() {

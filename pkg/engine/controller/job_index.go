@@ -10,17 +10,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An Indexed Job counts completion indexes, not pods:
+// The functions of this file count completion indexes, as an Indexed Job does in place of pods:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/indexed_job_utils.go.
 
-// indexes are completion indexes as intervals that are in order and apart, so that a status with a billion of them is as small
-// as its text.
+// indexes is a set of completion indexes, as sorted intervals with gaps between them. A status with a billion indexes is thus as small as
+// its text.
 type indexes []interval
 
 type interval struct{ first, last int }
 
-// parseIndexes reads the format of status.completedIndexes, "1,3-5,7", and leaves out what is no number, or not below the
-// completions, as upstream does.
+// parseIndexes parses the format of status.completedIndexes, such as "1,3-5,7". As upstream, it skips parts that are no numbers or not
+// below the completions.
 func parseIndexes(text string, completions int) indexes {
 	var x indexes
 	for part := range strings.SplitSeq(text, ",") {
@@ -37,7 +37,7 @@ func parseIndexes(text string, completions int) indexes {
 	return x.and()
 }
 
-// String is the format that parseIndexes reads.
+// String returns the format that parseIndexes parses.
 func (x indexes) String() string {
 	var parts []string
 	for _, iv := range x {
@@ -53,7 +53,7 @@ func (x indexes) String() string {
 	return strings.Join(parts, ",")
 }
 
-// and returns the union with others.
+// and returns the union with other intervals.
 func (x indexes) and(others ...interval) indexes {
 	all := slices.Concat(x, others)
 	slices.SortFunc(all, func(a, b interval) int { return cmp.Compare(a.first, b.first) })
@@ -89,12 +89,12 @@ func (x indexes) has(index int) bool {
 	return found
 }
 
-// common counts the indexes that are in both.
+// common returns the number of indexes that are in both sets.
 func (x indexes) common(others indexes) int {
 	return x.total() + others.total() - x.and(others...).total()
 }
 
-// lacking returns the first indexes below the completions that are not among x, at most so many.
+// lacking returns the first indexes below completions that are not in the set, at most count of them.
 func (x indexes) lacking(completions, count int) []int {
 	var missing []int
 	index := 0
@@ -118,7 +118,7 @@ func indexesOf(pods []*v1.Pod) indexes {
 	return of.and()
 }
 
-// completionIndex is the pod's index in an Indexed Job.
+// completionIndex returns the pod's index in an Indexed Job, and whether it has one.
 func completionIndex(pod *v1.Pod) (int, bool) {
 	index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 	return index, err == nil && index >= 0
@@ -128,7 +128,7 @@ func isIndexed(job *batchv1.Job) bool {
 	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// metSuccessPolicy says which rule of the policy the succeeded indexes meet; "" is none:
+// metSuccessPolicy returns a message about the first rule of the policy that the succeeded indexes meet; "" if they meet none:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/success_policy.go.
 func metSuccessPolicy(policy *batchv1.SuccessPolicy, succeeded indexes, completions int) string {
 	if policy == nil || len(succeeded) == 0 {
@@ -148,18 +148,18 @@ func metSuccessPolicy(policy *batchv1.SuccessPolicy, succeeded indexes, completi
 	return ""
 }
 
-// failureCounts reads how often the pod's index had failed before the pod, counted and ignored.
+// failureCounts returns how often the pod's index had failed before this pod: failures that count towards the limit, and ignored ones.
 func failureCounts(pod *v1.Pod) (counted, ignored int) {
 	return failureCount(pod, batchv1.JobIndexFailureCountAnnotation), failureCount(pod, batchv1.JobIndexIgnoredFailureCountAnnotation)
 }
 
-// failures is how often it had failed in all.
+// failures returns how often the pod's index had failed before this pod, ignored failures included.
 func failures(pod *v1.Pod) int {
 	counted, ignored := failureCounts(pod)
 	return counted + ignored
 }
 
-// failureCount is upstream's parseInt32: 0 where somebody has written nonsense.
+// failureCount parses an annotation with a number as upstream's parseInt32 does. An invalid number counts as 0.
 func failureCount(pod *v1.Pod, annotation string) int {
 	count, err := strconv.ParseInt(pod.Annotations[annotation], 10, 32)
 	if err != nil || count < 0 {

@@ -19,7 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// manage deletes the Job's excess pods, or creates the pods that it lacks. It returns how many are active then: manageJob.
+// manage deletes the Job's excess pods, or creates the pods that it lacks. It returns the number of active pods after that; upstream's
+// manageJob.
 func (j *jobSync) manage() (int32, error) {
 	active := int32(len(j.active))
 	if j.job.DeletionTimestamp != nil {
@@ -41,7 +42,7 @@ func (j *jobSync) manage() (int32, error) {
 	return active + int32(created), err
 }
 
-// want returns how many pods are to be active.
+// want returns how many pods should be active.
 func (j *jobSync) want() int32 {
 	parallelism := *j.job.Spec.Parallelism
 	switch {
@@ -49,14 +50,14 @@ func (j *jobSync) want() int32 {
 		return 0
 	case j.job.Spec.Completions != nil:
 		return max(0, min(parallelism, *j.job.Spec.Completions-j.succeeded))
-	case j.succeeded > 0: // a work queue that has begun to empty gets no new workers
+	case j.succeeded > 0: // once a pod of a work queue has succeeded, no new workers start
 		return int32(len(j.active))
 	}
 	return parallelism
 }
 
-// excess returns the active pods to delete: at least atLeast of them, and all that have no valid index, or the same as another pod:
-// activePodsForRemoval. Among equals the newest goes first, or the one that the generator chooses.
+// excess returns active pods to delete: at least atLeast of them, and all whose index is invalid or the same as another pod's. It is
+// upstream's activePodsForRemoval. Among equals the newest goes first, or the one that the random generator chooses.
 func (j *jobSync) excess(atLeast int) []*v1.Pod {
 	valid := slices.DeleteFunc(slices.Clone(j.active), func(pod *v1.Pod) bool { return !j.belongs(pod) })
 	if atLeast == 0 && (!isIndexed(j.job) || indexesOf(valid).total() == len(j.active)) {
@@ -91,7 +92,7 @@ func (j *jobSync) excess(atLeast int) []*v1.Pod {
 	return append(excess, others[:max(0, atLeast-len(excess))]...)
 }
 
-// end deletes the pods. Nobody counts them when they have ended.
+// end deletes the pods, and removes their finalizer: no sync counts them once they have ended.
 func (j *jobSync) end(pods []*v1.Pod) {
 	for _, pod := range pods {
 		j.asked[pod.UID] = true
@@ -103,7 +104,7 @@ func (j *jobSync) end(pods []*v1.Pod) {
 	}
 }
 
-// create makes count pods, or fewer if the Job has to wait, and returns how many it has made by now.
+// create creates count pods, or fewer if the Job must wait after failures, and returns how many exist by now.
 func (j *jobSync) create(count int) (int, error) {
 	var indexes []int
 	switch {
@@ -128,7 +129,7 @@ func (j *jobSync) create(count int) (int, error) {
 	})
 }
 
-// nextIndexes returns the first indexes that need a pod, at most count of them: firstPendingIndexes.
+// nextIndexes returns the first indexes that need a pod, at most count of them; upstream's firstPendingIndexes.
 func (j *jobSync) nextIndexes(count int) []int {
 	busy := j.succeededIndexes.and(j.failedIndexes...).and(indexesOf(j.active)...)
 	if replacesOnlyFailed(j.job) {
@@ -144,7 +145,7 @@ func (j *jobSync) nextIndexes(count int) []int {
 	return ready
 }
 
-// indexed is the prototype's pod of the index.
+// indexed returns the prototype's pod for the index.
 func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
 	pod := *prototype
 	pod.Labels, pod.Annotations = maps.Clone(pod.Labels), maps.Clone(pod.Annotations)
@@ -172,8 +173,9 @@ func (j *jobSync) indexed(prototype *v1.Pod, index int) *v1.Pod {
 }
 
 // remember adds the pods that have just ended to the failures since the last success: newBackoffRecord in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go. Of a Job of which nothing is remembered, such as
-// one of a dump, the pods that were counted before say what its controller knows. Where each index has a limit, its last failed pod says it.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/job/backoff_utils.go.
+// If nothing is remembered of the Job, because it comes from a dump, pods that an earlier sync counted stand for what its controller knows.
+// If each index has a limit, the last failed pod of an index holds the number, and nothing is remembered.
 func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	if j.job.Spec.BackoffLimitPerIndex != nil {
 		return
@@ -207,8 +209,8 @@ func (j *jobSync) remember(succeeded, failed []*v1.Pod) {
 	}
 }
 
-// counted returns the pods that ended in this phase and that a sync before has counted. One that is to be deleted is not among them: the Job
-// itself may have asked for that.
+// counted returns the pods that ended in the phase and that an earlier sync has counted. It leaves out pods that are being deleted, since
+// the Job itself may have requested that.
 func (j *jobSync) counted(phase v1.PodPhase, before []types.UID) []*v1.Pod {
 	var counted []*v1.Pod
 	for _, pod := range j.pods {
@@ -219,8 +221,8 @@ func (j *jobSync) counted(phase v1.PodPhase, before []types.UID) []*v1.Pod {
 	return counted
 }
 
-// waits reports whether it is too early for another pod after so many failures in a row: getRemainingTimeForFailuresCount. What
-// ended in the logical future was read in a later step, and is long ago.
+// waits reports whether it is too early for another pod after the number of failures in a row; upstream's getRemainingTimeForFailuresCount.
+// A time after now counts as long ago: it comes from a later step.
 func (j *jobSync) waits(failures int, last time.Time) bool {
 	const first, longest = 10 * time.Second, 10 * time.Minute
 	if failures == 0 || last.After(j.Now.Time) {

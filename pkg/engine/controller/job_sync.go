@@ -22,24 +22,24 @@ import (
 type jobSync struct {
 	*pass
 	job *batchv1.Job
-	// status becomes the Job's.
+	// status becomes the Job's status at the end of the sync.
 	status *batchv1.JobStatus
-	// pods are the Job's; active have neither ended nor been asked to.
+	// pods are the Job's pods; active are those that have neither ended nor been deleted.
 	pods, active []*v1.Pod
-	// ready and terminating count pods. A pod that this sync asks to end is terminating.
+	// ready and terminating count pods. A pod that this sync deletes counts as terminating. Its UID is in asked.
 	ready, terminating int32
 	asked              map[types.UID]bool
-	// succeeded and failed count all pods, also the pods that no sync has counted before.
+	// succeeded and failed count all ended pods, also those that no earlier sync has counted.
 	succeeded, failed int32
-	// succeededIndexes and failedIndexes are an Indexed Job's.
+	// succeededIndexes and failedIndexes are the results of an Indexed Job.
 	succeededIndexes, failedIndexes indexes
-	// lastFailed are the failed pods that wait for another of their index, which goes on with their count of failures.
+	// lastFailed has, by index, the failed pod that waits for its replacement. The replacement continues its count of failures.
 	lastFailed map[int]*v1.Pod
-	// backoff is what the controller remembers of the Job from now on; remembers says that pods have ended, so that it does even where that is
-	// nothing to wait for.
+	// backoff is what the controller remembers of the Job after this sync. remembers means that pods have ended, so that the backoff is
+	// kept even if it is zero.
 	backoff   cluster.JobBackoff
 	remembers bool
-	// finished is what the Job comes to: FailureTarget or Failed, SuccessCriteriaMet or Complete.
+	// finished is the condition that the Job reaches: FailureTarget or Failed, SuccessCriteriaMet or Complete.
 	finished *batchv1.JobCondition
 }
 
@@ -87,7 +87,7 @@ func (j *jobSync) run() error {
 
 func (j *jobSync) suspended() bool { return ptr.Deref(j.job.Spec.Suspend, false) }
 
-// belongs reports whether the pod is one that the Job counts: in an Indexed Job only those with a valid index are.
+// belongs reports whether the Job counts the pod. An Indexed Job counts only pods with a valid index.
 func (j *jobSync) belongs(pod *v1.Pod) bool {
 	if !isIndexed(j.job) {
 		return true
@@ -96,7 +96,7 @@ func (j *jobSync) belongs(pod *v1.Pod) bool {
 	return ok && index < int(*j.job.Spec.Completions)
 }
 
-// uncounted reports whether the pod is yet to be counted when it ends, and not among those before: upstream's
+// uncounted reports whether the pod is still to be counted once it has ended, and is not among those before; upstream's
 // getValidPodsWithFilter.
 func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
 	return admission.HasJobTrackingFinalizer(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
@@ -131,7 +131,7 @@ func (j *jobSync) tally() {
 	}
 }
 
-// tallyIndexes finds the indexes that have failed for good, and the pods of the others that have failed and not been replaced:
+// tallyIndexes finds the indexes that have failed for good and, for each other index, the failed pod that has not been replaced yet. It is
 // upstream's calculateFailedIndexes and getPodsWithDelayedDeletionPerIndex.
 func (j *jobSync) tallyIndexes() {
 	j.lastFailed = map[int]*v1.Pod{}
@@ -160,7 +160,7 @@ func (j *jobSync) tallyIndexes() {
 	}
 }
 
-// judge decides whether the Job has failed, or met its success policy. What an earlier sync decided holds.
+// judge decides whether the Job has failed, or has met its success policy. The decision of an earlier sync stays.
 func (j *jobSync) judge() {
 	spec, conditions := &j.job.Spec, j.status.Conditions
 	if met := jobCondition(conditions, batchv1.JobSuccessCriteriaMet); met != nil {
@@ -204,7 +204,7 @@ func (j *jobSync) pastDeadline() bool {
 	return !at.IsZero() && !j.Now.Time.Before(at)
 }
 
-// deadline is when the Job has been active for too long; zero if it never has.
+// deadline returns when the Job will have been active for too long; the zero time if it has no deadline.
 func deadline(spec *batchv1.JobSpec, status *batchv1.JobStatus) time.Time {
 	if spec.ActiveDeadlineSeconds == nil || ptr.Deref(spec.Suspend, false) || status.StartTime == nil {
 		return time.Time{}
@@ -212,7 +212,7 @@ func deadline(spec *batchv1.JobSpec, status *batchv1.JobStatus) time.Time {
 	return status.StartTime.Add(time.Duration(*spec.ActiveDeadlineSeconds) * time.Second)
 }
 
-// judgeCompletions decides whether the Job is complete, and if not, whether it is suspended.
+// judgeCompletions decides whether the Job is complete and, if not, whether it is suspended.
 func (j *jobSync) judgeCompletions(active int32) {
 	enough := j.succeeded > 0
 	if j.job.Spec.Completions != nil {
@@ -238,8 +238,8 @@ func (j *jobSync) judgeCompletions(active int32) {
 	}
 }
 
-// track counts the pods that have ended, and takes the finalizer from each pod that it has counted:
-// trackJobStatusAndRemoveFinalizers. When a Job fails, its pods fail, too.
+// track counts the pods that have ended, and removes the finalizer from each counted pod; upstream's trackJobStatusAndRemoveFinalizers.
+// When a Job fails, its remaining pods count as failed, too.
 func (j *jobSync) track() {
 	failing := j.finished != nil && (j.finished.Type == batchv1.JobFailureTarget || j.finished.Type == batchv1.JobFailed)
 	before := j.status.UncountedTerminatedPods
@@ -264,7 +264,7 @@ func (j *jobSync) track() {
 			j.untrack(pod)
 		}
 	}
-	// What a dump says is about to be counted is, as soon as the pod has no finalizer.
+	// A dump may list pods that are about to be counted. They are counted once they have no finalizer.
 	count := func(uids *[]types.UID, counter *int32) {
 		all := len(*uids)
 		*uids = slices.DeleteFunc(*uids, func(uid types.UID) bool { return !held[uid] })
@@ -281,7 +281,7 @@ func (j *jobSync) track() {
 	}
 }
 
-// countable is upstream's canRemoveFinalizer.
+// countable reports whether the pod's end can be counted now; upstream's canRemoveFinalizer.
 func (j *jobSync) countable(pod *v1.Pod) bool {
 	if j.job.DeletionTimestamp != nil || j.finished != nil || pod.Status.Phase == v1.PodSucceeded {
 		return true
@@ -290,7 +290,7 @@ func (j *jobSync) countable(pod *v1.Pod) bool {
 	return podFailed(j.job, pod) && j.lastFailed[index] != pod
 }
 
-// finish adds the condition to which the Job comes, and the final one as soon as no pod is Terminating: enactJobFinished.
+// finish adds the condition that the Job reaches and, as soon as no pod is Terminating, the final one; upstream's enactJobFinished.
 func (j *jobSync) finish() {
 	if j.finished == nil {
 		return
@@ -328,7 +328,7 @@ func (j *jobSync) setCondition(condition *batchv1.JobCondition) {
 	j.status.Conditions = append(j.status.Conditions, *condition)
 }
 
-// jobCondition returns the condition of that type if it is true.
+// jobCondition returns the condition of the type if its status is True; otherwise nil.
 func jobCondition(conditions []batchv1.JobCondition, kind batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range conditions {
 		if conditions[i].Type == kind && conditions[i].Status == v1.ConditionTrue {

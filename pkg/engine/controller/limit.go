@@ -15,17 +15,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// MaxPods is how many pods controllers make in a simulation, unless its scenario says otherwise. Kubernetes itself is tested to
-// 150,000.
+// MaxPods is the default limit on the pods that controllers create in a simulation. Kubernetes itself is tested with up to 150,000 pods.
 const MaxPods = 150_000
 
-// TooManyPodsError says that controllers would make too many pods.
+// TooManyPodsError is the error that controllers would create too many pods.
 type TooManyPodsError struct {
-	// Owner asks for most of them, Pods of Total.
+	// Owner is the workload that asks for most pods: for Pods of the Total. Most is the limit.
 	Owner       cluster.Ref
 	Pods, Total int64
 	Most        int
-	// Advice is what to do but to ask for fewer. Default: to set maxPods.
+	// Advice says what to do other than ask for fewer pods. The default is to set maxPods.
 	Advice string
 }
 
@@ -35,8 +34,8 @@ func (e *TooManyPodsError) Error() string {
 		e.Owner.Describe(), e.Pods, e.Total, e.Most, cmp.Or(e.Advice, "set maxPods in the scenario"))
 }
 
-// CheckPods refuses workloads that ask for more pods than most, or for more than upstream's controllers can count. The API server accepts
-// them, and a real cluster fills up with pods until something breaks.
+// CheckPods returns an error if workloads ask for more than most pods together, or if one asks for more than upstream's controllers can
+// count. The API server accepts such workloads, and a real cluster fills up with pods until something breaks.
 func CheckPods(s *cluster.State, most int) error {
 	all, total, problems := asked(s, most)
 	if total > int64(most) {
@@ -46,7 +45,7 @@ func CheckPods(s *cluster.State, most int) error {
 	return errors.Join(problems...)
 }
 
-// Pods returns how many pods the state will have: its pods without a controller, and as many as controllers ask for.
+// Pods returns how many pods the state will have: pods without a controller, and as many as controllers ask for.
 func Pods(s *cluster.State) int {
 	_, total, _ := asked(s, 0)
 	for _, pod := range s.Pods {
@@ -57,14 +56,14 @@ func Pods(s *cluster.State) int {
 	return int(total)
 }
 
-// asks is how many pods a workload asks for.
+// asks is the number of pods that a workload asks for.
 type asks struct {
 	owner cluster.Object
 	pods  int64
 }
 
-// asked returns what each workload asks for, and the sum. A DaemonSet counts for a pod on every node; only if the sum is above most, for a pod
-// on each node where it runs one.
+// asked returns the number of pods that each workload asks for, and the sum. A DaemonSet counts for a pod on every node; only if the sum
+// exceeds most is it the exact number of nodes that run its pods.
 func asked(s *cluster.State, most int) (all []asks, total int64, problems []error) {
 	count := func(owner cluster.Object, pods int64) {
 		all = append(all, asks{owner, pods})
@@ -107,7 +106,7 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	for _, ds := range s.DaemonSets {
 		count(ds, int64(len(s.Nodes)))
 	}
-	if total > int64(most) { // look more closely
+	if total > int64(most) { // count the DaemonSets' nodes exactly
 		for i := range all {
 			if ds, ok := all[i].owner.(*appsv1.DaemonSet); ok {
 				total -= all[i].pods
@@ -119,7 +118,7 @@ func asked(s *cluster.State, most int) (all []asks, total int64, problems []erro
 	return all, total, problems
 }
 
-// daemonPods counts the nodes on which the DaemonSet's pods run.
+// daemonPods returns the number of nodes that run a pod of the DaemonSet.
 func daemonPods(s *cluster.State, ds *appsv1.DaemonSet) (pods int64) {
 	should := daemonNodes(ds)
 	for _, node := range s.Nodes {

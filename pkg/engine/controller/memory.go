@@ -8,22 +8,23 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// memory is what controllers know from the states before, so that a sync looks only at what has changed. States are immutable, and so one
-// rule says whether an entry holds: it names the things from which it was made, and holds for as long as these are the very same, which is
-// the same pointers. The result is always that of controllers that remember nothing. Entries about objects that are gone go once they may be
-// half of all.
+// memory holds what controllers have computed for earlier states, so that a sync looks only at what has changed. Each entry names the
+// things from which it was computed. It holds for as long as these are the very same: the same pointers, since states are immutable. So the
+// result is always the one that controllers without a memory would compute. Example: the entry (podsComplete, web) was computed from the
+// pointers to web's replicas, its selector and its pods. If a pod of web ends, the group of pods has another pointer, and web is synced
+// again; if another workload's pod ends, it is not. Entries about objects that are gone are deleted once they may be half of all.
 type memory struct {
 	entries map[subject]entry
-	kept    int // so many entries were about objects that were there when somebody last looked
+	kept    int // number of entries after the last deletion
 }
 
-// subject is what an entry is about: a fact about one object or, without a UID, about the whole state.
+// subject is what an entry is about: a fact about the object with the UID or, without a UID, about the whole state.
 type subject struct {
 	fact fact
 	of   types.UID
 }
 
-// fact is a kind of thing to know.
+// fact is a kind of entry.
 type fact int
 
 const (
@@ -47,13 +48,13 @@ const (
 	attachmentsInSync
 )
 
-// entry is a value, and the things from which it was made.
+// entry is a value, and the things from which it was computed.
 type entry struct {
 	from  []any
 	value any
 }
 
-// list identifies a list. States share lists that did not change.
+// list identifies a list by its first element and its length. States share the lists that did not change.
 type list struct {
 	first  any
 	length int
@@ -66,7 +67,7 @@ func listOf[T any](all []T) list {
 	return list{&all[0], len(all)}
 }
 
-// recall returns the value that is known of the subject, if it was made from the very same things.
+// recall returns the value that is known about the subject, if it was computed from the very same things.
 func recall[V any](m *memory, about subject, from ...any) (value V, found bool) {
 	known, found := m.entries[about]
 	if !found || !slices.Equal(known.from, from) {
@@ -75,15 +76,16 @@ func recall[V any](m *memory, about subject, from ...any) (value V, found bool) 
 	return known.value.(V), true
 }
 
-// remember keeps the value of a subject, and the things from which it was made.
+// remember stores a value about a subject, and the things from which it was computed.
 func (m *memory) remember(about subject, value any, from ...any) {
 	if m.entries == nil {
 		m.entries = map[subject]entry{}
 	}
-	m.entries[about] = entry{append([]any(nil), from...), value} // a copy, so that callers need not allocate what is known already
+	m.entries[about] = entry{append([]any(nil), from...), value} // a copy, so that callers that only recall need not allocate
 }
 
-// once returns the value that is known of the subject or, if these are not the things from which it was made, makes it.
+// once returns the value that is known about the subject, if it was computed from the very same things. Otherwise it computes and remembers
+// the value.
 func once[V any](m *memory, about subject, from []any, value func() V) V {
 	known, found := recall[V](m, about, from...)
 	if !found {
@@ -93,7 +95,7 @@ func once[V any](m *memory, about subject, from []any, value func() V) V {
 	return known
 }
 
-// forget drops the entries about objects that are gone, if there may be as many of them as of others.
+// forget deletes the entries about objects that are gone, if there may be as many of them as of the others.
 func (m *memory) forget(s *cluster.State) {
 	if len(m.entries) <= 2*m.kept+1<<10 {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// group is a group of pods: the pods of a controller, with owner "" the pods without one; pods that a Job has not counted yet; pods that wait
-// for a node; or pods with volumes that may need a claim or an attachment.
+// group is the key of a group of pods: the pods of a controller (owner "" has pods without one), pods that a Job has not counted yet, pods
+// that wait for a node, or pods with volumes that may need a claim or an attachment.
 type group struct {
 	owner                      types.UID
 	tracked, waiting, mounting bool
@@ -39,7 +39,7 @@ func groupsOf(pod *v1.Pod) []group {
 	return groups
 }
 
-// follow brings the groups of pods up to date.
+// follow updates the groups of pods to those of the state, and marks the owners of changed pods as due.
 func (c *Controllers) follow(s *cluster.State) {
 	if c.pods == nil {
 		c.pods = cluster.NewGroups(groupsOf)
@@ -51,24 +51,24 @@ func (c *Controllers) follow(s *cluster.State) {
 	}
 }
 
-// Unscheduled returns the pods of a state that wait for a node, as the state itself does, without looking at all the others each time.
+// Unscheduled returns the pods of a state that wait for a node. The result is State.Unscheduled's, but only changed pods are looked at.
 func (c *Controllers) Unscheduled(s *cluster.State) []*v1.Pod {
 	c.follow(s)
 	return c.pods.Of(group{waiting: true}).Pods()
 }
 
-// owners finds the pods and the ControllerRevisions of a controller by its UID, and orphans, which have no controller. Each list is in order
-// of arrival.
+// owners finds the pods and the ControllerRevisions of a controller by its UID, and the orphans, which have no controller. Each list is in
+// order of arrival.
 type owners struct {
 	groups *cluster.Groups[group]
 	// claimed holds the pods of the controllers that have adopted or released some.
 	claimed map[types.UID][]*v1.Pod
-	// adoptable holds the orphans that the selector of a ReplicaSet, ReplicationController, StatefulSet or DaemonSet matches; adopted are those of them
-	// that one has taken.
+	// adoptable has, by controller, the orphans that its selector matches; ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets
+	// adopt orphans. adopted are the orphans that a controller has adopted in this round.
 	adoptable map[types.UID][]*v1.Pod
-	adopters  []types.UID // the controllers that may adopt some
+	adopters  []types.UID // controllers that may adopt orphans
 	adopted   map[types.UID]bool
-	// revisions holds the orphans under "".
+	// revisions has orphans under "".
 	revisions map[types.UID][]*appsv1.ControllerRevision
 }
 
@@ -99,8 +99,8 @@ func (o *owners) of(owner types.UID) []*v1.Pod {
 // orphans returns the pods without a controller.
 func (o *owners) orphans() []*v1.Pod { return o.groups.Of(group{}).Pods() }
 
-// candidates returns orphans, all that the controller may adopt among them. For the few ReplicaSets that Deployments have just made, it
-// returns every orphan.
+// candidates returns the orphans that the controller may adopt. For a ReplicaSet that a Deployment has created in this round, it returns
+// every orphan.
 func (o *owners) candidates(owner types.UID) []*v1.Pod {
 	if candidates, found := o.adoptable[owner]; found {
 		return candidates
@@ -108,14 +108,15 @@ func (o *owners) candidates(owner types.UID) []*v1.Pod {
 	return o.orphans()
 }
 
-// unclaimed returns the group of the controller's pods. It returns false if the controller has adopted or released pods in this round, or may
-// adopt some.
+// unclaimed returns the group of the controller's pods. It returns false if the controller has adopted or released pods in this round, or
+// may adopt some.
 func (o *owners) unclaimed(owner types.UID) (*cluster.Group, bool) {
 	_, claimed := o.claimed[owner]
 	return o.groups.Of(group{owner: owner}), !claimed && len(o.candidates(owner)) == 0
 }
 
-// seen is what the sync of a StatefulSet or DaemonSet sees of itself, its pods and ControllerRevisions; nil if it may adopt some.
+// seen returns what the sync of a StatefulSet or DaemonSet sees: the object, its pods and its ControllerRevisions. It returns nil if the
+// object may adopt pods or revisions.
 func (p *pass) seen(owner cluster.Object) []any {
 	pods, all := p.owned.unclaimed(owner.GetUID())
 	if !all || len(p.owned.revisions[""]) > 0 {
@@ -128,7 +129,7 @@ func (p *pass) seen(owner cluster.Object) []any {
 	return seen
 }
 
-// adopts are the orphans that each controller may adopt, and the group in which they were found.
+// adopts caches the orphans that each controller may adopt, for a group of orphans.
 type adopts struct {
 	adoptable map[types.UID][]*v1.Pod
 	adopters  []types.UID
@@ -161,7 +162,7 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	for _, ds := range s.DaemonSets {
 		add(ds.Namespace, ds.UID, ds.Spec.Selector)
 	}
-	for _, owner := range s.UnknownOwners { // its selector is not known, and it adopts none
+	for _, owner := range s.UnknownOwners { // its selector is not known, so it adopts no orphan
 		a.adoptable[owner.UID] = nil
 	}
 	for _, pod := range orphans.Pods() {
@@ -175,7 +176,7 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	return a.adoptable, a.adopters
 }
 
-// selector parses the selector of an object, once.
+// selector parses the selector of an object, and remembers the result.
 func (c *Controllers) selector(owner cluster.Object, of *metav1.LabelSelector) (labels.Selector, error) {
 	about := subject{parsedSelector, owner.GetUID()}
 	if known, found := recall[labels.Selector](&c.memory, about, of); found {
@@ -188,10 +189,10 @@ func (c *Controllers) selector(owner cluster.Object, of *metav1.LabelSelector) (
 	return selector, err
 }
 
-// claim returns the pods that the controller owns, in order of arrival, after it has released those that its selector no
-// longer matches and adopted the orphans that it does, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go does. Pods that are not
-// wanted (nil: all are) are neither adopted, nor released, nor returned.
+// claim returns the pods that the controller owns, in order of arrival. Before that, the controller releases pods that its selector does
+// not match any more, and adopts orphans that the selector matches, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_ref_manager.go
+// does. Pods for which wanted returns false are neither adopted, nor released, nor returned; with nil all pods are wanted.
 func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector, wanted func(*v1.Pod) bool) ([]*v1.Pod, error) {
 	matching, err := p.selector(owner, selector)
 	if err != nil {
@@ -235,7 +236,7 @@ func (p *pass) claim(owner cluster.Object, kind schema.GroupVersionKind, selecto
 	return pods, nil
 }
 
-// withController returns the references with one more, to the controller that adopts an orphan.
+// withController returns the references, and one to the controller that adopts the object.
 func withController(refs []metav1.OwnerReference, controller metav1.Object, kind schema.GroupVersionKind) []metav1.OwnerReference {
 	return append(slices.Clone(refs), *metav1.NewControllerRef(controller, kind))
 }

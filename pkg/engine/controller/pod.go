@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// prototype is a pod of the template, owned and admitted, that lacks but a name. The pods made from it share all that they
-// have in common: a pod in a state is never changed.
+// prototype returns a pod of the template with its owner, admitted, that lacks only a name. The pods made from it share everything but
+// their names and UIDs, since a pod in a state is never changed.
 func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kind schema.GroupVersionKind) (*v1.Pod, error) {
 	pod, err := controller.GetPodFromTemplate(template, owner, metav1.NewControllerRef(owner, kind))
 	if err != nil {
@@ -28,7 +28,8 @@ func (p *pass) prototype(template *v1.PodTemplateSpec, owner cluster.Object, kin
 	return pod, nil
 }
 
-// prototypeOf returns the prototype of a ReplicaSet's pods: the same one as the last time, if it would be made in the same way.
+// prototypeOf returns the prototype of a ReplicaSet's pods. It is the same pointer as the last time if nothing that it derives from has
+// changed.
 func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 	about := subject{podPrototype, r.set.UID}
 	from := []any{idOf(r.object, &r.set.Spec.Template), listOf(p.PriorityClasses), listOf(p.RuntimeClasses), listOf(p.LimitRanges), listOf(p.Namespaces), listOf(p.Policies), listOf(p.ServiceAccounts), p.Mutations}
@@ -48,7 +49,7 @@ func (p *pass) prototypeOf(r replicated) (*v1.Pod, error) {
 // admit lets a new pod pass admission.
 func (p *pass) admit(pod *v1.Pod) error { return p.admitter().Admit(pod) }
 
-// admitter admits the new objects of the controllers.
+// admitter returns the admission of new objects, with the policies of the state.
 func (p *pass) admitter() *admission.Pods {
 	if p.admission == nil {
 		p.admits = p.admits.Follow(p.State)
@@ -57,8 +58,8 @@ func (p *pass) admitter() *admission.Pods {
 	return p.admission
 }
 
-// create makes a pod from a prototype and names it where it has no name. On a node that is no more it makes none: the pod
-// garbage collector would delete it, and the controller make it again, without end.
+// create creates a pod from a prototype, and names it if it has no name. If the prototype names a node that does not exist, it creates
+// none: the pod garbage collector would delete the pod, and the controller would create it again, without end.
 func (p *pass) create(prototype *v1.Pod) {
 	if prototype.Spec.NodeName != "" && p.Node(prototype.Spec.NodeName) == nil {
 		return
@@ -80,20 +81,20 @@ func (p *pass) create(prototype *v1.Pod) {
 	pod.UID = p.uid("Pod", pod.Namespace, pod.Name)
 	pod.CreationTimestamp = p.Now
 	created := &pod
-	if pod.Spec.NodeName != "" { // a template that names its node needs no scheduler
+	if pod.Spec.NodeName != "" { // a pod whose template names its node needs no scheduler
 		created = cluster.Bind(created, pod.Spec.NodeName, p.Now.Time)
 		cluster.LabelByNode(created, p.Node(pod.Spec.NodeName))
 	}
 	p.put(created)
 }
 
-// podNames are the names of the pods of one state after another.
+// podNames has the names of the pods of a state, and follows one state after another.
 type podNames struct {
 	pods  []*v1.Pod
 	taken map[types.NamespacedName]bool
 }
 
-// follow brings the names up to date with the pods of a state.
+// follow updates the names to the pods of a state.
 func (n *podNames) follow(pods []*v1.Pod) {
 	if n.taken == nil {
 		n.taken = make(map[types.NamespacedName]bool, len(pods))
@@ -109,8 +110,8 @@ func (n *podNames) follow(pods []*v1.Pod) {
 	n.pods = pods
 }
 
-// uid returns the UID of a new object, which no other has. As in a real cluster it is random where there is a generator of randomness;
-// a generator that begins anew, as for each failure that is looked at, must not give one twice.
+// uid returns the UID of a new object, which no other object has. As in a real cluster it is random if there is a generator. It also
+// contains a counter, since a generator that starts again, as for each failure that is simulated, must not give one UID twice.
 func (p *pass) uid(kind, namespace, name string) types.UID {
 	p.created++
 	if p.Rand != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// VolumeTopologyAnnotation on a StorageClass says which nodes reach a volume that the class provisions: "zone" those in the
-// zone of the node for which it was made, "node" that node alone, "none" all of them. Without it the provisioner's name
-// decides, and one that is not known provides zonal volumes, as cloud disks are.
+// VolumeTopologyAnnotation on a StorageClass says which nodes reach a volume that the class provisions: "zone" is the zone of the node for
+// which the volume was provisioned, "node" that node alone, "none" all nodes. Without the annotation the provisioner's name decides. An
+// unknown provisioner makes zonal volumes, as cloud disks are.
 const VolumeTopologyAnnotation = "faultline.dev/volume-topology"
 
 const (
@@ -22,7 +22,7 @@ const (
 	TopologyNone = "none"
 )
 
-// provisionerTopology is where the volumes of well-known provisioners can be reached from; others are zonal.
+// provisionerTopology says which nodes reach the volumes of well-known provisioners. Other provisioners are zonal.
 var provisionerTopology = map[string]string{
 	"rancher.io/local-path":         TopologyNode,
 	"docker.io/hostpath":            TopologyNode,
@@ -46,10 +46,10 @@ var provisionerTopology = map[string]string{
 	"cephfs.csi.ceph.com":           TopologyNone,
 }
 
-// Provision makes the volume that the class provides for the claim, and returns it bound to the claim, and the claim bound to
-// it. The node is the one that the scheduler has selected, or nil where the volume is provisioned before there is a consumer:
-// then only allowedTopologies, of which the first is taken, restricts the volume. The name is pvc-<UID of the claim>, as
-// external provisioners name it. The volume lacks UID and creation time.
+// Provision returns the volume that the class provides for the claim, and the claim, bound to each other. The node is the one that the
+// scheduler has selected. It is nil if the volume is provisioned before it has a consumer: then only the first of the allowedTopologies
+// restricts the volume. The volume's name is pvc-<UID of the claim>, as external provisioners name it. The volume lacks UID and creation
+// time.
 func Provision(claim *v1.PersistentVolumeClaim, class *storagev1.StorageClass, node *v1.Node) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
 	name := "pvc-" + string(claim.UID)
 	reclaim, mode := v1.PersistentVolumeReclaimDelete, v1.PersistentVolumeFilesystem
@@ -105,7 +105,7 @@ func topologyKnown(class *storagev1.StorageClass) bool {
 	return annotated || known || len(class.AllowedTopologies) > 0
 }
 
-// volumeAffinity returns the nodes that reach a volume of the class that was made for the node; nil: all of them.
+// volumeAffinity returns the affinity to the nodes that reach a volume of the class that was provisioned for the node; nil for all nodes.
 func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNodeAffinity {
 	var requirements []v1.NodeSelectorRequirement
 	require := func(key, value string) {
@@ -141,7 +141,7 @@ func requiredAffinity(requirements []v1.NodeSelectorRequirement) *v1.VolumeNodeA
 	return &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: requirements}}}}
 }
 
-// allowedTerm is the first of the allowed topologies that the node belongs to; without a node the first.
+// allowedTerm returns the first of the allowed topologies that the node belongs to or, without a node, the first.
 func allowedTerm(class *storagev1.StorageClass, node *v1.Node) v1.TopologySelectorTerm {
 	for _, term := range class.AllowedTopologies {
 		if node == nil || !slices.ContainsFunc(term.MatchLabelExpressions, func(e v1.TopologySelectorLabelRequirement) bool {

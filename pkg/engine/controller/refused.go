@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// charge lets a new object pass the policies, which pods have passed before, and charges it to the quotas of its namespace, or returns why it
-// is refused.
+// charge lets a new object pass the policies (a pod has passed them before), and charges it to the quotas of its namespace. The error says
+// why the object is refused.
 func (p *pass) charge(obj cluster.Object) error {
 	if _, isPod := obj.(*v1.Pod); !isPod {
 		if err := p.admitter().AdmitOther(obj); err != nil {
@@ -28,7 +28,7 @@ func (p *pass) charge(obj cluster.Object) error {
 		return nil
 	}
 	if p.quotas == nil {
-		if p.usage == nil || len(p.usage) > 2*len(p.Pods) { // most of them are gone
+		if p.usage == nil || len(p.usage) > 2*len(p.Pods) { // most entries are about pods that are gone
 			p.Controllers.usage = admission.PodUsage{}
 		}
 		p.quotas = admission.NewQuotas(p.State, p.usage)
@@ -36,9 +36,9 @@ func (p *pass) charge(obj cluster.Object) error {
 	return p.quotas.Admit(obj)
 }
 
-// refuse takes note of pods that the API server does not create, in the words of the controller's event. It returns any other error. A real
-// controller tries again after a back-off; here it does in each sync, so that pods come as soon as the API server allows them. What it says
-// until then changes only after the back-off; see withRefused.
+// refuse records pods that the API server refuses to create, in the words of the controller's event. It returns any other error. A real
+// controller tries again after a back-off. Here it tries in each sync, so that pods come as soon as the API server allows them, but its
+// message changes only after the back-off; see withRefused.
 func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	if !admission.Refused(err) {
 		return err
@@ -51,7 +51,7 @@ func (p *pass) refuse(owner cluster.Object, pods int, err error) error {
 	return nil
 }
 
-// refuseSet takes note of the ReplicaSet of a Deployment that the API server does not create, and returns any other error.
+// refuseSet records the ReplicaSet that the API server refuses to create for a Deployment. It returns any other error.
 func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
 	if !admission.Refused(err) {
 		return err
@@ -62,17 +62,18 @@ func (r *deploymentSync) refuseSet(rs *appsv1.ReplicaSet, err error) error {
 	return nil
 }
 
-// refuseDevices records the claim on devices that the API server does not create for a pod. It returns false for any other error.
+// refuseDevices records the ResourceClaim that the API server refuses to create for a pod. It returns false for any other error.
 func (c *claimSync) refuseDevices(pod *v1.Pod, claim string, err error) bool {
 	if !admission.Refused(err) {
 		return false
 	}
-	message := fmt.Sprintf("PodResourceClaim %s: create ResourceClaim : %s", claim, err) // the name of a claim is generated, and upstream has none yet
+	message := fmt.Sprintf("PodResourceClaim %s: create ResourceClaim : %s", claim, err) // upstream's claim has no name yet, since the name is generated
 	c.refused = append(c.refused, cluster.Refusal{Ref: cluster.RefTo(pod), Message: message, Retried: true})
 	return true
 }
 
-// refusePod and refuseClaim record the pod or claim of a StatefulSet that the API server does not create. They return false for any other error.
+// refusePod and refuseClaim record the pod or the claim that the API server refuses to create for a StatefulSet. They return false for any
+// other error.
 
 func (s *statefulSetSync) refusePod(pod *v1.Pod, err error) bool {
 	if !admission.Refused(err) {
@@ -95,8 +96,8 @@ func (s *statefulSetSync) refuseClaim(claim *v1.PersistentVolumeClaim, err error
 	return true
 }
 
-// withRefused is the state once the controllers were refused just that. Where a controller of which nothing has changed is in its back-off, what
-// it was told before stands: a quota or the level of a namespace that has become stricter is not known to it yet.
+// withRefused returns the state with the requests that were refused in this round. While a controller is in its back-off and nothing of its
+// own has changed, its last message stays: the controller does not know yet that a quota, or the level of a namespace, has become stricter.
 func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
 	all := slices.DeleteFunc(slices.Clone(s.Refused), cluster.Refusal.IsRetried)
 	for _, r := range refused {
@@ -118,8 +119,8 @@ func withRefused(s *cluster.State, refused []cluster.Refusal) *cluster.State {
 	return &next
 }
 
-// uncounted is when quotas stop counting a pod that stays Terminating; zero for any other. It is when QuotaV1Pod in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/quota/v1/evaluator/core/pods.go first says so, in whole seconds.
+// uncounted returns when quotas stop counting a Terminating pod, in whole seconds; the zero time for any other pod. See QuotaV1Pod in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/quota/v1/evaluator/core/pods.go.
 func uncounted(pod *v1.Pod) time.Time {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return time.Time{}

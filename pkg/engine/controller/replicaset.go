@@ -58,7 +58,7 @@ func (p *pass) eachReplicaSetStatus() error {
 	return nil
 }
 
-// dueSets returns the ReplicaSets whose pods are due to be counted, then such ReplicationControllers.
+// dueSets returns the ReplicaSets whose pods must be counted, then such ReplicationControllers.
 func (p *pass) dueSets() iter.Seq[replicated] {
 	return func(yield func(replicated) bool) {
 		for _, i := range at(p.due.index.sets, p.due.counts) {
@@ -130,7 +130,7 @@ func (p *pass) replicaSet(r replicated) error {
 	case excess < 0:
 		return p.fill(r, -excess)
 	case excess > 0:
-		// None without an owner, and none of a ReplicationController, as upstream's getReplicaSetsWithSameController has it.
+		// As in upstream's getReplicaSetsWithSameController, nothing is related to an object without a controller.
 		var related []*v1.Pod
 		if ref := metav1.GetControllerOfNoCopy(r.object); ref != nil {
 			for _, sibling := range p.ReplicaSets {
@@ -154,9 +154,9 @@ func (p *pass) fill(r replicated, lacking int) error {
 	return err
 }
 
-// rankForDeletion returns the pods, those to be deleted first in front. The rank is upstream's
-// getPodsRankedByRelatedPodsOnSameNode: pods that share a node with more related pods, those of the same Deployment, go first. Among
-// equals the newest goes first, or the one that the generator chooses.
+// rankForDeletion returns the pods in the order in which they are deleted. The rank is upstream's getPodsRankedByRelatedPodsOnSameNode:
+// pods whose node has more related pods, those of the same Deployment, go first. Among equals the newest goes first, or the one that the
+// random generator chooses.
 func (p *pass) rankForDeletion(pods, related []*v1.Pod) []*v1.Pod {
 	onNode := map[string]int{}
 	for _, pod := range related {

@@ -13,11 +13,11 @@ import (
 
 var replicationControllerKind = v1.SchemeGroupVersion.WithKind("ReplicationController")
 
-// replicated is a ReplicaSet, or a ReplicationController as one: upstream runs the same controller for both; see
+// replicated is a ReplicaSet, or a ReplicationController in the form of one, since upstream runs the same controller for both; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replication/conversion.go.
 type replicated struct {
 	set    *appsv1.ReplicaSet
-	object cluster.Object // what there is in the cluster
+	object cluster.Object // the object in the cluster
 	kind   schema.GroupVersionKind
 }
 
@@ -37,8 +37,8 @@ func (c *Controllers) replicated(s *cluster.State) iter.Seq[replicated] {
 	}
 }
 
-// replicaSetOf returns a ReplicationController as a ReplicaSet: the same one, with the same selector, for as long as it is the same, since
-// what is remembered goes by pointers.
+// replicaSetOf returns a ReplicationController in the form of a ReplicaSet. It is the same pointer for as long as the ReplicationController
+// is the same, since entries of the memory compare pointers.
 func (c *Controllers) replicaSetOf(rc *v1.ReplicationController) *appsv1.ReplicaSet {
 	return once(&c.memory, subject{asReplicaSet, rc.UID}, []any{rc}, func() *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted
-// the orphans that the selector matches.
+// claimRevisions returns the ControllerRevisions of the StatefulSet or DaemonSet, in order of arrival, after it has adopted the orphans
+// that the selector matches.
 func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind, selector *metav1.LabelSelector) ([]*appsv1.ControllerRevision, error) {
 	matching, err := p.selector(owner, selector)
 	if err != nil {
@@ -37,22 +37,22 @@ func (p *pass) claimRevisions(owner cluster.Object, kind schema.GroupVersionKind
 	return revisions, nil
 }
 
-// addRevision identifies a new ControllerRevision, which has its name, and puts it into the state.
+// addRevision adds a new ControllerRevision, which has a name, to the state with UID and creation time.
 func (p *pass) addRevision(revision *appsv1.ControllerRevision) {
 	revision.UID = p.uid("ControllerRevision", revision.Namespace, revision.Name)
 	revision.CreationTimestamp = p.Now
 	p.put(revision)
 }
 
-// hasRevision reports whether the name is taken.
+// hasRevision reports whether a ControllerRevision of that name exists.
 func (p *pass) hasRevision(namespace, name string) bool {
 	return slices.ContainsFunc(p.ControllerRevisions, func(r *appsv1.ControllerRevision) bool {
 		return r.Namespace == namespace && r.Name == name
 	})
 }
 
-// daemonHash returns the hash that labels the pods of the DaemonSet's current template. It is that of its ControllerRevision,
-// which becomes the newest, or is made where there is none: constructHistory in
+// daemonHash returns the hash that labels the pods of the DaemonSet's current template. The hash is that of the template's
+// ControllerRevision, which becomes the newest, or is created if it does not exist: constructHistory in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/update.go.
 func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision, pods []*v1.Pod) (string, error) {
 	from := []any{idOf(ds, &ds.Spec.Template)}
@@ -82,7 +82,7 @@ func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRe
 		return current.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
 	}
 	hash := ""
-	// A DaemonSet that comes from a running cluster without its revisions, its rollout complete: its pods bear the hash.
+	// A DaemonSet of a running cluster may come without its revisions. If its rollout is complete, its pods have the hash.
 	if len(revisions) == 0 && len(pods) > 0 && ds.Status.ObservedGeneration == ds.Generation && ds.Status.UpdatedNumberScheduled >= int32(len(pods)) {
 		hash = pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
 	}
@@ -109,7 +109,7 @@ func (p *pass) daemonHash(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRe
 	return hash, nil
 }
 
-// matchingRevision is the newest of the revisions that hold the DaemonSet's template as it is now, or nil.
+// matchingRevision returns the newest revision that holds the DaemonSet's current template; nil if none does.
 func matchingRevision(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	var newest *appsv1.ControllerRevision
 	for _, revision := range revisions {

@@ -19,34 +19,35 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Rollout is how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers are pods.
+// Rollout says how far a Deployment, a StatefulSet or a DaemonSet is from its spec. All numbers count pods.
 type Rollout struct {
 	cluster.Ref
-	// Desired is what the spec asks for; a DaemonSet asks for a pod on each node that it fits.
+	// Desired is the number that the spec asks for. A DaemonSet asks for a pod on each node that it fits.
 	Desired int `json:"desired"`
-	// Updated is the number of pods of the present template, Old of earlier ones, and Ready of either that are ready.
+	// Updated counts pods of the current template, Old pods of earlier templates, and Ready pods of either that are ready.
 	Updated int `json:"updated"`
 	Old     int `json:"old"`
 	Ready   int `json:"ready"`
-	// NotCreated names the pods of a StatefulSet that wait for one before them.
+	// NotCreated names the pods of a StatefulSet that are not created before an earlier pod is ready.
 	NotCreated []string `json:"notCreated,omitempty"`
-	// Waiting explains in a sentence which pod waits for what; empty if the rollout is complete.
+	// Waiting explains in a sentence which pod waits for what. It is empty if the rollout is complete.
 	Waiting string `json:"waiting"`
-	// Unavailable is by how many the available pods (ready for minReadySeconds) fall short of Desired.
+	// Unavailable is the number by which the available pods (ready for minReadySeconds) fall short of Desired.
 	Unavailable int `json:"-"`
-	// Complete means that all desired pods are updated and available, and no old one is left.
+	// Complete means that all desired pods are updated and available, and no old pod is left.
 	Complete bool `json:"-"`
-	// OnlyScales means that the Deployment controller waits for ReplicaSets to be scaled, which already have their size: it updates nothing.
+	// OnlyScales means that the Deployment controller waits for ReplicaSets to be scaled although they have their size already, and so
+	// updates nothing.
 	OnlyScales bool `json:"-"`
 }
 
-// Stuck reports whether pods of an old revision remain, or pods are held back. A first revision whose pods wait is only Pending.
+// Stuck reports whether pods of an old revision remain, or pods are not created yet. A first revision whose pods are Pending is not stuck.
 func (r *Rollout) Stuck() bool { return !r.Complete && (r.Old > 0 || len(r.NotCreated) > 0) }
 
-// Rollouts returns the state of every rollout: Deployments, StatefulSets, DaemonSets, each in order of arrival.
+// Rollouts returns the rollouts of all Deployments, StatefulSets and DaemonSets, each kind in order of arrival.
 func Rollouts(s *cluster.State) []Rollout { return new(Controllers).Rollouts(s) }
 
-// Rollouts is the function of that name, with what the controllers know of the state.
+// Rollouts does what the function [Rollouts] does, with what the controllers remember of the state.
 func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
 	owned := c.ownership(s)
 	var rollouts []Rollout
@@ -68,16 +69,16 @@ func (c *Controllers) Rollouts(s *cluster.State) []Rollout {
 	return rollouts
 }
 
-// tally is what the pods of a workload are.
+// tally counts the pods of a workload by state.
 type tally struct {
 	updated, old, ready, available int
 	// waiting are the updated pods that are not available.
 	waiting []*v1.Pod
-	// ending are the pods that are being deleted and that the controller does not count.
+	// ending are the Terminating pods that the controller does not count.
 	ending []*v1.Pod
 }
 
-// count counts the pods of a workload. Only StatefulSets and DaemonSets count pods that are being deleted.
+// count counts the pods of a workload. With endingToo it also counts Terminating pods, as StatefulSets and DaemonSets do.
 func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isNew func(*v1.Pod) bool) tally {
 	var t tally
 	for _, pod := range pods {
@@ -155,7 +156,7 @@ func deploymentRollout(s *cluster.State, d *appsv1.Deployment, sets []*appsv1.Re
 	return r
 }
 
-// amount shows a limit as the user wrote it, and a percentage with what it comes to.
+// amount returns the limit as the user wrote it. A percentage is followed by its number of pods: "25% (2)".
 func amount(limit intstr.IntOrString, pods int) string {
 	if limit.Type == intstr.String {
 		return fmt.Sprintf("%s (%d)", limit.String(), pods)
@@ -178,7 +179,7 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 		partition = int(ptr.Deref(rolling.Partition, 0))
 	}
 	have := map[string]bool{}
-	keep := 0 // old pods below the partition, which are to stay
+	keep := 0 // number of old pods below the partition, which stay
 	for _, pod := range pods {
 		have[pod.Name] = true
 		if isNew(pod) {
@@ -187,7 +188,7 @@ func statefulSetRollout(s *cluster.State, set *appsv1.StatefulSet, owned *owners
 		if ordinal(pod) < start+partition {
 			keep++
 		}
-		if !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) { // an old pod can block as well as a new one
+		if !podutil.IsPodAvailable(pod, set.Spec.MinReadySeconds, s.Now) { // an old pod can block the rollout as well as a new one
 			t.waiting = append(t.waiting, pod)
 		}
 	}
@@ -245,7 +246,7 @@ func daemonSetRollout(s *cluster.State, ds *appsv1.DaemonSet, owned *owners) Rol
 	return r
 }
 
-// notMade says why pods are not created: the template names a node that is no more, or the API server refuses them.
+// notMade says why pods are not created: the template names a node that does not exist, or the API server refuses the pods.
 func notMade(s *cluster.State, of cluster.Ref, template *v1.PodTemplateSpec) []string {
 	for _, r := range s.Refused {
 		switch {

@@ -12,12 +12,12 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 )
 
-// scale runs when spec.replicas has changed or the Deployment is paused: sync and scale in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go. In the middle of a rollout it
-// shares the change out among old and new ReplicaSets by their size.
+// scale runs if spec.replicas has changed or the Deployment is paused: sync and scale in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/deployment/sync.go.
+// In the middle of a rollout it divides the change among old and new ReplicaSets by their size.
 func (r *deploymentSync) scale() {
 	d := r.deployment
-	current, old, _ := r.revisions(false) // without creation there is no error
+	current, old, _ := r.revisions(false) // without create there is no error
 	all := append(old, current)
 	defer func() { r.status(all, current) }()
 
@@ -56,15 +56,15 @@ func (r *deploymentSync) scale() {
 		}
 	}
 	for i, rs := range active {
-		if i == 0 && toAdd != 0 { // what rounding left over goes to the largest
+		if i == 0 && toAdd != 0 { // the largest gets what rounding has left over
 			sizes[0] = max(0, sizes[0]+toAdd-added)
 		}
 		r.scaleSet(rs, sizes[i], true)
 	}
 }
 
-// scaleSet is upstream's scaleReplicaSet. It returns the ReplicaSet in its new form, and whether its size changed. With
-// force the annotations about the Deployment's size are brought up to date even where the size stays.
+// scaleSet is upstream's scaleReplicaSet. It returns the ReplicaSet in its new form, and whether its size changed. With force it updates
+// the annotations about the Deployment's size even if the size stays.
 func (r *deploymentSync) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force bool) (*appsv1.ReplicaSet, bool) {
 	d := r.deployment
 	resize := *rs.Spec.Replicas != replicas
@@ -80,8 +80,8 @@ func (r *deploymentSync) scaleSet(rs *appsv1.ReplicaSet, replicas int32, force b
 	return &scaled, resize
 }
 
-// status is calculateStatus in upstream's sync.go, with the Available condition and without Progressing, since no time
-// passes that could exceed a deadline. Like upstream it counts the ReplicaSets as they were when the sync began.
+// status is calculateStatus in upstream's sync.go, with the condition Available, and without Progressing, since no deadline can be
+// exceeded. Like upstream it counts the ReplicaSets as they were when the sync began.
 func (r *deploymentSync) status(all []*appsv1.ReplicaSet, current *appsv1.ReplicaSet) {
 	d := r.deployment
 	available := deploymentutil.GetAvailableReplicaCountForReplicaSets(all)

@@ -26,10 +26,10 @@ import (
 var statefulSetKind = appsv1.SchemeGroupVersion.WithKind("StatefulSet")
 
 // statefulSet syncs a StatefulSet with upstream's own control loop,
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go, which reads
-// and writes the state through a statefulSetSync. Feature gates are at upstream's defaults, so spec.updateStrategy.
-// rollingUpdate.maxUnavailable is honoured. With podManagementPolicy Parallel upstream creates and deletes in no particular
-// order; here it is the order of the ordinals.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/statefulset/stateful_set_control.go,
+// which reads and changes the state through a statefulSetSync. Feature gates have upstream's defaults, so
+// spec.updateStrategy.rollingUpdate.maxUnavailable takes effect. With podManagementPolicy Parallel upstream creates and deletes pods in no
+// particular order; here it is the order of the ordinals.
 func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 	if p.setClaims == nil {
 		p.setClaims = make(map[types.NamespacedName]*v1.PersistentVolumeClaim, len(p.PersistentVolumeClaims))
@@ -51,7 +51,7 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 		seen = append(seen, p.Now)
 	}
 	return p.unlessSettled(subject{inSync, set.UID}, seen, func() error {
-		// As upstream's isMemberOf: the name before the ordinal must be the set's.
+		// As in upstream's isMemberOf, the pod's name before the ordinal must be the set's.
 		isMember := func(pod *v1.Pod) bool { return parentName(pod) == set.Name }
 		pods, err := p.claim(set, statefulSetKind, set.Spec.Selector, isMember)
 		if err != nil {
@@ -79,7 +79,7 @@ func claimName(set *appsv1.StatefulSet, template int, pod *v1.Pod) types.Namespa
 	return types.NamespacedName{Namespace: set.Namespace, Name: name}
 }
 
-// parentName is the pod's name without its ordinal.
+// parentName returns the pod's name without its ordinal.
 func parentName(pod *v1.Pod) string {
 	if i := strings.LastIndexByte(pod.Name, '-'); i > 0 && ordinal(pod) >= 0 {
 		return pod.Name[:i]
@@ -87,7 +87,7 @@ func parentName(pod *v1.Pod) string {
 	return ""
 }
 
-// ordinal is the number at the end of the pod's name, or -1.
+// ordinal returns the number at the end of the pod's name, or -1.
 func ordinal(pod *v1.Pod) int {
 	n, err := strconv.ParseInt(pod.Name[strings.LastIndexByte(pod.Name, '-')+1:], 10, 32)
 	if err != nil || n < 0 {
@@ -96,7 +96,7 @@ func ordinal(pod *v1.Pod) int {
 	return int(n)
 }
 
-// statefulSetSync is one sync of one StatefulSet, as upstream's control sees the cluster and changes it: it is its object
+// statefulSetSync is one sync of one StatefulSet. Upstream's control sees and changes the cluster through it: it is the control's object
 // manager, its status updater and its history. With Parallel management upstream calls it from several goroutines.
 type statefulSetSync struct {
 	*pass
@@ -107,14 +107,15 @@ type statefulSetSync struct {
 
 	newPods, oldPods []*v1.Pod
 	newClaims        []*v1.PersistentVolumeClaim
-	// have counts the set's pods. claimless are the new ones for which a claim was refused; refusal is the controller's first event on one.
+	// have counts the set's pods. claimless has the new pods for which a claim was refused. refusal is the controller's first event about a
+	// refusal.
 	have      int
 	claimless map[string]bool
 	refusal   string
 }
 
-// finish hands what was created and deleted to the pass, in the order of the ordinals. Only now are quotas charged: with Parallel management
-// upstream creates pods in any order.
+// finish passes what was created and deleted on to the pass, in the order of the ordinals. It charges quotas only now, since with Parallel
+// management upstream creates pods in any order.
 func (s *statefulSetSync) finish() error {
 	byOrdinal := func(a, b *v1.Pod) int { return ordinal(a) - ordinal(b) }
 	slices.SortFunc(s.newPods, byOrdinal)
@@ -161,7 +162,7 @@ func (s *statefulSetSync) finish() error {
 func (s *statefulSetSync) CreatePod(_ context.Context, pod *v1.Pod, _ *appsv1.StatefulSet) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	admitted := pod.DeepCopy() // upstream goes on with its own
+	admitted := pod.DeepCopy() // upstream goes on to use its own
 	if err := s.admit(admitted); err != nil {
 		s.refusePod(admitted, err)
 		return err
@@ -245,7 +246,8 @@ func (s *statefulSetSync) CreateControllerRevision(_ metav1.Object, revision *ap
 		*collisions++
 		created.Name = hashed()
 	}
-	// A set that comes from a running cluster without its revisions names that of its template, and its pods bear the name.
+	// A set of a running cluster may come without its revisions. Its status then names the revision of its template, and its pods have that
+	// name.
 	if status := s.set.Status; status.UpdateRevision != "" && status.ObservedGeneration == s.set.Generation && !s.hasRevision(s.set.Namespace, status.UpdateRevision) {
 		created.Name = status.UpdateRevision
 	}
@@ -265,7 +267,7 @@ func (s *statefulSetSync) DeleteControllerRevision(revision *appsv1.ControllerRe
 	return nil
 }
 
-// Adoption is claimRevisions' business, and upstream's control releases nothing.
+// Adoption is the job of claimRevisions, and upstream's control releases nothing.
 
 func (s *statefulSetSync) AdoptControllerRevision(_ metav1.Object, _ schema.GroupVersionKind, revision *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	return revision, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// unknownOwner makes the pods that an unknown owner lacks, or deletes its excess pods. It replaces pods with generated names as a ReplicaSet
-// does. Pods that keep their names come back when the old ones have ended, all at once.
+// unknownOwner creates the pods that an unknown owner lacks, or deletes its excess pods. It replaces pods with generated names as a
+// ReplicaSet does. It creates pods that keep their names all at once, each when the old pod of its name has ended.
 func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
 	if len(o.Spec.Named) == 0 {
 		return p.replicaSet(replicated{p.unknownReplicaSet(o), o, o.GroupVersionKind()})
@@ -48,7 +48,8 @@ func (p *pass) unknownOwner(o *cluster.UnknownOwner) error {
 	})
 }
 
-// wantedPods are the templates of the pods that an owner wants whose pods keep their names. Further ones have the next ordinals.
+// wantedPods returns the templates of the pods that an owner wants, if its pods keep their names. Pods beyond the named ones get the next
+// ordinals.
 func wantedPods(o *cluster.UnknownOwner) []v1.PodTemplateSpec {
 	replicas := int(*o.Spec.Replicas)
 	wanted := slices.Clone(o.Spec.Named[:min(replicas, len(o.Spec.Named))])
@@ -67,8 +68,9 @@ func wantedPods(o *cluster.UnknownOwner) []v1.PodTemplateSpec {
 	return wanted
 }
 
-// unknownReplicaSet returns an owner whose pods have generated names as a ReplicaSet: the same one for as long as it is the same, since what is
-// remembered goes by pointers. Its selector matches all pods, but it has only those that name it as their controller; see adoptable.
+// unknownReplicaSet returns an owner whose pods have generated names in the form of a ReplicaSet. It is the same pointer for as long as the
+// owner is the same, since entries of the memory compare pointers. Its selector matches all pods, but it has only the pods that name it as
+// their controller; see adoptable.
 func (c *Controllers) unknownReplicaSet(o *cluster.UnknownOwner) *appsv1.ReplicaSet {
 	return once(&c.memory, subject{asReplicaSet, o.UID}, []any{o}, func() *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{

@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// volumes binds claims to volumes, provisions what a class provides, and reclaims the volumes of deleted claims, as
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/pv_controller.go does with
-// an external provisioner that never fails. A claim that waits for its first consumer is left to the scheduler, which
-// annotates it with the node that it has selected.
+// volumes binds claims to volumes, provisions the volumes of classes, and reclaims the volumes of deleted claims, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/pv_controller.go
+// does with an external provisioner that never fails. It leaves a claim that waits for its first consumer to the scheduler, which annotates
+// the claim with the node that it has selected.
 func (p *pass) volumes() error {
 	if len(p.PersistentVolumes) == 0 && len(p.PersistentVolumeClaims) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (p *pass) collectClaims() []*v1.PersistentVolumeClaim {
 	return kept
 }
 
-// reclaim brings the volume's phase up to date and returns it, or nil where it went with its claim: upstream's syncVolume.
+// reclaim updates the volume's phase and returns the volume; nil if the volume is deleted after its claim. It is upstream's syncVolume.
 func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]*v1.PersistentVolumeClaim) *v1.PersistentVolume {
 	phase := v1.VolumeAvailable
 	if ref := pv.Spec.ClaimRef; ref != nil && ref.UID != "" {
@@ -98,7 +98,7 @@ func (p *pass) reclaim(pv *v1.PersistentVolume, claims map[types.NamespacedName]
 // bindClaim is upstream's syncUnboundClaim.
 func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) error {
 	key := cluster.NameOf(claim)
-	if claim.Spec.VolumeName != "" { // the user asks for one volume
+	if claim.Spec.VolumeName != "" { // the user asks for this volume
 		if pv := free.byName[claim.Spec.VolumeName]; pv != nil && (pv.Spec.ClaimRef == nil || volume.IsVolumeBoundToClaim(pv, claim)) {
 			return p.bind(pv, claim, free)
 		}
@@ -115,7 +115,7 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 		return p.bind(pv, claim, free)
 	}
 	if !volume.PersistentVolumeClaimHasClass(claim) {
-		if def := admission.DefaultClass(p.StorageClasses); def != nil { // a default class that came after the claim
+		if def := admission.DefaultClass(p.StorageClasses); def != nil { // a class that became the default after the claim was created
 			assigned := *claim
 			assigned.Spec.StorageClassName = &def.Name
 			p.put(&assigned)
@@ -155,15 +155,15 @@ func (p *pass) bind(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, fr
 	return nil
 }
 
-// BindVolume returns a volume and a claim once they are bound to each other, for a volume that the scheduler has reserved for
-// the claim: what the volume controller does when it sees the reservation.
+// BindVolume returns the volume and the claim bound to each other, for a volume that the scheduler has reserved for the claim. The volume
+// controller does so when it sees the reservation.
 func BindVolume(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) (*v1.PersistentVolume, *v1.PersistentVolumeClaim) {
 	bound := pv.DeepCopy()
 	bound.Status.Phase = v1.VolumeBound
 	return bound, boundClaim(claim, bound)
 }
 
-// boundClaim is the claim once it has the volume: upstream's bindClaimToVolume and updateClaimStatus.
+// boundClaim returns the claim bound to the volume; upstream's bindClaimToVolume and updateClaimStatus.
 func boundClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) *v1.PersistentVolumeClaim {
 	bound := *claim
 	bound.Annotations = maps.Clone(claim.Annotations)
@@ -178,7 +178,7 @@ func boundClaim(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) *v1.Pe
 	return &bound
 }
 
-// freeVolumes are the volumes that claims may take: upstream's persistentVolumeOrderedIndex, in
+// freeVolumes are the volumes that claims may take: upstream's persistentVolumeOrderedIndex in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/volume/persistentvolume/index.go.
 type freeVolumes struct {
 	byModes  map[string][]*v1.PersistentVolume
@@ -202,8 +202,8 @@ func (f freeVolumes) take(pv *v1.PersistentVolume) {
 	delete(f.byName, pv.Name)
 }
 
-// match returns the volume reserved for the claim, or, where binding is not delayed, the smallest that fits with the fewest
-// access modes.
+// match returns the volume that is reserved for the claim. Otherwise, unless binding is delayed, it returns the smallest volume that fits,
+// of the fewest access modes; nil if there is none.
 func (f freeVolumes) match(claim *v1.PersistentVolumeClaim, key types.NamespacedName, delayed bool) (*v1.PersistentVolume, error) {
 	if pv := f.reserved[key]; pv != nil {
 		return volume.FindMatchingVolume(claim, []*v1.PersistentVolume{pv}, nil, nil, delayed, true)

@@ -14,8 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// workloads syncs all that makes pods, in order of arrival: each kind has a controller of its own, and in a real cluster they all act at the
-// same time.
+// workloads syncs everything that creates pods, in order of arrival: in a real cluster the controllers of all kinds act at the same time.
 func (p *pass) workloads() error {
 	err := inOrderOfArrival(p.State, p.Arrivals,
 		p.incompleteSets(),
@@ -39,7 +38,7 @@ func (p *pass) workloads() error {
 	return err
 }
 
-// incompleteSets are the ReplicaSets that may lack pods or have too many.
+// incompleteSets returns the ReplicaSets that may have too few or too many pods.
 func (p *pass) incompleteSets() *kind {
 	p.due.follow(p.State)
 	for _, uid := range p.owned.adopters {
@@ -55,7 +54,7 @@ func (p *pass) incompleteSets() *kind {
 		for _, i := range at(p.due.index.sets, p.due.sizes) {
 			sets, arrivals = append(sets, p.ReplicaSets[i]), append(arrivals, all[i])
 		}
-		clear(p.due.sizes) // which has the owners of all pods that changed
+		clear(p.due.sizes) // it also has the owners of other changed pods
 		for _, rs := range sets {
 			p.due.sizes[rs.UID] = true
 		}
@@ -65,9 +64,10 @@ func (p *pass) incompleteSets() *kind {
 	return k
 }
 
-// places are the turns of all ReplicaSets: each comes when it arrived or, since ReplicaSets keep their order, when the latest before it did.
+// places has the turns of all ReplicaSets. A ReplicaSet's turn is its arrival or, since ReplicaSets keep their order, the latest arrival
+// before it in the list: arrivals 1, 5, 3 give turns 1, 5, 5.
 type places struct {
-	state *cluster.State // with this order of arrival
+	state *cluster.State // the state whose order of arrival the turns have
 	turns []int
 }
 
@@ -85,8 +85,8 @@ func (p *pass) turns() []int {
 	return p.places.turns
 }
 
-// inTurn does what a controller does for its workload. With random ties it does so only when all controllers have said what they want, so that
-// they can come between each other.
+// inTurn does what a controller does for its workload. With random ties it does so only after all controllers have said what they want, so
+// that their actions can interleave.
 func (p *pass) inTurn(owner cluster.Object, do func() error) error {
 	if p.Rand == nil {
 		return do()
@@ -100,13 +100,13 @@ func (p *pass) inTurn(owner cluster.Object, do func() error) error {
 	return nil
 }
 
-// createPods makes the pods for a controller, up to the first that is refused, and returns how many it has made at once.
+// createPods creates count pods for a controller, up to the first that is refused. It returns how many it has created before it returns.
 func (p *pass) createPods(owner cluster.Object, prototype *v1.Pod, count int, pod func(i int) *v1.Pod) (made int, err error) {
 	return p.createBatches(owner, prototype, count, controller.SlowStartInitialBatchSize, pod)
 }
 
-// createBatches makes them in batches, each twice as large as the one before, after each of which it may be the turn of others that wait:
-// slowStartBatch in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
+// createBatches creates the pods in batches, each twice as large as the one before. After each batch other controllers may have their turn.
+// See slowStartBatch in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/replicaset/replica_set.go.
 func (p *pass) createBatches(owner cluster.Object, prototype *v1.Pod, count, batch int, pod func(i int) *v1.Pod) (made int, err error) {
 	err = p.inTurn(owner, func() error {
 		now := count
@@ -129,14 +129,14 @@ func (p *pass) createBatches(owner cluster.Object, prototype *v1.Pod, count, bat
 	return made, err
 }
 
-// kind are the objects of one kind, in order of arrival, and what syncs one of them.
+// kind has the objects of one kind, in order of arrival, and a function that syncs one of them.
 type kind struct {
 	count int
 	get   func(i int) cluster.Object
 	sync  func(i int) error
-	// arrivals are when the objects' turns come; nil: when they arrived.
+	// arrivals are the turns of the objects; nil if their arrivals are.
 	arrivals []int
-	// next is the object whose turn it is, and when it arrived.
+	// next is the index of the object whose turn is next, and arrival is that turn.
 	next, arrival int
 }
 
@@ -144,8 +144,8 @@ func ofKind[T cluster.Object](objs []T, sync func(T) error) *kind {
 	return &kind{count: len(objs), get: func(i int) cluster.Object { return objs[i] }, sync: func(i int) error { return sync(objs[i]) }}
 }
 
-// inOrderOfArrival syncs the objects of all kinds. Those of one kind keep their order, and an error ends the syncs of its kind. With a
-// generator it is chance which kind comes next: in a real cluster each has a controller of its own.
+// inOrderOfArrival syncs the objects of all kinds. Objects of one kind keep their order, and an error ends the syncs of its kind. With a
+// random generator the kind that comes next is random: in a real cluster each kind has its own controller.
 func inOrderOfArrival(s *cluster.State, random *rand.Rand, kinds ...*kind) error {
 	done := func(k *kind) bool { return k.next == k.count }
 	kinds = slices.DeleteFunc(kinds, done)
