@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// allocated counts the devices of allocated claims, whole devices and shares, as foreachAllocatedDevice lists them in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go. While a claim
-// is written, its pending devices count twice.
+// allocated counts the devices of allocated claims, whole devices and shares. foreachAllocatedDevice in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go
+// lists them. While a claim is written, its pending devices count twice.
 type allocated struct {
 	state  structured.AllocatedState
 	claims map[structured.DeviceID]int
 	shares map[structured.SharedDeviceID]int
-	whole  bool // without the consumable capacity feature, a share counts as the whole device
+	whole  bool // a share counts as the whole device, as without the consumable capacity feature
 }
 
 func newAllocated() allocated {
@@ -42,7 +42,7 @@ func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
 	}
 	for _, result := range claim.Status.Allocation.Devices.Results {
 		if ptr.Deref(result.AdminAccess, false) {
-			continue // leaves the device to others
+			continue // admin access leaves the device to others
 		}
 		device := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
 		if result.ShareID == nil || a.whole {

@@ -24,7 +24,7 @@ type claims struct {
 	allocated allocated
 }
 
-// claim is a claim of the state, and the same claim as the plugins see it.
+// claim is a claim of the state as given, and as the plugins see it.
 type claim struct {
 	given, seen *resourcev1.ResourceClaim
 	position    int // in the list of all claims
@@ -40,7 +40,7 @@ func newClaims() *claims {
 	return &claims{byName: map[types.NamespacedName]*claim{}, pending: map[types.UID]*pending{}, allocated: newAllocated()}
 }
 
-// sync replaces the known claims, and reports whether they changed. It drops pending allocations, which are left from a cycle that did not
+// sync replaces the known claims, and reports whether they changed. It drops pending allocations, which remain after a cycle that did not
 // complete.
 func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 	for uid := range c.pending {
@@ -86,8 +86,8 @@ func (c *claims) put(given *resourcev1.ResourceClaim) {
 	c.allocated.add(given)
 }
 
-// ready returns the claim with the binding conditions of its devices met, as by their drivers, unless a driver has reported a failure.
-// Otherwise upstream would wait for the conditions, with a timeout by the wall clock.
+// ready returns the claim as if its drivers had met the binding conditions of its devices, unless a driver has reported a failure. Upstream
+// would otherwise wait for the conditions, with a timeout by the wall clock.
 func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if claim.Status.Allocation == nil {
 		return claim
@@ -108,7 +108,7 @@ func ready(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	return made
 }
 
-// deviceStatus returns the claim's status of a device. It adds one if there is none.
+// deviceStatus returns the claim's status of a device, and adds one if there is none.
 func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestAllocationResult) *resourcev1.AllocatedDeviceStatus {
 	devices := &claim.Status.Devices
 	for i := range *devices {
@@ -146,13 +146,13 @@ func (c *claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) 
 	return known.seen, nil
 }
 
-// ListAllAllocatedDevices returns the whole devices of GatherAllocatedState.
+// ListAllAllocatedDevices returns the whole devices that are allocated.
 func (c *claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
 	return c.allocated.state.AllocatedDevices, nil
 }
 
-// GatherAllocatedState returns the allocated devices. It makes no copy, because the allocators only read the result, and none is used again
-// after a claim has changed.
+// GatherAllocatedState returns the allocated devices. It makes no copy, because the allocators only read the result, and do not use it any
+// more after a claim has changed.
 func (c *claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	return &c.allocated.state, nil
 }

@@ -18,7 +18,7 @@ import (
 // Manager is the scheduler's view of devices and claims. It is not safe for concurrent use.
 type Manager struct {
 	claims    *claims
-	slices    []*resourcev1.ResourceSlice // as published, and with the taints of the rules
+	slices    []*resourcev1.ResourceSlice // as published; tainted has them with the taints of the rules
 	tainted   []*resourcev1.ResourceSlice
 	rules     []*resourcev1.DeviceTaintRule
 	classes   []*resourcev1.DeviceClass

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Want is what a request wants of each device.
+// Want is what a request demands of each device.
 type Want struct {
 	Class, Selectors []resourcev1.DeviceSelector
 	Tolerations      []resourcev1.DeviceToleration
@@ -30,21 +30,21 @@ type Want struct {
 
 // Offer counts the devices that a node has for a request.
 type Offer struct {
-	// Reachable are the devices that pods on the node can have, OfClass those of them that pass the class's selectors, and Matching those that pass
-	// the request's, too.
+	// Reachable counts the devices that pods on the node can get, OfClass those that also pass the class's selectors, and Matching those
+	// that also pass the request's selectors.
 	Reachable, OfClass, Matching int
-	// Of the matching ones, Tainted have a taint that the request does not tolerate, Taken are allocated or use up what an allocated one has, and
-	// Free are neither.
+	// Tainted counts the matching devices with a taint that the request does not tolerate. Of the others, Taken counts the devices that are
+	// allocated or lack capacity or counters, and Free the rest.
 	Tainted, Taken, Free int
-	// Holders are the claims that have the taken ones, in the order of the cluster.
+	// Holders are the claims that hold the taken devices, in the order of the cluster.
 	Holders []types.NamespacedName
-	// Incomplete are the pools of which a slice is missing, so that nobody gets a device of them.
+	// Incomplete are the pools that lack a slice, as driver/pool. No request gets a device of them.
 	Incomplete []string
 }
 
-// Offers counts the devices of a cluster for requests, as the allocator does that upstream keeps to itself. See
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go,
-// which only says whether all claims of a pod can be allocated.
+// Offers counts the devices of a cluster for requests. Upstream's allocator does not export its counts; it only says whether all claims of
+// a pod can be allocated. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go.
 type Offers struct {
 	pools     []offeredPool
 	allocated allocated
@@ -71,7 +71,7 @@ func NewOffers(s *cluster.State) *Offers {
 	return o
 }
 
-// offeredPool is a pool as it is on a node: its slices of the newest generation.
+// offeredPool is a pool: its slices of the newest generation.
 type offeredPool struct {
 	driver, name string
 	slices       []*resourcev1.ResourceSlice
@@ -88,7 +88,7 @@ func poolsOf(all []*resourcev1.ResourceSlice) []offeredPool {
 	return pools
 }
 
-// On counts what the node has for the request.
+// On counts the devices that the node has for the request.
 func (o *Offers) On(ctx context.Context, node *v1.Node, want Want) Offer {
 	var offer Offer
 	for _, pool := range o.pools {
@@ -140,7 +140,7 @@ func (o *Offers) count(ctx context.Context, offer *Offer, pool offeredPool, devi
 	}
 }
 
-// reaches reports whether pods on the node can have the device.
+// reaches reports whether pods on the node can get the device.
 func reaches(slice *resourcev1.ResourceSlice, device *resourcev1.Device, node *v1.Node) bool {
 	name, all, selector := slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector
 	if ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
@@ -187,8 +187,8 @@ func repels(device *resourcev1.Device, tolerations []resourcev1.DeviceToleration
 	})
 }
 
-// taken reports whether the request cannot have the device, and which claims have it, the capacity of a device that is shared, or the counters
-// that the device would consume.
+// taken reports whether the request cannot get the device, although it matches. The holders are the claims that have the device, the
+// capacity of a shared device, or the counters that the device would consume.
 func (o *Offers) taken(pool offeredPool, device *resourcev1.Device, want Want) (taken bool, holders []types.NamespacedName) {
 	id := structured.MakeDeviceID(pool.driver, pool.name, device.Name)
 	switch {
@@ -213,7 +213,8 @@ func (o *Offers) taken(pool offeredPool, device *resourcev1.Device, want Want) (
 	return o.countersHeld(pool, device)
 }
 
-// countersHeld reports whether too little is left of a counter that the device would consume, and which claims have devices that consume it; see checkAvailableCounters of upstream's allocator.
+// countersHeld reports whether too little is left of a counter that the device would consume, and which claims have devices that consume
+// the counter; see checkAvailableCounters of upstream's allocator.
 func (o *Offers) countersHeld(pool offeredPool, device *resourcev1.Device) (held bool, holders []types.NamespacedName) {
 	for _, consumes := range device.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumes.Counters)) {

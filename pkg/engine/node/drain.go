@@ -28,7 +28,7 @@ type DrainOptions struct {
 	DeleteEmptyDirData bool
 }
 
-// Blocked is a pod that keeps a node from being drained.
+// Blocked is a pod because of which kubectl refuses to drain its node.
 type Blocked struct {
 	Pod *v1.Pod
 	// Reason is kubectl's reason. It names the flag that overrides it.
@@ -109,7 +109,7 @@ func Evict(s *cluster.State, pod *v1.Pod) (*cluster.State, error) {
 		}
 	}
 	if condition := meta.FindStatusCondition(pdb.Status.Conditions, policyv1.DisruptionAllowedCondition); pdb.Status.DisruptionsAllowed <= 0 &&
-		condition != nil && condition.Reason == policyv1.SyncFailedReason { // then the numbers of the status say nothing
+		condition != nil && condition.Reason == policyv1.SyncFailedReason { // the numbers in the status are then stale
 		return nil, fmt.Errorf("%s: %w The disruption budget %s does not allow evicting pods currently because it failed sync: %s", cluster.RefTo(pod).Describe(),
 			ErrBudget, pdb.Name, condition.Message)
 	}

@@ -63,7 +63,7 @@ func evictionTime(pod *v1.Pod, taints []v1.Taint) (time.Time, bool) {
 	return since.Add(time.Duration(shortest) * time.Second), shortest >= 0
 }
 
-// Leaves reports whether the pod is evicted, sooner or later, from a node that does not answer, if nothing stops evictions.
+// Leaves reports whether the pod is evicted, sooner or later, from a node that does not answer, provided that evictions go on.
 func Leaves(pod *v1.Pod) bool {
 	_, leaves := evictionTime(pod, []v1.Taint{{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}})
 	return leaves

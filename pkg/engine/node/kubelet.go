@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// completePods marks the pods as succeeded that have run for the time in their annotation.
+// completePods marks pods as succeeded that have run for the time in their annotation.
 func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 	c.follow(s)
 	var completed []*v1.Pod
@@ -34,7 +34,7 @@ func (c *Controllers) completePods(s *cluster.State) *cluster.State {
 	return s.With(changed...)
 }
 
-// endPods removes the pods that have ended: their kubelet has had the time that it needs, or the pod garbage collector deletes them because
+// endPods removes the pods that have ended. Their kubelet has had the time that it needs, or the pod garbage collector deletes them because
 // their node is gone or out of service. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
 func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 	c.follow(s)
@@ -65,8 +65,8 @@ func (c *Controllers) endPods(s *cluster.State) *cluster.State {
 	return s.With(kept...).Without(gone...)
 }
 
-// resizePods gives pods the resources that they wait for where their node has room by now: those of the highest priority first, then Guaranteed
-// ones, then those that have waited longest, as in sortPendingResizes of
+// resizePods gives waiting pods their new resources, if their node now has room. Pods of the highest priority come first, then Guaranteed
+// pods, then pods that have waited longest, as in sortPendingResizes of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
 func (c *Controllers) resizePods(s *cluster.State) *cluster.State {
 	c.follow(s)
@@ -86,7 +86,7 @@ func (c *Controllers) resizePods(s *cluster.State) *cluster.State {
 	return s
 }
 
-// guaranteed is 1 for a pod of that QoS class, and 0 for others.
+// guaranteed returns 1 for a pod of the QoS class Guaranteed, and 0 for others.
 func guaranteed(pod *v1.Pod) int {
 	if qos.GetPodQOS(pod) == v1.PodQOSGuaranteed {
 		return 1
@@ -94,19 +94,19 @@ func guaranteed(pod *v1.Pod) int {
 	return 0
 }
 
-// resizeDeferred is since when the pod's resize waits.
+// resizeDeferred returns since when the pod's resize has been waiting.
 func resizeDeferred(pod *v1.Pod) time.Time {
 	_, condition := podutil.GetPodCondition(&pod.Status, v1.PodResizePending)
 	return condition.LastTransitionTime.Time
 }
 
-// reaction is how long controllers and scheduler take to react to the deletion of a pod. A pod that ends sooner was never Terminating for
-// them.
+// reaction is how long controllers and scheduler take to react to the deletion of a pod. To them, a pod that ends sooner was never
+// Terminating.
 const reaction = time.Second / 4
 
-// endsAt returns when the kubelet of a Terminating pod has ended the pod. That is the end of the grace period or, with a seed, some time before
-// that, each with the same probability, and never later: containers end when they are asked to, or are killed. The time is drawn once for each
-// pod. It is in whole seconds, as the clock is.
+// endsAt returns when the kubelet of a Terminating pod has ended the pod. Without a seed this is the end of the grace period. With a seed
+// it is a random time before that, uniformly distributed, since containers end when they are asked to or are killed. The time depends only
+// on the seed and the pod. It is in whole seconds, as the clock is.
 func (c *Controllers) endsAt(pod *v1.Pod) time.Time {
 	latest := pod.DeletionTimestamp.Time
 	if c.Seed == nil {

@@ -24,16 +24,17 @@ const (
 	evictionInterval = 10 * time.Second
 	// secondaryInterval is the same in a large zone that is disrupted: --secondary-node-eviction-rate, 0.01 a second.
 	secondaryInterval = 100 * time.Second
-	// largeZone is the number of nodes above which evictions continue at that rate in a disrupted zone: --large-cluster-size-threshold.
+	// largeZone is the number of nodes above which evictions go on, at the secondary rate, in a disrupted zone:
+	// --large-cluster-size-threshold.
 	largeZone = 50
 	// unhealthyShare is the share of a zone's nodes that must be down for it to be disrupted: --unhealthy-zone-threshold.
 	unhealthyShare = 0.55
 )
 
-// taintByConditions taints nodes by their conditions as the node lifecycle controller does,
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go: NoSchedule at once,
-// NoExecute zone by zone at a limited rate, which is lower or zero in a disrupted zone. It ignores a node without a Ready condition, such
-// as one written by hand.
+// taintByConditions taints nodes by their conditions, as
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/nodelifecycle/node_lifecycle_controller.go
+// does: NoSchedule at once, NoExecute zone by zone at a limited rate, which is lower or zero in a disrupted zone. It ignores a node without
+// a Ready condition, such as one written by hand.
 func (c *Controllers) taintByConditions(s *cluster.State, r *rand.Rand) *cluster.State {
 	var changed []cluster.Object
 	var found []*v1.Node // nodes that went down since the last pass

@@ -13,7 +13,7 @@ import (
 // Controllers holds the controllers of nodes and the kubelets. They cache what they have seen, so that each call looks only at changes and
 // at what is due. The cache never changes a result. The zero value is ready to use.
 type Controllers struct {
-	// Seed, if set, draws how long kubelets take to end a pod; see endsAt.
+	// Seed, if set, decides how long kubelets take to end a pod; see endsAt.
 	Seed *uint64
 
 	// steady is a list of nodes that all have the taints that match their conditions.
@@ -26,15 +26,15 @@ type Controllers struct {
 	due    map[string]due          // by node, for nodes that have such pods
 }
 
-// due holds the pods of a node that need an action at some time, even if nothing else changes.
+// due holds the pods of a node that will need an action at some time, even if nothing else changes.
 type due struct {
-	// leaving must leave the node, but their deletion was not requested yet.
+	// leaving are pods that must leave the node, and whose deletion was not requested yet.
 	leaving []leavingPod
-	// completing will succeed, and their kubelet can report it.
+	// completing are pods that will succeed, and whose kubelet can report it.
 	completing []*v1.Pod
-	// ending are Terminating, and a kubelet or the garbage collector will end them.
+	// ending are Terminating pods that a kubelet or the garbage collector will end.
 	ending []*v1.Pod
-	// resizing wait until the node has room for the resources that they were given.
+	// resizing are pods that wait for room on the node for their new resources.
 	resizing []*v1.Pod
 }
 
@@ -106,9 +106,9 @@ func (c *Controllers) dueOn(name string) (now due) {
 	return now
 }
 
-// Reconcile lets the controllers of nodes and the kubelets do everything that is due: it marks pods as succeeded that have run long enough,
-// taints nodes by their conditions, evicts pods that do not tolerate a taint, removes pods that have ended, and resizes pods for which there is
-// room by now. It returns the same state if nothing is due. The generator chooses among equals; nil means a fixed order.
+// Reconcile does everything that is due for the controllers of nodes and the kubelets. It marks pods as succeeded that have run long
+// enough, taints nodes by their conditions, evicts pods that do not tolerate a taint, removes pods that have ended, and resizes pods for
+// which there is room. It returns the same state if nothing is due. The generator chooses among equals; nil means a fixed order.
 func (c *Controllers) Reconcile(s *cluster.State, r *rand.Rand) *cluster.State {
 	return c.resizePods(c.endPods(c.evictTainted(c.taintByConditions(c.completePods(s), r))))
 }

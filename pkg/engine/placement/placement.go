@@ -53,20 +53,20 @@ type Placement struct {
 
 // Decision is how a pod's node was chosen.
 type Decision struct {
-	// Feasible is the number of nodes that passed every filter, of those looked at; Scored the number that were scored. A
-	// single feasible node is taken unscored.
+	// Feasible is the number of nodes that passed every filter, of the nodes that were looked at. Scored is the number of nodes that were
+	// scored; a single feasible node is not.
 	Feasible int `json:"feasible"`
 	Scored   int `json:"scored"`
 	// Ties is the number of nodes with the top score, the chosen one included.
 	Ties int `json:"ties"`
-	// Margin is the top score less the next lower one; 0 if all nodes have the same or none was scored.
+	// Margin is the top score minus the next lower one; 0 if all nodes have the same score or none was scored.
 	Margin int64 `json:"margin"`
-	// RunnerUp is the best node below the top.
+	// RunnerUp is the best node with less than the top score.
 	RunnerUp string `json:"runnerUp,omitempty"`
-	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. If there are none, several
+	// Deciders are the plugins without whose score other nodes would have been the best, in the profile's order. Without deciders several
 	// plugins may have agreed.
 	Deciders []string `json:"deciders,omitempty"`
-	// Scores are the chosen node's, by plugin, in the profile's order.
+	// Scores are the scores of the chosen node by plugin, in the profile's order.
 	Scores []Score `json:"scores,omitempty"`
 }
 
@@ -75,13 +75,13 @@ type Score struct {
 	Plugin string `json:"plugin"`
 	// Weighted is the chosen node's normalised score times the plugin's weight.
 	Weighted int64 `json:"weighted"`
-	// Ahead is by how much that exceeds the runner-up's.
+	// Ahead is Weighted minus the same score of the runner-up.
 	Ahead int64 `json:"ahead"`
 	// Without is the number of nodes that would have tied for best without this plugin's scores.
 	Without int `json:"-"`
 }
 
-// Decider returns, of the scores that decided, the one without which most nodes would have tied; none if no score decided.
+// Decider returns the deciding score without which most nodes would have tied; the zero Score if no score decided.
 func (d *Decision) Decider() Score {
 	var most Score
 	for _, score := range d.Scores {
@@ -147,8 +147,8 @@ type Reason struct {
 	Nodes   int    `json:"nodes"`
 }
 
-// Cause is the one reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
-// everything else, since more of it would help. It is empty if there are no reasons.
+// Cause returns the reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
+// all other reasons, since more of it would help. Cause returns "" if there are no reasons.
 func Cause(reasons []Reason) string {
 	var most Reason
 	short := false
@@ -164,9 +164,9 @@ func Cause(reasons []Reason) string {
 type Preemption struct {
 	Victim, For *v1.Pod
 	Node        string
-	// Choice is how the node was chosen; the victims of one attempt share it.
+	// Choice explains how the node was chosen. The victims of one attempt share it.
 	Choice *Choice
-	// Ending is the victim in its new form, Terminating; nil if it is gone at once.
+	// Ending is the victim in its new form, Terminating; nil if the victim is gone at once.
 	Ending *v1.Pod
 }
 

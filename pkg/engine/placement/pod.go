@@ -6,21 +6,21 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Wait is why a pod has no node, or has not started on it.
+// Wait says why a pod has no node, or has not started on its node.
 type Wait struct {
-	// Message is kube-scheduler's FailedScheduling text, or the API server's text for a pod with scheduling gates. If the pod waits for its
-	// volume, it is the FailedAttachVolume text, or says to which node the volume is attached.
+	// Message is kube-scheduler's FailedScheduling message, or the API server's message about a pod with scheduling gates. If the pod waits
+	// for its volume, it is the FailedAttachVolume message, or names the node to which the volume is attached.
 	Message string `json:"message,omitempty"`
-	// Reason is SchedulerError, as in the PodScheduled condition, where a plugin failed on the pod instead of refusing it.
+	// Reason is SchedulerError if a plugin failed on the pod instead of refusing it, as in the PodScheduled condition; otherwise empty.
 	Reason string `json:"reason,omitempty"`
-	// Untried is why the scheduler does not try the pod. The API server says nothing of it: no event and no condition.
+	// Untried is why the scheduler does not try the pod. The API server does not show it, neither as an event nor as a condition.
 	Untried string `json:"untried,omitempty"`
 }
 
-// NotTried is what Why begins with for a pod that the scheduler does not try.
+// NotTried is the prefix of Why for a pod that the scheduler does not try.
 const NotTried = "not tried: "
 
-// Why is the message, unless the scheduler does not even try the pod.
+// Why returns the message or, if the scheduler does not try the pod, the reason for that.
 func (w Wait) Why() string {
 	if w.Untried != "" {
 		return NotTried + w.Untried
@@ -28,7 +28,7 @@ func (w Wait) Why() string {
 	return w.Message
 }
 
-// Wait returns why the pod has no node.
+// Wait returns the reason why the pod has no node.
 func (p *Pending) Wait() Wait {
 	w := Wait{Message: p.Message, Untried: p.Untried}
 	if p.Failed {
@@ -37,10 +37,10 @@ func (p *Pending) Wait() Wait {
 	return w
 }
 
-// Why says why the pod has no node.
+// Why returns the reason why the pod has no node, in words.
 func (p *Pending) Why() string { return p.Wait().Why() }
 
-// Said returns the pod as namespace/name, and why it has no node; nothing for nil.
+// Said returns the pod as namespace/name, and the reason why it has no node; empty strings for nil.
 func (p *Pending) Said() (pod, why string) {
 	if p == nil {
 		return "", ""
@@ -52,11 +52,11 @@ func (p *Pending) Said() (pod, why string) {
 type RecoveredPod struct {
 	cluster.PodRef
 	Node string `json:"node"`
-	// Cycle is what every plugin said of the nodes, where that was asked for.
+	// Cycle has what every plugin said about the nodes, if it was recorded.
 	Cycle *Cycle `json:"cycle,omitempty"`
 }
 
-// Recovered returns the pod with its node. The owner is the one that State.Owners finds for it.
+// Recovered returns the pod with its node. The owner is the result of State.Owners for the pod.
 func (p *Placement) Recovered(owner cluster.Ref) RecoveredPod {
 	return RecoveredPod{PodRef: cluster.NewPodRef(p.Pod, owner), Node: p.Node, Cycle: p.Cycle}
 }
@@ -64,23 +64,23 @@ func (p *Placement) Recovered(owner cluster.Ref) RecoveredPod {
 // StrandedPod is a replacement that stays Pending.
 type StrandedPod struct {
 	cluster.PodRef
-	// Node is the pod's node where it has one, on which it waits for its volume.
+	// Node is the pod's node if it has one, on which it waits for its volume.
 	Node string `json:"node,omitempty"`
 	Wait
-	// Reasons count the nodes by refusing plugin.
+	// Reasons count the nodes by the plugin that refused them.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// Waiting means that the pod gets a node, or starts, as soon as the lost pods that stay Terminating on the failed nodes are gone.
+	// Waiting means that the pod gets a node, or starts, as soon as the lost pods that are still Terminating on the failed nodes are gone.
 	Waiting bool `json:"waiting,omitempty"`
-	// Cycle is what every plugin said of the nodes, where that was asked for.
+	// Cycle has what every plugin said about the nodes, if it was recorded.
 	Cycle *Cycle `json:"cycle,omitempty"`
 }
 
-// Stranded returns the pod with why it does not run. The owner is the one that State.Owners finds for it.
+// Stranded returns the pod with the reason why it does not run. The owner is the result of State.Owners for the pod.
 func (p *Pending) Stranded(owner cluster.Ref) StrandedPod {
 	return StrandedPod{
 		PodRef: cluster.NewPodRef(p.Pod, owner), Node: p.Pod.Spec.NodeName, Wait: p.Wait(), Reasons: p.Reasons, Cycle: p.Cycle,
 	}
 }
 
-// SameReason is the same for the pods of one workload that wait for the same reason.
+// SameReason returns a key that is the same for pods of one workload that wait for the same reason.
 func (p StrandedPod) SameReason() [3]string { return [3]string{p.Namespace, p.Workload, p.Why()} }
