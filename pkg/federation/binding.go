@@ -175,7 +175,7 @@ func groups(t *Template, p *Policy) (affinity, antiAffinity string) {
 	return of(w.Affinity), of(w.AntiAffinity)
 }
 
-// Levels of precision with which a selector selects a template.
+// The levels of precision with which a selector selects a template.
 const (
 	notSelected = iota
 	byKind
@@ -183,6 +183,7 @@ const (
 	byName
 )
 
+// precision returns how precisely the selector selects the template.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/selector.go, ResourceSelectorPriority
 func (s *ResourceSelector) precision(t *Template) int {
 	switch {

@@ -36,7 +36,7 @@ func refuseAPI(_ *Scheduler, b *Binding, c *Cluster) string {
 	return "cluster(s) did not have the API resource"
 }
 
-// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it, because the taint manager does evictions.
+// refuseTaints is the plugin TaintToleration. A cluster that has the workload keeps it, because the taint manager evicts workloads.
 func refuseTaints(_ *Scheduler, b *Binding, c *Cluster) string {
 	if _, there := b.On(c.Name); there {
 		return ""

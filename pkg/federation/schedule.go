@@ -88,6 +88,7 @@ func (b *Binding) due(clusters []*Cluster) bool {
 		})
 }
 
+// placementChanged reports whether the placement has changed in a way that requires scheduling again.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper.go, placementChanged
 func (b *Binding) placementChanged() bool {
 	was, is := b.applied, b.Placement
@@ -107,6 +108,7 @@ func (b *Binding) placementChanged() bool {
 	return b.affinity == "" || x < 0 || y < 0 || !reflect.DeepEqual(was.ClusterAffinities[x], is.ClusterAffinities[y])
 }
 
+// replicasChanged reports whether the targets do not have the template's replicas any more.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/binding.go, IsBindingReplicasChanged
 func (b *Binding) replicasChanged() bool {
 	switch r := b.Placement.ReplicaScheduling; {
@@ -180,6 +182,7 @@ func (s *Scheduler) try(b *Binding) ([]Target, []Verdict, error) {
 	return targets, verdicts, nil
 }
 
+// condition returns reason and message of the Scheduled condition after an attempt with this error.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/scheduler/helper.go, getConditionByError
 func condition(err error) (reason, message string) {
 	var fit *FitError

@@ -3,7 +3,7 @@ package federation
 // Verdict is the result of a scheduling attempt for one cluster.
 type Verdict struct {
 	Cluster string `json:"cluster"`
-	// Filter is the plugin that refused the cluster, and Refusal why; both are missing if none did.
+	// Filter is the plugin that refused the cluster, and Refusal is its reason; both are empty if no plugin did.
 	Filter  string `json:"filter,omitempty"`
 	Refusal string `json:"refusal,omitempty"`
 	// Score is the score of a feasible cluster, and Room the estimate of how many more replicas fit there.
