@@ -54,7 +54,7 @@ const (
 )
 
 // Binding is a ResourceBinding: a template, the policy that claimed it, and the clusters to which it is scheduled. A Binding is immutable:
-// Scheduler.Run, Evict and Evicted return a new one.
+// [Scheduler.Run], [Binding.Evict] and [Binding.Evicted] return a new one.
 type Binding struct {
 	Template *Template
 	// Policy is the name of the policy, as Policy.String writes it; Placement and Failover are the policy's.

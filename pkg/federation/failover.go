@@ -103,7 +103,7 @@ func (b *Binding) Evict(cluster, purge string, now time.Time) *Binding {
 }
 
 // Evicted returns the binding without the tasks that are done: all tasks if it is scheduled and its copies are healthy, and each task older
-// than GracefulTimeout. Run the scheduler between Evict and Evicted, since an earlier scheduling does not count.
+// than GracefulTimeout. Run the scheduler between [Binding.Evict] and [Binding.Evicted], since an earlier scheduling does not count.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/controllers/gracefuleviction/evictiontask.go
 func (b *Binding) Evicted(healthy bool, now time.Time) *Binding {
 	done := func(e Eviction) bool {

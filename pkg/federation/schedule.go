@@ -20,7 +20,7 @@ type Scheduler struct {
 	// Clusters lists all member clusters, in any order.
 	Clusters []*Cluster
 	Gates    Gates
-	// Estimate returns how many more replicas of the binding the cluster has room for. The default is General.
+	// Estimate returns how many more replicas of the binding the cluster has room for. The default is [General].
 	Estimate func(b *Binding, c *Cluster) int32
 
 	apart, together map[group][]*Binding

@@ -16,7 +16,7 @@ var appliedBy = map[rule.Kind]string{
 	rule.NodeAffinity: "NodeAffinity", rule.NodeSelector: "NodeAffinity",
 }
 
-// spoken returns the paths of the rules that whyLeft, whyPlaced and whyPending mention: the required rules of each plugin that refused
+// spoken returns the paths of the rules that [whyLeft], [whyPlaced] and [whyPending] mention: the required rules of each plugin that refused
 // nodes, and the preferred rules of each plugin whose score decided.
 func spoken(placed []placement.Placement, pending []placement.Pending, state *cluster.State) []string {
 	var paths []string

@@ -46,8 +46,8 @@ func (c *Cluster) addNodes(_ context.Context, state *cluster.State, step *scenar
 	return next, fmt.Sprintf("add %s like %s", words.Count(action.Count, "node"), like.Name), err
 }
 
-// known returns the node with the name, and a state that has the objects published for the node (see published). The node is in the state,
-// or a step or a failure has removed it; c.gone has the removed ones.
+// known returns the node with the name, and a state that has the objects published for the node (see [published]). The node is in the state,
+// or a step or a failure has removed it; [Cluster.gone] has the removed ones.
 func (c *Cluster) known(state *cluster.State, path *field.Path, name string) (*v1.Node, *cluster.State, error) {
 	if found := state.Node(name); found != nil {
 		return found, state, nil
@@ -94,7 +94,7 @@ func newName(like string, i int) string {
 	return fmt.Sprintf("%s-new-%d", strings.TrimRight(like[:min(len(like), 50)], "-."), i)
 }
 
-// machine returns a copy of the node like, with the objects that kubelet and drivers publish for it; see Machine.
+// machine returns a copy of the node like, with the objects that kubelet and drivers publish for it; see [Machine].
 func machine(state *cluster.State, like *v1.Node, name string) []cluster.Object {
 	return Machine(state, like, like.DeepCopy(), name)
 }

@@ -114,7 +114,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// The step does what Drain does, and records what keeps it from its end: the budget both pods of web on a, kubectl the bare pod on b.
+// The step does what [world.Cluster.Drain] does, and records what keeps the drain from ending: the budget keeps both pods of web on a, and
+// kubectl the bare pod on b.
 func TestDrainStep(t *testing.T) {
 	bare := "\n{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {nodeName: b, containers: [{name: c, image: c}]}}"
 	step := scenario.Step{Name: "drain", Drain: &scenario.Drain{Nodes: scenario.Nodes{Names: []string{"a", "b", "d"}}}}

@@ -10,6 +10,7 @@
 //	pods without a node ─▶ fit onto current or upcoming nodes? ─▶ node groups ─▶ options ─▶ expanders ─▶ new sizes
 //	nodes ─▶ candidates ─▶ eligible? ─▶ can their pods move? ─▶ unneeded ─▶ long enough? ─▶ deleted
 //
+// Its steps are in these files:
 //   - loop.go has the order of these steps, and what a loop remembers for the next; group.go has node groups and the states of their nodes.
 //   - template.go makes the nodes that a group would add; fit.go puts pods onto nodes.
 //   - scaleup.go, estimate.go, expander.go, balance.go and quota.go add nodes; scaledown.go and drain.go remove them.

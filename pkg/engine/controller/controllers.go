@@ -30,7 +30,7 @@ type Controllers struct {
 	nodes    node.Controllers
 	memory   memory
 	due      due
-	scaled   *map[types.UID]scale // the scales of the last call of scales, when due.scaled was scaledAt
+	scaled   *map[types.UID]scale // the result of the last call of [pass.scales], when [due.scaled] was scaledAt
 	scaledAt int
 	guards   guards
 	adopts   adopts

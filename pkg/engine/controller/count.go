@@ -30,7 +30,7 @@ type ownCount struct {
 }
 
 // count counts the active pods of a ReplicaSet. It looks only at pods that have changed since the last time. It returns false if the
-// ReplicaSet may have to adopt or release pods; claim then finds its pods.
+// ReplicaSet may have to adopt or release pods; [pass.claim] then finds its pods.
 func (p *pass) count(r replicated) (podCount, bool) {
 	pods, all := p.owned.unclaimed(r.set.UID)
 	selector, err := p.selector(r.set, r.set.Spec.Selector)

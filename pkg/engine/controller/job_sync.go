@@ -26,7 +26,7 @@ type jobSync struct {
 	status *batchv1.JobStatus
 	// pods are the Job's pods; active are those that have neither ended nor been deleted.
 	pods, active []*v1.Pod
-	// ready and terminating count pods. A pod that this sync deletes counts as terminating. Its UID is in asked.
+	// ready and terminating count pods. A pod that this sync deletes counts as terminating. Its UID is in [jobSync.asked].
 	ready, terminating int32
 	asked              map[types.UID]bool
 	// succeeded and failed count all ended pods, also those that no earlier sync has counted.
@@ -35,7 +35,7 @@ type jobSync struct {
 	succeededIndexes, failedIndexes indexes
 	// lastFailed has, by index, the failed pod that waits for its replacement. The replacement continues its count of failures.
 	lastFailed map[int]*v1.Pod
-	// backoff is what the controller remembers of the Job after this sync. remembers means that pods have ended, so that the backoff is
+	// backoff is what the controller remembers of the Job after this sync. [jobSync.remembers] means that pods have ended, so that the backoff is
 	// kept even if it is zero.
 	backoff   cluster.JobBackoff
 	remembers bool

@@ -148,7 +148,7 @@ func (c *Controllers) adoptable(s *cluster.State) (map[types.UID][]*v1.Pod, []ty
 	var selectors cluster.Selectors
 	var uids []types.UID
 	add := func(namespace string, uid types.UID, selector *metav1.LabelSelector) {
-		if selectors.Add(namespace, selector) == nil { // claim returns the error
+		if selectors.Add(namespace, selector) == nil { // [pass.claim] returns the error
 			uids = append(uids, uid)
 			a.adoptable[uid] = nil
 		}

@@ -70,7 +70,7 @@ func wantedPods(o *cluster.UnknownOwner) []v1.PodTemplateSpec {
 
 // unknownReplicaSet returns an owner whose pods have generated names in the form of a ReplicaSet. It is the same pointer for as long as the
 // owner is the same, since entries of the memory compare pointers. Its selector matches all pods, but it has only the pods that name it as
-// their controller; see adoptable.
+// their controller; see [Controllers.adoptable].
 func (c *Controllers) unknownReplicaSet(o *cluster.UnknownOwner) *appsv1.ReplicaSet {
 	return once(&c.memory, subject{asReplicaSet, o.UID}, []any{o}, func() *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{

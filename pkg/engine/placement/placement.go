@@ -148,7 +148,7 @@ type Reason struct {
 }
 
 // Cause returns the reason for which most nodes rejected a pod, without the word Insufficient: "cpu". A resource that is short comes before
-// all other reasons, since more of it would help. Cause returns "" if there are no reasons.
+// all other reasons, since more of it would help. It is "" if there are no reasons.
 func Cause(reasons []Reason) string {
 	var most Reason
 	short := false
