@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cluster returns a cluster that serves everything and has nothing.
+// cluster returns a cluster that serves every API and has no resources.
 func cluster(name string) *Cluster { return &Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 
 func clusters(names ...string) []*Cluster {
@@ -22,7 +22,7 @@ func clusters(names ...string) []*Cluster {
 	return all
 }
 
-// withRoom returns a cluster for so many pods.
+// withRoom returns a cluster with room for the number of pods.
 func withRoom(name string, pods int64) *Cluster {
 	c := cluster(name)
 	c.Status.ResourceSummary = &ResourceSummary{Allocatable: v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}}
@@ -40,7 +40,7 @@ func members(room ...int32) []candidate {
 	return all
 }
 
-// targets reads targets as in "member1=6 member2=4".
+// targets parses targets such as "member1=6 member2=4".
 func targets(s string) []Target {
 	var all []Target
 	for _, field := range strings.Fields(s) {
@@ -62,7 +62,7 @@ func deployment(namespace, name string, replicas int32) *Template {
 	return &Template{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name, Workload: true, Replicas: replicas}
 }
 
-// Ways to divide replicas.
+// These are ways to divide replicas.
 var (
 	duplicated = &ReplicaScheduling{ReplicaSchedulingType: Duplicated}
 	aggregated = &ReplicaScheduling{ReplicaSchedulingType: Divided, ReplicaDivisionPreference: Aggregated}
@@ -90,7 +90,7 @@ func dividing(replicas int32, by *ReplicaScheduling, had string) *Binding {
 // emptyIsNil treats an empty list as nil.
 var emptyIsNil = cmpopts.EquateEmpty()
 
-// message is the error's text, or "".
+// message returns the error's text; "" for nil.
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -98,7 +98,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// resources reads resources as in "cpu", "1", "memory", "1Gi".
+// resources parses resources such as "cpu", "1", "memory", "1Gi".
 func resources(pairs ...string) v1.ResourceList {
 	list := v1.ResourceList{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// world generates clusters and waiting bindings.
+// world generates clusters and bindings that wait to be scheduled.
 func world(seed uint64) ([]*Cluster, []*Binding) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var all []*Cluster
@@ -44,7 +44,7 @@ func world(seed uint64) ([]*Cluster, []*Binding) {
 	return all, bindings
 }
 
-// bounds generates a constraint.
+// bounds generates a spread constraint.
 func bounds(r *rand.Rand, by string, most int) SpreadConstraint {
 	c := SpreadConstraint{SpreadByField: by, MaxGroups: 1 + r.IntN(most)}
 	c.MinGroups = 1 + r.IntN(c.MaxGroups)
@@ -138,7 +138,7 @@ func clusterOf(all []*Cluster, target Target) *Cluster {
 	return all[slices.IndexFunc(all, func(c *Cluster) bool { return c.Name == target.Cluster })]
 }
 
-// scaled returns the bindings with other numbers of replicas for some.
+// scaled returns the bindings, some of them with another number of replicas.
 func scaled(r *rand.Rand, bindings []*Binding) []*Binding {
 	next := slices.Clone(bindings)
 	for i, b := range bindings {

@@ -12,7 +12,7 @@ import (
 
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/util/overridemanager/overridemanager_test.go, TestGetMatchingOverridePolicies
 func TestOverridden(t *testing.T) {
-	// Each appends its word, so that the words say which rules were applied, and in which order.
+	// Each override appends its word, so that the words show which rules were applied, and in which order.
 	word := func(w string) Overriders {
 		return Overriders{Plaintext: []PlaintextOverrider{{Path: "/words/-", Operator: "add", Value: w}}}
 	}

@@ -48,7 +48,7 @@ func TestResources(t *testing.T) {
 		{"an init container's limit", []v1.PodSpec{{Containers: containers(one), InitContainers: containers(asking(nil, "cpu", "3"))}}, resources("cpu", "3")},
 		{"the overhead comes on top", []v1.PodSpec{{InitContainers: containers(larger), Overhead: resources("cpu", "250m")}}, resources("cpu", "5250m")},
 		{"the pod as a whole", []v1.PodSpec{{Containers: containers(one), Resources: &v1.ResourceRequirements{Requests: resources("cpu", "4")}}}, resources("cpu", "1")},
-		// 1, at least 5, and 1 more; or 1 and 1, at least 5.
+		// The requests are 1, at least 5, and 1 more; or 1 and 1, at least 5.
 		{"several pods, the first with an init container", []v1.PodSpec{{Containers: containers(one), InitContainers: containers(larger)}, {Containers: containers(one)}}, resources("cpu", "6")},
 		{"several pods, the last with an init container", []v1.PodSpec{{Containers: containers(one)}, {Containers: containers(one), InitContainers: containers(larger)}}, resources("cpu", "5")},
 	} {

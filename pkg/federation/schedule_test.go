@@ -114,7 +114,7 @@ func TestProposal(t *testing.T) {
 	}
 }
 
-// Errors in a policy, and the resulting condition.
+// The cases are errors in a policy, and the resulting conditions.
 func TestPitfalls(t *testing.T) {
 	spread := func(constraints ...SpreadConstraint) Placement { return Placement{SpreadConstraints: constraints} }
 	divided := func(p Placement) Placement {

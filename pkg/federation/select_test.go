@@ -71,7 +71,7 @@ func TestSelectClusters(t *testing.T) {
 		{"too little room", byCluster(1, 2), divided, 200, "", "no enough resource when selecting 2 clusters"},
 		{"too few clusters", byCluster(7, 7), nil, 30, "", "the number of feasible clusters is less than spreadConstraint.MinGroups"},
 
-		// Without maxGroups nothing is selected, without an error.
+		// Without maxGroups no cluster is selected, and there is no error.
 		{"no maxGroups, duplicated", byCluster(1, 0), duplicated, 1, "", ""},
 		{"no maxGroups, divided", byCluster(1, 0), dynamic, 1, "", "no enough resource when selecting 0 clusters"},
 		{"zone", []SpreadConstraint{{SpreadByField: SpreadByZone, MinGroups: 1, MaxGroups: 1}}, nil, 1, "", "just support cluster and region spread constraint"},

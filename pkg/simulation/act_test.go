@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// Nodes come in the order in which they are named, or by name. One that was deleted and is back is there once, however often.
+// A step handles its nodes in the order in which it names them, or by name. A node that was deleted and restored several times exists once.
 func TestNodesThatComeBack(t *testing.T) {
 	const file = `apiVersion: faultline/v1alpha1
 kind: Scenario

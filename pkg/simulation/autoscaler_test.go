@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// pools has two nodes of the group general, which take two pods of a core each, and one of no group, which takes none of them.
+// pools has two nodes of the group general, which can take two pods of a core each, and a node of no group, which can take none of them.
 const pools = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -100,7 +100,7 @@ func TestAutoscaler(t *testing.T) {
 			autoscaler: "{nodeGroups: [{name: more, max: 9, template: a-large-1}]}", steps: "- {name: s, scale: {target: deployment/web, replicas: 7}}",
 			want: "general-1 general-2 large-1; 3 pending; 0s",
 		},
-		// Of the two groups the first has priority, and takes no more than two pods.
+		// The first of the two groups has the higher priority, but can take only two of the pods.
 		"the highest priority grows first": {
 			autoscaler: `{expander: priority, priorities: {"5": [general], "1": [more]}, nodeGroups: [{name: more, max: 9, template: a-general-2}, ` + general + "]}",
 			steps:      "- {name: s, scale: {target: deployment/web, replicas: 7}}",
@@ -110,7 +110,7 @@ func TestAutoscaler(t *testing.T) {
 			autoscaler: "{nodeGroups: [" + general + "]}", steps: "- {name: s, fail: {names: [a-general-1, a-general-2], mode: deleted}}",
 			want: "large-1 general-1-new-1; 0 pending; 2m0s",
 		},
-		// A pod on each node asks for half of it; one node takes both.
+		// The pod on each node requests half of the node; one node can take both pods.
 		"a node goes after ten minutes": {
 			autoscaler: "{scaleDown: {}, nodeGroups: [" + general + "]}", steps: "- {name: s, scale: {target: deployment/web, replicas: 2}}",
 			want: "general-2 large-1; 0 pending; 0s",
@@ -133,7 +133,7 @@ func TestAutoscaler(t *testing.T) {
 			if diff := cmp.Diff(test.want, ending(whole)); diff != "" {
 				t.Errorf("nodes, pending pods, duration (-want +got):\n%s", diff)
 			}
-			// A run that goes on from a step ends as the whole one does.
+			// A run that continues from a step ends as a complete run does.
 			first, err := Run(t.Context(), s.Until(scenario.WorkloadsStep), Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -149,8 +149,8 @@ func TestAutoscaler(t *testing.T) {
 	}
 }
 
-// zonal has a group with a node for two pods of a core in each of two zones, and no room: the pods of web ask for nothing, those of asks for
-// the zone b.
+// zonal has a group with one node in each of two zones, each with room for two pods of a core. The four pods of web fill them; the pods of
+// zoned need zone b.
 const zonal = `apiVersion: faultline/v1alpha1
 kind: Scenario
 cluster:
@@ -168,12 +168,12 @@ steps:
 
 func TestAutoscalerOverZones(t *testing.T) {
 	for step, want := range map[string]string{
-		// Two more nodes for four pods: one in each zone.
+		// Four more pods need two more nodes, one in each zone.
 		"{name: s, scale: {target: deployment/web, replicas: 8}}": "a-general-1 b-general-1 a-general-1-new-1 b-general-1-new-1",
-		// The autoscaler first takes new nodes for such as are in zone a.
+		// The autoscaler first expects its new nodes in zone a, like the group's first node.
 		"{name: s, scale: {target: deployment/zoned, replicas: 4}}": "a-general-1 b-general-1 b-general-1-new-1 b-general-1-new-2",
-		// The zone that is down gets none, nor the one that is gone. Of a group that is
-		// gone new nodes are like the first.
+		// A zone that is down, or that has no node any more, gets no new node. If all nodes of a group are deleted, new nodes are copies of
+		// the first.
 		"{name: s, fail: {names: [a-general-1]}}":                             "a-general-1 b-general-1 b-general-1-new-1",
 		"{name: s, fail: {names: [a-general-1], mode: deleted}}":              "b-general-1 b-general-1-new-1",
 		"{name: s, fail: {names: [a-general-1, b-general-1], mode: deleted}}": "a-general-1-new-1 a-general-1-new-2",
@@ -193,8 +193,9 @@ func TestAutoscalerOverZones(t *testing.T) {
 	}
 }
 
-// The first node of the group is cordoned and has a taint that the pods do not tolerate. The autoscaler decides by the other one, so that new nodes
-// are like it: one takes the two pods that wait. Like the first they would take none, and come without end.
+// The first node of the group is cordoned and has a taint that the pods do not tolerate. The autoscaler decides by the other node, so the
+// cloud must copy the other one, too: one new node then takes the two Pending pods. A copy of the first node would take none of them, and
+// the autoscaler would add nodes without end.
 func TestAutoscalerPassesOverCordonedNodes(t *testing.T) {
 	const text = `apiVersion: faultline/v1alpha1
 kind: Scenario

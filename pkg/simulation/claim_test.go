@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Nobody binds a claim without a class in a cluster without a default class; its pod is Pending with kube-scheduler's message.
+// In a cluster without a default class, no controller binds a claim without a class; its pod is Pending with kube-scheduler's message.
 func TestClaimThatNobodyBinds(t *testing.T) {
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)}
 	set := runtime.RawExtension{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": {"serviceName": "db",
@@ -30,7 +30,7 @@ func TestClaimThatNobodyBinds(t *testing.T) {
 	}
 }
 
-// A missing claim is not a mistake in the input: somebody may create it, and until then the pod waits.
+// A missing claim is not a mistake in the input: a user may create it later, and until then the pod is Pending.
 func TestClaimThatIsMissing(t *testing.T) {
 	node := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}}`)}
 	pod := runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}],

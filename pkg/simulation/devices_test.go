@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// Worlds of devices, small enough to be worked out by hand: each file says why its pods get what the last lines list.
+// Each file has a world with devices that is small enough to be worked out by hand. The file says why its pods get the devices in its last
+// lines.
 func TestDevices(t *testing.T) {
 	files, err := filepath.Glob("testdata/devices/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -78,7 +79,7 @@ func allocations(r *Result) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// devicesIn lists the devices of a claim, with what it consumes of shared ones.
+// devicesIn lists the devices of a claim, with the capacity that it consumes of shared devices.
 func devicesIn(claim *resourcev1.ResourceClaim) string {
 	if claim.Status.Allocation == nil {
 		return "none"
@@ -94,7 +95,7 @@ func devicesIn(claim *resourcev1.ResourceClaim) string {
 	return strings.Join(devices, ",")
 }
 
-// shortName leaves out what controllers add to the name of a workload's pod.
+// shortName returns the name of a workload's pod without the suffixes that controllers add.
 func shortName(pod string) string {
 	if parts := strings.Split(pod, "-"); len(parts) > 2 {
 		return parts[0]

@@ -10,7 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Pods of another namespace keep nobody away: with one pod of each namespace in a zone of its own, the zone of the other is free.
+// Pods of another namespace do not count for an anti-affinity term: with one pod of each namespace in its own zone, the other zone is free
+// for both.
 func TestExhaustedByPodsOfTheNamespace(t *testing.T) {
 	labels := map[string]string{"app": "web"}
 	pod := func(namespace, name, node string) *v1.Pod {

@@ -1,6 +1,6 @@
 package simulation
 
-// What the tests of recorded cases that look at reports use of those that look at states.
+// The tests of recorded cases that look at reports use these functions of the tests that look at states.
 var (
 	StepOf    = stepOf
 	Unreached = unreached

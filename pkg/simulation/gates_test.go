@@ -25,7 +25,7 @@ func TestRunsDoNotShareFeatureGates(t *testing.T) {
 	}
 }
 
-// What one run does as another release does not stay for the next.
+// A run as another release does not change later runs.
 func TestRunsDoNotShareReleases(t *testing.T) {
 	own, earlier := generated(t, 1), generated(t, 1)
 	earlier.Config = configAs(t, sched.Release{Kubernetes: "1.34"})
@@ -45,13 +45,13 @@ func TestRunsDoNotShareReleases(t *testing.T) {
 	}
 }
 
-// configUnder is the scheduler's default configuration under feature gates.
+// configUnder returns the scheduler's default configuration with the feature gates.
 func configUnder(t *testing.T, gates string) *sched.Config {
 	t.Helper()
 	return configAs(t, sched.Release{FeatureGates: gates})
 }
 
-// configAs is the default configuration of a scheduler of the release.
+// configAs returns the default configuration of a scheduler of the release.
 func configAs(t *testing.T, release sched.Release) *sched.Config {
 	t.Helper()
 	back, err := sched.SwitchRelease(release)

@@ -39,7 +39,7 @@ type recordedStep struct {
 	}
 }
 
-// distribution is the number of pods per node, and in how many runs it was seen.
+// distribution is a number of pods per node, and the number of runs in which it was seen.
 type distribution struct {
 	Nodes map[string]int
 	Seen  int
@@ -69,7 +69,7 @@ func scenarioOf(t *testing.T, name string, c *recorded, ties string, seed uint64
 	return scenarioAs(t, "", name, c, ties, seed)
 }
 
-// scenarioAs is scenarioOf as a minor release of Kubernetes.
+// scenarioAs does what scenarioOf does, for a minor release of Kubernetes.
 func scenarioAs(t *testing.T, kubernetes, name string, c *recorded, ties string, seed uint64) *scenario.Scenario {
 	t.Helper()
 	dir := filepath.Join("testdata", "groundtruth", name)
@@ -139,10 +139,10 @@ func messages(step *Step) []string {
 
 var cases = []string{"a-walkthrough", "b-soft-hetero", "c-rolling-hard-hostname", "e-pod-affinity", "f-preemption-pdb", "i1-missing-label"}
 
-// decidedByChance lists the steps whose most frequent outcome among equals is due to chance in a real control plane, too: which of equal
-// pods is deleted or preempted first, or whether the pods that a first pod of a ReplicaSet makes room for are retried before the controller
-// has created the second (in the last step of e-pod-affinity: 17 of 30 times as 1.37, and 7 of 8 times as 1.35, with the same code). For
-// these the outcome must be one of those recorded.
+// decidedByChance reports whether chance decides the most frequent outcome of a step among equals in a real control plane, too. Chance
+// decides which of equal pods is deleted or preempted first, or whether the pods that a first pod of a ReplicaSet makes room for are
+// retried before the controller has created the second pod. (In the last step of e-pod-affinity that happened 17 of 30 times as 1.37, and 7
+// of 8 times as 1.35, with the same code.) The outcome of these steps must be one of the recorded ones.
 func decidedByChance(kubernetes, name, step string) bool {
 	return strings.HasPrefix(name, "c-") || strings.HasPrefix(name, "f-") || kubernetes != "" && step == "08-web-then-cache-in-one-apply"
 }

@@ -21,19 +21,19 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// operation is what kubectl did on a real control plane v1.37.1, of which before.json.gz is a dump before and real.json.gz the pods before and
-// after. The nodes were those of kwok.
+// operation is a kubectl command on a real control plane v1.37.1 with nodes of kwok. before.json.gz is a dump before the command,
+// real.json.gz has the pods before and after.
 type operation struct {
-	// Kind and What say what was done, as the scenario does.
+	// Kind and What say what was done, as fields of the scenario file do.
 	Kind, What string
-	// Equal are the figures that must be as they were; see figures.
+	// Equal names the figures that must equal the recorded ones; see [figures].
 	Equal []string
-	// Chance means that chance decides: one of so many seeds must be right, by default 12.
+	// Chance means that chance decides: one of Seeds seeds, by default 12, must give the recorded figures.
 	Chance bool
 	Seeds  uint64
 }
 
-// operated are the pods before and after an operation, by namespace and name, and the zones of the nodes.
+// operated has the pods before and after an operation, by namespace and name, and the zones of the nodes.
 type operated struct {
 	Before, After map[string]operatedPod
 	Zone          map[string]string
@@ -41,17 +41,17 @@ type operated struct {
 
 type operatedPod struct {
 	UID string
-	// Owner is the outermost one, as namespace/kind/name.
+	// Owner is the outermost owner, as namespace/kind/name.
 	Owner string `json:"wl"`
 	Node  string
 	// Ends means that the pod is Terminating.
 	Ends bool `json:"term"`
-	// Message is that of the PodScheduled condition.
+	// Message is the message of the PodScheduled condition.
 	Message string `json:"msg"`
 }
 
-// Each operation comes out as on the real control plane, in all that its case names: which pods wait and with which message, which are gone,
-// and where the others are. If chance decides, some seed gives what happened.
+// Each operation has the result of the real control plane, in all figures that its case names: which pods are Pending and with which
+// message, which are gone, and where the others are. If chance decides, some seed gives the recorded figures.
 func TestOperationsComeOutAsInReality(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "operations", "*", "case.json"))
 	if err != nil || len(dirs) == 0 {
@@ -109,7 +109,7 @@ func decodeFile(t *testing.T, path string, into any) {
 	}
 }
 
-// diff runs the scenario of an operation and compares what it says with what happened.
+// diff runs the scenario of an operation, and returns how its figures differ from the recorded ones.
 func (op *operation) diff(t *testing.T, happened *operated, s *scenario.Scenario, w world.World) string {
 	t.Helper()
 	result, err := Run(t.Context(), s, Options{World: w})
@@ -122,7 +122,7 @@ func (op *operation) diff(t *testing.T, happened *operated, s *scenario.Scenario
 	for _, node := range step.State.Nodes {
 		zones[node.Name] = node.Labels["topology.kubernetes.io/zone"]
 	}
-	// A pod that has waited all the time keeps its old message until it is tried again.
+	// A pod that was Pending all the time keeps its old message until the scheduler tries it again.
 	waited := func(name string) bool {
 		was, is, ours := happened.Before[name], happened.After[name], predicted[name]
 		return was.UID != "" && was == is && was.Node == "" && !was.Ends && was.UID == ours.UID && ours.Node == ""
@@ -134,7 +134,7 @@ func (op *operation) diff(t *testing.T, happened *operated, s *scenario.Scenario
 	return gocmp.Diff(want, got)
 }
 
-// podsAfter are the pods after a step, without those that have ended.
+// podsAfter returns the pods after a step, without pods that have ended.
 func podsAfter(step *Step) map[string]operatedPod {
 	messages := map[string]string{}
 	for _, p := range step.Pending {
@@ -155,8 +155,8 @@ func podsAfter(step *Step) map[string]operatedPod {
 
 var numbersOf = regexp.MustCompile(`\d+`)
 
-// figures count pods: those that are pending, by owner and message; those that wait, by owner and message without its numbers; those that run, that are Terminating and that are gone, by owner; and those that
-// run, by owner and zone and by owner and node.
+// figures counts pods in several ways: Pending pods by owner and message, also without the message's numbers; Running, Terminating and
+// deleted pods by owner; and Running pods by owner and zone, and by owner and node.
 func figures(before, after map[string]operatedPod, zones map[string]string, waited func(name string) bool) map[string]map[string]int {
 	f := map[string]map[string]int{"pending": {}, "waiting": {}, "running": {}, "terminating": {}, "gone": {}, "zones": {}, "nodes": {}}
 	for name, pod := range after {
@@ -180,8 +180,8 @@ func figures(before, after map[string]operatedPod, zones map[string]string, wait
 	return f
 }
 
-// Four pods wait, b-older's five minutes longer than a-younger's, which are listed first, and a node with room for two comes. kube-scheduler
-// took both of b-older in two of three runs, and one of each in the third.
+// Four pods are Pending, the two of b-older five minutes longer than the two of a-younger, which are listed first. A node with room for two
+// pods is added. kube-scheduler placed both pods of b-older in two of three runs, and one pod of each in the third.
 func TestPodsThatWaitTheLongestComeFirst(t *testing.T) {
 	s, err := loader.Load(filepath.Join("testdata", "groundtruth", "operations", "pending-order", "scenario.yaml"), loader.Options{})
 	if err != nil {
@@ -205,8 +205,8 @@ func TestPodsThatWaitTheLongestComeFirst(t *testing.T) {
 	}
 }
 
-// A rollout with maxSurge 0 makes the new pod while the old one is still Terminating, so that the new one preempts the Job's. In all of three
-// real runs it did, though the kubelets ended pods long before their grace period was over.
+// A rollout with maxSurge 0 creates the new pod while the old pod is still Terminating, so the new pod preempts the Job's pod. That
+// happened in all of three real runs, although the kubelets ended pods long before their grace period was over.
 func TestARolloutPreemptsBeforeAPodHasEnded(t *testing.T) {
 	s, err := loader.Load(filepath.Join("testdata", "groundtruth", "operations", "rollout-preempts", "scenario.yaml"), loader.Options{})
 	if err != nil {
@@ -221,7 +221,7 @@ func TestARolloutPreemptsBeforeAPodHasEnded(t *testing.T) {
 			preempted++
 		}
 	}
-	// One pod in four ends before anything reacts; both do in 1 of 16 trials. Fewer than 42 of 50 has a probability of 1 in 250.
+	// One pod in four ends before anything reacts; both do in 1 of 16 trials. A count below 42 of 50 has a probability of 1 in 250.
 	if preempted < trials-8 {
 		t.Errorf("%d of %d trials preempt", preempted, trials)
 	}

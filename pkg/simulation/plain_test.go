@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// What the scheduler keeps of its plugins' answers changes nothing in any step of a recorded case, a scenario or a generated world.
+// The caches of plugins' answers change nothing in any step of a recorded case, a scenario or a generated world.
 func TestPlainRunsAreTheSame(t *testing.T) {
 	for seed := range uint64(30) {
 		samePlain(t, fmt.Sprint("world ", 1000+seed), generated(t, 1000+seed))

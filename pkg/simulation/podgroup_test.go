@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// Six pods of a gang of six are on three nodes, two on each. A spare node has as many places as the case says, and the zone of one node
-// fails. The pods that are left stay where they are.
+// Six pods of a gang of six are on three nodes, two on each. A spare node has room for the number of pods that the case says. Then the zone
+// of one node fails. The remaining pods of the gang stay where they are.
 func TestPodGroupAfterAFailure(t *testing.T) {
 	const file = `{apiVersion: faultline/v1alpha1, kind: Scenario, scheduler: {featureGates: {GenericWorkload: true}},
 cluster: [{synthetic: {zones: [{name: a}, {name: b}, {name: c}], nodeGroups: [{name: worker, count: 1, cpu: 2}]}},
@@ -31,7 +31,7 @@ steps: [{name: spare, uncordon: {names: [spare]}}, {name: fails, fail: {selector
 	}{
 		"room for both": {2, "deleted", map[string]int{"b-worker-1": 2, "c-worker-1": 2, "spare": 2}, 0},
 		"room for one is not enough for the gang": {1, "deleted", map[string]int{"b-worker-1": 2, "c-worker-1": 2}, 2},
-		// As long as the lost node's kubelet does not answer, its pods are Terminating, and upstream counts them as scheduled.
+		// As long as the kubelet of the lost node does not answer, its pods are Terminating, and upstream counts them as scheduled.
 		"the lost pods still count": {1, "unreachable", map[string]int{"a-worker-1": 2, "b-worker-1": 2, "c-worker-1": 2, "spare": 1}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// What is taken from another run must not show, neither in the states nor in what the next steps draw.
+// A run that takes steps from another run has the same result as a run without it: the same states, and the same random draws in later
+// steps.
 func TestPrefixGivesTheSame(t *testing.T) {
 	base, err := loader.Load("../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {
@@ -44,7 +45,7 @@ func TestPrefixGivesTheSame(t *testing.T) {
 	}
 }
 
-// runTwice runs a scenario afresh, and with what is known of another.
+// runTwice runs a scenario from its start, and with a known prefix.
 func runTwice(t *testing.T, s *scenario.Scenario, known *Result) (fresh, shared *Result) {
 	t.Helper()
 	fresh, err := Run(t.Context(), s, Options{})
@@ -57,7 +58,7 @@ func runTwice(t *testing.T, s *scenario.Scenario, known *Result) (fresh, shared 
 	return fresh, shared
 }
 
-// A cluster as it is is run once, also for steps that follow.
+// The settled cluster of a scenario without steps is where a scenario with steps begins: with it as prefix, it is not run again.
 func TestStepsFollowTheClusterAsItIs(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})
 	base, err := loader.FromFiles(bytes.NewReader(dump), []string{"-"}, nil, loader.Options{})
@@ -90,7 +91,7 @@ func TestStepsFollowTheClusterAsItIs(t *testing.T) {
 	}
 }
 
-// A world that has drawn from one seed must not show it when it draws from another.
+// What a world drew with one seed does not influence what it draws with another seed.
 func TestWorldsRunAgain(t *testing.T) {
 	s, err := loader.Load("../../scenarios/kind-walkthrough", loader.Options{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// everything keeps all of every cycle.
+// everything records everything about every cycle.
 func everything(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{} }
 
 // On every recorded step, the parts of each score add up to the plugin's own score, for every node and every pod, and keeping them changes
@@ -52,7 +52,7 @@ func TestPartsAddUpToThePluginsScores(t *testing.T) {
 	}
 }
 
-// The points are those of the candidates, of every pod of every recorded step.
+// The points equal the scores of the candidates, for every pod of every recorded step.
 func TestPointsAreThoseOfTheCandidates(t *testing.T) {
 	points := func(string, cluster.Ref, *v1.Pod) *placement.Depth { return &placement.Depth{Points: true} }
 	scored := 0
@@ -154,7 +154,7 @@ func TestPartsAddUpInGeneratedWorlds(t *testing.T) {
 	}
 }
 
-// A record keeps only as many nodes as asked for: the best ones, the chosen one, and the named ones.
+// A record names only as many nodes as Depth asks for: the best ones, the chosen one, and those in Named.
 func TestRecordKeepsWhatIsAskedFor(t *testing.T) {
 	c := load(t, "b-soft-hetero")
 	for _, nodes := range []int{1, 2} {

@@ -61,8 +61,8 @@ steps:
 - {name: uncordon, uncordon: {names: [a-node-1]}}
 `
 
-// kubectl goes from one item to the next, and the scheduler uses what is there. A recorded control plane put both pods on the first node of
-// a returning zone in five of five runs.
+// kubectl handles one item after another, and the scheduler uses what is there by then. A recorded control plane put both pods on the first
+// node of a returning zone in five of five runs.
 func TestOneAfterTheOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		scenario, steps string

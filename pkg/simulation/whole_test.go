@@ -31,12 +31,12 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// wholeCase is a case in testdata/groundtruth/whole: what a real control plane v1.37.1 did with devices, gangs, quotas, storage, extenders,
-// foreign schedulers and admission, step by step. Like the cases of failures it was recorded with a node eviction rate of 100 per second and
-// tolerations of 2 s.
+// wholeCase is a case in testdata/groundtruth/whole. It says, step by step, what a real control plane v1.37.1 did with devices, gangs,
+// quotas, storage, extenders, foreign schedulers and admission. As in the cases of failures, the node eviction rate was 100 per second and
+// tolerations were 2 s.
 type wholeCase struct {
 	Case string
-	// Gang says that GenericWorkload was on.
+	// Gang means that the feature gate GenericWorkload was on.
 	Gang bool
 	// Scheduler is the file of the scheduler's configuration.
 	Scheduler string
@@ -80,10 +80,10 @@ func (c counts) totals() map[string]int {
 	return totals
 }
 
-// values are what was seen in one of the repeats or more.
+// values are the values that were seen in the repetitions of a recording.
 type values[T any] []struct{ Value T }
 
-// had reports whether one of the values looks like got; none was seen means that there was nothing.
+// had reports whether one of the values looks like got. Without values, got must look like the zero value.
 func had[T, U any](seen values[T], got T, look func(T) U) bool {
 	if len(seen) == 0 {
 		var nothing T
@@ -94,22 +94,22 @@ func had[T, U any](seen values[T], got T, look func(T) U) bool {
 
 func same[T any](value T) T { return value }
 
-// differing lists by case and step what differs from the recordings; a step "" is the whole case. What agrees by now must not be here.
+// differing lists by case and step what differs from the recordings; step "" is the whole case. Remove an entry once it agrees.
 var differing = map[string]map[string]string{
 	// One recording in three ends before the StatefulSet has its last pod again.
 	"d02-storage-capacity-zone": {"05-zone-a-back": "reach"},
-	// One recording in three ends before the volume is bound, which the real controller looks at every 15 s.
+	// One recording in three ends before the volume is bound, which the real controller checks every 15 s.
 	"d04-rwop": {"01-one-of-two": "reach"},
 }
 
-// endless are the steps in which a pod is evicted and replaced every few seconds for as long as one looks: what is seen of it is chance, in a
-// real control plane, too. What seeds reach is not asked of their cases.
+// endless lists the steps in which a pod is evicted and replaced every few seconds without end. Which state a recording shows is then
+// chance, in a real control plane, too. The test does not check which outcomes seeds reach for these cases.
 var endless = map[string]string{"a14-dra-driver-taints": "03-rule-with-seconds"}
 
-// Every step of every case has what was recorded of it: how many pods are Pending and why, where the pods are, which are being deleted or not
-// ready, which devices they have, what was refused, what is said of pod groups, used of quotas and left of storage, and for which pods a node
-// is nominated. Nodes that nothing tells apart stand for each other. Where chance decides, one of twenty seeds has it, and four hundred
-// seeds reach every recorded placement.
+// Every step of every case has the recorded result: how many pods are Pending and why, where the pods are, which are Terminating or not
+// ready, which devices they have, which requests were refused, the status of pod groups, the usage of quotas, the remaining storage, and
+// the nominated nodes. Nodes that look alike can stand for each other. If chance decides, one of twenty seeds has the recorded result, and
+// four hundred seeds reach every recorded placement.
 func TestWholeClustersComeOutAsRecorded(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join("testdata", "groundtruth", "whole", "*"))
 	if err != nil || len(dirs) == 0 {
@@ -134,7 +134,7 @@ func TestWholeClustersComeOutAsRecorded(t *testing.T) {
 	}
 }
 
-// replay returns by step what differs from the recording, and how.
+// replay returns by step which results differ from the recording, and how.
 func replay(t *testing.T, dir string) map[string]map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "case.json"))
@@ -192,15 +192,15 @@ func replay(t *testing.T, dir string) map[string]map[string]string {
 	return differs
 }
 
-// whole is a case and the scenario that it is.
+// whole is a case and its scenario.
 type whole struct {
 	*wholeCase
 	load func(ties string, seed uint64) (*scenario.Scenario, error)
-	// ends are the steps of the scenario with which those of the case end.
+	// ends has the index of the scenario's step with which each step of the case ends.
 	ends []int
-	// looks are what nodes look like by name, and apps the apps of bare pods.
+	// looks describe nodes by name (see [whole.know]). apps has the app of each bare pod.
 	looks, apps map[string]string
-	// refused is what was refused up to each step: a real controller asks again after up to 16 minutes.
+	// refused has the requests that were refused up to each step: a real controller tries again after up to 16 minutes.
 	refused []map[string]bool
 }
 
@@ -247,7 +247,7 @@ func newWhole(t *testing.T, dir string, c *wholeCase) *whole {
 	return w
 }
 
-// extended is the configuration with the address of an extender that lets no node pass, and says of none why.
+// extended returns the configuration with the address of an extender that refuses every node without a reason.
 func extended(t *testing.T, config string) []byte {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -271,7 +271,7 @@ func extended(t *testing.T, config string) []byte {
 	return data
 }
 
-// wholeState is a step of a report, as the steps of recordings are written.
+// wholeState is a step of a report in the form of the recorded steps.
 type wholeState struct {
 	pending                                int
 	placed, messages, terminating, unready counts
@@ -309,8 +309,8 @@ func (w *whole) run(ties string, seed uint64) ([]*wholeState, error) {
 	return states, nil
 }
 
-// know takes the apps of bare pods and the looks of nodes from the scenario. A node looks like its labels, size, taints and devices, and what
-// else names it.
+// know notes the app of each bare pod and the look of each node in the scenario. A node's look is its labels, size, taints and devices, and
+// the objects that name it.
 func (w *whole) know(s *scenario.Scenario) {
 	objects := slices.Clone(s.Cluster)
 	for _, step := range s.Steps {
@@ -402,10 +402,10 @@ func (w *whole) state(step *run.Step) *wholeState {
 	return s
 }
 
-// waits stands for the node of a pod that has none.
+// waits stands for the node of a pod without a node.
 const waits = "(pending)"
 
-// compare returns what differs from what was recorded of a step, and how.
+// compare returns how the state differs from the recorded step.
 func (w *whole) compare(i int, got *wholeState) map[string]string {
 	want, differs := &w.Steps[i].Expect, map[string]string{}
 	hold := func(agrees bool, what string, want, got any) {
@@ -432,7 +432,7 @@ func (w *whole) compare(i int, got *wholeState) map[string]string {
 	return differs
 }
 
-// placed writes what is on the nodes so that nodes that look the same can stand for each other.
+// placed describes the pods on each node. Nodes that look alike can stand for each other.
 func (w *whole) placed(apps counts) string {
 	nodes, pending := map[string]map[string]int{}, map[string]int{}
 	for app, pods := range apps {
@@ -455,7 +455,7 @@ func (w *whole) placed(apps counts) string {
 	return fmt.Sprint(all, pending)
 }
 
-// devices writes which devices each pod has, by app, so that nodes that look the same can stand for each other.
+// devices describes the devices of each pod, by app. Nodes that look alike can stand for each other.
 func (w *whole) devices(apps map[string][]string) map[string][]string {
 	all := map[string][]string{}
 	for app, pods := range apps {
@@ -473,7 +473,7 @@ func (w *whole) devices(apps map[string][]string) map[string][]string {
 	return all
 }
 
-// look names the first node that looks like this one.
+// look returns the first node that looks like the given one.
 func (w *whole) look(node string) string {
 	first := node
 	for other, look := range w.looks {
@@ -484,7 +484,7 @@ func (w *whole) look(node string) string {
 	return first
 }
 
-// What is random in messages: the ends of generated names, and which device an expression of a claim comes to first.
+// These match the random parts of messages: the ends of generated names, and the device that a claim's expression tries first.
 var (
 	quoted       = regexp.MustCompile(`^(\(combined from similar events\): |[A-Za-z]+/[a-z0-9.-]+: )`)
 	generated    = regexp.MustCompile(`(pods?|Pod) "([a-z0-9.-]+-)[a-z0-9]{5}"`)
@@ -494,13 +494,13 @@ var (
 	deviceTried  = regexp.MustCompile(`on device \S+: CEL`)
 )
 
-// unnamed is what was refused without what is random in it.
+// unnamed returns a refusal's message without its random parts.
 func unnamed(message string) string {
 	message = generatedFor.ReplaceAllString(message, `resourceclaims.resource.k8s.io "$1-POD-$2-"`)
 	return hashed.ReplaceAllString(generated.ReplaceAllString(message, `$1 "$2"`), `"${1}HASH-"`)
 }
 
-// said are the messages of pods without what is random in them.
+// said returns messages of pods without their random parts.
 func said(messages counts) counts {
 	all := counts{}
 	for app, of := range messages {

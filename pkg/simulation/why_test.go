@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// What decided each step of the walkthrough. Step 5 is due to default spreading alone; in step 8 the zone term and default spreading agree.
+// The sentences say what decided each step of the walkthrough. In step 5 only default spreading decides; in step 8 the zone term and
+// default spreading agree.
 func TestWhyOfTheWalkthrough(t *testing.T) {
 	s, err := loader.Load(filepath.Join("..", "..", "scenarios", "kind-walkthrough"), loader.Options{})
 	if err != nil {
@@ -51,7 +52,8 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("why (-want +got):\n%s", diff)
 	}
-	// The rules that the sentences speak of: what refuses is required, what scores is preferred, and where nothing decides there is none.
+	// These rules are mentioned by the sentences: required rules that refuse nodes, and preferred rules that decide scores. If nothing
+	// decides, no rule is mentioned.
 	required := []string{"affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"}
 	preferred := "affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 	wantSpoken := map[string][]string{
@@ -63,9 +65,9 @@ func TestWhyOfTheWalkthrough(t *testing.T) {
 	}
 }
 
-// Each zone has two nodes, and takes one pod: the first pod finds all, the next two nodes fewer, and so on. With three zones the sentence
-// names all groups, with five only the first and the last. What the filters left comes first, whatever the scores then decide.
-// A DaemonSet's controller names the node of each pod: the other nodes count as refused by the plugin that applies this.
+// Each zone has two nodes, and can take one pod: the first pod finds all nodes left, each next pod two fewer. With three zones the sentence
+// lists all groups of pods, with five only the first and the last. The sentence begins with what the filters left, whatever the scores then
+// decide. A DaemonSet's controller names the node of each pod: the other nodes count as refused by the plugin that applies this.
 func TestWhySaysWhatFiltersLeft(t *testing.T) {
 	const template = `
   selector: {matchLabels: {app: web}}
@@ -119,8 +121,8 @@ func TestWhySaysWhatFiltersLeft(t *testing.T) {
 	}
 }
 
-// A search that has enough ends, so that the nodes left are those of the nodes looked at; and a sentence that names few groups still says how
-// few nodes the pods between had.
+// If a search stops when it has found enough nodes, the sentence counts the nodes left among the nodes looked at. A sentence that lists
+// only the first and the last group still says how few nodes the groups between had.
 func TestWhySaysHowManyNodesWereLookedAt(t *testing.T) {
 	found := func(feasible, refused int) placement.Placement {
 		return placement.Placement{Nodes: 5000, Decision: placement.Decision{Feasible: feasible}, Filtered: map[string]int{"NodeResourcesFit": refused}}
@@ -141,7 +143,7 @@ func sentences(all []Because) []string {
 	return texts
 }
 
-// A pod whose volume is elsewhere waits for the volume, although its anti-affinity has no domain left either.
+// A pod whose volume is elsewhere is refused because of the volume, although its anti-affinity has no free domain, either.
 func TestWhyNamesWhatRefuses(t *testing.T) {
 	s, err := loader.New("volume", &scenario.File{
 		Cluster:   []scenario.Source{{Files: []string{filepath.Join("testdata", "volume.yaml")}}},

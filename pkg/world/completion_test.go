@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Job whose pods complete takes one span for each batch of pods that its parallelism and the node let run at once. In the end all its
-// completions have succeeded, each index of an Indexed Job once, and no pod of it runs or waits.
+// A Job whose pods complete takes as long as its batches of pods, whose size is limited by parallelism and by the room on the node. In the
+// end all its completions have succeeded, each index of an Indexed Job once, and none of its pods runs or is Pending.
 func TestJobsComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 40 {

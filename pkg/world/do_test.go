@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Each action that the scenario file can have is done.
+// The world has a function for each action of the scenario file.
 func TestActions(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(scenario.ActionNames(false))), slices.Sorted(maps.Keys(actions))); diff != "" {
 		t.Errorf("(-file +world)\n%s", diff)

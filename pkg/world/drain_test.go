@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// settled runs a scenario of the objects, one per document, and returns the result.
+// settled runs a scenario with the objects, one per line, and returns the result.
 func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *simulation.Result {
 	t.Helper()
 	source := func(documents string) scenario.Source {
@@ -43,8 +43,8 @@ func settled(t *testing.T, nodes, workloads string, steps ...scenario.Step) *sim
 	return result
 }
 
-// Nodes a and c are for web, b and d for the queue. The queue must not share a zone with web, and is on b, in the zone of c. So web fits
-// only on a until the queue has left b for d.
+// Nodes a and c are for web, b and d for the queue. The queue must not share a zone with web, and runs on b, in the zone of c. So web fits
+// only on a until the queue has moved from b to d.
 const drainNodes = `{apiVersion: v1, kind: Node, metadata: {name: a, labels: {zone: west, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
 {apiVersion: v1, kind: Node, metadata: {name: b, labels: {zone: mid, for: queue}}, status: {capacity: {cpu: 4, pods: 10}}}
 {apiVersion: v1, kind: Node, metadata: {name: c, labels: {zone: mid, for: web}}, status: {capacity: {cpu: 4, pods: 10}}}
@@ -87,7 +87,7 @@ func TestDrain(t *testing.T) {
 		}
 		return figuresOf(all)
 	}
-	// One pod of web may go, and its replacement waits for the queue to make room: the budget forbids the other.
+	// One pod of web is evicted, and its replacement waits until the queue makes room. The budget forbids the eviction of the other.
 	if diff := cmp.Diff([]drainFigures{{"a", false, 1, 0, 1, 0, 1}, {"b", true, 1, 0, 0, 2, 0}}, drain(state, "a", "b")); diff != "" {
 		t.Errorf("a, b (-want +got):\n%s", diff)
 	}
@@ -144,7 +144,7 @@ func TestDrainStep(t *testing.T) {
 	}
 }
 
-// Where nothing acts, a drain only cordons, and a node that is not there is a problem of its field.
+// In a world in which nothing acts, a drain only cordons its nodes. A missing node is a problem of its field.
 func TestDrainWhereNothingActs(t *testing.T) {
 	state := settled(t, drainNodes, drainWorkloads(1)).Steps[0].State
 	w, err := world.NewCluster(nil, sched.Ties{})

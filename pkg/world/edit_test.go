@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// kubectl set image finds a container among the init containers, too, and says which it does not find.
+// kubectl set image finds init containers, too, and reports the containers that it does not find.
 func TestSetImages(t *testing.T) {
 	web := &appsv1.Deployment{}
 	web.Name = "web"

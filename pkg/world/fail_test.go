@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// A world remembers the nodes whose objects a failure deletes until it forgets all that it has done, and its mark brings them back.
+// A world remembers the deleted nodes until Reset. Resuming a mark brings them back.
 func TestLostNodesAreForgotten(t *testing.T) {
 	config, err := sched.DefaultConfig()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Pods that a selector selects come as the API server lists them, by namespace and name, whichever arrived first.
+// Pods that a selector selects are in the API server's order, by namespace and name, whichever arrived first.
 func TestSelectedPodsAreInOrder(t *testing.T) {
 	state := &cluster.State{}
 	for _, name := range []string{"b/a", "a/b", "a/c", "a/a"} {

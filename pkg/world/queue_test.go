@@ -13,7 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// since is a pod that was created some seconds after the start and, if tried is above 0, last tried so many.
+// since returns a pod that was created at the time created and, if tried is above 0, last tried at the time tried, in seconds after the
+// start.
 func since(name string, created, tried int) *v1.Pod {
 	at := func(seconds int) metav1.Time {
 		return metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second))
@@ -33,8 +34,7 @@ func namesIn(pods []*v1.Pod) string {
 	return strings.Join(names, " ")
 }
 
-// d was tried first of all, then b, which is older than a; c is new; e was tried last, though its condition is old, since the condition was
-// probed later.
+// The scheduler tried d first, then b, which is older than a. c is new. e was tried last: its condition is old, but was probed later.
 func TestPodsWaitInTheOrderOfTheirLastAttempts(t *testing.T) {
 	e := since("e", 0, 1)
 	e.Status.Conditions[0].LastProbeTime = metav1.NewTime(cluster.Epoch.Add(9 * time.Second))
@@ -47,7 +47,8 @@ func TestPodsWaitInTheOrderOfTheirLastAttempts(t *testing.T) {
 	}
 }
 
-// With random arrivals a, b and c, which waited before, come as they are, from any of them on, or mixed, and d, which is new, after them.
+// The pods a, b and c waited before; d is new. With random arrivals the old ones come as they are, rotated, or mixed, and d comes after
+// them.
 func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
 	queue := []*v1.Pod{since("a", 1, 5), since("b", 1, 6), since("c", 1, 10), since("d", 10, 0)}
 	before := cluster.State{Now: cluster.Epoch, Pods: queue[:3]}
@@ -60,7 +61,7 @@ func TestPodsThatAreMovedTogetherAreMixed(t *testing.T) {
 	for range 600 {
 		seen[namesIn(c.moved(&before, queue))]++
 	}
-	// As they are 1/3 + 1/9 + 1/18, from b or c on 1/9 + 1/18 each, any other order 1/18.
+	// The order as it is has a probability of 1/3 + 1/9 + 1/18, an order from b or c on has 1/9 + 1/18, any other order 1/18.
 	for order, least := range map[string]int{"a b c d": 240, "b c a d": 60, "c a b d": 60, "a c b d": 10, "b a c d": 10, "c b a d": 10} {
 		if seen[order] < least {
 			t.Errorf("%s came %d times, want %d or more", order, seen[order], least)

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// recorded is what the autoscaler itself decided, with all that was seen where chance decides.
+// recorded has the decisions of the autoscaler itself and, where chance decides, all decisions that were seen.
 type recorded struct {
 	answer
 	Variants         []*loop             `json:"variants"`
@@ -30,8 +30,8 @@ type recorded struct {
 	Counts           []int               // of deleted nodes
 }
 
-// TestAnswers compares the decisions about recorded worlds with those of the autoscaler itself: any answer that chance allows will do. The
-// worlds are those in testdata, and those in the folder that AUTOSCALER_WORLDS names. The answers are written to the file that
+// TestAnswers compares the decisions about recorded worlds with the autoscaler's own decisions. Any decision that chance allows is right.
+// The worlds are those in testdata, and those in the folder that AUTOSCALER_WORLDS names. The test writes the decisions to the file that
 // AUTOSCALER_ANSWERS names.
 func TestAnswers(t *testing.T) {
 	folders := []string{filepath.Join("testdata", "worlds")}
@@ -101,7 +101,7 @@ func readLines[T any](t *testing.T, path string) []*T {
 	return all
 }
 
-// compare returns how an answer differs from all that was seen.
+// compare returns how an answer differs from all recorded ones.
 func (r *recorded) compare(mine *answer) []string {
 	switch r.Kind {
 	case "scale-up":
@@ -127,7 +127,7 @@ func (r *recorded) compareScaleUp(mine *loop) (differences []string) {
 				differences = append(differences, differ(field[0], field[1], field[2]))
 			}
 		}
-		// Only where chance has no part is the text sure.
+		// The text is certain only if chance decides nothing.
 		if len(r.Orders) == 0 && len(theirs.Chain) < 2 && len(theirs.Fit) == 0 {
 			if diff := gocmp.Diff(theirs.Events, mine.Events, cmpopts.EquateEmpty(), gocmp.Transformer("number", func(e event) string {
 				return fmt.Sprint(e.Reason, ": ", e.Message, ": ", len(e.Objects))
@@ -176,7 +176,7 @@ func planOf(plan []resize) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(plan), func(a, b resize) int { return cmp.Compare(a.Group, b.Group) }))
 }
 
-// compareCourse compares the plans of a course of loops, or else where they end.
+// compareCourse compares the plans of a series of loops or, if they differ, the states after the last loop.
 func compareCourse(what string, theirs []*loop, variants [][][]resize, mine []*loop) []string {
 	course := func(loops []*loop) (plans [][]resize) {
 		for _, l := range loops {

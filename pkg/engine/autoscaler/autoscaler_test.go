@@ -64,8 +64,8 @@ func newAutoscaler(t testing.TB, ties sched.Ties, flags ...string) *autoscaler.A
 	return a
 }
 
-// benchmarkPods are those of the autoscaler's own BenchmarkBinpackingEstimate, divided: of 1,000 and 50,000, ten of the first fill a node up
-// to 50m, which one of the second fills; twenty of these fill a node.
+// benchmarkPods returns the pods of the autoscaler's own BenchmarkBinpackingEstimate, divided by the divisor: 1,000 large and 50,000 small
+// ones. A node takes 10 large pods, which leave room for one small pod, or 20 small pods.
 func benchmarkPods(divisor int) []*v1.Pod {
 	return append(waiting(50000/divisor, "small", "50m", "100"), waiting(1000/divisor, "large", "95m", "190")...)
 }
@@ -76,7 +76,7 @@ func TestEstimate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 100/10 nodes of large ones, which take 10 small ones; (5000-10)/20 more, rounded up.
+	// The 100 large pods need 100/10 = 10 nodes, which also take 10 small pods. The other small pods need (5000-10)/20 nodes, rounded up.
 	if option := decision.Options[0]; option.Nodes != 260 || len(option.Pods) != len(pods) {
 		t.Errorf("%d nodes for %d of %d pods, want 260 for all", option.Nodes, len(option.Pods), len(pods))
 	}
@@ -96,7 +96,8 @@ func BenchmarkEstimate(b *testing.B) {
 	}
 }
 
-// Chance is drawn from the seed: each group is taken by some seed, and a seed always takes the same. A mark takes the memory back.
+// The seed decides what chance decides: each group is taken with some seed, and a seed always takes the same group. Returning to a mark
+// restores the memory.
 func TestTies(t *testing.T) {
 	state := &cluster.State{Now: cluster.Epoch}
 	taken := map[string]bool{}
@@ -143,7 +144,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// A loop that nobody waits for any more decides nothing.
+// A loop whose context has ended decides nothing.
 func TestLoopEnds(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	leave()

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// world is a small cluster and the autoscaler's options, as they were given to the autoscaler itself.
+// world is a small cluster with the options of the autoscaler, as the autoscaler itself got them.
 type world struct {
 	Name       string
 	Kind       string // scale-up, loops or scale-down
@@ -40,7 +40,7 @@ type world struct {
 	Objects []json.RawMessage
 }
 
-// answer is what was decided: courses of loops.
+// answer has the decisions about a world, as series of loops.
 type answer struct {
 	Name     string  `json:"name"`
 	Kind     string  `json:"kind"`
@@ -149,7 +149,7 @@ func solve(t *testing.T, w *world) *answer {
 	return a
 }
 
-// course is a world in the course of some loops.
+// course is a world during a series of loops.
 type course struct {
 	t      *testing.T
 	scaler *autoscaler.Autoscaler
@@ -179,7 +179,7 @@ func newCourse(t *testing.T, w *world) *course {
 			t.Fatalf("%s: %v", w.Name, err)
 		}
 		if config, is := obj.(*v1.ConfigMap); is {
-			// The autoscaler ignores what it cannot read.
+			// The autoscaler ignores priorities that it cannot parse.
 			var written map[int][]string
 			if yaml.Unmarshal([]byte(config.Data["priorities"]), &written) == nil {
 				options.Priorities, _ = autoscaler.Priorities(written)
@@ -222,7 +222,7 @@ func newCourse(t *testing.T, w *world) *course {
 	return c
 }
 
-// run asks for decisions and carries them out, as long as the function says so after each.
+// run repeats loops and carries their decisions out, for as long as the function returns true.
 func (c *course) run(more func(*course, *loop) bool) []*loop {
 	c.t.Helper()
 	defer c.scaler.Close()
@@ -254,7 +254,7 @@ func (c *course) after(wait time.Duration) {
 	c.state = &next
 }
 
-// addNodes adds the nodes that were asked for, ready and with the pods of DaemonSets.
+// addNodes adds the nodes of a plan, ready and with the pods of DaemonSets.
 func (c *course) addNodes(plan []resize) {
 	for _, grown := range plan {
 		group := &c.groups[slices.IndexFunc(c.groups, func(g autoscaler.Group) bool { return g.Name == grown.Group })]
@@ -282,7 +282,7 @@ func (c *course) addNodes(plan []resize) {
 	}
 }
 
-// written is the decision in the form of the recorded ones.
+// written returns the decision in the form of the recorded ones.
 func written(d *autoscaler.Decision, at int) *loop {
 	l := &loop{At: at, Help: names(d.Help), Chain: d.Left, ScaleUp: string(d.ScaleUp), Sizes: d.Targets, Helped: sorted(d.Helped), Await: sorted(d.Await),
 		ScaleDown: string(d.ScaleDown), Candidates: d.Candidates, Unneeded: d.Unneeded, Status: d.Status(), Fit: map[string]string{},
@@ -323,7 +323,7 @@ func written(d *autoscaler.Decision, at int) *loop {
 	return l
 }
 
-// collected joins events that differ only in what they are about, and sorts them.
+// collected joins events that differ only in their objects, and sorts them.
 func collected(events []autoscaler.Event) []event {
 	about := map[[2]string][]string{}
 	for _, e := range events {
@@ -357,5 +357,5 @@ func names(pods []*v1.Pod) []string {
 
 func sorted(pods []*v1.Pod) []string { return slices.Sorted(slices.Values(names(pods))) }
 
-// keysOf returns the keys in order.
+// keysOf returns the keys, sorted.
 func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -37,7 +37,7 @@ func TestApplyKeepsWhatIsTheClusters(t *testing.T) {
 	w.check("pods", len(w.state.Pods), 5)
 }
 
-// born returns each pod's node and creation time: a pod that was made again is younger.
+// born returns each pod's node and creation time. A pod that was replaced has a later time.
 func (w *world) born() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {
@@ -46,7 +46,7 @@ func (w *world) born() map[string]string {
 	return all
 }
 
-// running is a cluster in which each kind of workload runs, rolled out twice.
+// running returns a cluster in which each kind of workload runs, after two rollouts.
 func running(t *testing.T) *world {
 	w := newWorld(t, 2, spread)
 	for _, image := range []string{"a", "b"} {
@@ -61,7 +61,7 @@ func running(t *testing.T) *world {
 func TestDumpIsNotExpandedTwice(t *testing.T) {
 	tests := []struct {
 		name string
-		// edit returns the object as the dump has it, nil: not at all.
+		// edit returns the object as the dump has it; nil if the dump lacks it.
 		edit func(cluster.Object) cluster.Object
 	}{
 		{"complete", func(obj cluster.Object) cluster.Object { return obj }},
@@ -120,8 +120,9 @@ func TestDumpIsNotExpandedTwice(t *testing.T) {
 	}
 }
 
-// Of two revisions whose ReplicaSets are missing, under hashes of another version, the present one is that whose containers are the
-// template's, also where the pods have requests and the template has limits only. The other is newer, as after a rollback.
+// The ReplicaSets of two revisions are missing, and the pods' hashes are of another Kubernetes version. The current revision is the one
+// whose containers equal the template's, even if the pods have requests where the template has only limits. The other revision is newer, as
+// after a rollback.
 func TestDumpOfLimitsWithoutReplicaSets(t *testing.T) {
 	limited := func(image string) string {
 		return strings.Replace(deployment("web", 2, image, ""), "image: "+image, "image: "+image+", resources: {limits: {cpu: 1}}", 1)
@@ -154,7 +155,7 @@ func TestDumpOfLimitsWithoutReplicaSets(t *testing.T) {
 }
 
 func TestDumpWithForeignHashes(t *testing.T) {
-	// The hashes of a cluster of another version are not those that this one computes.
+	// A cluster of another version has other hashes than this version computes.
 	w := running(t)
 	before := w.born()
 	var dump []cluster.Object

@@ -26,7 +26,7 @@ func labelled(s *cluster.State, pod *v1.Pod) string {
 	return ""
 }
 
-// mountingPod has the volume, and goes to the node.
+// mountingPod returns a pod that mounts the volume, with the label of the node that it goes to.
 func mountingPod(name, on, volume string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -38,7 +38,7 @@ spec: {containers: [{name: c, image: i}], volumes: [{name: data, %s}]}
 
 const csi = "csi: {driver: csi.example.com, volumeHandle: h}"
 
-// disk is a volume and the claim bound to it.
+// disk returns a volume, and the claim bound to it.
 func disk(mode, source string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -59,7 +59,7 @@ func driver(attach string) string {
 
 const claimed1 = "persistentVolumeClaim: {claimName: data}"
 
-// waiting are the pods, each with its phase and what it waits for.
+// waiting returns for each pod its phase and what it waits for.
 func (w *world) waiting() map[string]string {
 	found := map[string]string{}
 	for _, pod := range w.state.Pods {
@@ -68,7 +68,7 @@ func (w *world) waiting() map[string]string {
 	return found
 }
 
-// One pod has the volume on n1. Then comes another, on n1 or n2.
+// One pod has the volume on n1. A second pod comes, on n1 or n2.
 func TestVolumesThatAttachToOneNode(t *testing.T) {
 	const waits = "Pending n1"
 	for _, test := range []struct{ name, cluster, volume, on, want string }{
@@ -97,7 +97,7 @@ func TestVolumesThatAttachToOneNode(t *testing.T) {
 	}
 }
 
-// What lets go of the volume of a pod on n1, for which one on n2 waits, and when.
+// A pod on n2 waits for the volume of a pod on n1. The cases say what detaches the volume, and how long that takes.
 func TestVolumesAreDetached(t *testing.T) {
 	fail := func(mode node.FailureMode) func(*world) {
 		return func(w *world) {
@@ -114,7 +114,7 @@ func TestVolumesAreDetached(t *testing.T) {
 			w.t.Fatal(err)
 		}
 	}
-	// gone takes the Terminating pod away, as somebody does who deletes it by force.
+	// gone removes the Terminating pod, as a forced deletion does.
 	gone := func(w *world) { w.state = w.state.Without(w.state.Pods[0]) }
 	for _, test := range []struct {
 		name  string
@@ -161,7 +161,7 @@ func TestVolumesAreDetached(t *testing.T) {
 	}
 }
 
-// A pod says in the words of the attach-detach controller what it waits for. Those of 1.36 were others.
+// A pod's event has the words of the attach-detach controller. Before 1.37 they were others.
 func TestAttachEvent(t *testing.T) {
 	for kubernetes, want := range map[string][]string{
 		"1.36": {`Multi-Attach error for volume "disk" Volume is already used by pod(s) one, two`,
@@ -188,7 +188,7 @@ func TestAttachEvent(t *testing.T) {
 	}
 }
 
-// Two pods that get their nodes at once: one starts. That both run in a dump shows that both have the volume.
+// Two pods get nodes at once, and one of them starts. If both run in a dump, both nodes have the volume.
 func TestVolumeOfTwoPods(t *testing.T) {
 	w := newWorld(t, 2, labelled)
 	w.apply(disk("ReadWriteOnce", csi) + "---" + mountingPod("one", "n1", claimed1) + "---" + mountingPod("two", "n2", claimed1))
@@ -202,7 +202,7 @@ func TestVolumeOfTwoPods(t *testing.T) {
 	w.check("running before", w.waiting(), map[string]string{"one": "Running", "two": "Running"})
 }
 
-// A pod that waits for its volume does not become ready, nor complete, when its node is back.
+// A pod that waits for its volume neither becomes ready nor completes when its node is back.
 func TestPodThatWaitsForItsVolume(t *testing.T) {
 	w := newWorld(t, 3, labelled)
 	w.apply(disk("ReadWriteOnce", csi))

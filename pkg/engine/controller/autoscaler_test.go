@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// An autoscaler looks 15 s after it was made, when its target has the pods that it asks for.
+// An autoscaler looks at its target 15 s after its creation, when the target has the pods that it asks for.
 func TestAutoscalerBounds(t *testing.T) {
 	tests := []struct {
 		name           string

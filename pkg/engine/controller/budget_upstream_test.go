@@ -97,7 +97,7 @@ func TestBudgetSyncIsUpstreams(t *testing.T) {
 	}
 }
 
-// budget makes a budget whose status is of another generation, so that each sync writes it.
+// budget returns a budget whose status is of an earlier generation, so that each sync writes the status.
 func (g dice) budget(name string) *policyv1.PodDisruptionBudget {
 	pdb := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Generation: 2},
@@ -118,8 +118,8 @@ func (g dice) budget(name string) *policyv1.PodDisruptionBudget {
 	return pdb
 }
 
-// guarded makes controllers of all kinds and pods of them, most of which the budget guards. At most one pod has a controller without a scale: which
-// one stands in the message.
+// guarded returns controllers of all kinds with pods, most of which the budget guards. At most one pod has a controller without a scale,
+// since the message names one such controller.
 func (g dice) guarded(pdb *policyv1.PodDisruptionBudget) *cluster.State {
 	s := *g.state
 	named := func(suffix string) metav1.ObjectMeta {

@@ -38,7 +38,7 @@ func (w *world) left() map[string]string {
 	return all
 }
 
-// selectNode gives the claims a node, as the scheduler does.
+// selectNode annotates the claims with a node, as the scheduler does.
 func (w *world) selectNode(name string, claims ...string) {
 	for _, claim := range w.state.PersistentVolumeClaims {
 		for _, wanted := range claims {
@@ -52,8 +52,8 @@ func (w *world) selectNode(name string, claims ...string) {
 	w.settle()
 }
 
-// Two claims of 2Gi each on n1 leave 6Gi of its 10Gi. Where the largest volume was as large as what is left, or would be larger, it is what is
-// left. Those of other nodes and classes stay.
+// Two claims of 2Gi each on n1 leave 6Gi of its 10Gi. A maximum volume size that equalled the capacity, or would exceed it, shrinks with
+// it. Capacities of other nodes and classes stay.
 func TestCapacityShrinksAndComesBack(t *testing.T) {
 	w := newWorld(t, 3, anywhere)
 	w.apply(strings.Join([]string{
@@ -77,7 +77,7 @@ func TestCapacityShrinksAndComesBack(t *testing.T) {
 	w.check("back on n1", w.left(), map[string]string{"one": "10Gi max 10Gi", "two": "8Gi max 3Gi", "everywhere": "8Gi max 8Gi", "other": "10Gi"})
 }
 
-// Less than nothing is never left, and a class that says which nodes reach the volume is asked before the capacity.
+// A capacity never falls below 0. If the class says which nodes reach its volumes, the capacity's topology does not matter.
 func TestCapacityOfOtherTopology(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	w.apply(lvmDriver + "---" + capacityOf("one", "{matchLabels: {kubernetes.io/hostname: n1}}", "capacity: 1Gi") + "---" +
@@ -86,6 +86,6 @@ func TestCapacityOfOtherTopology(t *testing.T) {
 	capacities := NewCapacities(w.state, w.state.CSIStorageCapacities)
 	pv, _ := capacities.Provision(w.state.PersistentVolumeClaims[0], class, w.state.Nodes[0])
 	w.check("zone", affinityOf(pv), "topology.kubernetes.io/zone=z1")
-	// z1 is n1 alone, so that the volume is on it either way.
+	// Zone z1 has only n1, so the volume is in both capacities.
 	w.check("left", []any{len(capacities.Changed()), capacities.Changed()[0].Capacity.String()}, []any{2, "0"})
 }

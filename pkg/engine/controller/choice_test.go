@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 )
 
-// Two ReplicaSets of one owner, as in a rollout: the old one has a pod on n2 and a newer one on n1, the new one has a pod on n2. When the old
-// one gives a pod up, it is that on n2, which shares its node with one of the same owner; by itself the newer one would go.
+// Two ReplicaSets have one owner, as in a rollout. The old one has a pod on n2 and a newer pod on n1; the new one has a pod on n2. When the
+// old one deletes a pod, it deletes the pod on n2, whose node has another pod of the same owner. Alone it would delete the newer pod.
 func TestTheOldReplicaSetGivesUpTheSharedNode(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	old, next := decode(t, replicaSet(2))[0].(*appsv1.ReplicaSet), decode(t, replicaSet(1))[0].(*appsv1.ReplicaSet)
@@ -45,7 +45,7 @@ func TestTheOldReplicaSetGivesUpTheSharedNode(t *testing.T) {
 	w.check("left", left, map[string]string{"old": "n1", "new": "n2"})
 }
 
-// A budget guards the pods of its own namespace alone, and one that its controller has not looked at since it was changed allows nothing.
+// A budget guards only pods of its own namespace. A budget that its controller has not seen since its last change allows nothing.
 func TestWhichBudgetAllowsAnEviction(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(w *world)
@@ -74,8 +74,9 @@ func TestWhichBudgetAllowsAnEviction(t *testing.T) {
 	}
 }
 
-// A volume is made where the class allows it and the node is: of several terms the one that the node meets counts. What is local to a node
-// stays there, whatever zones the class allows. It is kept or deleted as the class says.
+// A volume is provisioned where both the class allows it and the node is: if the class has several terms, the first that the node meets
+// counts. A volume that is local to a node stays there, whatever zones the class allows. The class says whether the volume is kept or
+// deleted.
 func TestProvisionInTheTermOfTheNode(t *testing.T) {
 	labelled := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1.LabelHostname: "h", v1.LabelTopologyZone: "z1", v1.LabelTopologyRegion: "r1"}}}
 	in := func(key, value string) v1.TopologySelectorTerm {

@@ -27,7 +27,7 @@ type world struct {
 	t           *testing.T
 	state       *cluster.State
 	controllers Controllers
-	// place returns a node for the pod, or "" where it stays Pending.
+	// place returns a node for the pod; "" leaves the pod Pending.
 	place func(s *cluster.State, pod *v1.Pod) string
 	// round is called after each round.
 	round func(s *cluster.State)
@@ -85,7 +85,7 @@ func (w *world) apply(manifests string) {
 	w.settle()
 }
 
-// checkMemory checks that controllers that remember nothing come to the same next state, and the same moment at which to look again.
+// checkMemory checks that controllers without a memory come to the same next state, and to the same time of the next action.
 func (w *world) checkMemory(next *cluster.State) {
 	w.t.Helper()
 	var fresh Controllers
@@ -142,7 +142,7 @@ func (w *world) settle() {
 	w.t.Fatal("the controllers do not come to rest in 1000 rounds")
 }
 
-// wait lets the clock go on to the next thing that waits for it, and the cluster settle.
+// wait advances the clock to the next action that waits for it, and lets the cluster settle.
 func (w *world) wait() {
 	w.t.Helper()
 	at, ok := w.controllers.Next(w.state)
@@ -155,7 +155,7 @@ func (w *world) wait() {
 	w.settle()
 }
 
-// waitOut waits until nothing waits for the clock any more.
+// waitOut repeats wait until nothing waits for the clock any more.
 func (w *world) waitOut() {
 	w.t.Helper()
 	for range 20 {
@@ -202,7 +202,7 @@ func decode(t testing.TB, manifests string) []cluster.Object {
 	}
 }
 
-// deployment is a manifest; more is appended to the spec, two spaces deep.
+// deployment returns a manifest; more is appended to the spec with an indentation of two spaces.
 func deployment(name string, replicas int, image, more string) string {
 	return workload("Deployment", name, replicas, image, more)
 }
@@ -290,7 +290,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 	}
 }
 
-// BenchmarkReconcile is 500 Deployments of 100 pods: their creation, and a round at rest.
+// BenchmarkReconcile measures 500 Deployments of 100 pods: their creation, and a round in which nothing changes.
 func BenchmarkReconcile(b *testing.B) {
 	manifests := ""
 	for i := range 500 {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
-// What is made once for all nodes says of each what upstream says of it alone.
+// The function for many nodes gives the same answer for each node as upstream's function for that node alone.
 func TestDaemonNodesIsUpstreams(t *testing.T) {
 	within := func(requirement v1.NodeSelectorRequirement) *v1.Affinity {
 		term := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 )
 
-// held places a DaemonSet's pod on the node that its affinity holds it to.
+// held places a DaemonSet's pod on the node that its affinity names.
 func held(_ *cluster.State, pod *v1.Pod) string {
 	node, err := daemonutil.GetTargetNodeName(pod)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Upstream walks nodes in the order of a map. So a rollout that may update some of several nodes picks any of them, and the choice here must be
-// one of upstream's.
+// Upstream walks nodes in the order of a map. If a rollout may update only some of several nodes, upstream picks any of them, so the choice
+// here must be one of upstream's possible choices.
 func TestDaemonSetSyncIsUpstreams(t *testing.T) {
 	u := newUpstream(t)
 	factory := informers.NewSharedInformerFactory(u.client, 0)
@@ -79,7 +79,7 @@ func (g dice) nodesOf(nodes []*v1.Node) []*v1.Node {
 	return all
 }
 
-// daemonSet makes a DaemonSet and its revisions, of which one may have its template.
+// daemonSet returns a DaemonSet and its revisions; one of them may have the DaemonSet's template.
 func (g dice) daemonSet(t *testing.T, template *appsv1.DaemonSet, name string) (*appsv1.DaemonSet, []*appsv1.ControllerRevision) {
 	ds := template.DeepCopy()
 	ds.Name, ds.UID, ds.Generation = name, types.UID(name), 2
@@ -131,7 +131,8 @@ func (g dice) daemonSet(t *testing.T, template *appsv1.DaemonSet, name string) (
 	return ds, revisions
 }
 
-// daemonPods makes pods of the DaemonSet, of any of its revisions, on nodes and waiting for one, which may be no more. No two are of the same age.
+// daemonPods returns pods of the DaemonSet, of any of its revisions. They are on nodes, or wait for a node, which may not exist any more.
+// No two pods have the same age.
 func (g dice) daemonPods(ds *appsv1.DaemonSet, revisions []*appsv1.ControllerRevision) []*v1.Pod {
 	var all []*v1.Pod
 	for i := range g.IntN(8) {

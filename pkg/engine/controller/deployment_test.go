@@ -32,16 +32,16 @@ func TestRollingUpdate(t *testing.T) {
 		replicas, nodes    int
 		surge, unavailable string
 		place              func(*cluster.State, *v1.Pod) string
-		// trace is each size that the ReplicaSets had, old+new.
+		// trace lists the sizes that the ReplicaSets had, as old+new.
 		trace   []string
 		pending int
 		waiting string
 	}{{
-		// Of 4, one may be more and one fewer: the first sync makes a new pod and removes an old one.
+		// With 4 replicas there may be one pod more and one fewer: the first sync creates a new pod and deletes an old one.
 		name: "25% and 25% with room", replicas: 4, nodes: 1, surge: "25%", unavailable: "25%", place: anywhere,
 		trace: []string{"4", "3+1", "3+2", "1+2", "1+4", "0+4"},
 	}, {
-		// The pod that is removed makes room for the one that surges.
+		// The deleted pod makes room for the new one.
 		name: "25% and 25%, one pod a node", replicas: 4, nodes: 4, surge: "25%", unavailable: "25%", place: onePerNode,
 		trace: []string{"4", "3+1", "3+2", "2+2", "2+3", "1+3", "1+4", "0+4"},
 	}, {
@@ -133,7 +133,7 @@ func TestRecreateWaitsForAPodThatTerminates(t *testing.T) {
 	}
 }
 
-// An old ReplicaSet was told to delete a pod, and still counts it. Until it does not, no old ReplicaSet shrinks.
+// An old ReplicaSet has to delete a pod that it still counts. Until it does not count the pod any more, no old ReplicaSet shrinks.
 func TestARolloutWaitsForTheCount(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(deployment("web", 4, "a", rolling("0", "1")))
@@ -159,9 +159,9 @@ func TestPausedDeploymentScalesButDoesNotRoll(t *testing.T) {
 	w.check("sizes", sizes(w.state), "0+3")
 }
 
-// A ReplicaSet has the Deployment's two replicas, but says that it was scaled for three. Upstream takes this for a scaling event, finds that
-// the size is right, and leaves it at that: nothing is updated, and maxUnavailable has no part in it. Another size and back writes the
-// annotation, and the update goes on.
+// A ReplicaSet has the Deployment's two replicas, but its annotation says that it was scaled for three. Upstream takes this for a scaling
+// event, finds that the size is right, and stops: nothing is updated, whatever maxUnavailable is. Scaling to another size and back writes
+// the annotation, and the update continues.
 func TestScalingEventWithoutEnd(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(deployment("web", 2, "a", ""))
@@ -219,7 +219,7 @@ func TestReplicaSetNamesAreUpstreams(t *testing.T) {
 }
 
 func TestNewReplicaSetAdoptsItsPods(t *testing.T) {
-	// A snapshot keeps two bound pods and their labels, and neither owners nor workloads.
+	// The snapshot has two bound pods with their labels, without owners or workloads.
 	w := newWorld(t, 3, spread)
 	w.apply(deployment("web", 2, "a", ""))
 	var snapshot []cluster.Object

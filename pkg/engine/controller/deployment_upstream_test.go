@@ -52,7 +52,7 @@ func TestDeploymentSyncIsUpstreams(t *testing.T) {
 	}
 }
 
-// deployment makes a Deployment, its ReplicaSets, of which at most one has its template, and some of their pods.
+// deployment returns a Deployment, its ReplicaSets, at most one of which has the Deployment's template, and some of their pods.
 func (g dice) deployment(template *appsv1.Deployment, name string) (*appsv1.Deployment, []*appsv1.ReplicaSet, []*v1.Pod) {
 	d := template.DeepCopy()
 	d.Name, d.UID, d.Generation = name, types.UID(name), 2

@@ -9,7 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// deviceTaintWorld has a pod with one device, d0 of pool n1 of driver gpu, whose claim has these tolerations, beside a pod of device d1.
+// deviceTaintWorld returns a cluster with a pod on device d0 of pool n1 of driver gpu, whose claim has the tolerations, and with a pod on
+// device d1.
 func deviceTaintWorld(t *testing.T, tolerations string) *world {
 	w := newWorld(t, 2, anywhere)
 	pod := func(name, device, tolerations string) string {
@@ -31,7 +32,7 @@ status: {allocation: {devices: {results: [{request: gpu, driver: gpu, pool: n1, 
 	return w
 }
 
-// slice publishes both devices, the first with these taints.
+// slice returns a ResourceSlice with both devices; the first has the taints.
 func slice(generation int, taints string) string {
 	return fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1
@@ -68,7 +69,7 @@ func TestDeviceTaintEvicts(t *testing.T) {
 		{"tolerated", "{key: hot, operator: Exists, effect: NoExecute}", taintRule("device: d0", hot), -1},
 		{"tolerated with another value", "{key: hot, operator: Equal, value: mildly, effect: NoExecute}", taintRule("device: d0", hot), 0},
 		{"tolerated by those that schedule", "{key: hot, operator: Exists, effect: NoSchedule}", taintRule("device: d0", hot), 0},
-		// Upstream looks only at tolerations with the effect NoExecute, though one without an effect tolerates all.
+		// Upstream considers only tolerations with the effect NoExecute, although a toleration without an effect tolerates all effects.
 		{"tolerated without an effect", "{key: hot, operator: Exists}", taintRule("device: d0", hot), 0},
 		{"tolerated for a while", minute, taintRule("device: d0", hot), 60},
 		{"the shorter of two counts", minute + ", {operator: Exists, effect: NoExecute, tolerationSeconds: 30}", taintRule("device: d0", hot), 30},
@@ -103,7 +104,8 @@ func TestDeviceTaintEvicts(t *testing.T) {
 	}
 }
 
-// Without the gate of the rules, taints of drivers still evict; without that of taints, nothing does.
+// Without the feature gate of taint rules, taints that drivers publish still evict. Without the feature gate of device taints, no taint
+// does.
 func TestDeviceTaintGates(t *testing.T) {
 	const hot = "key: hot, effect: NoExecute"
 	for _, test := range []struct {
@@ -126,7 +128,7 @@ func TestDeviceTaintGates(t *testing.T) {
 	}
 }
 
-// A manifest may say when the taint was added: tolerations count from there.
+// A manifest may say when a taint was added: tolerations count from that time.
 func TestDeviceTaintOfThePast(t *testing.T) {
 	w := deviceTaintWorld(t, "{key: hot, operator: Exists, effect: NoExecute, tolerationSeconds: 60}")
 	ago := w.state.Now.Add(-100e9).UTC().Format("2006-01-02T15:04:05Z")

@@ -53,7 +53,7 @@ spec:
 	}
 }
 
-// A dump may hold the pods of a DaemonSet and not the DaemonSet; kubectl would find it in the cluster.
+// A dump may have the pods of a DaemonSet and lack the DaemonSet, which kubectl would find in the cluster.
 func TestDrainWithoutTheDaemonSet(t *testing.T) {
 	w := newWorld(t, 1, held)
 	w.apply(daemonSet("a", "}\n"))

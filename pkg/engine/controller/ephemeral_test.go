@@ -10,7 +10,7 @@ import (
 
 const scratch = `ephemeral: {volumeClaimTemplate: {metadata: {labels: {type: scratch}}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}`
 
-// claimsOf are the claims, each with the pod that owns it.
+// claimsOf returns the claims, each with the pod that owns it.
 func (w *world) claimsOf() map[string]string {
 	found := map[string]string{}
 	for _, claim := range w.state.PersistentVolumeClaims {
@@ -23,7 +23,7 @@ func (w *world) claimsOf() map[string]string {
 	return found
 }
 
-// The claim of an ephemeral volume is the pod's, comes with it and goes with it, and with it the volume.
+// The claim of an ephemeral volume belongs to its pod: it is created and removed with the pod, and its volume with the claim.
 func TestEphemeralVolume(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(storageClass("fast", "provisioner: ebs.csi.aws.com\n"))
@@ -42,7 +42,7 @@ func TestEphemeralVolume(t *testing.T) {
 	w.check("gone", []any{w.claimsOf(), len(w.state.PersistentVolumes)}, []any{map[string]string{}, 0})
 }
 
-// A claim of that name which is not the pod's stays as it is, and the pod gets no claim for its further volumes.
+// If another object's claim has the name, that claim stays as it is, and the pod gets no claims for its other volumes.
 func TestEphemeralVolumeInTheWay(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(claim("p-data", ""))
@@ -50,7 +50,7 @@ func TestEphemeralVolumeInTheWay(t *testing.T) {
 	w.check("claims", w.claimsOf(), map[string]string{"p-data": ""})
 }
 
-// A claim that a quota refuses is asked for until there is room.
+// A claim that a quota refuses is requested again until the quota allows it.
 func TestEphemeralVolumeRefused(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {persistentvolumeclaims: 1}}\n")

@@ -54,7 +54,7 @@ func TestJudgeFailure(t *testing.T) {
 	}
 }
 
-// status is what the recordings hold of a Job.
+// status returns the parts of a Job's status that the recordings have.
 func status(job *batchv1.Job) string {
 	s := fmt.Sprintf("active %d, failed %d, terminating %d", job.Status.Active, job.Status.Failed, *job.Status.Terminating)
 	for _, c := range job.Status.Conditions {
@@ -63,9 +63,9 @@ func status(job *batchv1.Job) string {
 	return s
 }
 
-// Six pods on six nodes, two of which stop answering. What follows is what a real control plane did to Jobs of these specs,
-// while the pods were Terminating and nobody could end them. When the nodes are back, their kubelets end them: those that
-// are not counted yet stay, as Failed, until they are.
+// Two of six nodes with a pod each stop answering. The results are recorded: a real control plane did this to Jobs of these specs while the
+// pods were Terminating and no kubelet could end them. When the nodes are back, their kubelets end the pods; pods that the Job has not
+// counted yet stay as Failed until it has.
 func TestJobLosesPodsOnUnreachableNodes(t *testing.T) {
 	const disrupted = "onPodConditions: [{type: DisruptionTarget}]"
 	tests := []struct {
@@ -109,8 +109,8 @@ func TestJobLosesPodsOnUnreachableNodes(t *testing.T) {
 	}
 }
 
-// The same six pods, where the Node objects of two of them are deleted: the pod garbage collector makes these pods failed ones, which are
-// disrupted, so that they count at once, also where only failed pods are replaced.
+// The Node objects of two of the same six pods are deleted. The pod garbage collector marks these pods as failed by a disruption, so that
+// they count at once, even if the Job replaces only failed pods.
 func TestJobLosesPodsOnDeletedNodes(t *testing.T) {
 	const disrupted = "onPodConditions: [{type: DisruptionTarget}]"
 	const limit = "active 0, failed 6, terminating 0, FailureTarget/BackoffLimitExceeded, Failed/BackoffLimitExceeded"
@@ -137,7 +137,7 @@ func TestJobLosesPodsOnDeletedNodes(t *testing.T) {
 	}
 }
 
-// A pod that has succeeded, or failed by itself, is not disrupted when its node goes before its Job has counted it.
+// A pod that has succeeded or failed by itself does not become disrupted when its node is deleted before its Job has counted the pod.
 func TestJobCountsAPodThatHadEnded(t *testing.T) {
 	for phase, want := range map[v1.PodPhase]string{
 		v1.PodSucceeded: "active 0, failed 0, terminating 0, SuccessCriteriaMet/CompletionsReached, Complete/CompletionsReached",
@@ -154,7 +154,7 @@ func TestJobCountsAPodThatHadEnded(t *testing.T) {
 	}
 }
 
-// A pod that waits for a node counts, too, when somebody deletes it.
+// A Pending pod that is deleted counts, too.
 func TestJobCountsAPodThatWaited(t *testing.T) {
 	w := newWorld(t, 0, anywhere)
 	w.apply(job("Job", "  backoffLimit: 0\n"))
@@ -180,7 +180,7 @@ func TestJobSaysWhichPodFailedIt(t *testing.T) {
 	w.check("once", FinishedJobs(w.state, w.state), []string(nil))
 }
 
-// When a pod ended that was made 3 minutes ago: its container 2 minutes ago, its sidecar 1 minute ago.
+// The pod was created 3 minutes ago. Its container ended 2 minutes ago, its sidecar 1 minute ago.
 func TestFinishTime(t *testing.T) {
 	now := cluster.Epoch.Time
 	ended := func(minutes int) v1.ContainerState {

@@ -16,11 +16,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// podsOfJob makes pods of words: the phase, then "ending" (it is to end), "counted" (it has no finalizer), "disrupted", "@1" (its
-// index) and "×1" (how often the index had failed before). All that ended did so ten minutes ago.
+// podsOfJob returns pods that words describe: the phase, then "ending" (deletion was requested), "counted" (it has no finalizer),
+// "disrupted", "@1" (its index) and "×1" (how often the index had failed before). All pods that have ended did so ten minutes ago.
 func podsOfJob(w *world, pods ...string) []*v1.Pod {
 	owner := w.state.Jobs[0]
-	// Its deletion was asked for ten minutes ago, and its grace period lasts another.
+	// Deletion was requested ten minutes ago, and a minute of the grace period is left.
 	ending, grace := metav1.NewTime(w.state.Now.Add(time.Minute)), int64(11*60)
 	var made []*v1.Pod
 	for i, words := range pods {
@@ -52,7 +52,7 @@ func podsOfJob(w *world, pods ...string) []*v1.Pod {
 	return made
 }
 
-// One sync of a Job with the pods that are there: what it counts, and which it creates.
+// Each case is one sync of a Job with the given pods: what the sync counts, and which pods it creates.
 func TestJobSync(t *testing.T) {
 	const indexed = "  completionMode: Indexed\n  parallelism: 4\n  completions: 4\n"
 	const perIndex = indexed + "  backoffLimitPerIndex: 1\n"
@@ -139,7 +139,7 @@ func TestJobSync(t *testing.T) {
 	}
 }
 
-// The pod that failed last keeps its finalizer until another of its index goes on with its count.
+// The last failed pod of an index keeps its finalizer until its replacement continues its count.
 func TestJobKeepsTheLastFailedPodOfAnIndex(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.admit(decode(t, job("Job", "  completionMode: Indexed\n  completions: 1\n  backoffLimitPerIndex: 3\n"))...)
@@ -157,8 +157,8 @@ func TestJobKeepsTheLastFailedPodOfAnIndex(t *testing.T) {
 	w.check("the failed one, which somebody had deleted, is gone", w.state.Pods[0].Annotations[batchv1.JobIndexFailureCountAnnotation], "2")
 }
 
-// Of a Job of which nothing is remembered the pods say how long it waits: 10 s after one failure since the last success, 20 s after two, 40 s
-// after three, from when the last of them ended.
+// If nothing is remembered of a Job, its pods say how long it waits after the last of them ended: 10 s after one failure since the last
+// success, 20 s after two, 40 s after three.
 func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -200,7 +200,7 @@ func TestJobWaitsAfterFailuresThatWereCountedBefore(t *testing.T) {
 	}
 }
 
-// A failure 2 s ago lies before a success 1 s ago, which the controller remembers when the pod that succeeded is gone.
+// A failure 2 s ago comes before a success 1 s ago, which the controller remembers even when the succeeded pod is gone.
 func TestJobRemembersASuccess(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.admit(decode(t, job("Job", "  completions: 9\n"))...)
@@ -243,7 +243,7 @@ func TestJobDeadline(t *testing.T) {
 	}
 }
 
-// Pods that no Job is going to count do not wait for that.
+// Pods that no Job will count lose their finalizer at once.
 func TestJobPodsWithoutJob(t *testing.T) {
 	for _, test := range []struct {
 		name, spec, pod string

@@ -51,16 +51,16 @@ func TestJobSyncIsUpstreams(t *testing.T) {
 	}
 }
 
-// dice make worlds.
+// dice generates random worlds.
 type dice struct {
 	*rand.Rand
 	state *cluster.State
 }
 
-// one says yes once in so many times.
+// one returns true with probability 1/in.
 func (g dice) one(in int) bool { return g.IntN(in) == 0 }
 
-// number returns a number from 0 on, or nil.
+// number returns a number from 0 to below-1, or nil.
 func (g dice) number(below int) *int32 {
 	if g.one(3) {
 		return nil
@@ -143,8 +143,8 @@ func (g dice) job(template *batchv1.Job, name string) *batchv1.Job {
 	return j
 }
 
-// podsOf makes the Job's pods. No two are equal to the controllers: each has its own age, and the time at which it ended grows with the
-// failures of its index.
+// podsOf returns the Job's pods. No two are equal to the controllers: each has its own age, and its time of ending grows with the failures
+// of its index.
 func (g dice) podsOf(j *batchv1.Job) []*v1.Pod {
 	var all []*v1.Pod
 	for i := range g.IntN(7) {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Each of the workloads asks for so many pods that no machine could hold them.
+// Each of the workloads asks for more pods than any machine could hold.
 func TestCheckPods(t *testing.T) {
 	const template = `selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: registry.example.com/a:1}]}}`
 	const node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d, labels: {zone: %s}}\nstatus: {allocatable: {cpu: 4, pods: 110}}\n"

@@ -13,10 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// In these worlds something changes that a sync reads besides its object and its pods. Each round is compared with that of controllers
-// that remember nothing.
+// The worlds of these tests change something that a sync reads besides its object and its pods. Each round is compared with a round of
+// controllers that remember nothing.
 
-// Of objects that came and went no more is known than of some. What is known of an object that is there, and of the state, stays.
+// The memory keeps a limited number of entries about objects that came and went. It keeps the entries about an object that exists, and
+// about the state.
 func TestTheMemoryForgetsWhatIsGone(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(replicaSet(1))
@@ -68,7 +69,7 @@ spec: {containers: [{name: c, image: a}]}
 	}
 }
 
-// What one controller has adopted in a round, the Job controller does not let go in it.
+// If a controller adopts a pod in a round, the Job controller does not release the pod in the same round.
 func TestAnAdoptedPodIsNoOrphan(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(`
@@ -87,7 +88,7 @@ spec: {containers: [{name: c, image: a}]}
 	}
 }
 
-// The pod tolerates the first taint for a while, the second one not at all.
+// The pod tolerates the first taint for a while, and the second taint not at all.
 func TestANodeIsTaintedOnceMore(t *testing.T) {
 	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "n1" })
 	w.apply(`
@@ -107,7 +108,7 @@ spec: {containers: [{name: c, image: a}], tolerations: [{key: first, operator: E
 	}
 }
 
-// The name that the next pod would have is taken, then free since the cluster is again as it was before, then taken.
+// The name that the next pod would get is taken; then it is free, since the cluster returns to its earlier state; then it is taken again.
 func TestANameIsTakenAndFree(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(replicaSet(1))
@@ -163,8 +164,8 @@ func TestAClaimChangesBesideAStatefulSetAtRest(t *testing.T) {
 	}
 }
 
-// First the budget changes, then what it is a share of, each with the pods that were there: the first pod is Pending, so that no other is
-// made.
+// First the budget changes, then the scale that it is a share of, while the pods stay the same: the first pod is Pending, so the
+// StatefulSet creates no other.
 func TestABudgetAndItsScaleChange(t *testing.T) {
 	w := newWorld(t, 1, func(*cluster.State, *v1.Pod) string { return "" })
 	w.apply(workload("StatefulSet", "web", 2, "a", "") + "---" + budget("web", "maxUnavailable: 1"))

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// spread places a pod on the first node without taints that has the fewest pods, DaemonSet pods where they are held.
+// spread places a pod on the node without taints that has the fewest pods, the first of equals, and a DaemonSet's pod on its own node.
 func spread(s *cluster.State, pod *v1.Pod) string {
 	if node := held(s, pod); node != "" {
 		return node
@@ -39,7 +39,7 @@ func failing(t *testing.T) *world {
 	return w
 }
 
-// where returns the nodes of each app's pods, in order of arrival; "!" marks those that end.
+// where returns the nodes of each app's pods, in order of arrival; "!" marks Terminating pods.
 func (w *world) where() map[string]string {
 	all := map[string]string{}
 	for _, pod := range w.state.Pods {

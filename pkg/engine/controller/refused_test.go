@@ -19,7 +19,7 @@ func quota(pods string) string {
 	return "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {pods: '" + pods + "'}}\n"
 }
 
-// refusals are "2 of deployment/web: message". The name of a ReplicaSet's pod ends in its template's hash, which is left out.
+// refusals returns lines such as "2 of deployment/web: message". The template's hash at the end of a ReplicaSet pod's name is left out.
 func (w *world) refusals() []string {
 	var all []string
 	for _, r := range w.state.Refused {
@@ -45,8 +45,8 @@ func (w *world) setQuota(pods string) {
 	w.settle()
 }
 
-// Of every kind of workload as many pods are created as the quota has room for. When it is raised the others follow, and when it is lowered
-// nothing happens to those that run.
+// Each kind of workload creates as many pods as the quota allows. When the quota grows, the other pods follow; when it shrinks, running
+// pods stay.
 func TestQuota(t *testing.T) {
 	exceeded := "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2"
 	tests := []struct {
@@ -78,7 +78,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// A controller that waits before it asks again does not know that the quota is stricter by now. It does once something of its own changes.
+// A controller in its back-off does not know yet that the quota has become stricter. It does once something of its own changes.
 func TestRefusedBefore(t *testing.T) {
 	w := newWorld(t, 5, spread)
 	w.apply(quota("2"))
@@ -113,8 +113,8 @@ func TestRefusedBefore(t *testing.T) {
 	w.check("refused with room", w.refusals(), []string(nil))
 }
 
-// The quota has room for the four pods, but not for the one that maxSurge adds. With maxUnavailable the controller takes an old pod away
-// first, and the rollout ends.
+// The quota has room for the four pods, but not for the one that maxSurge adds. With maxUnavailable the controller first deletes an old
+// pod, and the rollout completes.
 func TestRollingUpdateAtTheQuota(t *testing.T) {
 	for _, test := range []struct {
 		name, strategy string
@@ -140,7 +140,7 @@ func TestRollingUpdateAtTheQuota(t *testing.T) {
 	}
 }
 
-// A pod on a node that does not answer counts for twice its grace period, and then another is created.
+// A Terminating pod on a node that does not answer counts for the quota until twice its grace period is over; then another pod is created.
 func TestQuotaOfPodsOnALostNode(t *testing.T) {
 	w := newWorld(t, 2, spread)
 	w.apply(quota("2"))
@@ -166,7 +166,7 @@ func TestPodsOfAnAbsentRuntimeClass(t *testing.T) {
 	}
 }
 
-// Prototypes of pods are kept for as long as their LimitRanges are the same.
+// Prototypes of pods are reused for as long as the LimitRanges are the same.
 func TestALimitRangeComesBetween(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply(replicaSet(1))
@@ -179,7 +179,7 @@ func TestALimitRangeComesBetween(t *testing.T) {
 	w.check("requests", requests, []string{"0", "100m"})
 }
 
-// A claim that is refused keeps its pod from being created, and those after it; claims that are within the quota stay.
+// A refused claim prevents the creation of its pod and of the pods after it. Claims within the quota stay.
 func TestQuotaOfClaims(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {persistentvolumeclaims: '1'}}\n")
@@ -194,7 +194,8 @@ func TestQuotaOfClaims(t *testing.T) {
 		`persistentvolumeclaims "data-db-1" is forbidden: exceeded quota: q, requested: persistentvolumeclaims=1, used: persistentvolumeclaims=1, limited: persistentvolumeclaims=1`})
 }
 
-// A Deployment whose ReplicaSet is refused lacks the pods that its other ReplicaSets do not have. With room for another they follow.
+// If a Deployment's ReplicaSet is refused, the Deployment lacks the pods that its other ReplicaSets do not have. Once the quota allows
+// another ReplicaSet, the pods follow.
 func TestQuotaOfReplicaSets(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {count/replicasets.apps: '0'}}\n")
@@ -225,7 +226,7 @@ func TestQuotaOfReplicaSets(t *testing.T) {
 	w.check("refused with room for two", w.refusals(), []string(nil))
 }
 
-// A pod whose claim on devices is refused is there, and waits. When another pod gives its claim back, it gets its own.
+// A pod whose ResourceClaim is refused exists and waits. When another pod releases its claim, the pod gets its own.
 func TestQuotaOfClaimsOnDevices(t *testing.T) {
 	w := newWorld(t, 1, anywhere)
 	w.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: default}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: '1'}}\n")

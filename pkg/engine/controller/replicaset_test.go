@@ -14,8 +14,8 @@ import (
 
 func replicaSet(replicas int) string { return workload("ReplicaSet", "web", replicas, "a", "") }
 
-// Of four pods one stays Pending, which goes first. Where a Deployment owns the ReplicaSet, the next to go is one that shares its node with
-// another, the newer of the two on n1. Without an owner it is the newest of all.
+// One of four pods is Pending; it is deleted first. If a Deployment owns the ReplicaSet, the next is a pod that shares its node with
+// another: the newer of the two on n1. Without an owner it is the newest pod.
 func TestScaleDownOrder(t *testing.T) {
 	for name, test := range map[string]struct {
 		manifest func(replicas int) string

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Upstream counts the pods before it makes or deletes some, and so do the two syncs here. It takes the ages of pods from the machine's clock,
-// in powers of two, and so all ages here lie between those.
+// Upstream counts the pods before it creates or deletes any, and so do the two syncs here. It takes the ages of pods from the machine's
+// clock, in powers of two, so all ages here lie between such powers.
 func TestReplicaSetSyncIsUpstreams(t *testing.T) {
 	u := newUpstream(t)
 	factory := informers.NewSharedInformerFactory(u.client, 0)
@@ -56,7 +56,8 @@ func TestReplicationControllerSyncIsUpstreams(t *testing.T) {
 	})
 }
 
-// compareReplicated makes worlds, and returns the object to sync in each by the function that gives it to upstream's controller.
+// compareReplicated generates worlds, and returns the object to sync in each. The function prepare gives the object to upstream's
+// controller.
 func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInformer, prepare func(*cluster.State) replicated) {
 	w := newWorld(u.t, 2, anywhere)
 	*field[clock.PassiveClock](controller, "clock") = u.clock
@@ -84,8 +85,8 @@ func (u *upstream) compareReplicated(controller any, pods coreinformers.PodInfor
 	}
 }
 
-// replicaSet makes a ReplicaSet of a Deployment, another that may be of the same one, and pods of both and of none. Of those that are to go first no two
-// are equal.
+// replicaSet returns a ReplicaSet of a Deployment, another ReplicaSet that may be of the same Deployment, and pods of both and of none.
+// Among the pods that are deleted first no two are equal.
 func (g dice) replicaSet(template *appsv1.ReplicaSet, name string) ([]cluster.Object, []*v1.Pod) {
 	rs := template.DeepCopy()
 	rs.Name, rs.UID, rs.Generation = name, types.UID(name), 2

@@ -22,7 +22,7 @@ spec:
 `, replicas)
 }
 
-// controllersOfPods counts the pods of each controller, and under "" those that have none.
+// controllersOfPods counts the pods of each controller; "" has the pods without one.
 func (w *world) controllersOfPods() map[string]int {
 	all := map[string]int{}
 	for _, pod := range w.state.Pods {
@@ -35,7 +35,8 @@ func (w *world) controllersOfPods() map[string]int {
 	return all
 }
 
-// The selector comes from the template, an orphan that it matches is adopted, and one that it no longer matches is released and replaced.
+// The selector comes from the template. The controller adopts an orphan that the selector matches, and releases and replaces a pod that it
+// does not match any more.
 func TestReplicationController(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	w.apply(`
@@ -63,7 +64,7 @@ spec: {containers: [{name: c, image: registry.example.com/old:1}]}
 	w.check("deleted", w.controllersOfPods(), map[string]int{"": 1})
 }
 
-// Half of three pods, rounded up, must be there, so that one may go.
+// Half of three pods, rounded up, must be available, so one pod can be evicted.
 func TestBudgetOfAReplicationController(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	w.apply(replicationController(3) + `---
@@ -75,7 +76,7 @@ spec: {minAvailable: 50%, selector: {matchLabels: {app: old}}}
 	w.checkBudget(3, 2, 3, 1)
 }
 
-// An autoscaler scales it to its minimum.
+// An autoscaler scales the ReplicationController to its minimum.
 func TestAutoscalerOfAReplicationController(t *testing.T) {
 	w := newWorld(t, 2, anywhere)
 	w.apply(replicationController(1) + `---

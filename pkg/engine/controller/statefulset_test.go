@@ -15,7 +15,7 @@ func statefulSet(replicas int, image, more string) string {
 	return workload("StatefulSet", "db", replicas, image, "  serviceName: db\n"+more)
 }
 
-// claims is a claim for each pod of a StatefulSet.
+// claims is a volumeClaimTemplate for a StatefulSet.
 const claims = `  volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
@@ -30,7 +30,7 @@ func images(s *cluster.State) string {
 	return strings.Join(all, " ")
 }
 
-// except places all pods but the named one.
+// except places all pods but the one with the name.
 func except(name string) func(*cluster.State, *v1.Pod) string {
 	return func(s *cluster.State, pod *v1.Pod) string {
 		if pod.Name == name {
@@ -93,7 +93,7 @@ func TestStatefulSetRollingUpdate(t *testing.T) {
 	const parallel = "  podManagementPolicy: Parallel\n"
 	tests := []struct {
 		name, more string
-		// deleted are the pods that each round deletes.
+		// deleted lists the pods that each round deletes.
 		deleted string
 		after   string
 	}{

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// telling is upstream's control, which says when a sync is done.
+// telling is upstream's control, and signals when a sync is done.
 type telling struct {
 	statefulset.StatefulSetControlInterface
 	done chan error
@@ -35,7 +35,7 @@ func (t telling) UpdateStatefulSet(ctx context.Context, set *appsv1.StatefulSet,
 	return status, err
 }
 
-// The control is upstream's here, too. Whose pods and revisions it gets, and how it sees and changes the cluster, is not.
+// Both sides use upstream's control. The test compares which pods and revisions the control gets, and how it sees and changes the cluster.
 func TestStatefulSetSyncIsUpstreams(t *testing.T) {
 	u := newUpstream(t)
 	factory := informers.NewSharedInformerFactory(u.client, 0)
@@ -80,7 +80,7 @@ func TestStatefulSetSyncIsUpstreams(t *testing.T) {
 	}
 }
 
-// statefulSet makes a StatefulSet and its revisions, of which one may have its template.
+// statefulSet returns a StatefulSet and its revisions; one of them may have the StatefulSet's template.
 func (g dice) statefulSet(t *testing.T, template *appsv1.StatefulSet, name string) (*appsv1.StatefulSet, []*appsv1.ControllerRevision) {
 	set := template.DeepCopy()
 	set.Name, set.UID, set.Generation = name, types.UID(name), 2
@@ -137,7 +137,7 @@ func (g dice) statefulSet(t *testing.T, template *appsv1.StatefulSet, name strin
 	return set, revisions
 }
 
-// ordinals makes pods and claims of a StatefulSet, of any of its revisions.
+// ordinals returns pods and claims of a StatefulSet, of any of its revisions.
 func (g dice) ordinals(set *appsv1.StatefulSet, revisions []*appsv1.ControllerRevision) (pods []*v1.Pod, claims []*v1.PersistentVolumeClaim) {
 	for i := range 6 {
 		name := fmt.Sprintf("%s-%d", set.Name, i)

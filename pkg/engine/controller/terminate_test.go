@@ -7,8 +7,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// A pod keeps its node for as long as its kubelet takes to end it, which is no longer than its grace period; its Deployment makes
-// another meanwhile.
+// A Terminating pod occupies its node until its kubelet has ended it, at the latest when its grace period ends. Its Deployment creates
+// another pod meanwhile.
 func TestPodEndsInItsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		seconds int64

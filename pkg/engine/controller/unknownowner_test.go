@@ -50,7 +50,8 @@ func named(names ...string) cluster.UnknownOwnerSpec {
 	return spec
 }
 
-// shown lists the pods of the owner with their images, and with ! if they are Terminating. Of a generated name it shows what is given.
+// shown lists the pods of the owner with their images, and with ! if they are Terminating. It shows generated names without their random
+// part.
 func (w *world) shown() string {
 	var all []string
 	for _, pod := range w.state.Pods {
@@ -69,8 +70,8 @@ func (w *world) shown() string {
 	return strings.Join(all, " ")
 }
 
-// A pod with a generated name is replaced as soon as it terminates, by one of the newest template. One that keeps its name comes back when it
-// has ended, with its own spec. The bare pod with the same labels stays bare.
+// A pod with a generated name is replaced as soon as it is Terminating, by a pod of the newest template. A pod that keeps its name comes
+// back when it has ended, with its own spec. The bare pod with the same labels stays bare.
 func TestUnknownOwnerReplaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec        cluster.UnknownOwnerSpec
@@ -95,7 +96,7 @@ func TestUnknownOwnerReplaces(t *testing.T) {
 	}
 }
 
-// More replicas have the next names, and the highest are the first to go.
+// Additional replicas get the next names. The pods with the highest names are deleted first.
 func TestUnknownOwnerScales(t *testing.T) {
 	w := newOwnersWorld(t, named("a-0", "a-1"))
 	for _, step := range []struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The DaemonSet of a dump counts its templates, and a pod with the number of the present one is up to date.
+// The DaemonSet of a dump has a template generation, and a pod with that generation is up to date.
 func TestTemplateGeneration(t *testing.T) {
 	w := newWorld(t, 1, held)
 	counted := func(image string) string {

@@ -29,12 +29,12 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// In the tests named after upstream, one sync of upstream's own controller says what one sync here must do, in some thousands of worlds made
-// by chance, always the same ones.
+// The tests named IsUpstreams compare one sync of upstream's own controller with one sync here, in some thousands of random worlds, which
+// are the same in every run.
 
 var worlds = flag.Uint("worlds", 500, "how many worlds to compare with upstream")
 
-// upstream is one of upstream's controllers, and what it asks of the API server.
+// upstream is one of upstream's controllers, and records its requests to the API server.
 type upstream struct {
 	t       *testing.T
 	client  *fake.Clientset
@@ -44,12 +44,12 @@ type upstream struct {
 	mu      sync.Mutex
 }
 
-// outcome is what a sync does.
+// outcome is the result of a sync.
 type outcome struct {
-	// Created, deleted and changed are names, or what stands for the name of a new pod. Changed are objects that are adopted, released or
-	// lose a finalizer.
+	// Created, Deleted and Changed are names or, for a new pod with a generated name, a description. Changed are objects that are adopted,
+	// released or lose a finalizer.
 	Created, Deleted, Changed []string
-	// Status is JSON of what the sync leaves in the objects that it writes.
+	// Status has, by object, the fields that the sync has written, as JSON.
 	Status map[string]string
 }
 
@@ -61,7 +61,7 @@ func (o *outcome) sorted() *outcome {
 	return o
 }
 
-// newUpstream returns a client that agrees to everything.
+// newUpstream returns a client whose API server accepts every request.
 func newUpstream(t *testing.T) *upstream {
 	u := &upstream{t: t, client: &fake.Clientset{}, clock: clocktesting.NewFakeClock(cluster.Epoch.Time)}
 	u.client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -97,7 +97,7 @@ func newUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// field returns a field of upstream's controller that it does not export, for its own tests alone.
+// field returns an unexported field of upstream's controller, which upstream uses only in its own tests.
 func field[T any](controller any, name string) *T {
 	return (*T)(reflect.ValueOf(controller).Elem().FieldByName(name).Addr().UnsafePointer())
 }
@@ -113,7 +113,7 @@ func (u *upstream) sync(controller any, object cluster.Object) *outcome {
 	return u.actions.sorted()
 }
 
-// run lets upstream's controller work on its queue, as if it had seen all of the cluster, and returns what enqueues an object.
+// run lets upstream's controller work on its queue, as if its caches had synced, and returns a function that enqueues an object.
 func (u *upstream) run(controller any, run func(ctx context.Context, workers int), synced ...string) func(cluster.Object) {
 	for _, name := range synced {
 		*field[cache.InformerSynced](controller, name) = func() bool { return true }
@@ -126,7 +126,7 @@ func (u *upstream) run(controller any, run func(ctx context.Context, workers int
 	return func(obj cluster.Object) { queue.Add(obj.GetNamespace() + "/" + obj.GetName()) }
 }
 
-// give makes these the only objects in a store from which upstream's controllers read.
+// give replaces the objects in a store from which upstream's controllers read.
 func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T) {
 	var all []any
 	for _, object := range objects {
@@ -137,7 +137,8 @@ func give[T any](t *testing.T, informer cache.SharedIndexInformer, objects ...T)
 	}
 }
 
-// created is what tells a new object from others of its owner. Upstream gives a claim its owner only in the sync after the one that makes it.
+// created describes a new object, so that it differs from others of its owner. Upstream sets a claim's owner only in the sync after the one
+// that creates the claim.
 func created(object runtime.Object) string {
 	switch object := object.(type) {
 	case *v1.Pod:
@@ -149,8 +150,8 @@ func created(object runtime.Object) string {
 	return written(object)
 }
 
-// written is what a sync leaves in an object: its size, annotations and status. The times of a Deployment's conditions are left out, since
-// upstream takes them from the machine's clock.
+// written returns the fields that a sync writes in an object: its size, annotations and status. The times of a Deployment's conditions are
+// left out, since upstream takes them from the machine's clock.
 func written(object runtime.Object) string {
 	var parts []any
 	switch object := object.(type) {
@@ -200,7 +201,7 @@ func written(object runtime.Object) string {
 	return text.String()
 }
 
-// outcomeOf is what a pass has done.
+// outcomeOf returns the result of a pass.
 func outcomeOf(p *pass) *outcome {
 	o := &outcome{Status: map[string]string{}}
 	known := map[string]cluster.Object{}
@@ -243,7 +244,7 @@ func outcomeOf(p *pass) *outcome {
 	return o.sorted()
 }
 
-// unchanged leaves out what a sync has written without changing it.
+// unchanged leaves out objects that a sync has written without a change.
 func (o *outcome) unchanged(was cluster.Object) *outcome {
 	if o.Status[was.GetName()] == written(was) {
 		delete(o.Status, was.GetName())
@@ -251,13 +252,13 @@ func (o *outcome) unchanged(was cluster.Object) *outcome {
 	return o
 }
 
-// newPass is the pass of controllers that remember nothing.
+// newPass returns a pass of controllers that remember nothing.
 func newPass(s *cluster.State) *pass {
 	c := &Controllers{}
 	return &pass{Controllers: c, State: s, created: s.Created, owned: c.ownership(s)}
 }
 
-// describe shows a world in which the two differ.
+// describe prints a world in which the two results differ.
 func describe(owners []cluster.Object, pods []*v1.Pod) string {
 	var text strings.Builder
 	for _, obj := range append(owners, objects(pods)...) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// makers are manifests of workloads that each make three pods at once.
+// makers are manifests of workloads that each create three pods at once.
 var makers = map[string]string{
 	"Deployment":            deployment("web", 3, "a", ""),
 	"ReplicaSet":            replicaSet(3),
@@ -28,7 +28,8 @@ func (w *world) made() []string {
 	return kinds
 }
 
-// Two workloads of three pods each arrive together, in either order and of any kinds: the one that is listed first has the quota of three.
+// Two workloads of three pods each arrive together, in either order and of any kinds. The workload that is listed first uses up the quota
+// of three.
 func TestTheFirstToArriveHasTheQuota(t *testing.T) {
 	for first, manifest := range makers {
 		for second, other := range makers {
@@ -43,8 +44,8 @@ func TestTheFirstToArriveHasTheQuota(t *testing.T) {
 	}
 }
 
-// With random ties controllers come between each other, in batches of one pod and then two, as with a real control plane: the first to arrive
-// has one, two or all of the three pods.
+// With random ties the actions of controllers interleave, in batches of one pod and then two, as in a real control plane: the workload that
+// arrives first gets one, two or all of the three pods.
 func TestControllersComeBetweenEachOther(t *testing.T) {
 	for _, kinds := range [][2]string{{"Deployment", "Job"}, {"Job", "Deployment"}, {"Deployment", "ReplicationController"}, {"DaemonSet", "Job"}} {
 		reached := map[int]bool{}

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// claimOn returns a claim to which devices of the pool n1 of driver gpu are allocated; without devices, one that is not allocated.
+// claimOn returns a claim with the allocated devices, which are of the pool n1 of driver gpu; without devices the claim is not allocated.
 func claimOn(name string, devices ...resourcev1.DeviceRequestAllocationResult) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
 	if len(devices) > 0 {
@@ -45,7 +45,7 @@ func share(name, id, memory string) resourcev1.DeviceRequestAllocationResult {
 	return d
 }
 
-// taken returns the devices that are allocated according to a manager.
+// taken has the devices that are allocated according to a manager.
 type taken struct {
 	Devices, Shares map[string]bool
 	Memory          map[string]string
@@ -117,7 +117,8 @@ func TestAllocated(t *testing.T) {
 	}
 }
 
-// Without consumable capacity nothing reads shares: two shares of a device are the whole of it, until the last is gone.
+// Without the consumable capacity feature shares are not read: two shares of a device count as the whole device, until the last share is
+// released.
 func TestAllocatedWithoutConsumableCapacity(t *testing.T) {
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.DRAConsumableCapacity, false)
 	m := NewManager()
@@ -137,7 +138,7 @@ func TestAllocatedWithoutConsumableCapacity(t *testing.T) {
 	}
 }
 
-// TestPending checks that an allocation counts until it is written or given up. Two pods of a group share it.
+// TestPending checks that a pending allocation counts until it is written or given up. Two pods of a group share it.
 func TestPending(t *testing.T) {
 	m := NewManager()
 	m.Sync(&cluster.State{ResourceClaims: []*resourcev1.ResourceClaim{claimOn("a")}})
@@ -174,7 +175,7 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestSync: only a state that differs is reported as one.
+// TestSync checks that Sync reports a change only if the state differs.
 func TestSync(t *testing.T) {
 	a, b := claimOn("a"), claimOn("b")
 	classes := []*resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}} // of one state after another, as nothing changes
@@ -272,7 +273,7 @@ func TestExtendedResource(t *testing.T) {
 	}
 }
 
-// TestTaintRules: a rule taints the devices that it selects, beside the taints that their driver has published.
+// TestTaintRules checks that a rule taints the devices that it selects, in addition to the taints that their driver publishes.
 func TestTaintRules(t *testing.T) {
 	published := resourcev1.DeviceTaint{Key: "worn", Effect: resourcev1.DeviceTaintEffectNoSchedule}
 	slice := func(driver, pool string, devices ...resourcev1.Device) *resourcev1.ResourceSlice {

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A pod that needs ten seconds succeeds ten seconds after its start, and nothing else happens before; on a node that does not answer it does
-// when that is back. One without the annotation runs on.
+// A pod that needs ten seconds succeeds ten seconds after its start, and nothing else happens before that. On a node that does not answer
+// it succeeds when the node is back. A pod without the annotation goes on running.
 func TestPodsThatComplete(t *testing.T) {
 	state := nodesOf(map[string]int{"n": 2})
 	pod := func(name, node string, annotations map[string]string) *v1.Pod {

@@ -11,10 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// drained is what the filters of k8s.io/kubectl v0.37.1/pkg/drain answered, recorded with its Helper, for each controller and phase of
-// a pod (m: a static pod's mirror, l: with an emptyDir) and these flags: none, then f --force, i --ignore-daemonsets, fi,
-// d --delete-emptydir-data, fd, id, fid. E is evicted, a dot is left alone, and the rest block the drain: D as a DaemonSet's, L for
-// its local storage, U as no controller's.
+// drained has the answers of the filters of k8s.io/kubectl v0.37.1/pkg/drain, recorded with its Helper. A row is a controller and a phase
+// of a pod (m: a static pod's mirror, l: with an emptyDir). The columns are the flags: none, f --force, i --ignore-daemonsets, fi, d
+// --delete-emptydir-data, fd, id, fid. E is evicted, a dot is left alone, and the rest block the drain: D as a DaemonSet's pod, L for its
+// local storage, U for its lack of a controller.
 const drained = `-                            Running   -  UEUEUEUE
 -                            Running   m  ........
 -                            Running   l  LLLLUEUE

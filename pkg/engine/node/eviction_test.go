@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Of several tolerations the one that ends first counts, from the first of the taints on; a taint that nothing tolerates counts at once.
+// If several tolerations match, the shortest counts, from the time of the first taint. A taint that is not tolerated evicts at once.
 func TestShortestTolerationCounts(t *testing.T) {
 	added := func(seconds int) *metav1.Time {
 		at := metav1.NewTime(cluster.Epoch.Add(time.Duration(seconds) * time.Second))

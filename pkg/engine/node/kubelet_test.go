@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// A pod without a node is gone at once, and so is a pod whose node is gone; a second request changes nothing; a pod of a dump ends when its
-// grace period does, and one on a lost node not at all.
+// A pod without a node is gone at once, and so is a pod whose node is gone. A second deletion changes nothing. A pod of a dump ends when
+// its grace period does, and a pod on a lost node does not end.
 func TestWhoEndsAPod(t *testing.T) {
 	state := nodesOf(map[string]int{"n": 2})
 	state.TerminationSeconds = 5
@@ -56,8 +56,8 @@ func TestWhoEndsAPod(t *testing.T) {
 	}
 }
 
-// With a seed each pod ends at a time of its own, between the request and the end of its grace period, and never later. Of 400 pods with 10 s,
-// 1 in 40 ends before anybody reacts, and about 40 in each second.
+// With a seed each pod ends at its own time between the request and the end of its grace period. Of 400 pods with 10 s, 1 in 40 ends before
+// any controller reacts, and about 40 end in each second.
 func TestKubeletsEndPodsSooner(t *testing.T) {
 	asked := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	latest := metav1.NewTime(asked.Add(10 * time.Second))
@@ -84,8 +84,8 @@ func TestKubeletsEndPodsSooner(t *testing.T) {
 	}
 }
 
-// Three pods of 2 CPU wait for 4 on a node that has room for one of them: the one of the highest priority gets it, and of equals the one that waits
-// longest.
+// Three pods of 2 CPU wait for 4 CPU on a node that has room for one of them. The pod with the highest priority gets it; among equals, the
+// pod that has waited longest.
 func TestWhichResizeComesFirst(t *testing.T) {
 	state := nodesOf(map[string]int{"n": 1})
 	n := state.Nodes[0].DeepCopy()

@@ -53,8 +53,8 @@ func lost(t *testing.T, s *cluster.State, zone string, n int) *cluster.State {
 	return next
 }
 
-// tainted lets the controller work until nothing waits for the clock, and returns the nodes with a NoExecute taint and after how many
-// seconds they got it: "a-1 0, a-2 10".
+// tainted lets the controller work until nothing waits for the clock. It returns the nodes with a NoExecute taint, each with the seconds
+// after which it got the taint: "a-1 0, a-2 10".
 func tainted(t *testing.T, s *cluster.State) (string, *cluster.State) {
 	t.Helper()
 	var controllers Controllers
@@ -83,9 +83,9 @@ func tainted(t *testing.T, s *cluster.State) (string, *cluster.State) {
 	return strings.Join(all, ", "), s
 }
 
-// A zone's nodes follow one another every ten seconds. From three nodes and 55 % on, a zone of up to 50 nodes gets no further taint
-// than that of the node found first, and a larger one gets one every hundred seconds; a zone of which nothing is left goes on as usual,
-// as long as there is another.
+// The nodes of a zone are tainted one every ten seconds. If at least three nodes and 55 % of a zone are down, a zone of up to 50 nodes gets
+// no taint after the first, and a larger one gets one every hundred seconds. A zone without a ready node gets taints at the usual rate, as
+// long as another zone has one.
 func TestNoExecuteTaintsComeAtTheRateOfTheZone(t *testing.T) {
 	for name, test := range map[string]struct {
 		zones map[string]int
@@ -131,7 +131,7 @@ func slow(n int) string {
 	return strings.Join(all, ", ")
 }
 
-// When the last zone goes down, upstream removes the taints of the earlier ones, and adds none until a node is back.
+// When the last zone goes down, upstream removes the taints of the earlier zones, and adds none until a node is back.
 func TestFullDisruptionTakesTaintsBack(t *testing.T) {
 	got, s := tainted(t, lost(t, nodesOf(map[string]int{"a": 2, "b": 2}), "a", 2))
 	if got != "a-1 0, a-2 10" {
@@ -197,7 +197,7 @@ func TestZoneStatesAreUpstreams(t *testing.T) {
 	}
 }
 
-// Conditions of a node in the input cause their taints, and a ready node has none of them.
+// Conditions of a node in the input cause their taints. A ready node has none of them.
 func TestConditionsBringTaints(t *testing.T) {
 	condition := func(kind v1.NodeConditionType, status v1.ConditionStatus) v1.NodeCondition {
 		return v1.NodeCondition{Type: kind, Status: status}
@@ -228,7 +228,7 @@ func TestConditionsBringTaints(t *testing.T) {
 	}
 }
 
-// Controllers that see a state again do the same as before.
+// Controllers that see a state again act as they did before.
 func TestTheSameStateAgain(t *testing.T) {
 	var controllers Controllers
 	down := lost(t, nodesOf(map[string]int{"a": 5, "b": 5}), "a", 2)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Four of eight nodes are no disruption, but four of six are: excluded nodes do not count for their zone.
+// Four of eight nodes down are no disruption, but four of six are: excluded nodes do not count for their zone.
 func TestExcludedNodesDoNotCount(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 8, "b": 1})
 	if got, _ := tainted(t, lost(t, s, "a", 4)); got != "a-1 0, a-2 10, a-3 20, a-4 30" {
@@ -35,7 +35,7 @@ func TestZonesGoOnEachAtTheirRate(t *testing.T) {
 	}
 }
 
-// Of the nodes of a zone that are lost together one is tainted at once, whichever it is.
+// When several nodes of a zone go down together, one of them is tainted at once. It may be any of them.
 func TestOneNodeOfAZoneIsTaintedAtATime(t *testing.T) {
 	for seed := range uint64(20) {
 		s := new(Controllers).Reconcile(lost(t, nodesOf(map[string]int{"a": 9, "b": 1}), "a", 4), rand.New(rand.NewPCG(seed, 0)))
@@ -51,7 +51,7 @@ func TestOneNodeOfAZoneIsTaintedAtATime(t *testing.T) {
 	}
 }
 
-// A node is back. Its pod is ready again, but not the pod that was deleted meanwhile.
+// When a node is back, its pod is ready again, but not a pod that was deleted meanwhile.
 func TestATerminatingPodIsNotReadyAgain(t *testing.T) {
 	s := nodesOf(map[string]int{"a": 2})
 	for _, name := range []string{"stays", "ends"} {

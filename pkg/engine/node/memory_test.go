@@ -61,7 +61,7 @@ func TestControllersThatRememberActAsNewOnes(t *testing.T) {
 	}
 }
 
-// happens returns the state after one of the things that can happen to it.
+// happens returns the state after a random event.
 func happens(t *testing.T, r *rand.Rand, s *cluster.State) *cluster.State {
 	t.Helper()
 	if len(s.Nodes) == 0 {

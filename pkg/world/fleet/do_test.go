@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Each action that the scenario file can have is done.
+// The world has a function for each action of the scenario file that federations support.
 func TestActions(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(scenario.ActionNames(true))), slices.Sorted(maps.Keys(actions))); diff != "" {
 		t.Errorf("(-file +world)\n%s", diff)

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
-// Pieces of the worlds below. Nodes have memory and pods enough, so that only CPU counts.
+// These are parts of the worlds below. Nodes have enough memory and room for pods, so that only CPU matters.
 const (
 	divided    = "replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted}"
 	dynamic    = "replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}}"
@@ -35,18 +35,18 @@ const (
 	onePerNode = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: %s}}}]}}, "
 )
 
-// member is a cluster of nodes alike.
+// member returns a cluster of equal nodes.
 func member(name string, nodes, cpu int) string {
 	return fmt.Sprintf("{name: %s, cluster: [{synthetic: {nodeGroups: [{count: %d, cpu: %d, memory: 8Gi}]}}]}", name, nodes, cpu)
 }
 
-// policy selects the Deployment or Job of its name.
+// policy returns a policy that selects the Deployment or Job of its name.
 func policy(name, placement string, more ...string) string {
 	return fmt.Sprintf("{apiVersion: policy.karmada.io/v1alpha1, kind: PropagationPolicy, metadata: {name: %s}, spec: {resourceSelectors: "+
 		"[{apiVersion: apps/v1, kind: Deployment, name: %[1]s}, {apiVersion: batch/v1, kind: Job, name: %[1]s}], placement: {%[2]s}%[3]s}}", name, placement, strings.Join(more, ""))
 }
 
-// deployment is of pods that ask for so much CPU, and may follow a rule.
+// deployment returns a Deployment whose pods request so much CPU, and may have a rule.
 func deployment(name string, replicas, cpu int, rule ...string) string {
 	for i := range rule {
 		rule[i] = fmt.Sprintf(rule[i], name)
@@ -76,13 +76,13 @@ func federationOf(t testing.TB, members []string, options string, workloads []st
 	return s
 }
 
-// apply is a step that applies the objects.
+// apply returns a step that applies the objects.
 func apply(objects ...string) string {
 	return "apply: {objects: [" + strings.Join(objects, ", ") + "]}"
 }
 
-// outcome is what a step came to: of each binding the clusters with the replicas that Karmada gave, and how many of them run where these are
-// fewer; then the pods in each cluster that are on nodes that answer.
+// outcome describes the result of a step. It has the clusters of each binding with the replicas that Karmada assigned and, if they differ,
+// the number that run: "web m1:2(1)". Then it has the number of pods in each cluster that are on nodes that answer.
 func outcome(step *simulation.Step) string {
 	var parts []string
 	for _, d := range step.Decisions {
@@ -120,7 +120,7 @@ func runFederation(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	return result
 }
 
-// Each world is small enough to be worked out by hand. Quotients are those of Webster's method: the room over 1, 3, 5...
+// Each world is small enough to be worked out by hand. The quotients are those of Webster's method: the room over 1, 3, 5...
 func TestTwoLevels(t *testing.T) {
 	tenAndFive := []string{member("m1", 1, 10), member("m2", 1, 5)}
 	alike := []string{member("m1", 1, 10), member("m2", 1, 10)}
@@ -138,13 +138,13 @@ func TestTwoLevels(t *testing.T) {
 	}{
 		// 10 and 5: m1 has the quotients 10, 3.3, 2, 1.4, and m2 5, 1.7.
 		{"dynamic weights are the room", tenAndFive, "", []string{web, deployment("web", 6, 1)}, nil, []string{"web m1:4 m2:2, m1 4, m2 2"}},
-		// What is applied together sees the room before: 4 and 2 again, although m1 has 2 left.
+		// Bindings that are applied together see the room before: 4 and 2 again, although m1 has 2 left.
 		{"the room is stale within a step", tenAndFive, "", []string{policy("big", big), deployment("big", 8, 1), web, deployment("web", 6, 1)}, nil,
 			[]string{"big m1:8, web m1:4(2) m2:2, m1 10, m2 2"}},
 		// 2 and 5: m1 has 2, 0.67, and m2 5, 1.7, 1, 0.71.
 		{"and fresh in the next", tenAndFive, "", []string{policy("big", big), deployment("big", 8, 1)}, []string{apply(web, deployment("web", 6, 1))},
 			[]string{"big m1:8, m1 8, m2 0", "big m1:8, web m1:2 m2:4, m1 10, m2 4"}},
-		// One of three pods of 3 CPU runs, and the two others are asked for all the same: 1 is left of 10.
+		// One of three pods of 3 CPU runs. The two Pending pods count as well: 1 of 10 is left.
 		{"Pending pods take room", tenAndFive, "", []string{policy("big", big), deployment("big", 3, 3, onePerNode)}, []string{apply(web, deployment("web", 6, 1))},
 			[]string{"big m1:3(1), m1 1, m2 0", "big m1:3(1), web m1:1 m2:5, m1 2, m2 5"}},
 		// 50 and 80: m1 has 50, 16.7, and m2 80, 26.7, 16, 11.4. Two nodes take two of the pods.
@@ -169,20 +169,20 @@ func TestTwoLevels(t *testing.T) {
 			[]string{"web m1:2 m2:2, m1 2, m2 2", "web m1:2 m2:2, m1 2, m2 2", "web m1:2 m2:2, m1 2, m2 2"}},
 		{"a policy is changed", alike, "", dividedWeb, []string{apply(policy("web", divided+", "+fmt.Sprintf(onlyIn, "m2")))},
 			[]string{"web m1:2 m2:2, m1 2, m2 2", "web m2:4, m1 0, m2 4"}},
-		// Down in proportion to 4 and 2; up by the room of 8 and 4: 8, 2.7 and 4.
+		// The replicas shrink in proportion to 4 and 2, and grow by the room of 8 and 4: 8, 2.7 and 4.
 		{"as little as possible is moved", tenAndFive, "", []string{web, deployment("web", 6, 1)},
 			[]string{"scale: {target: deployment/web, replicas: 3}", "scale: {target: deployment/web, replicas: 6}", "delete: {targets: [deployment/web]}"},
 			[]string{"web m1:4 m2:2, m1 4, m2 2", "web m1:2 m2:1, m1 2, m2 1", "web m1:4 m2:2, m1 4, m2 2", "m1 0, m2 0"}},
 		{"a cluster joins", alike, "", append([]string{policy("all", ""), deployment("all", 1, 1)}, dividedWeb...), []string{"join: " + member("m3", 1, 10)},
 			[]string{"all m1:1 m2:1, web m1:2 m2:2, m1 3, m2 3", "all m1:1 m2:1 m3:1, web m1:2 m2:2, m1 3, m2 3, m3 1"}},
 		{"a cluster leaves", alike, "", dividedWeb, []string{"delete: {targets: [cluster/m2]}"}, []string{"web m1:2 m2:2, m1 2, m2 2", "web m1:4, m1 4"}},
-		// A cluster that a binding has is not refused for its taints, so that the new replicas are divided among both.
+		// A cluster that a binding already has is not refused for its taints, so the new replicas are divided among both.
 		{"a lost cluster comes back and learns what has changed", alike, "", dividedWeb,
 			[]string{"fail: {clusters: [m2]}", "scale: {target: deployment/web, replicas: 2}", "restore: {clusters: [m2]}"},
 			[]string{"web m1:2 m2:2, m1 2, m2 2", "web m1:2 m2:2(0), m1 2, m2 0", "web m1:1 m2:1(0), m1 1, m2 0", "web m1:1 m2:1, m1 1, m2 1"}},
 		{"what has moved is not there twice", alike, "failover: {enabled: true}", dividedWeb, []string{"fail: {clusters: [m2]}", "restore: {clusters: [m2]}"},
 			[]string{"web m1:2 m2:2, m1 2, m2 2", "web m1:4, m1 4, m2 0", "web m1:4, m1 4, m2 0"}},
-		// The second pod finds no node once its own has failed, and the other cluster knows nothing of it.
+		// The second pod finds no node once its own has failed, and the other cluster does not know about it.
 		{"a node of a member fails", []string{member("m1", 2, 1), member("m2", 2, 1)}, "", duplicatedWeb, []string{"fail: {names: [m1/node-1]}", "restore: {names: [m1/node-1]}"},
 			[]string{"web m1:2 m2:2, m1 2, m2 2", "web m1:2(1) m2:2, m1 1, m2 2", "web m1:2 m2:2, m1 2, m2 2"}},
 		{"the highest priority comes first", []string{member("m1", 1, 10)}, gate, []string{
@@ -219,7 +219,7 @@ func TestCompletionsAreDivided(t *testing.T) {
 	}
 }
 
-// Namespaces are in every cluster as Karmada has them, also in one that joins; those that are to stay away are not.
+// Karmada brings namespaces into every cluster, also into one that joins later, except namespaces that are excluded.
 func TestNamespacesAreEverywhere(t *testing.T) {
 	s := federationOf(t, []string{member("m1", 1, 4), member("m2", 1, 4)}, "", []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: batch, labels: {team: blue}}}",
@@ -239,7 +239,8 @@ func TestNamespacesAreEverywhere(t *testing.T) {
 	}
 }
 
-// A workload leaves a cluster that a user has tainted. Gracefully, the old copy stays until the new one runs, and 10 minutes if it never does.
+// A workload leaves a cluster that a user has tainted. With purge mode Gracefully, the old copy stays until the new one runs, at most 10
+// minutes.
 func TestTaintedCluster(t *testing.T) {
 	taint := "patch: {target: cluster/m1, patch: {spec: {taints: [{key: broken, effect: NoExecute}]}}}"
 	tolerant := func(seconds int) string {
@@ -256,9 +257,9 @@ func TestTaintedCluster(t *testing.T) {
 		{"gracefully", "failover: {enabled: true}", 2, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2, m1 0, m2 2", 0, time.Minute},
 		{"gracefully in vain", "failover: {enabled: true}", 1, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2(1), m1 0, m2 1", 10 * time.Minute, 11 * time.Minute},
 		{"directly", "failover: {enabled: true, purgeMode: Directly}", 1, []string{policy("web", aggregated), deployment("web", 2, 1, onePerNode)}, "web m2:2(1), m1 0, m2 1", 10 * time.Minute, 11 * time.Minute},
-		// What all tolerate for a while is that a cluster fails.
+		// The default toleration is only for the taints of a failed cluster.
 		{"tainted by a user", "failover: {enabled: true, tolerationSeconds: 300}", 2, []string{policy("web", aggregated), deployment("web", 2, 1)}, "web m2:2, m1 0, m2 2", 0, time.Minute},
-		// Both leave after 5 minutes, 2 seconds apart, and the one that tolerates nothing leaves at once.
+		// The two that tolerate the taint leave after 5 minutes, 2 seconds apart. The one that does not leaves at once.
 		{"tolerated for a while", "failover: {enabled: true}", 2, []string{policy("web", tolerant(300)), deployment("web", 2, 1), policy("api", tolerant(300)), deployment("api", 2, 1),
 			policy("db", aggregated), deployment("db", 2, 1)}, "web m2:2, api m2:2, db m2:2, m1 0, m2 6", 5 * time.Minute, 6 * time.Minute},
 	} {
@@ -276,7 +277,7 @@ func TestTaintedCluster(t *testing.T) {
 	}
 }
 
-// Its policies' PriorityClass is missing: the report says why the workload is nowhere.
+// The PriorityClass of its policies is missing: the notes say why the workload is not scheduled.
 func TestMissingPriorityClassIsNoted(t *testing.T) {
 	s := federationOf(t, []string{member("m1", 1, 1)}, "", []string{policy("web", "", ", schedulePriority: {priorityClassSource: KubePriorityClass, priorityClassName: high}"), deployment("web", 1, 1)})
 	want := []string{"PropagationPolicy default/web names PriorityClass high, which Karmada's control plane does not have: what it selects is not scheduled."}
@@ -307,8 +308,8 @@ func TestInterruptedFederation(t *testing.T) {
 	}
 }
 
-// What Karmada has taken from a lost cluster is neither wanted nor runs there any more. What it leaves there is wanted and does not run, and what
-// the cluster has of its own stays as it is.
+// Replicas that Karmada has moved away from a lost cluster are neither desired nor running there any more. Replicas that it leaves there
+// are desired and do not run. The cluster's own workloads stay as they are.
 func TestCopiesInLostClusters(t *testing.T) {
 	withOwn := strings.TrimSuffix(member("m1", 2, 10), "]}") + ", {objects: [" + deployment("own", 1, 1) + "]}]}"
 	for _, test := range []struct {
@@ -316,10 +317,10 @@ func TestCopiesInLostClusters(t *testing.T) {
 		want                     []string // before, after the loss, and once the cluster is back
 	}{
 		{"left there", "", divided, []string{"web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 2 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1"}},
-		// Two of four are lost, and made up for in m2.
+		// Two of four replicas are lost, and replaced in m2.
 		{"divided anew", "failover: {enabled: true}", divided,
 			[]string{"web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1"}},
-		// Of four in each cluster those in m2 are left, and Karmada does not go back.
+		// Each cluster has four replicas. The four in m2 remain, and Karmada does not move back.
 		{"duplicated", "failover: {enabled: true}", fmt.Sprintf(onlyIn, "m1, m2"),
 			[]string{"web 8 wanted, 8 of 8 ready; own 1", "web 4 wanted, 4 of 4 ready; own 1", "web 8 wanted, 8 of 8 ready; own 1"}},
 		{"nowhere else", "failover: {enabled: true}", fmt.Sprintf(onlyIn, "m1"),
@@ -386,7 +387,7 @@ func TestRefusedInMembers(t *testing.T) {
 	}
 }
 
-// What the API server of a member says of what Karmada brings is noted, once.
+// Notes of a member's API server about the objects that Karmada brings appear once.
 func TestNotesOfMembers(t *testing.T) {
 	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), strings.Replace(deployment("web", 1, 1), "name: web,", "name: web, namespace: shop,", 1),
 		strings.Replace(policy("web", ""), "{name: web}", "{name: web, namespace: shop}", 1)})
@@ -396,7 +397,7 @@ func TestNotesOfMembers(t *testing.T) {
 	}
 }
 
-// Nodes whose objects a failure has deleted are found by the labels that they had among all.
+// Deleted nodes are found by the labels that they have in the federation.
 func TestRestoreByLabels(t *testing.T) {
 	for _, selector := range []string{"topology.kubernetes.io/region=eu", "faultline.dev/cluster=m1"} {
 		east := strings.Replace(member("m1", 1, 10), "name: m1,", "name: m1, region: eu,", 1)
@@ -409,7 +410,7 @@ func TestRestoreByLabels(t *testing.T) {
 	}
 }
 
-// Workloads of one name that two clusters have of their own are two.
+// Two clusters have their own workload of the same name; these are two workloads.
 func TestRolloutsOfOwnWorkloads(t *testing.T) {
 	fed := &cluster.Federation{Control: &cluster.Control{}}
 	for _, name := range []string{"m1", "m2"} {
@@ -427,7 +428,7 @@ func TestRolloutsOfOwnWorkloads(t *testing.T) {
 	}
 }
 
-// Each of the two pods takes one cycle, of the scheduler of its own member.
+// Each of the two pods takes one cycle of its own member's scheduler.
 func TestCyclesOfMembers(t *testing.T) {
 	s := federationOf(t, []string{member("m1", 1, 10), member("m2", 1, 10)}, "", []string{policy("web", ""), deployment("web", 1, 1)})
 	if cycles := runFederation(t, s).Cycles; cycles.Kept+cycles.Plain != 2 {

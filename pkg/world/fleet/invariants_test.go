@@ -67,7 +67,7 @@ func generatedFederation(t *testing.T, seed uint64) *scenario.Scenario {
 	return s
 }
 
-// summaryOf is what a run comes to, as text.
+// summaryOf returns the result of a run as text.
 func summaryOf(t *testing.T, result *simulation.Result) string {
 	t.Helper()
 	type decided struct {
@@ -123,7 +123,7 @@ func TestFederationInvariants(t *testing.T) {
 	}
 }
 
-// The same scenario gives the same bytes, with whatever is known before and however many threads there are.
+// The same scenario gives the same bytes, whatever ran before and however many threads there are.
 func TestFederationsRunAlike(t *testing.T) {
 	for seed := range uint64(10) {
 		s := generatedFederation(t, seed)
