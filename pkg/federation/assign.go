@@ -90,6 +90,7 @@ func divideByRoom(b *Binding, selected []candidate, aggregated bool) ([]Target, 
 	return had, nil
 }
 
+// wrap returns the error with a prefix; nil for nil.
 func wrap(what string, err error) error {
 	if err == nil {
 		return nil

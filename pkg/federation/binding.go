@@ -203,6 +203,7 @@ func (s *ResourceSelector) precision(t *Template) int {
 	return byLabels
 }
 
+// precision returns the highest precision with which one of the selectors selects the template.
 func precision(selectors []ResourceSelector, t *Template) int {
 	most := notSelected
 	for i := range selectors {
@@ -236,6 +237,7 @@ func Claim(t *Template, policies []*Policy, claimed string) *Policy {
 	return best
 }
 
+// before reports whether policy a comes before policy b for the template.
 func before(a, b *Policy, t *Template) bool {
 	if namespaced := a.Namespace != ""; namespaced != (b.Namespace != "") {
 		return namespaced

@@ -61,6 +61,7 @@ func requests(c *v1.Container) v1.ResourceList {
 	return asked
 }
 
+// amount returns the quantity in Karmada's units: CPU in thousandths, all others in units.
 func amount(name v1.ResourceName, quantity resource.Quantity) int64 {
 	if name == v1.ResourceCPU {
 		return quantity.MilliValue()

@@ -52,6 +52,7 @@ func (s *Scheduler) Run(all []*Binding, queue []*Binding) []*Binding {
 	return next
 }
 
+// index groups the bindings by their affinity groups and anti-affinity groups.
 func (s *Scheduler) index(bindings []*Binding) {
 	s.apart, s.together = map[group][]*Binding{}, map[group][]*Binding{}
 	for _, b := range bindings {
@@ -67,6 +68,7 @@ func (s *Scheduler) index(bindings []*Binding) {
 	}
 }
 
+// replace replaces a binding in its groups.
 func (s *Scheduler) replace(old, new *Binding) {
 	in := func(of []*Binding) {
 		if i := slices.Index(of, old); i >= 0 {

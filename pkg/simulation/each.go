@@ -50,6 +50,7 @@ func (ws *Worlds) grow(workers int) {
 	}
 }
 
+// of returns the world of a worker, and creates it at the first call.
 func (ws *Worlds) of(worker int) (_ world.World, err error) {
 	if ws.worlds[worker] == nil {
 		ws.worlds[worker], err = NewWorld(ws.Scenario)

@@ -79,11 +79,13 @@ type StepError struct {
 	Err  error
 }
 
+// Error returns the lines of the error, each with the step's name before it.
 func (e *StepError) Error() string {
 	where := fmt.Sprintf("step %q: ", e.Step)
 	return where + strings.ReplaceAll(e.Err.Error(), "\n", "\n"+where)
 }
 
+// Unwrap returns Err.
 func (e *StepError) Unwrap() error { return e.Err }
 
 // NewWorld returns a world for the scenario: a cluster, or a fleet of clusters under a federation.
@@ -237,6 +239,7 @@ type run struct {
 	brief    bool // skip the world's Conclude
 }
 
+// step carries out a step, lets the world settle, and appends the step to the result.
 func (r *run) step(ctx context.Context, state *cluster.State, spec *scenario.LoadedStep, result *Result) (*cluster.State, error) {
 	step := Step{Name: spec.Name}
 	r.Hook(r.hooks(spec.Name))

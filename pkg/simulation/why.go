@@ -125,6 +125,7 @@ func whyPlaced(placed []placement.Placement, left string) []string {
 	return parts
 }
 
+// credit counts a pod for the rule that decided for it. equal is the number of nodes that would have tied without the rule.
 func credit(rules []*decided, rule string, p placement.Placement, equal int) []*decided {
 	i := slices.IndexFunc(rules, func(r *decided) bool { return r.rule == rule })
 	if i < 0 {
@@ -177,6 +178,7 @@ func preference(kinds []string, kind string, terms []v1.WeightedPodAffinityTerm)
 	return append(kinds, kind+" over "+words.And(keys))
 }
 
+// whyPending says how many pods are Pending, for each reason.
 func whyPending(pending []placement.Pending, state *cluster.State) []string {
 	// Group the pods that were rejected for the same reasons.
 	var parts []string
@@ -194,6 +196,7 @@ func whyPending(pending []placement.Pending, state *cluster.State) []string {
 	return parts
 }
 
+// whyRefused says why the scheduler does not place the pod.
 func whyRefused(p placement.Pending, state *cluster.State) string {
 	if term, domains := exhausted(p.Pod, state); term != "" && apartAlone(p.Reasons) {
 		return fmt.Sprintf("the required anti-affinity allows one pod in each %s, and every one that takes such pods has one (%s)", term, words.Few(domains))

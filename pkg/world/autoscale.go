@@ -362,6 +362,7 @@ func (a *Autoscaling) moment(state *cluster.State, pending int, by *scenario.Aut
 	a.Moments = append(a.Moments, now)
 }
 
+// resized sets the current sizes of the groups.
 func (a *Autoscaling) resized(groups []autoscaler.Group) {
 	for i, group := range groups {
 		a.Groups[i].To = group.Target

@@ -93,6 +93,7 @@ type drainer struct {
 	crews map[cluster.Ref]cluster.Crew
 }
 
+// drainer returns a drainer that remembers the state before the drain.
 func (c *Cluster) drainer(before *cluster.State, options DrainOptions) *drainer {
 	return &drainer{Cluster: c, options: options, before: before, owner: before.Owners(), crews: before.Crews()}
 }
@@ -310,6 +311,7 @@ func (d *drainer) betweenEvictions(ctx context.Context, state *cluster.State, to
 	return next, err
 }
 
+// blocked returns the pods that block a drain, with their owners.
 func (d *drainer) blocked(pods []node.Blocked) []BlockedPod {
 	var all []BlockedPod
 	for _, b := range pods {

@@ -21,6 +21,7 @@ type Problem struct {
 	Err error
 }
 
+// Error returns the lines of Err.
 func (p *Problem) Error() string { return p.Err.Error() }
 
 // Unwrap returns Err.
@@ -51,6 +52,7 @@ type Missing struct {
 	Among    []string
 }
 
+// Error says that the target is not there or, for a node or a cluster, which names exist.
 func (m *Missing) Error() string {
 	switch {
 	case m.Argument != "":

@@ -105,6 +105,7 @@ func StillThere(placed []placement.Placement, state *cluster.State) []placement.
 // InputError is an error in the scenario's input that shows only while the world acts.
 type InputError struct{ Err error }
 
+// Error returns the text of Err.
 func (e *InputError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

@@ -60,6 +60,7 @@ func (a *Autoscaling) slow(owner func(*v1.Pod) cluster.Ref, decision *autoscaler
 	}
 }
 
+// hardSpreads returns the topology keys of the pod's hard spread constraints.
 func hardSpreads(pod *v1.Pod) []string {
 	var keys []string
 	for _, c := range pod.Spec.TopologySpreadConstraints {

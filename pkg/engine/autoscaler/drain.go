@@ -60,6 +60,7 @@ var rules = []func(*drain, *v1.Pod) (outcome, string){
 	},
 }
 
+// given returns the outcome if the condition holds; otherwise the next rule decides.
 func given(is bool, then outcome, why string) (outcome, string) {
 	if is {
 		return then, why
@@ -117,6 +118,7 @@ func (l *loop) newDrain() *drain {
 	return d
 }
 
+// budgetsOf returns the budgets that cover the pod.
 func (d *drain) budgetsOf(pod *v1.Pod) []*budget {
 	var matching []*budget
 	for _, b := range d.budgets {
@@ -160,6 +162,7 @@ func (d *drain) split(pods []*v1.Pod) (move, wait []*v1.Pod, block *blocked) {
 	return move, wait, nil
 }
 
+// ask returns the outcome of the first rule that decides about the pod, and its reason.
 func (d *drain) ask(pod *v1.Pod) (outcome, string) {
 	for _, rule := range rules {
 		if said, why := rule(d, pod); said != unknown {
@@ -221,6 +224,7 @@ func longTerminating(pod *v1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp.Add(time.Duration(grace)*time.Second + 30*time.Second).Before(now)
 }
 
+// ended reports whether the pod has failed, or has succeeded and will not be restarted.
 func ended(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded && cluster.RunsOnce(pod)
 }

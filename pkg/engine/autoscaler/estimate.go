@@ -57,6 +57,7 @@ type estimate struct {
 	full        bool // no more nodes may be added
 }
 
+// take notes that the pod fits onto the node.
 func (e *estimate) take(pod *v1.Pod, node string) {
 	e.used[node] = true
 	e.fit = append(e.fit, pod)

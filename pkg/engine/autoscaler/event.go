@@ -16,6 +16,7 @@ type Event struct {
 	Node string
 }
 
+// event appends an event about the autoscaler's status.
 func (l *loop) event(reason, format string, args ...any) {
 	l.decision.Events = append(l.decision.Events, Event{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
@@ -24,6 +25,7 @@ func (l *loop) maxNodesReached() {
 	l.event("MaxNodesTotalReached", "Max total nodes in cluster reached: %d", l.options.MaxNodesTotal)
 }
 
+// String returns the autoscaler's text, such as "{spot 3->5 (max: 10)}".
 func (r Resize) String() string {
 	return fmt.Sprintf("{%s %d->%d (max: %d)}", r.Group, r.From, r.To, r.Max)
 }

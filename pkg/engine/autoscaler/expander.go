@@ -74,6 +74,7 @@ func (x *expansion) waste(option Option) float64 {
 	return float64(allCPU-cpu)/float64(allCPU) + float64(allMemory-memory)/float64(allMemory)
 }
 
+// priority returns the highest priority whose patterns match the option's group; -Inf if none does.
 func (x *expansion) priority(option Option) float64 {
 	highest := math.Inf(-1)
 	for priority, patterns := range x.options.Priorities {

@@ -15,13 +15,15 @@ import (
 	"github.com/faultline/faultline/pkg/engine/memo"
 )
 
-// hints remember the node that a pod fitted onto. A hint that two loops in a row have not used is forgotten.
+// hints remember the node that a pod fitted onto. A loop that does not use a hint forgets it at its end.
 type hints struct{ current, old map[string]string }
 
 func (h hints) clone() hints { return hints{cloned(h.current), cloned(h.old)} }
 
+// age forgets the hints that were not used since the last call.
 func (h *hints) age() { h.old, h.current = h.current, map[string]string{} }
 
+// of returns the key of the pod's hint, and the hinted node; "" if there is none.
 func (h *hints) of(pod *v1.Pod) (key, node string) {
 	key = cmp.Or(string(pod.UID), cluster.NameOf(pod).String())
 	return key, cmp.Or(h.current[key], h.old[key])
@@ -75,6 +77,7 @@ func (l *loop) tryPods(pods []*v1.Pod, hints *hints, acceptable func(node string
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *v1.Pod) bool { return !unplaced[pod] })
 }
 
+// place puts the pod onto the node if it fits.
 func (l *loop) place(pod *v1.Pod, node string) bool {
 	_, placed := l.snapshot.Place(pod, node)
 	return placed

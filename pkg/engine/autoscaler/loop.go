@@ -215,6 +215,7 @@ func (a *Autoscaler) Loop(ctx context.Context, state *cluster.State, groups []Gr
 	return l.decision, nil
 }
 
+// run makes the decisions of the loop, in upstream's order.
 func (l *loop) run(pods []*v1.Pod) {
 	ends := l.settleRequests()
 	if l.tooMany(l.total.unready, len(l.nodes)) {
@@ -247,6 +248,7 @@ func (l *loop) onNodes() []*v1.Pod {
 	return running
 }
 
+// expendable reports whether the pod's priority is too low for the pod to matter: --expendable-pods-priority-cutoff.
 func (l *loop) expendable(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && int(*pod.Spec.Priority) < l.options.ExpendablePodsPriorityCutoff
 }
@@ -285,6 +287,7 @@ func (l *loop) askingPods(pods []*v1.Pod) []*v1.Pod {
 // young reports whether the pod must wait before it asks for a node.
 func (l *loop) young(pod *v1.Pod) bool { return l.now.Sub(pod.CreationTimestamp.Time) <= l.delay(pod) }
 
+// delay returns how long the pod must exist before it asks for a node.
 func (l *loop) delay(pod *v1.Pod) time.Duration {
 	own, err := time.ParseDuration(pod.Annotations["cluster-autoscaler.kubernetes.io/pod-scale-up-delay"])
 	if err != nil {

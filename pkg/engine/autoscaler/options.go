@@ -108,6 +108,7 @@ func FlagNames() []string {
 	return names
 }
 
+// listVar defines a flag whose values are added to a list. A value may have several items, separated by commas.
 func listVar(fs *flag.FlagSet, to *[]string, name string) {
 	fs.Func(name, "", func(value string) error {
 		*to = append(*to, strings.Split(value, ",")...)
@@ -115,6 +116,7 @@ func listVar(fs *flag.FlagSet, to *[]string, name string) {
 	})
 }
 
+// rangeVar defines a flag for a range such as 0:100, in units. Its default is the range whole.
 func rangeVar(fs *flag.FlagSet, to *Range, name string, whole Range, unit int64) {
 	*to = Range{whole.Min * unit, whole.Max * unit}
 	fs.Func(name, "", func(value string) error {

@@ -147,6 +147,7 @@ func (l *loop) keep(name string, why Unremovable) {
 	l.memory.unremovable[name] = l.now.Add(l.options.RecheckTimeout)
 }
 
+// lookedAt updates the shortest time between two searches for unneeded nodes.
 func (l *loop) lookedAt() {
 	if !l.memory.latest.IsZero() {
 		l.memory.interval = min(l.memory.interval, l.now.Sub(l.memory.latest))

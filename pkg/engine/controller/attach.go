@@ -95,6 +95,7 @@ type attaching struct {
 	on    map[string][]string // names of the nodes to which a volume is attached, by its handle
 }
 
+// newAttaching returns a sync of the pods with attachable volumes that are on nodes.
 func newAttaching(s *cluster.State, mounting []*v1.Pod) *attaching {
 	a := &attaching{State: s, nodes: s.NodesByName(), needs: map[types.UID][]*v1.PersistentVolume{}, on: map[string][]string{}}
 	v := volumesOf(s)
@@ -219,6 +220,7 @@ type attachables struct {
 	drivers map[string]*storagev1.CSIDriver
 }
 
+// volumesOf indexes the claims, volumes and drivers of a state.
 func volumesOf(s *cluster.State) *attachables {
 	v := &attachables{claims: byName(s.PersistentVolumeClaims), volumes: map[string]*v1.PersistentVolume{}, drivers: map[string]*storagev1.CSIDriver{}}
 	for _, pv := range s.PersistentVolumes {

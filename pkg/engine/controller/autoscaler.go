@@ -68,6 +68,7 @@ func (c *Controllers) scalings(s *cluster.State) []scaling {
 // autoscalersByTarget has HorizontalPodAutoscalers by the kind and the name of their targets.
 type autoscalersByTarget map[string]map[types.NamespacedName]*autoscalingv2.HorizontalPodAutoscaler
 
+// autoscalersOf indexes the autoscalers of a state by their targets.
 func autoscalersOf(s *cluster.State) autoscalersByTarget {
 	autoscalers := autoscalersByTarget{}
 	for _, hpa := range s.HorizontalPodAutoscalers {

@@ -49,6 +49,7 @@ func (p *pass) budgets() error {
 	return nil
 }
 
+// budget updates the status of one budget; upstream's trySync and updatePdbStatus.
 func (p *pass) budget(pdb *policyv1.PodDisruptionBudget, guarded []*v1.Pod, scales map[types.UID]scale) {
 	var err error
 	status := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: pdb.Generation, Conditions: pdb.Status.Conditions}

@@ -28,6 +28,7 @@ func (p *pass) claims() error {
 	return p.unlessSettled(subject{fact: claimsInSync}, seen, p.syncClaims)
 }
 
+// syncClaims syncs every pod with claims on devices, then every such claim.
 func (p *pass) syncClaims() error {
 	c := &claimSync{pass: p, claims: map[types.NamespacedName]*resourcev1.ResourceClaim{}, ofPods: map[types.UID][]*resourcev1.ResourceClaim{},
 		pods: map[types.UID]*v1.Pod{}, templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
@@ -59,6 +60,7 @@ type claimSync struct {
 	problems  []error
 }
 
+// know adds a claim to the claims that the sync looks up.
 func (c *claimSync) know(claim *resourcev1.ResourceClaim) {
 	c.claims[cluster.NameOf(claim)] = claim
 	if owner := owningPod(claim); owner != "" {
@@ -152,6 +154,7 @@ func (c *claimSync) handleClaim(pod *v1.Pod, of *v1.PodResourceClaim) (name stri
 	return claim.Name, true
 }
 
+// fromTemplate returns a new claim of the template for the pod, with a generated name.
 func (c *claimSync) fromTemplate(pod *v1.Pod, of *v1.PodResourceClaim, template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaim {
 	const longest = 57
 	base := pod.Name + "-" + of.Name + "-"

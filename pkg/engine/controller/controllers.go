@@ -175,6 +175,7 @@ func (p *pass) delete(pods ...*v1.Pod) { p.ending = append(p.ending, pods...) }
 // remove takes objects out of the next state at once.
 func (p *pass) remove(objs ...cluster.Object) { p.deleted = append(p.deleted, objs...) }
 
+// actions counts what the pass has done so far.
 func (p *pass) actions() int { return len(p.changed) + len(p.deleted) + len(p.ending) + len(p.waiting) }
 
 // nextState returns the state after the actions of the pass.

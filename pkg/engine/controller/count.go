@@ -12,6 +12,7 @@ import (
 // podCount counts active pods: all of them, those with the template's labels, and those that are ready.
 type podCount struct{ active, labelled, ready int32 }
 
+// add counts the pod n times; -1 takes it back.
 func (c *podCount) add(pod *v1.Pod, template labels.Selector, n int32) {
 	c.active += n
 	if template.Matches(labels.Set(pod.Labels)) {

@@ -151,6 +151,7 @@ func (d *daemonSetSync) pruneSurge(running []*v1.Pod) {
 
 func (d *daemonSetSync) isNew(pod *v1.Pod) bool { return isOfTemplate(d.set, d.hash, pod) }
 
+// isOfTemplate reports whether the pod is of the DaemonSet's current template, by hash or template generation.
 func isOfTemplate(ds *appsv1.DaemonSet, hash string, pod *v1.Pod) bool {
 	generation, _ := daemonutil.GetTemplateGeneration(ds) // as upstream, nil if the annotation cannot be parsed
 	return daemonutil.IsPodUpdated(pod, hash, generation)

@@ -37,6 +37,7 @@ type daemonNode struct {
 // daemonCounts are the numbers of nodes in a DaemonSet's status.
 type daemonCounts struct{ misscheduled, desired, current, ready, available, updated int32 }
 
+// add adds the other counts n times; -1 subtracts them.
 func (c *daemonCounts) add(other daemonCounts, n int32) {
 	c.misscheduled += n * other.misscheduled
 	c.desired += n * other.desired

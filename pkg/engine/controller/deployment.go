@@ -40,6 +40,7 @@ func (p *pass) deployments() error {
 	return p.unlessSettled(subject{fact: deploymentsInSync}, seen, p.eachDeployment)
 }
 
+// eachDeployment syncs the Deployments that are due. Each first adopts the orphaned ReplicaSets that its selector matches.
 func (p *pass) eachDeployment() error {
 	if p.due.recreated > 0 || p.due.orphans > 0 { // any Deployment may adopt an orphan
 		for _, d := range p.Deployments {
@@ -103,6 +104,7 @@ type deploymentSync struct {
 	sets       []*appsv1.ReplicaSet
 }
 
+// deployment does one sync of a Deployment with its ReplicaSets.
 func (p *pass) deployment(original *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
 	d := *original
 	d.Annotations = maps.Clone(original.Annotations)
@@ -185,6 +187,7 @@ type templateID struct {
 	containers *v1.Container
 }
 
+// idOf returns the identity of an object's template.
 func idOf(owner metav1.Object, template *v1.PodTemplateSpec) templateID {
 	return templateID{owner.GetUID(), owner.GetGeneration(), &template.Spec.Containers[0]}
 }
@@ -399,6 +402,7 @@ func (r *deploymentSync) recreate() error {
 	return nil
 }
 
+// oldPodsRunning reports whether pods of old ReplicaSets have not ended yet; upstream's function of that name.
 func (r *deploymentSync) oldPodsRunning(old []*appsv1.ReplicaSet) bool {
 	for _, rs := range old {
 		if rs.Status.Replicas > 0 {

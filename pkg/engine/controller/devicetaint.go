@@ -15,6 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
+// device identifies a device.
 type device struct{ driver, pool, name string }
 
 // deviceEviction is a pod, and the time at which it no longer tolerates a taint of one of its devices.

@@ -68,6 +68,7 @@ func (p *pass) releaseOrphans() error {
 // A pod of a Job carries the finalizer batch.kubernetes.io/job-tracking until its Job has counted it. A pod without the finalizer has been
 // counted.
 
+// untracked returns the pod without the finalizer of its Job.
 func untracked(pod *v1.Pod) *v1.Pod {
 	if !admission.HasJobTrackingFinalizer(pod) {
 		return pod

@@ -25,6 +25,7 @@ func podFailed(job *batchv1.Job, pod *v1.Pod) bool {
 	return !replacesOnlyFailed(job) && pod.DeletionTimestamp != nil && pod.Status.Phase != v1.PodSucceeded
 }
 
+// replacesOnlyFailed reports whether the Job waits for the phase Failed before it replaces a pod.
 func replacesOnlyFailed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed
 }

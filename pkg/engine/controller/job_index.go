@@ -17,6 +17,7 @@ import (
 // its text.
 type indexes []interval
 
+// interval has the indexes from first to last, both included.
 type interval struct{ first, last int }
 
 // parseIndexes parses the format of status.completedIndexes, such as "1,3-5,7". As upstream, it skips parts that are no numbers or not

@@ -43,6 +43,7 @@ type jobSync struct {
 	finished *batchv1.JobCondition
 }
 
+// newJobSync counts the Job's pods as they are before the sync.
 func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 	j := &jobSync{pass: p, job: job, status: job.Status.DeepCopy(), pods: p.owned.of(job.UID), asked: map[types.UID]bool{}}
 	j.active = controller.FilterActivePods(klog.Background(), j.pods)
@@ -61,6 +62,7 @@ func (p *pass) newJobSync(job *batchv1.Job) *jobSync {
 	return j
 }
 
+// run does the sync: it counts ended pods, decides whether the Job is finished, creates or deletes pods, and writes the status.
 func (j *jobSync) run() error {
 	j.tally()
 	j.judge()
@@ -102,6 +104,7 @@ func (j *jobSync) uncounted(pod *v1.Pod, before []types.UID) bool {
 	return admission.HasJobTrackingFinalizer(pod) && j.belongs(pod) && !slices.Contains(before, pod.UID)
 }
 
+// tally counts the pods that have ended, with those that earlier syncs have counted.
 func (j *jobSync) tally() {
 	before := j.status.UncountedTerminatedPods
 	var succeeded, failed []*v1.Pod

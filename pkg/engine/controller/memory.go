@@ -60,6 +60,7 @@ type list struct {
 	length int
 }
 
+// listOf returns the identity of a list.
 func listOf[T any](all []T) list {
 	if len(all) == 0 {
 		return list{}

@@ -21,6 +21,7 @@ type group struct {
 	tracked, waiting, mounting bool
 }
 
+// groupsOf returns the groups that the pod belongs to.
 func groupsOf(pod *v1.Pod) []group {
 	var owner types.UID
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
@@ -72,6 +73,7 @@ type owners struct {
 	revisions map[types.UID][]*appsv1.ControllerRevision
 }
 
+// ownership returns the owners of the state's pods and ControllerRevisions.
 func (c *Controllers) ownership(s *cluster.State) *owners {
 	c.follow(s)
 	o := owners{groups: c.pods, claimed: map[types.UID][]*v1.Pod{}, adopted: map[types.UID]bool{}, revisions: map[types.UID][]*appsv1.ControllerRevision{}}

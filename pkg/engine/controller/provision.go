@@ -134,6 +134,7 @@ func volumeAffinity(class *storagev1.StorageClass, node *v1.Node) *v1.VolumeNode
 	return requiredAffinity(requirements)
 }
 
+// requiredAffinity returns the affinity to nodes that meet all requirements; nil without any.
 func requiredAffinity(requirements []v1.NodeSelectorRequirement) *v1.VolumeNodeAffinity {
 	if len(requirements) == 0 {
 		return nil

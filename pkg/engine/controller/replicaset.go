@@ -27,6 +27,7 @@ func (p *pass) replicaSetStatuses() error {
 	return p.unlessSettled(subject{fact: replicaSetsInSync}, seen, p.eachReplicaSetStatus)
 }
 
+// eachReplicaSetStatus updates the status of the ReplicaSets whose pods must be counted.
 func (p *pass) eachReplicaSetStatus() error {
 	p.due.follow(p.State)
 	for _, uid := range p.owned.adopters {
@@ -74,6 +75,7 @@ func (p *pass) dueSets() iter.Seq[replicated] {
 	}
 }
 
+// replicaSetStatus updates the status of one ReplicaSet or ReplicationController.
 func (p *pass) replicaSetStatus(r replicated) error {
 	rs := r.set
 	count, claimed := p.count(r)

@@ -108,6 +108,7 @@ func count(s *cluster.State, pods []*v1.Pod, minReady int32, endingToo bool, isN
 	return t
 }
 
+// rollout returns a rollout with the counted pods. It is complete if all desired pods are updated and available, and no old pod is left.
 func (t tally) rollout(kind string, meta *metav1.ObjectMeta, desired int) Rollout {
 	return Rollout{
 		Ref:     cluster.Ref{Kind: kind, Namespace: meta.Namespace, Name: meta.Name},
@@ -294,6 +295,7 @@ func waitingClauses(t tally, minReady int32) []string {
 	return []string{"pod " + pod.Name + revision + " " + condition + others}
 }
 
+// sentence joins the clauses.
 func sentence(clauses []string) string {
 	if len(clauses) == 0 {
 		return "the controllers have more to do"
@@ -301,6 +303,7 @@ func sentence(clauses []string) string {
 	return strings.Join(clauses, "; ")
 }
 
+// stay returns "1 old pod stays" or "2 old pods stay".
 func stay(old int) string {
 	return words.Count(old, "old pod") + words.Pick(old, " stays", " stay")
 }

@@ -74,6 +74,7 @@ func (p *pass) statefulSet(set *appsv1.StatefulSet) error {
 	})
 }
 
+// claimName returns the name of the pod's claim of a template.
 func claimName(set *appsv1.StatefulSet, template int, pod *v1.Pod) types.NamespacedName {
 	name := set.Spec.VolumeClaimTemplates[template].Name + "-" + pod.Name
 	return types.NamespacedName{Namespace: set.Namespace, Name: name}

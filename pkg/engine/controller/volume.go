@@ -134,6 +134,7 @@ func (p *pass) bindClaim(claim *v1.PersistentVolumeClaim, free freeVolumes) erro
 	return nil
 }
 
+// class returns the StorageClass of that name; nil if there is none.
 func (p *pass) class(name string) *storagev1.StorageClass {
 	for _, class := range p.StorageClasses {
 		if class.Name == name && name != "" {
@@ -143,6 +144,7 @@ func (p *pass) class(name string) *storagev1.StorageClass {
 	return nil
 }
 
+// bind binds the volume and the claim to each other, and removes the volume from the free ones.
 func (p *pass) bind(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim, free freeVolumes) error {
 	bound, _, err := volume.GetBindVolumeToClaim(pv, claim)
 	if err != nil {

@@ -71,6 +71,7 @@ type places struct {
 	turns []int
 }
 
+// turns returns the turns of all ReplicaSets, which stay the same while their order of arrival does.
 func (p *pass) turns() []int {
 	if p.due.turns || p.places.state == nil || !p.ArrivedLike(p.places.state) {
 		p.due.turns = false

@@ -36,6 +36,7 @@ func (a *allocated) add(claim *resourcev1.ResourceClaim) { a.count(claim, 1) }
 
 func (a *allocated) remove(claim *resourcev1.ResourceClaim) { a.count(claim, -1) }
 
+// count counts the devices of the claim by times; a negative number takes them back.
 func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
 	if claim.Status.Allocation == nil {
 		return
@@ -62,6 +63,7 @@ func (a *allocated) count(claim *resourcev1.ResourceClaim, by int) {
 	}
 }
 
+// count adds to the count of an item, and keeps the set of items with a positive count.
 func count[T comparable](counts map[T]int, present sets.Set[T], id T, by int) {
 	counts[id] += by
 	if counts[id] > 0 {

@@ -72,6 +72,7 @@ func (c *claims) sync(next []*resourcev1.ResourceClaim) (changed bool) {
 	return true
 }
 
+// put adds a claim, or replaces the claim of the same name.
 func (c *claims) put(given *resourcev1.ResourceClaim) {
 	name := cluster.NameOf(given)
 	known := c.byName[name]
@@ -120,6 +121,7 @@ func deviceStatus(claim *resourcev1.ResourceClaim, of *resourcev1.DeviceRequestA
 	return &(*devices)[len(*devices)-1]
 }
 
+// delete removes the claim of that name, if there is one.
 func (c *claims) delete(name types.NamespacedName) {
 	known := c.byName[name]
 	if known == nil {

@@ -76,6 +76,7 @@ func (m *Manager) DeviceClasses() fwk.DeviceClassLister { return (*classLister)(
 // DeviceClassResolver implements fwk.SharedDRAManager.
 func (m *Manager) DeviceClassResolver() fwk.DeviceClassResolver { return m.resources }
 
+// sliceLister lists the manager's slices for plugins.
 type sliceLister Manager
 
 func (l *sliceLister) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
@@ -107,6 +108,7 @@ func withTaints(slices []*resourcev1.ResourceSlice, rules []*resourcev1.DeviceTa
 	return all
 }
 
+// classLister lists the manager's device classes for plugins.
 type classLister Manager
 
 func (l *classLister) List() ([]*resourcev1.DeviceClass, error) { return l.classes, nil }

@@ -77,6 +77,7 @@ type offeredPool struct {
 	slices       []*resourcev1.ResourceSlice
 }
 
+// poolsOf groups slices by driver and pool, and keeps those of each pool's newest generation.
 func poolsOf(all []*resourcev1.ResourceSlice) []offeredPool {
 	type key struct{ driver, name string }
 	var pools []offeredPool
@@ -113,6 +114,7 @@ func (o *Offers) On(ctx context.Context, node *v1.Node, want Want) Offer {
 	return offer
 }
 
+// count counts one reachable device in the offer.
 func (o *Offers) count(ctx context.Context, offer *Offer, pool offeredPool, device *resourcev1.Device, want Want) {
 	offer.Reachable++
 	if !o.matches(ctx, pool.driver, device, want.Class) {

@@ -72,6 +72,7 @@ type zones struct {
 	inOrder []*zone
 }
 
+// zonesOf returns the zones of the state's nodes.
 func zonesOf(s *cluster.State) *zones {
 	z := &zones{byKey: map[string]*zone{}}
 	for _, node := range s.Nodes {
@@ -96,6 +97,7 @@ func zonesOf(s *cluster.State) *zones {
 	return z
 }
 
+// isReady reports whether the node is ready, as a node without a Ready condition is.
 func isReady(node *v1.Node) bool {
 	ready := readyCondition(node)
 	return ready == nil || ready.Status == v1.ConditionTrue
@@ -138,6 +140,7 @@ func (of *zone) taintedWith(taints []v1.Taint) {
 	}
 }
 
+// of returns the node's zone, and adds it if it is new.
 func (z *zones) of(node *v1.Node) *zone {
 	key := nodetopology.GetZoneKey(node)
 	if z.byKey[key] == nil {

@@ -184,6 +184,7 @@ func waitsForNoExecute(node *v1.Node) bool {
 	return ready != nil && ready.Status != v1.ConditionTrue && !isTainted(node, v1.TaintEffectNoExecute)
 }
 
+// withNoExecute returns the node with the NoExecute taint that matches its readiness.
 func withNoExecute(node *v1.Node, now metav1.Time) *v1.Node {
 	tainted := *node
 	key := taintKeys[v1.NodeReady][readyCondition(node).Status]
