@@ -40,8 +40,8 @@ type Cycle struct {
 	PreScore []Verdict `json:"-"`
 	// Scored is the number of nodes that were scored. A single feasible node is taken without scores.
 	Scored int `json:"scored"`
-	// Candidates are the feasible nodes, the best first, equals by name. If there are more than Depth.Nodes, they are the best ones, the
-	// chosen one, and those in Depth.Named.
+	// Candidates are the feasible nodes, the best first, equals by name. If there are many, they are the best ones, the chosen one, and
+	// nodes that were asked for by name.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	// Points has the points of all feasible nodes; nil unless the Depth asked for them in place of candidates.
 	Points *Points `json:"-"`
@@ -60,7 +60,7 @@ type Verdict struct {
 type Refusal struct {
 	Plugin  string `json:"plugin"`
 	Message string `json:"message"`
-	// Count is the number of nodes. Nodes are the names of the first ones, and of those in Depth.Named.
+	// Count is the number of nodes. Nodes are the names of the first ones, and of nodes that were asked for by name.
 	Count int      `json:"count"`
 	Nodes []string `json:"nodes"`
 }
