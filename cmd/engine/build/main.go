@@ -41,7 +41,7 @@ func build(output, ldflags string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // what stays is in the directory for temporary files
+	defer func() { _ = os.RemoveAll(scratch) }() // if this fails, the folder stays among the temporary files
 	flags, err := replace(scratch)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func build(output, ldflags string) error {
 	return os.WriteFile(filepath.Join(output, "wasm_exec.js"), starter, 0o644)
 }
 
-// compress writes the file with gzip's best compression. The page decompresses it, independently of the settings of its web host.
+// compress writes a file with gzip's best compression. The page decompresses the file itself, whatever the web host is set to.
 func compress(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -92,7 +92,7 @@ func compress(from, to string) error {
 	return os.WriteFile(to, small.Bytes(), 0o644)
 }
 
-// replace prepares the scratch folder, and returns the flags that make go build use the module from there.
+// replace writes a go.mod and an overlay into the scratch folder, and returns the flags that make go build use them.
 func replace(scratch string) ([]string, error) {
 	upstream, err := folder()
 	if err != nil {
@@ -125,7 +125,7 @@ func replace(scratch string) ([]string, error) {
 	return []string{"-modfile", modfile, "-overlay", file}, os.WriteFile(file, overlay, 0o644)
 }
 
-// folder returns the folder of the Kubernetes module in the module cache. It downloads the module if necessary.
+// folder returns the path of the Kubernetes module in the module cache. It downloads the module if necessary.
 func folder() (string, error) {
 	out, err := query("mod", "download", "-json", kubernetes)
 	if err != nil {
