@@ -28,7 +28,7 @@ func main() {
 	select {}
 }
 
-// promise returns a JavaScript promise of the text. The worker does nothing else until the text is ready. A page that does not want to wait
+// promise returns a JavaScript promise of the text. The worker does nothing else until the text is ready. A page that will not wait
 // terminates the worker.
 func promise(text func() string) js.Value {
 	settle := js.FuncOf(func(_ js.Value, args []js.Value) any {
