@@ -1,4 +1,4 @@
-// Command simulate answers, before anything is deployed, where the real kube-scheduler will put pods and which stay Pending.
+// Command simulate shows, before anything is deployed, where the real kube-scheduler will put pods, and which pods stay Pending.
 package main
 
 import (
