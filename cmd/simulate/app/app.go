@@ -26,10 +26,10 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/planning"
 )
 
-// version is Faultline's own; the build sets it.
+// version is Faultline's version. The build sets it.
 var version = "dev"
 
-// Main runs the command line and returns the exit code. The options are for programs with plugins of their own.
+// Main runs the command line and returns the exit code. Programs with scheduler plugins of their own pass options.
 func Main(args []string, in io.Reader, out, errOut io.Writer, opts ...Option) int {
 	ctx, stop := exit.UntilInterrupted()
 	defer stop()
@@ -52,12 +52,12 @@ func execute(ctx context.Context, name string, args []string, in io.Reader, out,
 	root.SetErr(errOut)
 	err = root.ExecuteContext(ctx)
 	if exit.Interrupted(err) {
-		err = context.Cause(ctx) // which knows the signal
+		err = context.Cause(ctx) // the cause knows the signal
 	}
 	return exit.Code(name, cmp.Or(err, help.err), args, renaming{errOut, rename})
 }
 
-// checked keeps the first error of its writer: cobra ignores errors when it prints help.
+// checked is a writer that keeps the first error, because cobra ignores errors when it prints help.
 type checked struct {
 	out io.Writer
 	err error
@@ -97,7 +97,7 @@ Exit codes: 0 answered, 1 could not answer, 2 bad usage or input, 3 answered and
 			return cmd.Help()
 		},
 	}
-	// cobra's own flag prints by a template, and a program that runs templates keeps every method of every type.
+	// cobra's own version flag prints through a template, and a program that runs templates must keep every method of every type.
 	root.Flags().BoolVarP(&printVersion, "version", "v", false, "version for simulate")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
@@ -145,7 +145,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return exit.Usage(cmd, "%s%s", err, instead(cmd, err))
 }
 
-// guesses are flags that no command has, and the flags that do what they are meant to do, the first of them that the command has.
+// guesses maps a flag that no command has to the flags that the user may mean, with a hint. The first one that the command has is
+// suggested.
 var guesses = map[string][]struct{ flag, does string }{
 	"hpa":     {{"scale", "--scale grows workloads as far as their HorizontalPodAutoscalers allow"}, {"help", "simulate plan --hpa max asks with every HorizontalPodAutoscaler at its maximum"}},
 	"max":     {{"up-to", "--up-to limits how many more replicas are tried"}, {"node-group", "--node-group NAME=MIN:MAX limits the nodes of a group"}},
@@ -156,7 +157,7 @@ var guesses = map[string][]struct{ flag, does string }{
 	"zone":    {{"level", "--level zone=NAME is the loss of that zone"}, {"survive", "--survive zone=NAME is the loss of that zone"}},
 }
 
-// instead says which flag of the command does what an unknown one seems to be for; "" if none is known.
+// instead returns a hint at the flag that the user may have meant by an unknown one, or "".
 func instead(cmd *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

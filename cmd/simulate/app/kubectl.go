@@ -16,7 +16,7 @@ const (
 	pluginName = "kubectl faultline"
 )
 
-// calledAs returns how the user calls the program, and what it is asked.
+// calledAs returns the name by which the user calls the program, and the arguments. kubectl's request for completions becomes cobra's.
 func calledAs(program string, args []string) (string, []string) {
 	switch strings.TrimSuffix(filepath.Base(program), ".exe") {
 	case "kubectl-faultline":
@@ -27,7 +27,7 @@ func calledAs(program string, args []string) (string, []string) {
 	return ownName, args
 }
 
-// renamed has help and completion name the program as the user calls it, and returns a function that does the same to other text.
+// renamed makes help and completion use the program's name, and returns a function that does the same to other text.
 func renamed(root *cobra.Command, name string) func(string) string {
 	if name == ownName {
 		return func(text string) string { return text }
@@ -46,7 +46,7 @@ func renamed(root *cobra.Command, name string) func(string) string {
 	return rename
 }
 
-// renaming writes text that is renamed.
+// renaming is a writer that renames the program in the text.
 type renaming struct {
 	out    io.Writer
 	rename func(string) string

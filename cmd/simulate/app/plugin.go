@@ -4,8 +4,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Option adds to the plugins of the scheduler. It has the form of kube-scheduler's own in k8s.io/kubernetes/cmd/kube-scheduler/app, which
-// would bring along what an API server needs.
+// Option adds plugins to the scheduler. It has the form of kube-scheduler's own option in k8s.io/kubernetes/cmd/kube-scheduler/app, a
+// package that would bring along an API server's code.
 type Option func(sched.Registry) error
 
 // WithPlugin gives the scheduler a plugin that kube-scheduler does not have. A scheduler configuration enables it by its name.
@@ -13,7 +13,7 @@ func WithPlugin(name string, factory sched.PluginFactory) Option {
 	return func(plugins sched.Registry) error { return plugins.Register(name, factory) }
 }
 
-// register returns the plugins of the options.
+// register returns the plugins that the options add.
 func register(opts []Option) (sched.Registry, error) {
 	plugins := sched.Registry{}
 	for _, opt := range opts {
