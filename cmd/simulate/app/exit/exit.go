@@ -1,4 +1,4 @@
-// Package exit says how a command ends: its exit code, what is wrong with its input, and that it was interrupted.
+// Package exit ends a command: exit codes, errors about the input, and interruptions.
 package exit
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Exit codes. They never depend on the output format. That of an interruption is the shell's.
+// Exit codes. They never depend on the output format. An interrupted command exits with 128 and the number of the signal, as in a shell.
 const (
 	Answered = 0 // the question was answered
-	Failed   = 1 // it could not be answered
+	Failed   = 1 // the question could not be answered
 	Invalid  = 2 // the usage or the input is wrong
-	Unmet    = 3 // it was answered, and an expectation was not met
+	Unmet    = 3 // the question was answered, and an expectation was not met
 )
 
-// ErrUnmet reports that an expectation was not met; the report says which.
+// ErrUnmet is the error of a report in which an expectation is not met. The report names the expectation.
 var ErrUnmet = errors.New("an expectation was not met")
 
-// inputError is wrong usage or input. The hint, if any, says what to do.
+// inputError is an error about usage or input. The hint, if any, says what to do.
 type inputError struct {
 	err  error
 	hint string
@@ -35,12 +35,12 @@ type inputError struct {
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
-// Usage returns the error of a bad command line.
+// Usage returns an error about the command line, with a hint at the command's help.
 func Usage(cmd *cobra.Command, format string, args ...any) error {
 	return &inputError{err: fmt.Errorf(format, args...), hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 }
 
-// Wrong returns the error of a command line with these problems; nil if there are none.
+// Wrong joins these problems of the command line into one usage error. It returns nil if there are none.
 func Wrong(cmd *cobra.Command, problems ...error) error {
 	if err := errors.Join(problems...); err != nil {
 		return Usage(cmd, "%s", err)
@@ -48,7 +48,7 @@ func Wrong(cmd *cobra.Command, problems ...error) error {
 	return nil
 }
 
-// Input marks an error, if there is one, as wrong input.
+// Input marks an error as one about the input, so that the exit code is Invalid. It returns nil for nil.
 func Input(err error) error {
 	if err == nil || errors.As(err, new(*inputError)) {
 		return err
@@ -56,14 +56,15 @@ func Input(err error) error {
 	return &inputError{err: err}
 }
 
-// MaxLine is how many characters of an error are printed, maxValue how many of an argument. What is wrong comes first, and what to do last.
+// MaxLine and maxValue bound the characters of an error and of an argument in it. The middle is cut out: an error begins with the problem
+// and ends with the remedy.
 const (
 	MaxLine  = 2000
 	maxValue = 200
 )
 
-// Code writes the error, one line per problem after the program's name, and returns its exit code. Text from arguments and files can neither start lines of its
-// own nor control the terminal.
+// Code prints the error, one line per problem, each after the program's name, and returns the exit code. Text from arguments and files can
+// neither start a line of its own nor control the terminal.
 func Code(program string, err error, args []string, errOut io.Writer) int {
 	if err == nil {
 		return Answered
@@ -81,7 +82,7 @@ func Code(program string, err error, args []string, errOut io.Writer) int {
 	for _, arg := range args {
 		_, value, _ := strings.Cut(arg, "=")
 		for _, given := range []string{arg, value} {
-			if strings.ContainsAny(given, " \r\n") { // a value that is not one word, and not in quotes
+			if strings.ContainsAny(given, " \r\n") { // a value of several words that is not quoted
 				text = strings.ReplaceAll(text, given, words.Short(manifest.Clean(given), maxValue))
 			}
 		}

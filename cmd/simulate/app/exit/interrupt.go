@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// interruption is the cause of a context that a signal has ended.
+// interruption is the cause of a context that a signal ended.
 type interruption struct{ signal os.Signal }
 
 func (i *interruption) Error() string { return "interrupted" }
 
-// Is makes it a context.Canceled, which is all that the packages below know of it.
+// Is makes an interruption a context.Canceled, so that the packages below need not know it.
 func (i *interruption) Is(target error) bool { return target == context.Canceled }
 
-// status is the exit code by which a shell knows the signal: 128 and its number.
+// status returns the exit code that a shell uses for the signal: 128 and its number.
 func (i *interruption) status() int {
 	if number, is := i.signal.(syscall.Signal); is {
 		return 128 + int(number)
@@ -25,8 +25,8 @@ func (i *interruption) status() int {
 	return 128 + int(syscall.SIGINT)
 }
 
-// UntilInterrupted returns a context that the first SIGINT, SIGTERM, or SIGHUP of a terminal that is closed ends. A second one ends the process at
-// once, as without this. Under nohup, which has SIGHUP ignored, it still is.
+// UntilInterrupted returns a context that ends at the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process at once, as Go does by
+// default. SIGHUP stays ignored under nohup.
 func UntilInterrupted() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -48,17 +48,17 @@ func UntilInterrupted() (ctx context.Context, stop func()) {
 	}
 }
 
-// ErrTimeOver is the cause of a context whose time is over.
+// ErrTimeOver is the cause of a context that ended because its time was over.
 var ErrTimeOver error = timeOver{}
 
 type timeOver struct{}
 
 func (timeOver) Error() string { return "the time is over" }
 
-// Is makes it a context.Canceled, as an interruption is: whoever works prints what is known for either.
+// Is makes the end of the time a context.Canceled, as an interruption is: in both cases a command prints what is known.
 func (timeOver) Is(target error) bool { return target == context.Canceled }
 
-// Within returns a context that ends after the time, with ErrTimeOver as its cause.
+// Within returns a context that ends after the time limit, with ErrTimeOver as its cause.
 func Within(ctx context.Context, limit time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(limit, func() { cancel(ErrTimeOver) })
@@ -68,14 +68,14 @@ func Within(ctx context.Context, limit time.Duration) (_ context.Context, stop f
 	}
 }
 
-// TimeOver reports whether the time of the context is over, and not that a signal has ended the work before.
+// TimeOver reports whether the context ended because its time was over, and not by a signal.
 func TimeOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrTimeOver) }
 
-// Interrupted reports whether the error is that the context was ended, not that of a question.
+// Interrupted reports whether the error comes from the end of a context, and not from the question itself.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
-// UnlessInterrupted calls a function that knows no context, such as one that waits for standard input. If the context ends first, the
-// function is left behind.
+// UnlessInterrupted calls a function that takes no context, such as one that waits for standard input. If the context ends first, it
+// returns the cause and lets the function run on.
 func UnlessInterrupted[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
