@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// draft is the new content of a file, which replaces the old one as a whole when it is kept, so that nobody, not even after a crash, sees
-// half of it. What is not a regular file, or is in a folder where no file can be created, is written in place; its draft is in memory.
+// draft is the new content of a file. keep replaces the old file as a whole, so that nobody sees half of it, not even after a crash. If the
+// file is not a regular one, or its folder takes no new files, the draft is in memory and the file is written in place.
 type draft struct {
 	io.Writer
 	file string
 	mode os.FileMode
-	next *os.File // beside the file; nil if the draft is in memory
+	next *os.File // a temporary file beside the file; nil if the draft is in memory
 	held bytes.Buffer
 }
 
@@ -33,7 +33,7 @@ func newDraft(file string) *draft {
 	return d
 }
 
-// WriteFile writes a file, which replaces an old one as a whole when it is written.
+// WriteFile writes a file. It replaces an old file as a whole once everything is written.
 func WriteFile(file string, write func(io.Writer) error) error {
 	d := newDraft(file)
 	defer d.discard()
@@ -53,7 +53,7 @@ func (d *draft) keep() error {
 	return os.Rename(d.next.Name(), d.file)
 }
 
-// discard leaves nothing of a draft that was not kept.
+// discard removes the temporary file of a draft that was not kept.
 func (d *draft) discard() {
 	if d.next != nil {
 		_ = d.next.Close()

@@ -1,4 +1,4 @@
-// Package output is where a command's report goes: the formats asked for, files that are replaced as a whole, and the bar that shows progress.
+// Package output writes a command's report: formats, files that are replaced as a whole, and a progress bar.
 package output
 
 import (
@@ -19,14 +19,15 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Flags are the flags that select the formats of the report and where it goes.
+// Flags are the flags that select the formats of a report, and the files that get it.
 type Flags struct {
 	Format  string
 	Reports []string
 	Options report.Options
 }
 
-// Register adds the flags of a command whose report has these formats. They say what -q prints, and what --all lists if there is such a flag.
+// Register adds the flags of a command whose report has these formats. quiet says what -q prints. all says what --all lists; if it is "",
+// there is no such flag.
 func (o *Flags) Register(cmd *cobra.Command, formats []string, quiet, all string) {
 	cmd.Flags().BoolVarP(&o.Options.Quiet, "quiet", "q", false, "print only "+quiet)
 	if all != "" {
@@ -42,7 +43,7 @@ func (o *Flags) Register(cmd *cobra.Command, formats []string, quiet, all string
 	_ = cmd.RegisterFlagCompletionFunc("report", cobra.FixedCompletions(files, cobra.ShellCompDirectiveNoSpace))
 }
 
-// CompleteWith completes the values of a flag, which are few.
+// CompleteWith completes a flag with these values.
 func CompleteWith(cmd *cobra.Command, flag string, values []string) {
 	// The only possible error is an unknown flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -84,7 +85,7 @@ func (o *Flags) Check(cmd *cobra.Command, formats []string) error {
 	return exit.Wrong(cmd, problems...)
 }
 
-// Writable rejects a file of a flag that cannot be created, or is an input.
+// Writable rejects the file of a flag if it cannot be created or is an input.
 func Writable(cmd *cobra.Command, flag, file string) error {
 	if err := writable(cmd, file, inputFiles(cmd, flag)); err != nil {
 		return exit.Usage(cmd, "--%s %s: %s", flag, file, err)
@@ -92,7 +93,8 @@ func Writable(cmd *cobra.Command, flag, file string) error {
 	return nil
 }
 
-// inputFiles returns the files that the command line names to read, including the scenario file of a folder. The named flag gives none.
+// inputFiles returns the files that the command line reads, including the scenario file of a folder. It leaves out the value of the flag
+// besides.
 func inputFiles(cmd *cobra.Command, besides string) []string {
 	files := slices.Clone(cmd.Flags().Args())
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -111,10 +113,10 @@ func inputFiles(cmd *cobra.Command, besides string) []string {
 	return files
 }
 
-// writable finds early what would otherwise fail after the report is made: that the file cannot be created, or is an input.
+// writable returns an error if the file cannot be created or is an input, so that the command fails before it does its work.
 func writable(cmd *cobra.Command, file string, inputs []string) error {
 	folder := filepath.Dir(file)
-	results := cmd.Flags().Lookup("results") // created if missing
+	results := cmd.Flags().Lookup("results") // --results creates its folder
 	if info, err := os.Stat(folder); (err != nil || !info.IsDir()) && (results == nil || filepath.Clean(results.Value.String()) != folder) {
 		return fmt.Errorf("no such folder %s; create it, or name another file", folder)
 	}
@@ -133,12 +135,12 @@ func writable(cmd *cobra.Command, file string, inputs []string) error {
 	return nil
 }
 
-// Has reports whether the format is asked for.
+// Has reports whether the user asked for the format.
 func (o *Flags) Has(format string) bool {
 	return o.Any(func(asked string, _ report.Options) bool { return asked == format })
 }
 
-// Any reports whether it is true of one of the formats asked for, with its options.
+// Any reports whether is returns true for one of the requested formats and its options.
 func (o *Flags) Any(is func(format string, opts report.Options) bool) bool {
 	return is(o.Format, o.Options) || slices.ContainsFunc(o.Reports, func(given string) bool {
 		format, _, _ := strings.Cut(given, "=")
@@ -146,7 +148,7 @@ func (o *Flags) Any(is func(format string, opts report.Options) bool) bool {
 	})
 }
 
-// Write renders the report in each format asked for. No file is written before all are rendered, and each is replaced as a whole.
+// Write renders the report in each requested format. It writes no file before all are rendered, and replaces each file as a whole.
 func (o *Flags) Write(out io.Writer, render func(w io.Writer, format string, opts report.Options) error) error {
 	drafts := make([]*draft, len(o.Reports))
 	for i, given := range o.Reports {

@@ -10,13 +10,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// began is when the program started, and quiet how long it shows nothing then: most questions are answered sooner.
+// began is when the program started. quiet is how long it then shows nothing: most questions are answered sooner.
 var began = time.Now()
 
 const quiet = 500 * time.Millisecond
 
-// Progress is a progress bar on standard error for work that takes longer than a moment. It shows nothing without a terminal. It appears by
-// itself if the work does not say for a while how far it is.
+// Progress is a progress bar on standard error. It shows nothing unless standard error is a terminal. It appears by itself if the work does
+// not report any progress for a while.
 type Progress struct {
 	out   io.Writer
 	shown bool
@@ -24,11 +24,11 @@ type Progress struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	bar   *progressbar.ProgressBar
-	unit  string // what is counted
+	unit  string // what the bar counts, such as pods
 	what  string
 }
 
-// NewProgress returns a bar on out, which shows itself once the program has been quiet for long, if out is a terminal.
+// NewProgress returns a bar on out. If out is a terminal, the bar appears once the program has run for a moment.
 func NewProgress(out io.Writer) *Progress {
 	p := &Progress{out: out, shown: isTerminal(out)}
 	if p.shown {
@@ -44,7 +44,7 @@ func NewProgress(out io.Writer) *Progress {
 	return p
 }
 
-// Counts returns a function that shows what is at work, and how many of the unit are done. The total is -1 if it is not known.
+// Counts returns a function that shows what the program does, and how many of the unit are done. A total of -1 means that it is unknown.
 func (p *Progress) Counts(unit string) func(what string, done, total int) {
 	return func(what string, done, total int) { p.update(unit, what, done, total) }
 }
@@ -72,10 +72,10 @@ func (p *Progress) update(unit, what string, done, total int) {
 		p.what = what
 		p.bar.Describe(p.short(what))
 	}
-	_ = p.bar.Set(done) // not being able to draw the bar is no reason to fail
+	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to fail
 }
 
-// short is the text cut to half a line, which leaves room for the numbers.
+// short cuts the text to half a line, so that there is room for the numbers.
 func (p *Progress) short(text string) string {
 	runes, most := []rune(manifest.Clean(text)), max(width(p.out)/2, 10)
 	if len(runes) <= most {
@@ -84,7 +84,7 @@ func (p *Progress) short(text string) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// Done removes the bar.
+// Done removes the bar for good.
 func (p *Progress) Done() {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -95,7 +95,7 @@ func (p *Progress) Done() {
 	p.shown = false
 }
 
-// Clear removes the bar until there is more to show.
+// Clear removes the bar until there is new progress to show.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

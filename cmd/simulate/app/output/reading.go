@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Reading is the machine's own file system, and shows how much of each file has been read.
+// Reading is the machine's file system. It shows how much of each file has been read.
 type Reading struct{ Bar *Progress }
 
 // Open implements fs.FS.
