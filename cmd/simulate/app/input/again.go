@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/advice"
 )
 
-// Again returns the arguments that name the same scenario on another command line.
+// Again returns the arguments and flags that name the same scenario on another command line, quoted for a shell.
 func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 	words := slices.Clone(scenarios)
 	add := func(flag string, values ...string) {
@@ -48,7 +48,7 @@ func (i *Flags) Again(cmd *cobra.Command, scenarios []string) string {
 	return strings.Join(words, " ")
 }
 
-// TiesAgain returns the flags that repeat the ties.
+// TiesAgain returns the flags that repeat the ties, with a space before them, or "".
 func (i *Flags) TiesAgain(cmd *cobra.Command) string {
 	if i.File.Ties == "" {
 		return ""

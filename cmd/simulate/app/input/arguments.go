@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// named returns the files of objects that flags and arguments name, or that an argument is a scenario; then no objects may be named, nor any of
-// the flags besides.
+// named returns the files of objects that flags and arguments name, or reports that an argument is a scenario. A scenario excludes files of
+// objects and the flags in besides.
 func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...string) (files []string, aScenario bool, err error) {
 	manifests, err := manifestsAmong(cmd, fsys, args)
 	if err != nil {
@@ -36,8 +36,8 @@ func (i *Flags) named(cmd *cobra.Command, fsys fs.FS, args []string, besides ...
 	return files, aScenario, nil
 }
 
-// manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument of which that
-// cannot be said is read as a scenario, which says what is wrong with it.
+// manifestsAmong returns the arguments that are manifests: all of them, or none if one names a scenario. A single argument that could be
+// either is read as a scenario, whose errors say what is wrong.
 func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, error) {
 	var scenarios, manifests []string
 	var problems []error
@@ -64,8 +64,8 @@ func manifestsAmong(cmd *cobra.Command, fsys fs.FS, args []string) ([]string, er
 	return manifests, nil
 }
 
-// Targets separates the objects that arguments name, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the scenario or the manifests. What is called
-// like a type is a file where no name follows, such as web.yaml; in doubt it is given as ./TYPE.
+// Targets splits arguments into objects, given as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and files. A file that has the name of a
+// type is a file if no name follows; ./TYPE always names the file.
 func Targets(args []string) (targets, files []string) {
 	for i := 0; i < len(args); i++ {
 		target := args[i]
@@ -78,7 +78,7 @@ func Targets(args []string) (targets, files []string) {
 		}
 		if _, failed := os.Stat(args[i]); err != nil && failed != nil && !IsManifest(args[i]) {
 			if ref, wrong := scenario.ParseWorkload(args[i]); wrong == nil {
-				if _, _, err = scenario.ParseTarget(ref.String()); err == nil { // another kind may be a folder that is missing
+				if _, _, err = scenario.ParseTarget(ref.String()); err == nil { // a word with another kind may be a missing folder
 					target = args[i]
 				}
 			}
@@ -92,13 +92,13 @@ func Targets(args []string) (targets, files []string) {
 	return targets, files
 }
 
-// IsManifest reports whether a word is the name of a file rather than of an object.
+// IsManifest reports whether a word has the ending of a file.
 func IsManifest(word string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".tar", ".tgz"}, filepath.Ext(strings.TrimSuffix(word, ".gz")))
 }
 
-// ResourceAmong separates what can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, from the files: the first
-// that no file is called.
+// ResourceAmong splits off the first argument that can be a custom resource, as TYPE/NAME, as TYPE and NAME or as NAMESPACE/TYPE/NAME, and
+// is no file. It returns "" if there is none.
 func ResourceAmong(args []string) (target string, files []string) {
 	for i, arg := range args {
 		rest := args[i+1:]
@@ -112,7 +112,7 @@ func ResourceAmong(args []string) (target string, files []string) {
 	return "", args
 }
 
-// NameAmong separates what can be the name of a workload alone from the files.
+// NameAmong splits off the first argument that can be the bare name of a workload. It returns "" if there is none.
 func NameAmong(args []string) (name string, files []string) {
 	i := slices.IndexFunc(args, func(arg string) bool { return noFile(arg) && !strings.Contains(arg, "/") })
 	if i < 0 {
@@ -121,7 +121,7 @@ func NameAmong(args []string) (name string, files []string) {
 	return args[i], slices.Concat(args[:i], args[i+1:])
 }
 
-// NamesAmong separates all of what can be names alone from the files. A type alone is no name.
+// NamesAmong splits arguments into bare names and files. The name of a type, such as deploy, is not a bare name.
 func NamesAmong(args []string) (names, files []string) {
 	for _, arg := range args {
 		if _, _, err := scenario.ParseTarget(arg + "/name"); err != nil && noFile(arg) && !strings.Contains(arg, "/") {
@@ -133,7 +133,7 @@ func NamesAmong(args []string) (names, files []string) {
 	return names, files
 }
 
-// noFile reports whether a word names an object: no file is called so.
+// noFile reports whether a word can name an object, because no file has that name.
 func noFile(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && !IsManifest(word) && word != manifest.Stdin

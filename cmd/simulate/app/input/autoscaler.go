@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// autoscaler is what flags say of the Cluster Autoscaler and its node groups.
+// autoscaler are the values of the flags about the Cluster Autoscaler and its node groups.
 type autoscaler struct {
 	on        bool
 	by        string
@@ -77,7 +77,7 @@ func with(a *scenario.Autoscaler) *scenario.Autoscaler {
 	return ptr.To(*a)
 }
 
-// options returns what takes the place of fields of the scenario's autoscaler.
+// options returns a function that sets the fields of a scenario's autoscaler that the flags give.
 func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 	var groups []scenario.AutoscaledGroup
 	for _, given := range a.groups {
@@ -91,7 +91,7 @@ func (a *autoscaler) options(cmd *cobra.Command) (func(*scenario.File), error) {
 		return nil, exit.Usage(cmd, "--autoscale=false leaves no node groups; leave out --%s", strings.Join(more, ", --"))
 	}
 	return func(f *scenario.File) {
-		if !a.on && a.by == "" && groups == nil { // the flags above have made one if there is to be one
+		if !a.on && a.by == "" && groups == nil { // --expander and --scale-down have made an autoscaler if there is to be one
 			return
 		}
 		next := with(f.Autoscaler)

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// Changes are the flags that change a scenario before it runs. The commands in an advice use them.
+// Changes are the flags that change a scenario before it runs. The commands that an advice prints use them.
 type Changes struct {
 	Patches  []string
 	restart  string
@@ -38,7 +38,7 @@ func (i *Flags) RegisterFresh(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(overlay(i, "fresh", "fresh", func(f *scenario.File) *bool { return &f.Fresh }), "fresh", false, "place all pods of a changed workload anew; otherwise one that runs is changed by a rollout, as kubectl apply does")
 }
 
-// apply returns the scenario with the changes made.
+// apply returns the scenario with these changes.
 func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace) (*scenario.Scenario, error) {
 	patched, wrong := c.Variant(s, in)
 	var restarted cluster.Ref
@@ -74,7 +74,7 @@ func (c *Changes) apply(cmd *cobra.Command, s *scenario.Scenario, in *Namespace)
 	return s.Triggered(triggered...), nil
 }
 
-// Variant returns the variant that the patches make of the scenario.
+// Variant returns the variant that --patch makes of the scenario.
 func (c *Changes) Variant(s *scenario.Scenario, in *Namespace) (*scenario.Variant, error) {
 	v := &scenario.Variant{Name: "patched"}
 	var problems []error

@@ -17,13 +17,13 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// What a shell completes comes from the input that the command line names so far. It is read and nothing is run, so that pods which
-// controllers would make are not among the names. From input that is wrong, large, or can be read only once nothing is completed.
+// Shell completion reads the input that the command line names so far. It runs nothing, so the pods that controllers would make are not
+// among the names. It completes nothing if the input is invalid, large, or can be read only once.
 
-// maxCompleted is how many bytes of input are read for a completion: about as many as take a second.
+// maxCompleted is the largest input, in bytes, that is read for a completion. Reading it takes about a second.
 const maxCompleted = 32 << 20
 
-// CompleteFlags completes the command's flags whose values depend on the input.
+// CompleteFlags adds completion to the command's flags whose values depend on the input.
 func CompleteFlags(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("context") != nil {
 		_ = cmd.RegisterFlagCompletionFunc("context", completeContexts)
@@ -58,13 +58,13 @@ func CompleteTargets(kinds []string) cobra.CompletionFunc {
 	return Completion{Kinds: kinds}.Complete
 }
 
-// Completion completes what a command is about: objects of some kinds, and, where it takes them, custom resources.
+// Completion completes the target of a command: objects of some kinds and, if Resources is set, custom resources.
 type Completion struct {
 	Kinds     []string
 	Resources func(*scenario.Scenario) []cluster.Ref // nil for a command that takes none
 }
 
-// Complete is the completion as cobra calls it.
+// Complete is the completion function for cobra.
 func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	word, name, slash := strings.Cut(begun, "/")
 	if !slash && len(args) > 0 && !strings.Contains(args[len(args)-1], "/") {
@@ -80,7 +80,7 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 		return t.completeObjects(cmd, args, begun, cluster.Ref.Qualified), cobra.ShellCompDirectiveDefault
 	}
 	if targets, _ := Targets(args); len(targets) > 0 && !slices.Contains(t.Kinds, "Node") {
-		return nil, cobra.ShellCompDirectiveDefault // which leaves the files
+		return nil, cobra.ShellCompDirectiveDefault // the shell then completes files
 	}
 	var types []string
 	if s := inputSoFar(cmd, args); s != nil {
@@ -99,7 +99,7 @@ func (t Completion) Complete(cmd *cobra.Command, args []string, begun string) ([
 	return types, cobra.ShellCompDirectiveNoSpace
 }
 
-// completeObjects completes objects of the kinds by another name than TYPE/NAME.
+// completeObjects completes objects of the kinds by the text that as makes of them, where it is not TYPE/NAME.
 func (t Completion) completeObjects(cmd *cobra.Command, args []string, begun string, as func(cluster.Ref) string) []cobra.Completion {
 	s := inputSoFar(cmd, args)
 	if s == nil {
@@ -111,7 +111,7 @@ func (t Completion) completeObjects(cmd *cobra.Command, args []string, begun str
 	}))
 }
 
-// kind is the kind that the word names, if it is one of the command's; "" otherwise.
+// kind returns the kind that the word names, or "" if the command does not take it.
 func (t Completion) kind(cmd *cobra.Command, args []string, word string) string {
 	if kind, _, err := scenario.ParseTarget(word + "/name"); err == nil {
 		if !slices.Contains(t.Kinds, kind) {
@@ -132,7 +132,7 @@ func (t Completion) kind(cmd *cobra.Command, args []string, word string) string 
 	return ""
 }
 
-// resourcesOf are the custom resources of the input, by their kinds; none for a command that takes none.
+// resourcesOf returns the custom resources of the input, sorted by kind. It returns none for a command that takes none.
 func (t Completion) resourcesOf(s *scenario.Scenario) []cluster.Ref {
 	if t.Resources == nil {
 		return nil
@@ -161,10 +161,10 @@ func (t Completion) completeNames(cmd *cobra.Command, args []string, kind, prefi
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// inputSoFar reads the input that the arguments and flags name, nil if that is not possible or would take long.
+// inputSoFar reads the input that the arguments and flags name. It returns nil if that is impossible or would take long.
 func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 	if Asked(cmd) {
-		return nil // a cluster may take long
+		return nil // reading a cluster may take long
 	}
 	var in Flags
 	own := &cobra.Command{}
@@ -177,14 +177,14 @@ func inputSoFar(cmd *cobra.Command, args []string) *scenario.Scenario {
 		if flag := own.Flags().Lookup(given.Name); flag == nil {
 			return
 		} else if values, several := given.Value.(pflag.SliceValue); several {
-			_ = flag.Value.(pflag.SliceValue).Replace(values.GetSlice()) // which the same kind of flag has taken before
+			_ = flag.Value.(pflag.SliceValue).Replace(values.GetSlice()) // a flag of the same kind has accepted the values before
 		} else {
 			_ = flag.Value.Set(given.Value.String())
 		}
 	})
 	_, args = Targets(args)
 	paths := slices.Concat(in.Cluster, in.Files, args)
-	slices.Sort(paths) // cobra has parsed the flags twice
+	slices.Sort(paths) // cobra parses the flags twice, so that each path is there twice
 	var size int64
 	for _, path := range slices.Compact(paths) {
 		if path == manifest.Stdin {
@@ -213,14 +213,14 @@ func beginning(with string, all []string) []string {
 	return slices.DeleteFunc(all, func(one string) bool { return !strings.HasPrefix(one, with) })
 }
 
-// namesOf returns the names of the objects of a kind, in any namespace if none is given.
+// namesOf returns the names of the objects of a kind, in all namespaces if namespace is "".
 func namesOf(s *scenario.Scenario, namespace, kind string) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		return obj.GetName(), cluster.KindOf(obj) == kind && (namespace == "" || obj.GetNamespace() == namespace)
 	})
 }
 
-// workloadsOf returns the workloads as flags take them.
+// workloadsOf returns the workloads in the form that flags take.
 func workloadsOf(s *scenario.Scenario) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
@@ -228,7 +228,7 @@ func workloadsOf(s *scenario.Scenario) []string {
 	})
 }
 
-// cronJobsOf returns the CronJobs as flags take them.
+// cronJobsOf returns the CronJobs in the form that flags take.
 func cronJobsOf(s *scenario.Scenario) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		ref := cluster.RefTo(obj)
@@ -236,7 +236,7 @@ func cronJobsOf(s *scenario.Scenario) []string {
 	})
 }
 
-// NamespacesOf returns the namespaces with a pod or something that makes pods.
+// NamespacesOf returns the namespaces that have a pod or an object that makes pods.
 func NamespacesOf(s *scenario.Scenario) []string {
 	return ofObjects(s, func(obj cluster.Object) (string, bool) {
 		spec, _ := cluster.PodSpec(obj)
@@ -244,7 +244,7 @@ func NamespacesOf(s *scenario.Scenario) []string {
 	})
 }
 
-// ofObjects returns what some of the objects are to be completed as, sorted, each once.
+// ofObjects calls as for each object, and returns the wanted texts, sorted and without duplicates.
 func ofObjects(s *scenario.Scenario, as func(cluster.Object) (text string, wanted bool)) []string {
 	var all []string
 	for _, obj := range s.Objects() {
@@ -256,7 +256,7 @@ func ofObjects(s *scenario.Scenario, as func(cluster.Object) (text string, wante
 	return slices.Compact(all)
 }
 
-// levelsOf returns the levels of the nodes, those with a short name by it.
+// levelsOf returns the topology levels of the nodes, by their short names if they have one.
 func levelsOf(s *scenario.Scenario) []string {
 	short := map[string]string{topology.LabelCluster: "cluster", v1.LabelTopologyRegion: "region", v1.LabelTopologyZone: "zone", v1.LabelHostname: "node"}
 	levels := topology.Levels(s.Nodes(), s.LevelKeys...)

@@ -28,12 +28,11 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Connection is which cluster to read, by kubectl's flags. Two of kubectl's are missing, since they have another meaning here: --cluster and
-// --as.
+// Connection selects the live cluster to read, by kubectl's flags. It lacks --cluster and --as, which mean something else here.
 type Connection struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
-	dump       *live.Dump // once it is read
+	dump       *live.Dump // nil until it is read
 }
 
 // Register adds the flags.
@@ -67,15 +66,15 @@ func (c *Connection) register(flags *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(&c.overrides, flags, names)
 }
 
-// Asked reports whether a flag of the command asks for a live cluster.
+// Asked reports whether a flag asks for a live cluster.
 func Asked(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"live", "kubeconfig", clientcmd.FlagContext, clientcmd.FlagAPIServer}, cmd.Flags().Changed)
 }
 
-// again returns the flags that ask for the same live cluster, without secrets.
+// again returns the flags that select the same live cluster, without secrets.
 func again(cmd *cobra.Command) (words []string) {
 	if !Asked(cmd) {
-		return []string{"--live"} // as the plugin does
+		return []string{"--live"} // a plugin of kubectl reads the current cluster by default
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch {
@@ -89,12 +88,12 @@ func again(cmd *cobra.Command) (words []string) {
 	return words
 }
 
-// IsPlugin reports whether the program is called as a plugin of kubectl, whose cluster is the default.
+// IsPlugin reports whether the program runs as a plugin of kubectl. It then reads kubectl's current cluster by default.
 func IsPlugin(cmd *cobra.Command) bool {
 	return cmd.Root().Annotations[cobra.CommandDisplayNameAnnotation] != ""
 }
 
-// Config returns the configuration of a client, and a name for the cluster.
+// Config returns a name for the cluster, and the configuration of a client.
 func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
 	of := c.clientConfig()
 	raw, err := of.RawConfig()
@@ -121,7 +120,7 @@ func (c *Connection) Config(cmd *cobra.Command) (string, *rest.Config, error) {
 	}
 	config.Timeout = timeout
 	if name == "" || c.overrides.ClusterInfo.Server != "" {
-		name = path.Base(config.Host) // without the scheme
+		name = path.Base(config.Host) // the host without the scheme
 	}
 	return name, config, nil
 }
@@ -154,7 +153,7 @@ func (c *Connection) Client(cmd *cobra.Command) (*live.Client, error) {
 	return live.New(name, config)
 }
 
-// Read reads the cluster, once.
+// Read reads the cluster at the first call, and returns the same dump at later ones.
 func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump, error) {
 	if c.dump != nil {
 		return c.dump, nil
@@ -167,14 +166,14 @@ func (c *Connection) Read(cmd *cobra.Command, bar *output.Progress) (*live.Dump,
 	return c.dump, err
 }
 
-// Load reads the cluster, and adds to the options of the loader what it needs to read the dump, as a file of the name that is returned.
+// Load reads the cluster. It returns the name of a file, and loader options with which the loader finds the dump under this name.
 func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.Options) (string, loader.Options, error) {
 	again := c.dump != nil
 	dump, err := c.Read(cmd, bar)
 	if err != nil {
 		return "", opts, err
 	}
-	if len(dump.Forbidden) > 0 && !again { // which the notes explain, but not all reports have notes
+	if len(dump.Forbidden) > 0 && !again { // the notes explain this, but not all reports have notes
 		bar.Clear()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: warning: %s may not be read, and the answer lacks them\n", cmd.Root().DisplayName(), words.And(dump.Forbidden))
 	}
@@ -192,7 +191,7 @@ func (c *Connection) Load(cmd *cobra.Command, bar *output.Progress, opts loader.
 	return dump.Name, opts, nil
 }
 
-// Notes are those of a dump, by the name that the program is called by.
+// Notes returns the notes of a dump. They name the program as the user calls it.
 func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
 	for _, note := range dump.Notes {
 		notes = append(notes, manifest.Clean(strings.ReplaceAll(note, "simulate rbac", cmd.Root().DisplayName()+" rbac")))
@@ -200,7 +199,7 @@ func Notes(cmd *cobra.Command, dump *live.Dump) (notes []string) {
 	return notes
 }
 
-// withDump is a file system with a file more: a dump, compressed.
+// withDump is a file system that also has the dump, as a compressed file.
 type withDump struct {
 	fs.FS
 	dump *live.Dump
@@ -231,12 +230,12 @@ type dumpFile struct {
 func (f *dumpFile) Close() error               { return nil }
 func (f *dumpFile) Stat() (fs.FileInfo, error) { return f, nil }
 func (f *dumpFile) Name() string               { return path.Base(f.name) }
-func (f *dumpFile) Size() int64                { return 1 } // which is not known, and small: it is compressed
+func (f *dumpFile) Size() int64                { return 1 } // a small number: the size is unknown, and compressed files are small
 func (f *dumpFile) Mode() fs.FileMode          { return 0o444 }
 func (f *dumpFile) ModTime() time.Time         { return time.Time{} }
 func (f *dumpFile) IsDir() bool                { return false }
 func (f *dumpFile) Sys() any                   { return nil }
 
-// KubectlGet dumps a cluster for the commands: every kind that takes part in scheduling, and the revisions of templates, which are made up
-// if missing.
+// KubectlGet is the command that dumps a cluster: every kind that takes part in scheduling, and the revisions of templates, which the
+// loader makes up if they are missing.
 const KubectlGet = "kubectl get nodes,pods,deploy,rs,sts,ds,rc,controllerrevisions,jobs,cj,hpa,svc,pdb,pv,pvc,sc,pc,csinodes,csidrivers,csistoragecapacities,ns,runtimeclasses,limitranges,quota,validatingwebhookconfigurations,mutatingwebhookconfigurations -A -o json"

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Modes are the ways in which nodes can fail, the default first.
+// Modes are the ways in which nodes can fail. The first is the default.
 var Modes = []string{string(node.Unreachable), string(node.OutOfService), string(node.Deleted)}
 
 // RegisterMode adds --mode.
@@ -24,7 +24,7 @@ func RegisterMode(cmd *cobra.Command, in *Flags, mode *string, value, besides st
 	in.Overlay("mode", "failures.mode", func(file *scenario.File) { file.Failures.Mode = *mode })
 }
 
-// Survival holds the flags that select the failures to survive.
+// Survival are the flags that select which failures a cluster must survive.
 type Survival struct {
 	Levels []string
 	Mode   string
@@ -36,7 +36,7 @@ func (f *Survival) Register(cmd *cobra.Command, in *Flags) {
 	RegisterMode(cmd, in, &f.Mode, "", "\n(default "+Modes[0]+", or what the scenario says)")
 }
 
-// Check rejects a mode that has no effect.
+// Check rejects --mode without --survive.
 func (f *Survival) Check(cmd *cobra.Command) error {
 	if f.Mode != "" && len(f.Levels) == 0 {
 		return exit.Usage(cmd, "--mode has no effect without --survive; give both")
@@ -44,7 +44,7 @@ func (f *Survival) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Options returns the options that the flags select; the scenario fills in the rest.
+// Options returns the options that the flags select. The scenario supplies the mode if the flags do not.
 func (f *Survival) Options(nodes []*v1.Node, s *scenario.Scenario) (askcapacity.Options, error) {
 	opts := askcapacity.Options{Mode: node.FailureMode(cmp.Or(s.Failures.Mode, Modes[0]))}
 	var err error

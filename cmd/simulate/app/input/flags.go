@@ -1,4 +1,4 @@
-// Package input is what a command line says to simulate: the flags and arguments that name scenarios, objects, nodes and changes.
+// Package input reads what a command line simulates: the flags and arguments that name scenarios, objects, nodes and changes.
 package input
 
 import (
@@ -27,22 +27,22 @@ import (
 // Flags are the flags that select what to simulate.
 type Flags struct {
 	Cluster, Files []string
-	Connection     Connection // to a cluster that is there, in place of files of Cluster
+	Connection     Connection // to a live cluster, instead of files in Cluster
 	Namespace      Namespace
 	Changes        Changes
 	Steps          Steps
-	// Federated commands also take a federation of clusters.
+	// Federated says that the command also takes a federation of clusters.
 	Federated bool
-	// File has the values of the flags that take the place of its fields, and Options what else the flags say to the loader.
+	// File has the values of flags that replace fields of the scenario file. Options are what other flags tell the loader.
 	File    scenario.File
 	Options loader.Options
-	// Depth is how much of each pod's scheduling cycle to keep. Default: nothing.
+	// Depth is how much of each pod's scheduling cycle is kept. Nil keeps nothing.
 	Depth *placement.Depth
 
 	nodes      *nodes // nil for a command that takes only scenarios
 	operators  Operators
 	autoscaler autoscaler
-	overlay    []loader.Flag // the flags that take the place of fields of File
+	overlay    []loader.Flag // flags that replace fields of the scenario file
 	seed       uint64
 	explain    bool
 }
@@ -53,7 +53,7 @@ func (i *Flags) Register(cmd *cobra.Command) {
 	i.RegisterConfiguration(cmd)
 }
 
-// RegisterFiles adds the flags that name files of objects, or a cluster that has them, and that make up nodes for them.
+// RegisterFiles adds the flags that name files of objects or a live cluster, and the flags that make up nodes.
 func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&i.Cluster, "cluster", nil, "read nodes, and what else is there at the start, from this `FILE`, folder or glob, or - for standard input:\n"+
@@ -64,7 +64,7 @@ func (i *Flags) RegisterFiles(cmd *cobra.Command) {
 	grouped(cmd, nodesGroup, func() { i.nodes.register(cmd) })
 }
 
-// RegisterConfiguration adds the flags that configure the scheduler, for commands that only take a scenario.
+// RegisterConfiguration adds the flags that configure the scheduler. It suffices for a command that takes only a scenario.
 func (i *Flags) RegisterConfiguration(cmd *cobra.Command) {
 	grouped(cmd, schedulerGroup, func() { i.registerScheduler(cmd) })
 	RegisterStrict(cmd, &i.Options.Strict)
@@ -99,50 +99,50 @@ func (i *Flags) registerScheduler(cmd *cobra.Command) {
 	RegisterScheduler(cmd, &i.Options)
 }
 
-// Overlay says that a flag takes the place of a field of the scenario's file, and how to set it.
+// Overlay says that a flag replaces the field at this path of the scenario file. set sets the field.
 func (i *Flags) Overlay(flag, path string, set func(*scenario.File)) {
 	i.overlay = append(i.overlay, loader.Flag{Name: flag, Path: path, Set: set})
 }
 
-// overlay returns the variable of a flag that takes the place of a field of the scenario's file.
+// overlay returns the variable for a flag that replaces a field of the scenario file.
 func overlay[T any](i *Flags, flag, path string, field func(*scenario.File) *T) *T {
 	i.Overlay(flag, path, func(f *scenario.File) { *field(f) = *field(&i.File) })
 	return field(&i.File)
 }
 
-// choice adds a flag that takes the place of a field of the scenario's file, and has one of a few values.
+// choice adds a flag that replaces a field of the scenario file and has few legal values.
 func (i *Flags) choice(cmd *cobra.Command, flag, path string, field func(*scenario.File) *string, legal []string, usage string) {
 	cmd.Flags().StringVar(overlay(i, flag, path, field), flag, "", usage)
 	output.CompleteWith(cmd, flag, legal)
 }
 
-// RegisterStrict adds --strict, for the commands that read dumps.
+// RegisterStrict adds --strict, for commands that read dumps.
 func RegisterStrict(cmd *cobra.Command, strict *bool) {
 	cmd.Flags().BoolVar(strict, "strict", false, "reject a dump with anything that this release does not know, instead of setting it aside with a note")
 }
 
-// RegisterScheduler adds --plain and the flags of RegisterRelease, for the commands that run the scheduler.
+// RegisterScheduler adds --plain and the flags of RegisterRelease, for commands that run the scheduler.
 func RegisterScheduler(cmd *cobra.Command, opts *loader.Options) {
 	cmd.Flags().BoolVar(&opts.Plain, "plain", false, "ask the scheduler's plugins everything anew for each pod: the same answer, many times slower")
 	RegisterRelease(cmd, opts)
 }
 
-// RegisterRelease adds --kubernetes and --no-extenders, for the commands that read a configuration of the scheduler.
+// RegisterRelease adds --kubernetes and --no-extenders, for commands that read a scheduler configuration.
 func RegisterRelease(cmd *cobra.Command, opts *loader.Options) {
 	cmd.Flags().StringVar(&opts.Kubernetes, "kubernetes", "", "answer as Kubernetes `RELEASE`: "+words.Or(sched.Releases())+"\n(default what the scenario says, or the release of the cluster that a dump is of)")
 	output.CompleteWith(cmd, "kubernetes", sched.Releases())
 	cmd.Flags().BoolVar(&opts.NoExtenders, "no-extenders", false, "ask nothing of the HTTP extenders in the scheduler's configuration")
 }
 
-// RegisterExplain adds --explain, for the commands that report decisions.
+// RegisterExplain adds --explain, for commands that report scheduling decisions.
 func (i *Flags) RegisterExplain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&i.explain, "explain", false, "show every plugin's verdict on the best nodes, for each pod that is placed or rejected")
 }
 
-// explainNodes is how many nodes --explain keeps per pod.
+// explainNodes is the number of nodes per pod that --explain keeps.
 const explainNodes = 10
 
-// Record returns how much of a pod's scheduling cycle to keep; nil keeps nothing.
+// Record returns a function that says how much of a pod's scheduling cycle to keep. A nil function keeps nothing.
 func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 	depth := i.Depth
 	if i.explain {
@@ -154,8 +154,8 @@ func (i *Flags) Record() func(cluster.Ref, *v1.Pod) *placement.Depth {
 	return func(cluster.Ref, *v1.Pod) *placement.Depth { return depth }
 }
 
-// Load reads the scenario that the arguments and flags name: a scenario file or folder, objects from flags, or, without either, the kind
-// walkthrough. Manifests in place of a scenario are read as with -f.
+// Load reads the scenario that arguments and flags name: a scenario file or folder, or objects from files or a live cluster. Without
+// either, it is the kind walkthrough. Manifests among the arguments are read as with -f.
 func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry, bar *output.Progress, args []string) (*scenario.Scenario, error) {
 	loaded, err := exit.UnlessInterrupted(cmd.Context(), func() (*scenario.Scenario, error) { return i.read(cmd, stdin, plugins, bar, args) })
 	if errors.As(err, new(*live.Error)) {
@@ -181,7 +181,7 @@ func (i *Flags) Load(cmd *cobra.Command, stdin io.Reader, plugins sched.Registry
 	return loaded, nil
 }
 
-// NotFederated is that a command takes single clusters alone.
+// NotFederated returns the error of a command that takes only single clusters.
 func NotFederated(command string, s *scenario.Scenario) error {
 	var names []string
 	for _, m := range s.Members {
@@ -191,7 +191,7 @@ func NotFederated(command string, s *scenario.Scenario) error {
 		s.File, command, strings.Join(names, ", ")))
 }
 
-// Live reports whether a live cluster is asked for: by a flag or, if the program is a plugin of kubectl, by none that gives another.
+// Live reports whether the input is a live cluster. A plugin of kubectl reads one unless arguments or flags name another input.
 func (i *Flags) Live(cmd *cobra.Command, args []string) bool {
 	if i.nodes == nil {
 		return false

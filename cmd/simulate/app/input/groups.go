@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The titles of flags that a command's help lists apart, in this order.
+// Titles of flag groups in a command's help, in the order in which help prints them.
 const (
 	connectionGroup = "Cluster connection"
 	nodesGroup      = "Made-up nodes"
@@ -18,10 +18,10 @@ const (
 
 var groups = []string{connectionGroup, nodesGroup, autoscalerGroup, schedulerGroup, operatorsGroup}
 
-// group is the annotation of a flag that has its title.
+// group is the annotation of a flag that holds the title of its group.
 const group = "group"
 
-// grouped has help list the flags that register adds below the title.
+// grouped calls register, and lets help list the flags that it adds below the title.
 func grouped(cmd *cobra.Command, title string, register func()) {
 	before := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { before[f.Name] = true })
@@ -33,7 +33,7 @@ func grouped(cmd *cobra.Command, title string, register func()) {
 	})
 }
 
-// GroupFlags has the help of all commands list the flags of each group apart.
+// GroupFlags makes the help of every command list the flags of each group below a title.
 func GroupFlags(root *cobra.Command) {
 	usage := root.UsageFunc()
 	root.SetUsageFunc(func(cmd *cobra.Command) error {

@@ -13,13 +13,14 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Namespace is that of what a command line names without one, and of what a report lists. Without it, it is any, and all.
+// Namespace is the namespace of objects that are named without one, and of the objects that a report lists. Without a name it is any
+// namespace.
 type Namespace struct {
 	Name string
-	All  bool // are listed nevertheless
+	All  bool // list all namespaces, though Name is set
 }
 
-// Register adds -n, and -A for a command that lists.
+// Register adds -n, and also -A if the command lists objects.
 func (n *Namespace) Register(cmd *cobra.Command, lists bool) {
 	usage := "the `NAMESPACE` of what is named without one"
 	if lists {
@@ -29,7 +30,7 @@ func (n *Namespace) Register(cmd *cobra.Command, lists bool) {
 	cmd.Flags().StringVarP(&n.Name, "namespace", "n", "", usage)
 }
 
-// Listed returns the namespace that a report lists; "" is all.
+// Listed returns the namespace that a report lists, or "" for all.
 func (n *Namespace) Listed() string {
 	if n.All {
 		return ""
@@ -37,21 +38,21 @@ func (n *Namespace) Listed() string {
 	return n.Name
 }
 
-// Of gives the workloads that are named kind/name their namespace. Those named namespace/kind/name have one.
+// Of adds the namespace to workloads that are given as kind/name. Those given as namespace/kind/name keep theirs.
 func (n *Namespace) Of(workloads ...string) []string {
 	if n.Name == "" {
 		return workloads
 	}
 	named := slices.Clone(workloads)
 	for i, workload := range workloads {
-		if name, _, _ := strings.Cut(workload, "="); strings.Count(name, "/") == 1 { // a patch follows the sign
+		if name, _, _ := strings.Cut(workload, "="); strings.Count(name, "/") == 1 { // in --patch, the patch follows "="
 			named[i] = n.Name + "/" + workload
 		}
 	}
 	return named
 }
 
-// Check rejects a namespace that is none of those with pods, or workloads.
+// Check rejects a namespace that is not among the known ones, which have a pod or a workload, as what says.
 func (n *Namespace) Check(cmd *cobra.Command, what string, known []string) error {
 	if n.Name == "" || slices.Contains(known, n.Name) {
 		return nil
@@ -59,7 +60,7 @@ func (n *Namespace) Check(cmd *cobra.Command, what string, known []string) error
 	return exit.Usage(cmd, "-n: no %s is in namespace %q; %s", what, n.Name, scenario.Choices(n.Name, known))
 }
 
-// Target is the object that a word names as kind/name, in the namespace if one is given, or as namespace/kind/name.
+// Target parses an object that is given as kind/name, in the namespace of -n, or as namespace/kind/name.
 func (n *Namespace) Target(cmd *cobra.Command, target string) (cluster.Ref, error) {
 	if kind, name, err := scenario.ParseTarget(target); err == nil {
 		return cluster.Ref{Kind: kind, Namespace: n.Name, Name: name}, nil

@@ -15,17 +15,17 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// nodes are the flags that make up nodes for manifests. What they leave open is as in the nodes that are assumed without any of them.
+// nodes are the flags that make up nodes for manifests. Their defaults describe the nodes that are assumed without any flag.
 type nodes struct {
 	total, zones, regions int
 	cpu, memory, kindName string
 	resources             []string
 }
 
-// assumedNodes are those of manifests that come without any.
+// assumedNodes describes the nodes that manifests without nodes get.
 var assumedNodes = nodes{total: 9, zones: 3, cpu: "16", memory: "64Gi"}
 
-// AssumeNodes has manifests read as if no flag asked for nodes.
+// AssumeNodes reads manifests as if no flag asked for nodes, for a command that lacks these flags.
 func (i *Flags) AssumeNodes() {
 	assumed := assumedNodes
 	i.nodes = &assumed
@@ -42,10 +42,10 @@ func (n *nodes) register(cmd *cobra.Command) {
 	flags.StringVar(&n.kindName, "kind-name", "", "name these nodes as kind does in a cluster of this `NAME`, and add its control plane")
 }
 
-// nodesFlags are the names of these flags.
+// nodesFlags are the names of the flags of nodes.
 var nodesFlags = []string{"nodes", "zones", "regions", "cpu", "memory", "resource", "kind-name"}
 
-// asked returns those of the flags that are given.
+// asked returns the flags that are given, each with --.
 func (n *nodes) asked(cmd *cobra.Command) []string {
 	var given []string
 	for _, name := range nodesFlags {
@@ -56,7 +56,7 @@ func (n *nodes) asked(cmd *cobra.Command) []string {
 	return given
 }
 
-// options describes the nodes, and rejects what cannot be made.
+// options describes the nodes to make up. It rejects nodes that cannot be made.
 func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 	var problems []error
 	resources := map[string]topology.Quantity{}
@@ -103,7 +103,7 @@ func (n *nodes) options(cmd *cobra.Command) (*loader.Nodes, error) {
 	return made, exit.Wrong(cmd, problems...)
 }
 
-// again returns the flags as they were given.
+// again returns the flags that are given, with their values.
 func (n *nodes) again(cmd *cobra.Command) []string {
 	var words []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

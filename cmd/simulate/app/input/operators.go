@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// Operators are the flags that give operators more than their resources.
+// Operators are the flags with what operators need beside their custom resources.
 type Operators struct {
 	kafscale struct {
 		release string
@@ -35,7 +35,7 @@ func (o *Operators) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.hydrolixProfile, "hydrolix-profile", "", "`FILE` of values that Hydrolix does not publish: replicas of scale profiles, sizes, labels, weights")
 }
 
-// Options returns what the flags say to operators.
+// Options returns the options of the operators that the flags give.
 func (o *Operators) Options() (loader.OperatorOptions, error) {
 	opts := loader.OperatorOptions{KafScale: kafscale.Options{Release: o.kafscale.release}}
 	if o.kafscale.release != "" {

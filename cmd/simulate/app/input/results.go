@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// StepNamed returns the step of that name, or the last one if no name is given.
+// StepNamed returns the step with the name, or the last step if the name is "".
 func StepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*simulation.Step, error) {
 	if name == "" {
 		return &result.Steps[len(result.Steps)-1], nil
@@ -27,7 +27,7 @@ func StepNamed(cmd *cobra.Command, result *simulation.Result, name string) (*sim
 	return nil, exit.Usage(cmd, "--step: there is no step %q; %s", name, scenario.Choices(name, names))
 }
 
-// NamespacesIn are the namespaces in which there is a pod after some step.
+// NamespacesIn returns the namespaces that have a pod after some step.
 func NamespacesIn(result *simulation.Result) []string {
 	found := map[string]bool{}
 	for i := range result.Steps {
@@ -38,10 +38,10 @@ func NamespacesIn(result *simulation.Result) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// MaxNames is how many names an error lists.
+// MaxNames is the largest number of names that an error lists.
 const MaxNames = 20
 
-// KnownNodes rejects names of nodes that are not in the state.
+// KnownNodes returns an error if one of the nodes is not in the state.
 func KnownNodes(cmd *cobra.Command, state *cluster.State, nodes []string) error {
 	for _, name := range nodes {
 		if state.Node(name) != nil {

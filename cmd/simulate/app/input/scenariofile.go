@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// ScenarioFile returns the input of the command line as the content of a scenario file at that path: the scenario or the manifests of the
-// arguments, and what flags say in place of them. The scenario is what was loaded, up to the step that was asked for. The error lists what
-// no scenario file can say.
+// ScenarioFile returns the input of the command line as a scenario file for that path: the scenario or manifests of the arguments, with the
+// values of flags in place of its fields. s is the loaded scenario, up to the requested step. The error lists everything that a scenario
+// file cannot express.
 func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []string, at string) (*scenario.File, error) {
 	cannot := i.notInAFile(cmd, s, args)
 	files, aScenario, err := i.named(cmd, nil, args)
@@ -39,7 +39,7 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 	if err := i.putFlags(cmd, file, at); err != nil {
 		return nil, err
 	}
-	if s.Autoscaler == nil { // the question is about a cluster without one
+	if s.Autoscaler == nil { // the question is about a cluster without an autoscaler
 		file.Autoscaler = nil
 	}
 	file.TerminationSeconds = ptr.To(s.TerminationSeconds)
@@ -55,7 +55,7 @@ func (i *Flags) ScenarioFile(cmd *cobra.Command, s *scenario.Scenario, args []st
 	return file, nil
 }
 
-// notInAFile lists what no scenario file can say.
+// notInAFile returns an error for each part of the command line that a scenario file cannot express.
 func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []string) []error {
 	var cannot []error
 	wrong := func(format string, args ...any) { cannot = append(cannot, fmt.Errorf(format, args...)) }
@@ -80,7 +80,7 @@ func (i *Flags) notInAFile(cmd *cobra.Command, s *scenario.Scenario, args []stri
 	return cannot
 }
 
-// fileOfManifests is a scenario of the files of a command line, which are a cluster if no other is given and they have nodes.
+// fileOfManifests returns a scenario file that names these files. They are its cluster if no other cluster is given and they have nodes.
 func (i *Flags) fileOfManifests(cmd *cobra.Command, s *scenario.Scenario, files []string, at string) (*scenario.File, error) {
 	file := &scenario.File{}
 	apply := scenario.Step{Name: "apply", Apply: &scenario.Source{Files: Besides(at, files)}}
@@ -102,7 +102,8 @@ func (i *Flags) fileOfManifests(cmd *cobra.Command, s *scenario.Scenario, files 
 	return file, nil
 }
 
-// readScenario reads a scenario file as it is written, without what is about other questions, and with its paths beside another file.
+// readScenario reads a scenario file as it is written, without its expectations, questions, variants and sweep. Its paths become relative
+// to the folder of the file at.
 func readScenario(args []string, at string) (*scenario.File, error) {
 	if len(args) != 1 {
 		return nil, fmt.Errorf("give one scenario, got %d", len(args))
@@ -165,7 +166,7 @@ func readScenario(args []string, at string) (*scenario.File, error) {
 	return file, nil
 }
 
-// putFlags puts what flags say in place of fields into the file.
+// putFlags sets the fields of the file that flags replace.
 func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) error {
 	for _, flag := range i.overlay {
 		if cmd.Flags().Changed(flag.Name) {
@@ -203,7 +204,7 @@ func (i *Flags) putFlags(cmd *cobra.Command, file *scenario.File, at string) err
 	return nil
 }
 
-// put puts what the flags say to operators into the file.
+// put sets the file's options of operators that flags give.
 func (o *Operators) put(file *scenario.File, at string) {
 	if o.kafscale.release != "" || len(o.kafscale.values) > 0 {
 		chart := ptr.Deref(file.Operators.KafScale, scenario.KafScale{})
@@ -221,7 +222,7 @@ func (o *Operators) put(file *scenario.File, at string) {
 	}
 }
 
-// Besides returns paths as a scenario in the file names them.
+// Besides returns the paths relative to the folder of a file, as a scenario names them.
 func Besides(file string, paths []string) []string {
 	var all []string
 	for _, path := range paths {

@@ -16,7 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Steps are the flags that ask a question about a cluster in one line. Each adds last steps to the scenario, or makes variants of it.
+// Steps are the flags that ask one question about a cluster, such as --add-nodes. Each adds a last step to the scenario, or makes variants
+// of it.
 type Steps struct {
 	addNodes     []string
 	like         string
@@ -26,7 +27,7 @@ type Steps struct {
 	scale        []string
 }
 
-// Register adds the flags, for one question or for several of which the answers are set side by side.
+// Register adds the flags. With several, each flag takes several values, and each value makes a variant.
 func (a *Steps) Register(cmd *cobra.Command, several bool) {
 	add, each := "add a last step", ""
 	if several {
@@ -44,13 +45,13 @@ func (a *Steps) Register(cmd *cobra.Command, several bool) {
 		"1.2 for 20 % more traffic, or WORKLOAD=FACTOR"+each+" (repeatable)")
 }
 
-// askedStep is a step that a flag makes, and the flags that give fields of it, by their paths.
+// askedStep is the step that a flag adds. flags maps the paths of its fields to the flags that give them.
 type askedStep struct {
 	scenario.Step
 	flags map[string]string
 }
 
-// apply returns the scenario with the steps at its end, which can be done.
+// apply returns the scenario with the steps of the flags at its end. It returns an error if a step is impossible.
 func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string) (*scenario.Scenario, error) {
 	steps, err := a.steps(cmd, s, namespace)
 	if err != nil || len(steps) == 0 {
@@ -59,7 +60,7 @@ func (a *Steps) apply(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return ask(cmd, s, steps...)
 }
 
-// Variants returns a variant for each of the questions.
+// Variants returns one variant of the scenario for each value of the flags.
 func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace string) ([]scenario.LoadedVariant, error) {
 	each := *a
 	var err error
@@ -88,7 +89,7 @@ func (a *Steps) Variants(cmd *cobra.Command, s *scenario.Scenario, namespace str
 	return made, err
 }
 
-// alternatives splits NAME=1,2 into NAME=1 and NAME=2. Names are not numbers, and stay together.
+// alternatives splits NAME=1,2 into NAME=1 and NAME=2. It leaves a list alone that is not of numbers.
 func alternatives(given string) []string {
 	name, list := "", given
 	if i := strings.LastIndex(given, "="); i >= 0 {
@@ -104,7 +105,7 @@ func alternatives(given string) []string {
 	return all
 }
 
-// ask returns the scenario with the steps at its end, which can be done.
+// ask returns the scenario with the steps at its end. It returns an error if a step is impossible.
 func ask(cmd *cobra.Command, s *scenario.Scenario, steps ...askedStep) (*scenario.Scenario, error) {
 	var added []scenario.Step
 	for _, step := range steps {
@@ -186,7 +187,7 @@ func (a *Steps) steps(cmd *cobra.Command, s *scenario.Scenario, namespace string
 	return steps, nil
 }
 
-// counted returns the replacements with the number of --count: LABEL=OLD:NEW=NUMBER, and sizes after it.
+// counted returns the values of --replace-nodes with the number of --count in them: LABEL=OLD:NEW=NUMBER, then sizes if any.
 func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
 	if a.count == 0 {
 		return a.replaceNodes, nil
@@ -206,7 +207,7 @@ func (a *Steps) counted(cmd *cobra.Command) ([]string, error) {
 	return all, nil
 }
 
-// removal reads NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
+// removal parses NAME,…, LABEL=VALUE, LABEL=VALUE=NUMBER or emptiest=NUMBER.
 func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	parts := strings.Split(given, "=")
 	count := ""
@@ -230,7 +231,7 @@ func removal(nodes []*v1.Node, given string) (*scenario.RemoveNodes, error) {
 	return removed, nil
 }
 
-// replacement reads LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, and sizes after it such as ,cpu=16,memory=64Gi.
+// replacement parses LABEL=OLD:NEW or LABEL=OLD:NEW=NUMBER, with sizes after it such as ,cpu=16,memory=64Gi.
 func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error) {
 	parts := strings.Split(given, ",")
 	label, values, _ := strings.Cut(parts[0], "=")
@@ -254,7 +255,7 @@ func replacement(nodes []*v1.Node, given string) (*scenario.ReplaceNodes, error)
 	return replaced, nil
 }
 
-// stepsOf returns the names of the steps of a run.
+// stepsOf returns the names of the steps that a run has.
 func stepsOf(s *scenario.Scenario) []string {
 	var names []string
 	for _, step := range simulation.StepsOf(s) {

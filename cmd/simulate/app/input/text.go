@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// Text reads what the arguments and flags name, as text: a scenario, or a scenario that is made of files or of a live cluster, which is read
-// anew with each call. It is nil if they name nothing.
+// Text reads the input that arguments and flags name, as text: a scenario, or one composed of files or a live cluster. Each call reads the
+// cluster again. The result is nil if the command line names no input.
 func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, args []string) (*playground.Input, error) {
 	made, err := i.nodes.options(cmd)
 	if err != nil {
@@ -46,7 +46,7 @@ func (i *Flags) Text(ctx context.Context, cmd *cobra.Command, stdin io.Reader, a
 	return &text, err
 }
 
-// liveText is the live cluster as a scenario, with the files.
+// liveText composes a scenario of the live cluster and the files.
 func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string, made *loader.Nodes) (playground.Input, error) {
 	switch {
 	case len(made.Flags) > 0:
@@ -73,7 +73,7 @@ func (i *Flags) liveText(ctx context.Context, cmd *cobra.Command, files []string
 		release = version.MajorMinor(v.Major(), v.Minor()).String()
 	}
 	if !slices.Contains(sched.Releases(), release) {
-		release = "" // which one answers is noted
+		release = "" // a note says which release answers
 	}
 	return playground.Compose(withDump{output.Reading{Bar: bar}, dump}, nil, slices.Concat([]string{dump.Name}, i.Cluster), files, made, release)
 }

@@ -19,8 +19,8 @@ func (n *Namespace) Workloads(cmd *cobra.Command, flag string, s *scenario.Scena
 	return n.Of(named...), err
 }
 
-// Named returns the workloads that a flag names in kubectl's words as kind/name or namespace/kind/name: TYPE NAME is TYPE/NAME, and a NAME
-// alone is the one workload that has it, in the namespace if one is given. What follows a "=" stays.
+// Named returns the workloads that a flag names, as kind/name or namespace/kind/name. TYPE NAME becomes TYPE/NAME. A NAME alone is the one
+// workload that has it, in the namespace of -n if it is given. The text from "=" on stays.
 func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario, words []string) ([]string, error) {
 	var named []string
 	var problems []error
@@ -46,7 +46,7 @@ func (n *Namespace) Named(cmd *cobra.Command, flag string, s *scenario.Scenario,
 	return named, exit.Wrong(cmd, problems...)
 }
 
-// Called returns the only workload with that name, in any namespace if none is given.
+// Called returns the only workload that has this name, in all namespaces without -n.
 func (n *Namespace) Called(s *scenario.Scenario, name string) (cluster.Ref, error) {
 	var found []cluster.Ref
 	var names []string
