@@ -15,14 +15,14 @@ import (
 // Unwanted is the flag that selects the differences to fail on.
 type Unwanted struct{ FailOn []string }
 
-// Register adds the flag, which takes these kinds.
+// Register adds the flag, which accepts these kinds of differences.
 func (u *Unwanted) Register(cmd *cobra.Command, kinds []string) {
 	cmd.Flags().StringSliceVar(&u.FailOn, "fail-on", nil,
 		"exit with 3 if there are `DIFFERENCES` of these kinds: "+strings.Join(kinds, ", ")+"\n(repeatable, or comma-separated)")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Check rejects differences that two reports of the kind cannot have, since a gate that never fails is useless.
+// Check rejects kinds of differences that two reports of kind of cannot have: a gate on one of them would never fail.
 func (u *Unwanted) Check(cmd *cobra.Command, of string) error {
 	var problems []error
 	for _, kind := range u.FailOn {
@@ -33,25 +33,25 @@ func (u *Unwanted) Check(cmd *cobra.Command, of string) error {
 	return exit.Wrong(cmd, problems...)
 }
 
-// Judge fails on unwanted differences.
+// Judge returns the report, with exit.ErrUnmet if it has a difference of an unwanted kind.
 func (u *Unwanted) Judge(found *diff.Report) (*diff.Report, error) {
 	found.FailOn = u.FailOn
 	return found, Unless(len(found.Failed()) == 0, nil)
 }
 
-// Baseline are the flags that compare a command's result with a stored report, and report the differences instead.
+// Baseline are the flags that compare a command's report with a stored one, so that the command prints the differences.
 type Baseline struct {
 	Unwanted
 	File string
 }
 
-// Register adds the flags, for reports of this kind.
+// Register adds the flags for reports of kind of.
 func (b *Baseline) Register(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVar(&b.File, "baseline", "", "compare with the report that -o json wrote to this `FILE`, and print the differences, as simulate diff does")
 	b.Unwanted.Register(cmd, diff.FailOns(of))
 }
 
-// Check rejects flags that have no effect, and differences that two reports of the kind cannot have.
+// Check rejects flags without effect, and kinds of differences that two reports of kind of cannot have.
 func (b *Baseline) Check(c *Call, of string) error {
 	switch {
 	case b.File == "" && len(b.FailOn) > 0:
@@ -64,8 +64,8 @@ func (b *Baseline) Check(c *Call, of string) error {
 	return b.Unwanted.Check(c.Command, of)
 }
 
-// Since asks how the answer to a question differs from a stored report, which is read first, so that a bad one costs no time. A part of an
-// answer is not compared with a whole one.
+// Since turns a question into another: how does its answer differ from the stored report? The stored report is read first, so that an
+// unreadable file costs no time. An answer that was interrupted is not compared.
 func Since[R any](b *Baseline, asked Question[R], decode func(file string, data []byte) (*R, error), compare func(old, new *R, version string) *diff.Report) Question[diff.Report] {
 	return Question[diff.Report]{
 		Input: asked.Input, Output: asked.Output, Formats: diff.Formats, Check: asked.Check, Timeout: asked.Timeout,

@@ -1,4 +1,4 @@
-// Package command is what every command is made of: a call, the question that it asks, and the comparison with a stored report.
+// Package command has the parts of every command: a call, the question that it asks, and the comparison with a stored report.
 package command
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Streams are what a command reads from and writes to, the plugins that it has, and Faultline's version. stdout holds the report alone.
+// Streams are the input and outputs of a command, its additional scheduler plugins, and Faultline's version. Only the report goes to Out.
 type Streams struct {
 	In          io.Reader
 	Out, Err    io.Writer
-	Plugins     sched.Registry // that kube-scheduler does not have
+	Plugins     sched.Registry // plugins that kube-scheduler does not have
 	ToolVersion string
 }
 
-// LoaderOptions returns the options with which everything is loaded.
+// LoaderOptions returns the loader's options with these plugins.
 func (s Streams) LoaderOptions() loader.Options {
 	return loader.Options{ConfigOptions: sched.ConfigOptions{Plugins: s.Plugins}}
 }
@@ -43,15 +43,15 @@ type Call struct {
 	Input *input.Flags
 	Args  []string
 	Bar   *output.Progress
-	Page  *page.Page // in place of the html of the formats, if it is set
+	Page  *page.Page // if set, the html format is this page
 }
 
-// NewCall returns the call with these arguments.
+// NewCall returns a call with these arguments.
 func NewCall(cmd *cobra.Command, s Streams, in *input.Flags, args []string) *Call {
 	return &Call{Command: cmd, Streams: s, Input: in, Args: args, Bar: output.NewProgress(s.Err)}
 }
 
-// Usage is an error of how the command is used.
+// Usage returns an error about the command line, with a hint at the command's help.
 func (c *Call) Usage(format string, args ...any) error { return exit.Usage(c.Command, format, args...) }
 
 // Load reads the scenario that the flags and these arguments name.
@@ -59,7 +59,7 @@ func (c *Call) Load(args []string) (*scenario.Scenario, error) {
 	return c.Input.Load(c.Command, c.Streams.In, c.Plugins, c.Bar, args)
 }
 
-// Run runs the scenario that the flags and these arguments name. Of an interrupted run the result has the first steps, if any.
+// Run runs the scenario that the flags and these arguments name. If it is interrupted, the result has the steps that were finished, if any.
 func (c *Call) Run(args []string) (*simulation.Result, error) {
 	s, err := c.Load(args)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Call) Run(args []string) (*simulation.Result, error) {
 	return simulation.Run(c.Context(), s, opts)
 }
 
-// NothingNamed is that a command names no object that it could be about. It says which there are in what else is named.
+// NothingNamed returns the error of a command line that names no object of these kinds. The error lists the objects that the input has.
 func (c *Call) NothingNamed(files []string, problem, remedy string, kinds []string) error {
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil && file != manifest.Stdin {

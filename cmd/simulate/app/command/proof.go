@@ -22,7 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Proof are the flags that check what a report says by runs of its claims.
+// Proof are the flags that prove a report: they run its claims.
 type Proof struct {
 	prove bool
 	file  string
@@ -48,8 +48,8 @@ func (p *Proof) Check(c *Call) error {
 	return output.Writable(c.Command, "proof", p.file)
 }
 
-// Prove runs the claims after the last step of the scenario, which the arguments and flags name, and adds to the head of the report what came of
-// them. What a file has is run as the file says it.
+// Prove runs the claims after the last step of the scenario that arguments and flags name, and adds the results to the head of the report. With
+// --proof, it writes the claims to the file and runs them as read back from there.
 func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, head *report.Head) error {
 	if !p.Asked() {
 		return nil
@@ -77,7 +77,7 @@ func (p *Proof) Prove(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	return nil
 }
 
-// write writes the file, and runs what it says.
+// write writes input and claims to the file, then loads the file and runs the claims in it.
 func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims []claim.Claim, progress func(done, total int)) ([]expect.Proved, error) {
 	file, err := c.Input.ScenarioFile(c.Command, s, scenarios, p.file)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Proof) write(c *Call, s *scenario.Scenario, scenarios []string, claims 
 	return expect.ProveVariants(c.Context(), written.Variants, progress)
 }
 
-// marshal writes a scenario file, its fields in the order of the documentation, without those that say nothing.
+// marshal encodes a scenario file with its fields in the order of the documentation. It leaves out the fields that are empty.
 func marshal(file *scenario.File) ([]byte, error) {
 	data, err := json.Marshal(file)
 	if err != nil {
@@ -132,7 +132,7 @@ func marshal(file *scenario.File) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// saysNothing reports whether there is nothing in the fields.
+// saysNothing reports whether a value has no field, or only fields that have none.
 func saysNothing(value any) bool {
 	fields, is := value.(yamlv2.MapSlice)
 	return is && !slices.ContainsFunc(fields, func(field yamlv2.MapItem) bool { return !saysNothing(field.Value) })

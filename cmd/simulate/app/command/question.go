@@ -16,22 +16,22 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Question is what a command asks. The frame checks the flags, shows the progress, and writes the report in each format that is asked for.
+// Question is a question that a command asks. Run checks the flags, shows progress, and writes the report in each requested format.
 type Question[R any] struct {
 	Input   *input.Flags // nil for a command that takes no scenario
 	Output  *output.Flags
 	Formats report.Formats[R]
 	// Timeout, if set, ends the question after a time.
 	Timeout *Timeout
-	// Check checks the command's own flags. Its problems are reported together with the problems of the output's flags. Default: no check.
+	// Check checks the command's own flags. Its problems are reported together with those of the output flags. Default: no check.
 	Check func(c *Call) error
-	// Ask answers. An error that comes with a report says that the report is a part of the answer, or that an expectation is not met.
+	// Ask returns the report. If it returns an error, too, the report is incomplete or an expectation is not met.
 	Ask func(c *Call) (*R, error)
-	// Write writes the report in one format. Default: as the formats do.
+	// Write writes the report in one format. Default: Formats.Write.
 	Write func(w io.Writer, r *R, format string, opts report.Options) error
 }
 
-// Run is what a command runs that asks the question.
+// Run returns the function that a cobra command runs to ask the question.
 func (q Question[R]) Run(s Streams) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error { return q.answer(NewCall(cmd, s, q.Input, args)) }
 }
@@ -78,7 +78,7 @@ func (q Question[R]) answer(c *Call) error {
 	}), stopped)
 }
 
-// Loaded asks of the scenario that the command line names.
+// Loaded returns an Ask that first loads the scenario that the command line names.
 func Loaded[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Call) (*R, error) {
 	return func(c *Call) (*R, error) {
 		s, err := c.Load(c.Args)
@@ -89,7 +89,7 @@ func Loaded[R any](ask func(c *Call, s *scenario.Scenario) (*R, error)) func(*Ca
 	}
 }
 
-// Ran asks of a run of the scenario that the command line names.
+// Ran returns an Ask that first runs the scenario that the command line names.
 func Ran[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*Call) (*R, error) {
 	return func(c *Call) (*R, error) {
 		result, err := c.Run(c.Args)
@@ -100,7 +100,7 @@ func Ran[R any](ask func(c *Call, result *simulation.Result) (*R, error)) func(*
 	}
 }
 
-// Unless is the error of an answer: exit.ErrUnmet if it is whole and not what the user expects of it.
+// Unless returns the error that goes with a report: stopped, or exit.ErrUnmet if the report is complete and does not meet the expectations.
 func Unless(met bool, stopped error) error {
 	if stopped == nil && !met {
 		return exit.ErrUnmet

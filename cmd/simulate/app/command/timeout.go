@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// Timeout is the flag that ends a question after a time, with the answer that is known by then.
+// Timeout is the flag that ends a question after some time. The command then prints the part of the answer that is known.
 type Timeout struct{ given string }
 
 // Register adds the flag.
@@ -17,7 +17,7 @@ func (t *Timeout) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.given, "timeout", "", "print what is known after this `TIME`, such as 10s or 2m, as a true part of the answer (default no limit)")
 }
 
-// check returns the time, 0 without the flag.
+// check returns the time limit, or 0 without the flag.
 func (t *Timeout) check(cmd *cobra.Command) (time.Duration, error) {
 	if !cmd.Flags().Changed("timeout") {
 		return 0, nil
@@ -29,5 +29,5 @@ func (t *Timeout) check(cmd *cobra.Command) (time.Duration, error) {
 	return limit, nil
 }
 
-// errNothingKnown is the answer of a question whose time was over before any part of it was known.
+// errNothingKnown is the error of a question that has no part of its answer when its time is over.
 var errNothingKnown = errors.New("--timeout: the time was over before any part of the answer was known; give more time, such as --timeout 1m, or ask about less")
