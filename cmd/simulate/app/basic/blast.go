@@ -30,10 +30,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// DefaultWorst is how many failures the report lists one by one.
+// DefaultWorst is the default of --worst: how many failures of each level are recovered from.
 const DefaultWorst = 12
 
-// Failures are the flags that select the failures.
+// Failures are the flags that select failures and workloads.
 type Failures struct {
 	levels       []string
 	simultaneous int
@@ -45,7 +45,7 @@ type Failures struct {
 	filter       askblast.Filter
 	selector     string
 	startTime    time.Duration
-	claims       []claim.Claim // of the last step that was examined
+	claims       []claim.Claim // claims of the last step that was analyzed
 }
 
 func (f *Failures) register(cmd *cobra.Command, in *input.Flags) {
@@ -163,7 +163,8 @@ With --baseline, print the differences from a stored report instead, in the form
 	return cmd
 }
 
-// Analyze fails the domains after each step, or after the step asked for. If it is interrupted, the report is on the steps done by then.
+// Analyze fails the domains after each step, or only after the step of --step. If it is interrupted, the report has the steps that are
+// done.
 func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover bool) (*blast.Report, error) {
 	steps, said := result.Steps, &result.Scenario.Failures
 	if f.step != "" {
@@ -228,14 +229,14 @@ func (f *Failures) Analyze(c *command.Call, result *simulation.Result, recover b
 	return blast.New(result, all, opts, f.filter, recover, c.ToolVersion), nil
 }
 
-// after fails the domains after one step. If it is interrupted, it returns what is known of the recoveries, if anything is.
+// after fails the domains after one step. If it is interrupted, it returns the recoveries that are known, if any.
 func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simulation.Step, opts askblast.Options, recover bool, count func(what string, done, total int)) (*blast.Blasted, error) {
 	levels := opts.Levels
 	opts = present(step.State, opts)
 	opts.From = step.Mark()
 	if !f.filter.Empty() {
 		var err error
-		if opts.Only, err = f.filter.Select(step.State); err != nil { // which known let pass, since there are such workloads after another step
+		if opts.Only, err = f.filter.Select(step.State); err != nil { // there are such workloads only after another step, or known would have failed
 			opts.Only = map[cluster.Ref]bool{}
 		}
 	}
@@ -267,7 +268,7 @@ func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	return blasted, exit.Input(err)
 }
 
-// known rejects levels that no node has, and filters and quorums that no workload has, after any step. Each step then uses those it has.
+// known returns an error for each level, filter and quorum that matches nothing after any step. Each step uses the ones that match there.
 func (f *Failures) known(cmd *cobra.Command, steps []simulation.Step, opts askblast.Options) error {
 	var problems []error
 	for _, level := range opts.Levels {
@@ -291,7 +292,7 @@ func (f *Failures) known(cmd *cobra.Command, steps []simulation.Step, opts askbl
 	return exit.Wrong(cmd, problems...)
 }
 
-// everywhere returns the last error if the check fails after every step.
+// everywhere returns nil if the check succeeds after any step, and otherwise the error of the last step.
 func everywhere(steps []simulation.Step, check func(*cluster.State) error) error {
 	var last error
 	for i := range steps {
@@ -302,7 +303,7 @@ func everywhere(steps []simulation.Step, check func(*cluster.State) error) error
 	return last
 }
 
-// present keeps the levels and quorums that the state has.
+// present returns the options with only the levels and quorums that the state has.
 func present(state *cluster.State, opts askblast.Options) askblast.Options {
 	if levels := topology.Levels(state.Nodes, opts.Levels...); len(opts.Levels) > 0 {
 		opts.Levels = slices.DeleteFunc(slices.Clone(opts.Levels), func(key string) bool { return !slices.Contains(levels, key) })

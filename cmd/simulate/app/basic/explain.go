@@ -71,7 +71,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				if err != nil {
 					return nil, err
 				}
-				var noWorkload error // has the name that stands alone
+				var noWorkload error // why the bare name is not that of a workload
 				if of.Kind == "" {
 					var workload cluster.Ref
 					if workload, noWorkload = in.Namespace.Called(loaded, of.Name); noWorkload == nil {
@@ -84,7 +84,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 					return nil, err
 				}
 				if namespace, name, found := strings.Cut(of.Name, "/"); found && !loaded.Federated() && of.Namespace == "" {
-					of.Namespace, of.Name = namespace, name // as reports name a pod
+					of.Namespace, of.Name = namespace, name // a report names a pod so
 				}
 				if !out.Options.All {
 					of.Most = explainPods
@@ -101,7 +101,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 				case notFound:
 					stopped = nil
 				}
-				if stopped != nil && !(exit.Interrupted(stopped) && len(pods) > 0) { // without the pods' cycles nothing is explained
+				if stopped != nil && !(exit.Interrupted(stopped) && len(pods) > 0) { // nothing is explained before the pods' scheduling cycles are known
 					return nil, stopped
 				}
 				about := of
@@ -172,7 +172,7 @@ explained. In a federation Karmada's decision comes first and, where it refuses 
 	return cmd
 }
 
-// explainArguments separates the target from the scenario, in either order.
+// explainArguments splits the arguments into the target, which it stores in of, and the scenario, in either order.
 func explainArguments(c *command.Call, of *askexplain.Question) (scenarios []string, err error) {
 	of.Namespace = c.Input.Namespace.Name
 	targets, scenarios := input.Targets(c.Args)
@@ -196,7 +196,7 @@ func explainArguments(c *command.Call, of *askexplain.Question) (scenarios []str
 	return files, err
 }
 
-// explainResource finds the kind of the custom resource that is asked about, where it is one.
+// explainResource replaces the target's kind by that of the custom resource which it names, if it is one.
 func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Question) error {
 	target := of.Kind + "/" + of.Name
 	if _, _, err := scenario.ParseTarget(target); err == nil {
@@ -223,7 +223,7 @@ func explainResource(cmd *cobra.Command, s *scenario.Scenario, of *askexplain.Qu
 	return exit.Usage(cmd, "nothing to explain: %s", err)
 }
 
-// nothingToExplain says that there is no such pod, and which have similar names, or which workloads there are.
+// nothingToExplain says that no such pod was considered, and lists pods with similar names, or the workloads.
 func nothingToExplain(missing *askexplain.NotFoundError) string {
 	if len(missing.Like) > 0 {
 		var like []string

@@ -14,16 +14,16 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// What the page of a run shows of failures, the least work first.
+// Values of --failures: what the page of a run shows of failures, the least work first.
 const (
-	failuresNone    = "none"    // what the placements show: which pods a failure takes
-	failuresLost    = "lost"    // also budgets, quorums and the worst of each level
-	failuresRecover = "recover" // also what comes back
+	failuresNone    = "none"    // the pods that a failure takes, which the placements show
+	failuresLost    = "lost"    // also budgets, quorums and the worst failures of each level
+	failuresRecover = "recover" // also the pods that come back
 )
 
 var failuresShown = []string{failuresNone, failuresLost, failuresRecover}
 
-// pageFailures is the flag that says what the page of a run shows of failures.
+// pageFailures is the flag --failures.
 type pageFailures struct{ shown string }
 
 func (f *pageFailures) register(cmd *cobra.Command) {
@@ -43,7 +43,7 @@ func (f *pageFailures) check(cmd *cobra.Command, out *output.Flags) error {
 	return nil
 }
 
-// of fails the domains after each step.
+// of returns a report on the failures after each step, or nil if the page shows none.
 func (f *pageFailures) of(c *command.Call, result *simulation.Result) (*blast.Report, error) {
 	if f.shown == failuresNone {
 		return nil, nil
@@ -51,11 +51,11 @@ func (f *pageFailures) of(c *command.Call, result *simulation.Result) (*blast.Re
 	return (&Failures{startTime: askblast.DefaultStartTime}).Analyze(c, result, f.recovers(result))
 }
 
-// maxRecovered is the size of a run, in nodes times pods over all steps, up to which its page shows recoveries without being asked.
+// maxRecovered is the size of a run, in nodes times pods summed over all steps, up to which its page shows recoveries by default.
 const maxRecovered = 2_000_000
 
-// recovers reports whether the page shows what comes back. What the flag leaves open is the scenario's to say, and else a matter of size:
-// a recovery places each lost pod anew, on all nodes that are left, for up to a dozen failures of each level.
+// recovers reports whether the page shows which pods come back. The flag decides, then the scenario, then the size of the run: a recovery
+// places each lost pod again on all other nodes, for up to a dozen failures of each level.
 func (f *pageFailures) recovers(result *simulation.Result) bool {
 	if f.shown != "" {
 		return f.shown == failuresRecover

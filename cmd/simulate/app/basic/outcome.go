@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// outcomes are the flags that ask for every outcome, not one.
+// outcomes are the flags that ask for every outcome instead of one.
 type outcomes struct {
 	method string
 	trials int
@@ -28,7 +28,8 @@ type outcomes struct {
 // untilTrials is how many trials --until runs if --trials is not given. That always suffices for an interval of ±1 %.
 const untilTrials = 100_000
 
-// maxTrials is the largest number of trials, which brings any interval to ±0.1 %, the narrowest allowed.
+// maxTrials is the largest number of trials. It brings any interval to ±0.1 %, which is leastWithin, the narrowest interval that --until
+// accepts.
 const (
 	maxTrials   = 1_000_000
 	leastWithin = 0.1
@@ -47,7 +48,7 @@ func (o *outcomes) asked(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{"outcomes", "trials", "until"}, cmd.Flags().Changed)
 }
 
-// check returns how narrow the intervals must be; 0 sets no limit.
+// check checks the flags, and returns the half width of the widest interval that --until allows; 0 is no limit.
 func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, err error) {
 	flags := cmd.Flags()
 	trials := flags.Changed("trials") || flags.Changed("until")
@@ -85,11 +86,11 @@ func (o *outcomes) check(cmd *cobra.Command, in *input.Flags) (until float64, er
 	return until, nil
 }
 
-// trialsGC is the garbage collector's target percentage while trials run. Each leaves a few megabytes of garbage and keeps next to nothing,
-// so the default would collect a small heap all the time.
+// trialsGC is the garbage collector's target percentage while trials run. Each trial leaves a few megabytes of garbage and keeps almost
+// nothing, so that the default would collect a small heap all the time.
 const trialsGC = 1000
 
-// question asks for the outcomes.
+// question returns the question for every outcome.
 func (o *outcomes) question(in *input.Flags, out *output.Flags, timeout *command.Timeout) command.Question[outcome.Report] {
 	var until float64
 	return command.Question[outcome.Report]{
@@ -114,7 +115,7 @@ func (o *outcomes) question(in *input.Flags, out *output.Flags, timeout *command
 				}
 				return outcome.NewTrials(set, c.ToolVersion), stopped
 			}
-			// Interrupted, it has no answer: a probability is known once every outcome is.
+			// An interrupted search has no answer: no probability is known before every outcome is.
 			exact, err := askoutcome.RunExact(c.Context(), loaded, opts)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", loaded.Name, err)

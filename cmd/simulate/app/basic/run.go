@@ -108,7 +108,7 @@ With --outcomes exact, --trials or --until, print every outcome that chance amon
 	return cmd
 }
 
-// reportOn runs the scenario and checks what it expects. If it is interrupted, the report is on what was known by then.
+// reportOn runs the scenario and checks its expectations. If it is interrupted, the report has what is known.
 func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simulation.Result, *run.Report, error) {
 	result, stopped := c.Run(c.Args)
 	if result == nil {
@@ -124,7 +124,7 @@ func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simu
 		return nil, nil, err
 	}
 	judged, err := judge(c, result)
-	if exit.Interrupted(err) { // the placements are known
+	if exit.Interrupted(err) { // but the placements are known
 		stopped, judged = err, make([][]expect.Judged, len(result.Steps))
 		if result.Partial == "" {
 			result.Partial = "interrupted before the expectations were checked"
@@ -148,7 +148,7 @@ func reportOn(c *command.Call, verbose bool, cycles func(*run.Step) bool) (*simu
 	return result, found, stopped
 }
 
-// judge checks what the scenario expects, and shows its progress through the failures.
+// judge checks the scenario's expectations, and shows progress through the failures that they name.
 func judge(c *command.Call, result *simulation.Result) ([][]expect.Judged, error) {
 	return expect.Judge(c.Context(), result, c.Bar.Counts("failures"))
 }
