@@ -20,7 +20,7 @@ import (
 
 const (
 	adviceTrials    = 20
-	maxAdviceTrials = 10_000 // metrics are kept until all runs are done
+	maxAdviceTrials = 10_000 // an advice keeps the metrics of all runs until the last one ends
 	adviceTop       = 5
 	everyTop        = 20
 )
@@ -109,7 +109,7 @@ much less the loss of one domain takes for what the change costs, those that cos
 		ValidArgsFunction: input.CompleteTargets(askadvice.Kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all = out.Options.All && !namesTarget(args); all {
-				out.Options.All = false // it names what is asked for
+				out.Options.All = false // --all selects every workload here
 				return every.Run(s)(cmd, args)
 			}
 			return one.Run(s)(cmd, args)
@@ -172,10 +172,10 @@ func adviseEvery(c *command.Call, selector string, top int) (*gains.Report, erro
 	return gains.New(found, top, c.ToolVersion), stopped
 }
 
-// adviseArguments separates the target from the scenario, in either order.
+// adviseArguments splits the arguments into the target and the scenario, in either order.
 func adviseArguments(c *command.Call) (target string, scenarios []string, err error) {
 	targets, scenarios := input.Targets(c.Args)
-	if len(targets) == 0 { // a controller whose pods alone are in the input may have any kind, and a name can do without one
+	if len(targets) == 0 { // the input may have only the pods of a controller, whose kind can be any, or the argument is a bare name
 		if target, files := input.ResourceAmong(scenarios); target != "" && len(scenarios) > 1 {
 			return target, files, nil
 		}

@@ -50,7 +50,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
   simulate capacity scenario.yaml --mix deployment/web=2,deployment/api=1 --survive zone --survive node
   simulate capacity dump.json deploy/web -n shop --usage top.txt
   simulate capacity dump.json --workload shop/deployment/web --survive rack --mode out-of-service -o json`,
-		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // which grow
+		ValidArgsFunction: input.CompleteTargets(scenario.Replicated[:4]), // the kinds that can grow
 		RunE: command.Question[capacity.Report]{
 			Input: &in, Output: &out, Formats: capacity.Formats, Timeout: &timeout, Check: func(c *command.Call) error { return errors.Join(survive.Check(c.Command), proof.Check(c)) },
 			Ask: func(c *command.Call) (*capacity.Report, error) {
@@ -142,7 +142,7 @@ counts them. HorizontalPodAutoscalers are ignored.`,
 	return cmd
 }
 
-// ifUsed reads what containers use, and adds to the answers what fits if they request that.
+// ifUsed reads how much containers use, and adds to the answers how many replicas would fit if requests were equal to that usage.
 func ifUsed(c *command.Call, s *scenario.Scenario, state *cluster.State, files []string, answers []askcapacity.Mix, asked [][]askcapacity.Share, opts askcapacity.Options) ([]askcapacity.Usage, error) {
 	used := usage.Usage{}
 	for _, file := range files {
@@ -174,7 +174,8 @@ func ifUsed(c *command.Call, s *scenario.Scenario, state *cluster.State, files [
 	return sums, err
 }
 
-// growing returns the workloads and mixes that are named, with their namespace, or every workload of the namespace if none is.
+// growing returns the named workloads and mixes, qualified by their namespace. If none is named, it returns every workload of the namespace
+// of -n.
 func growing(c *command.Call, result *simulation.Result, workloads, mixes []string) (named, grown []string, err error) {
 	var known []string
 	for _, owner := range askcapacity.Workloads(result.Steps[len(result.Steps)-1].State) {
@@ -196,12 +197,12 @@ func growing(c *command.Call, result *simulation.Result, workloads, mixes []stri
 	return append(named, single...), grown, problem
 }
 
-// registerWithCronJobs adds --with-cronjobs, for the commands that find room.
+// registerWithCronJobs adds --with-cronjobs, for commands that look for room.
 func registerWithCronJobs(cmd *cobra.Command, names *[]string) {
 	cmd.Flags().StringArrayVar(names, "with-cronjobs", nil, "count a run of this `CRONJOB` as under way, as at its hour; all is each (repeatable)")
 }
 
-// withCronJobs returns the scenario with a run of each of the CronJobs under way, and these.
+// withCronJobs returns the scenario with a run of each named CronJob under way, and the CronJobs.
 func withCronJobs(c *command.Call, s *scenario.Scenario, names []string) (*scenario.Scenario, []cluster.Ref, error) {
 	found, err := s.CronJobs("--with-cronjobs", c.Input.Namespace.Of(names...))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package planning has the commands that compare clusters, rules and loads before they are there.
+// Package planning has the commands that compare clusters, rules and loads before anything is deployed.
 package planning
 
 import (

@@ -49,7 +49,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 		RunE: command.Question[compare.Report]{
 			Input: &in, Output: &out, Formats: compare.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*compare.Report, error) {
-				patches := in.Changes.Patches // they make a variant
+				patches := in.Changes.Patches // patches make a variant here
 				in.Changes.Patches = nil
 				loaded, err := c.Load(c.Args)
 				if err != nil {
@@ -123,7 +123,7 @@ made by --rules: each rule, over each of the keys, replaces the rules that now k
 	return cmd
 }
 
-// runVariants runs the scenario as it is, and its variants; see whatif.Run.
+// runVariants runs the scenario without changes, and its variants; see whatif.Run.
 func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.LoadedVariant, opts whatif.Options) (*whatif.Base, []*whatif.Found, error) {
 	base, err := whatif.RunBase(ctx, s, opts)
 	if err != nil {
@@ -141,7 +141,7 @@ func runVariants(ctx context.Context, s *scenario.Scenario, variants []scenario.
 	return base, found, err
 }
 
-// pick returns the named variants of the scenario, or all of them.
+// pick returns the variants of the scenario with these names, or all variants if there are no names.
 func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.LoadedVariant, error) {
 	if len(names) == 0 {
 		return slices.Clone(s.Variants), nil
@@ -164,7 +164,7 @@ func pick(cmd *cobra.Command, s *scenario.Scenario, names []string) ([]scenario.
 	return picked, nil
 }
 
-// rulesFlags are the flags that make a variant of each rule.
+// rulesFlags are the flags that make a variant for each rule.
 type rulesFlags struct {
 	rules []string
 	keys  []string
@@ -177,7 +177,7 @@ func (r *rulesFlags) register(cmd *cobra.Command) {
 	output.CompleteWith(cmd, "rules", []string{"none", "soft", "hard", "spread"})
 }
 
-// variants returns one variant for each rule and keys. The rule none takes no keys, and only soft rules take weights.
+// variants returns one variant for each rule and each set of keys. The rule none takes no keys, and only soft rules take weights.
 func (r *rulesFlags) variants(cmd *cobra.Command, workloads []string) ([]scenario.Variant, error) {
 	if len(r.keys) > 0 && len(r.rules) == 0 {
 		return nil, exit.Usage(cmd, "--keys has no effect without --rules; give both, for example --rules soft,hard")
@@ -261,7 +261,7 @@ func parseTerms(text string) ([]scenario.Term, error) {
 	return terms, nil
 }
 
-// numbers are the flags that select the figures to compare.
+// numbers are the flags that select the figures of a comparison.
 type numbers struct {
 	workloads []string
 	levels    []string
@@ -281,7 +281,7 @@ func (n *numbers) register(cmd *cobra.Command, in *input.Flags, recover bool) {
 	in.Overlay("worst", "failures.worst", func(file *scenario.File) { file.Failures.Worst = &n.worst })
 }
 
-// options returns the options that the flags select, for changes to these workloads.
+// options returns the options that the flags select. about are the changed workloads, whose figures are shown by default.
 func (n *numbers) options(cmd *cobra.Command, s *scenario.Scenario, about []cluster.Ref) (whatif.Options, error) {
 	opts := whatif.Options{Step: n.step, Metric: metric.Options{Workloads: about, Worst: ptr.Deref(s.Failures.Worst, n.worst)}}
 	var problems []error

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// jobFlags are the flags that make a sweep a Job. The sweep's name, files and options are filled in later.
+// jobFlags are the flags that turn a sweep into a Job. write fills in the sweep's name, files and options.
 type jobFlags struct {
 	wanted bool
 	job.Sweep
@@ -43,7 +43,7 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
 }
 
-// onlyOfJobs are the flags that only a Job uses. notOfJobs are the flags that a Job sets for its shards.
+// onlyOfJobs are the flags without effect except on a Job. notOfJobs are the flags that a Job sets for each of its shards.
 var (
 	onlyOfJobs = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
 	notOfJobs  = []string{"shard", "results", "output", "report", "all"}
@@ -107,14 +107,14 @@ func (j *jobFlags) checkNames() error {
 	return errors.Join(problems...)
 }
 
-// gather collects the scenario's files and the sweep's options. The pod finds the files laid out as here, in a folder of the same name,
-// since an unnamed scenario is named after its folder.
+// gather collects the scenario's files and the sweep's options. A pod of the Job has the files in a folder of the same name as here,
+// because a scenario without a name is named after its folder.
 func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	own := filepath.Base(loaded.File)
 	folder := filepath.Dir(loaded.File)
 	above := filepath.Base(folder)
 	if above == "." || above == ".." || above == string(filepath.Separator) {
-		above = "scenario" // which then is also the scenario's name
+		above = "scenario" // the scenario is then named so, too
 	}
 	names, err := loader.Files(nil, loaded)
 	if err != nil {
@@ -157,7 +157,7 @@ func (j *jobFlags) gather(cmd *cobra.Command, loaded *scenario.Scenario) error {
 	return errors.Join(problems...)
 }
 
-// within returns the path of a file relative to the folder, which must contain it.
+// within returns the path of a file relative to a folder. It returns an error if the file is not below the folder.
 func within(folder, name string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -172,7 +172,7 @@ func within(folder, name string) (string, error) {
 	return name, err
 }
 
-// options collects the options of this command line that are not about the Job.
+// options collects the options of this command line that are not about the Job itself.
 func (j *jobFlags) options(cmd *cobra.Command, config string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}

@@ -100,10 +100,10 @@ maxima have to be raised for the plan. No number of nodes is then said to be too
 	return cmd
 }
 
-// How many replicas a workload with a HorizontalPodAutoscaler has.
+// Values of --hpa: how many replicas a workload with a HorizontalPodAutoscaler has.
 const hpaNow, hpaMax = "now", "max"
 
-// atMost returns the scenario with a last step for each HorizontalPodAutoscaler, which scales its target to maxReplicas.
+// atMost returns the scenario with a last step for each HorizontalPodAutoscaler that scales its target to maxReplicas.
 func atMost(s *scenario.Scenario) *scenario.Scenario {
 	var steps []scenario.Step
 	for _, obj := range s.Objects() {

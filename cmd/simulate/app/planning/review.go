@@ -59,7 +59,7 @@ cost. With --since, the review that -o json wrote the last time, it says what ha
 		RunE: command.Question[review.Report]{
 			Input: &in, Output: &out, Formats: review.Formats, Timeout: &timeout,
 			Ask: func(c *command.Call) (*review.Report, error) {
-				if since != "" { // first, so that a bad one costs no time
+				if since != "" { // read first, so that an unreadable file costs no time
 					data, err := c.ReadReport(since)
 					if err != nil {
 						return nil, err

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// defaultTries is how many clusters size tries.
+// defaultTries is the default of --tries.
 const defaultTries = 300
 
 func newSize(s command.Streams) *cobra.Command {

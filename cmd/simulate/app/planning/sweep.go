@@ -87,7 +87,7 @@ collect the reports.`,
 			}),
 		}.Run(s),
 	}
-	in.AssumeNodes() // for manifests, which have no sweep, and are told so
+	in.AssumeNodes() // manifests have no sweep; an error says so
 	in.RegisterConfiguration(cmd)
 	in.RegisterAutoscaler(cmd)
 	in.RegisterFresh(cmd)
@@ -103,7 +103,7 @@ collect the reports.`,
 	return cmd
 }
 
-// runSweep runs the points of a shard. If it is interrupted, the report is on the points done by then.
+// runSweep runs the points of a shard. If it is interrupted, the report has the points that are done.
 func runSweep(c *command.Call, loaded *scenario.Scenario, results string, shard, shards int, opts whatif.Options) (*sweep.Report, error) {
 	var store *whatif.Store
 	var err error
@@ -150,7 +150,7 @@ sweep in one run. A shard may be given twice; a missing one is an error.`,
 				if len(c.Args) == 0 {
 					return nil, c.Usage("no report given; give those of all shards")
 				}
-				c.Streams.In = nil // which can be read once alone
+				c.Streams.In = nil // standard input can be read only once
 				var parts []*sweep.Report
 				for _, file := range c.Args {
 					data, err := c.ReadReport(file)
