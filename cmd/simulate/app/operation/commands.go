@@ -1,4 +1,4 @@
-// Package operation has the commands that rehearse what is done to the nodes of a cluster.
+// Package operation has the commands that rehearse changes to the nodes of a cluster.
 package operation
 
 import (

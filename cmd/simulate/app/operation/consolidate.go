@@ -103,7 +103,7 @@ the drains and removals, in order, as the steps of a scenario, which gives the s
 	return cmd
 }
 
-// chosen returns the nodes that the flags let go, none for all, and those that they keep.
+// chosen returns the nodes that --pool selects, none for all nodes, and the nodes that --keep selects.
 func chosen(c *command.Call, state *cluster.State, pool string, keep []string) (among, kept []string, err error) {
 	var problems []error
 	selected := func(flag, given string) []string {

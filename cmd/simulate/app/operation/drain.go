@@ -77,7 +77,8 @@ where -n names another namespace.`,
 	return cmd
 }
 
-// drainArguments separates the nodes from the scenario. Beside a cluster, a node's name alone will do, as it does for kubectl drain.
+// drainArguments splits the arguments into the scenario and the nodes. Next to a cluster, the bare name of a node suffices, as for kubectl
+// drain.
 func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 	targets, scenarios := input.Targets(c.Args)
 	for _, target := range targets {
@@ -106,7 +107,7 @@ func drainArguments(c *command.Call) (scenarios, nodes []string, err error) {
 	return scenarios, nodes, nil
 }
 
-// drainNodes drains the nodes after the step, where its run has ended, in the order given and, if that does not finish, looks for another order.
+// drainNodes drains the nodes after the step, in the given order. If the drain does not finish, it looks for an order that does.
 func drainNodes(c *command.Call, result *simulation.Result, after *simulation.Step, nodes []string, options world.DrainOptions) (*drain.Report, error) {
 	w, err := world.NewCluster(result.Scenario.Config, result.Scenario.Ties)
 	if err != nil {

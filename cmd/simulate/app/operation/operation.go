@@ -22,16 +22,17 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// operation are the flags of a command that does steps of its own: after which step of the scenario, and to which file they are written.
+// operation are the flags of a command that does steps of its own: the step of the scenario after which it begins, and the file for its
+// steps.
 type operation struct{ step, steps string }
 
-// register adds the flags. What is what the steps do: nodes are removed.
+// register adds the flags. what says what the steps do, such as "nodes are removed".
 func (o *operation) register(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&o.step, "step", "", "the `STEP` after which "+what+" (default the last)")
 	cmd.Flags().StringVar(&o.steps, "steps", "", "write the steps to this `FILE`, as a scenario or to be added to one")
 }
 
-// check rejects a file of steps that cannot be written, or is an input.
+// check rejects a file of steps that cannot be written or is an input.
 func (o *operation) check(c *command.Call) error {
 	if o.steps == "" {
 		return nil
@@ -39,7 +40,7 @@ func (o *operation) check(c *command.Call) error {
 	return output.Writable(c.Command, "steps", o.steps)
 }
 
-// load returns the scenario, up to the step if one is named.
+// load returns the scenario up to the step of --step, or to its end.
 func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 	s, err := c.Load(c.Args)
 	if err != nil || o.step == "" {
@@ -55,8 +56,8 @@ func (o *operation) load(c *command.Call) (*scenario.Scenario, error) {
 	return s.Until(o.step), nil
 }
 
-// do does the steps in a world of the scenario, and writes them if they are wanted. An interruption that comes with steps is returned once they
-// are written.
+// do calls a function in a world of the scenario, and writes the steps that it returns if there is a file for them. If the function is
+// interrupted and has steps, do writes them before it returns the interruption.
 func (o *operation) do(c *command.Call, s *scenario.Scenario, do func(*world.Cluster) ([]scenario.Step, error)) error {
 	w, err := simulation.NewCluster(s)
 	if err != nil {
@@ -73,7 +74,7 @@ func (o *operation) do(c *command.Call, s *scenario.Scenario, do func(*world.Clu
 	return stopped
 }
 
-// write writes the steps to the file: with the files of the command line as a scenario, or to be added to the scenario that was given.
+// write writes the steps to the file: a scenario that names the command line's files, or steps to add to the given scenario.
 func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenario.Step) error {
 	content := struct {
 		APIVersion         string            `json:"apiVersion,omitempty"`
@@ -102,7 +103,8 @@ func (o *operation) write(c *command.Call, s *scenario.Scenario, steps []scenari
 	return os.WriteFile(o.steps, append([]byte(note), data...), 0o644)
 }
 
-// poolSelector returns the label of the nodes that --pool names, as KEY=VALUE: one with a short key, or that of the node group with the name.
+// poolSelector returns the label of the nodes of --pool, as KEY=VALUE. The flag gives a label, also with a short key, or the name of a node
+// group.
 func poolSelector(state *cluster.State, pool string) (string, error) {
 	key, value, found := strings.Cut(pool, "=")
 	switch {

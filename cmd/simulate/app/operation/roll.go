@@ -22,7 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// rolling are the flags of a roll.
+// rolling are the flags of simulate roll.
 type rolling struct {
 	askroll.Options
 	operation
@@ -147,7 +147,7 @@ func (f *rolling) check(c *command.Call) error {
 	return errors.Join(exit.Wrong(c.Command, problems...), f.operation.check(c), f.proof.Check(c))
 }
 
-// ways are the options of each roll that is asked for.
+// ways returns the options of each requested roll: one, or one for each combination of the values of --compare.
 func (f *rolling) ways() ([]askroll.Options, error) {
 	f.Order = askroll.Order(f.order)
 	all := []askroll.Options{f.Options}
@@ -186,7 +186,7 @@ func (f *rolling) ways() ([]askroll.Options, error) {
 	return all, nil
 }
 
-// maxWays is how many rolls are compared.
+// maxWays is the largest number of rolls to compare.
 const maxWays = 48
 
 func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
@@ -238,7 +238,7 @@ func (f *rolling) ask(c *command.Call) (*roll.Report, error) {
 	return found, f.proof.Prove(c, s, c.Args, answer.Claims(), &found.Head)
 }
 
-// fits checks the flags that name what is in the cluster.
+// fits checks the flags that name objects of the cluster, and the size of a new node.
 func (f *rolling) fits(c *command.Call, s *scenario.Scenario, state *cluster.State) error {
 	var problems []error
 	var err error

@@ -85,7 +85,7 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 		}.Run(s),
 	}
 	in.Register(cmd)
-	_ = cmd.Flags().MarkHidden("kubernetes") // there are two
+	_ = cmd.Flags().MarkHidden("kubernetes") // --from and --to take its place
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "the earlier `RELEASE`: "+words.Or(sched.Releases()[:3])+"\n(default what the scenario says, or the nodes' kubelets)")
 	flags.StringVar(&to, "to", sched.Releases()[3], "the later `RELEASE`: "+words.Or(sched.Releases()[1:]))
@@ -97,10 +97,10 @@ The exit code is 0 whatever changes. With --fail-on it is 3 if there are changes
 	return cmd
 }
 
-// releases are a release that is wanted, and the nearest one that can be simulated, as MAJOR.MINOR.
+// releases are a wanted release and the nearest one that can be simulated, as MAJOR.MINOR.
 type releases struct{ wanted, nearest string }
 
-// nearest returns the release that can be simulated and is nearest to the one that is wanted; none if that is no release.
+// nearest returns the release that can be simulated and is nearest to the wanted one. It is "" if the text is not a release.
 func nearest(wanted string) releases {
 	v, err := version.ParseGeneric(wanted)
 	if err != nil {
@@ -117,7 +117,7 @@ func nearest(wanted string) releases {
 	}
 }
 
-// notes say that another release stands for the wanted one, if one does.
+// notes says that the nearest release stands for the wanted one, if they differ.
 func (r releases) notes(compares string) []string {
 	if r.wanted == r.nearest {
 		return nil
@@ -129,7 +129,7 @@ func (r releases) instead(compares string) string {
 	return fmt.Sprintf(" cannot be simulated; %s is the nearest release, and this compares %s it. What changed between the two is missing.", r.nearest, compares)
 }
 
-// checkLater returns an error if the release of --to is not later.
+// checkLater returns an error unless the release of --to is later than the other.
 func checkLater(c *command.Call, from, to releases) error {
 	switch {
 	case earlier(from.nearest, to.nearest):
@@ -165,12 +165,12 @@ func checkUpgrade(c *command.Call, from, to releases, failOn []string) error {
 	return nil
 }
 
-// earlier reports whether one release that can be simulated comes before another.
+// earlier reports whether release a comes before release b. Both can be simulated.
 func earlier(a, b string) bool {
 	return slices.Index(sched.Releases(), a) < slices.Index(sched.Releases(), b)
 }
 
-// keepInput reads standard input, if it is asked for, so that it can be read for each release.
+// keepInput reads standard input into memory if the command line names it, so that it can be read once for each release.
 func keepInput(c *command.Call) error {
 	if !slices.Contains(slices.Concat(c.Input.Cluster, c.Input.Files, c.Args), manifest.Stdin) {
 		return nil
@@ -180,7 +180,7 @@ func keepInput(c *command.Call) error {
 	return err
 }
 
-// load reads the scenario, and standard input from its beginning if keepInput has kept it.
+// load reads the scenario. It reads standard input from its beginning if keepInput has kept it.
 func load(c *command.Call) (*scenario.Scenario, error) {
 	if kept, is := c.Streams.In.(*bytes.Reader); is {
 		if _, err := kept.Seek(0, io.SeekStart); err != nil {
@@ -190,8 +190,8 @@ func load(c *command.Call) (*scenario.Scenario, error) {
 	return c.Load(c.Args)
 }
 
-// before reads the scenario as the earlier release: the one given, or its own, or that of the nodes' kubelets; or as the nearest one, which it
-// notes.
+// before reads the scenario as the earlier release: that of --from, or of the scenario, or of the nodes' kubelets. If that release cannot be
+// simulated, the nearest one takes its place, and a note says so.
 func before(c *command.Call, from releases) (*scenario.Scenario, releases, error) {
 	c.Input.Options.Kubernetes = from.nearest
 	s, err := load(c)
@@ -229,8 +229,8 @@ func before(c *command.Call, from releases) (*scenario.Scenario, releases, error
 	return s, of, err
 }
 
-// compareReleases places the pods of the state as the release of the scenario, and as the later one, one after the other: a release is one
-// for the whole process.
+// compareReleases places the pods of the state as the scenario's release, and then as the later one. Only one release at a time can be set
+// in a process.
 func compareReleases(c *command.Call, s *scenario.Scenario, state *cluster.State, to string) (*askupgrade.Answer, error) {
 	place := func(s *scenario.Scenario) (*askupgrade.Side, error) {
 		side, progress := &askupgrade.Side{Scenario: s}, c.Bar.Counts("pods")
