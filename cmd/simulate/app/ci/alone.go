@@ -19,10 +19,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxReason is how many characters of a reason stand in the verdict. The section of the subject has all of them.
+// maxReason is how many characters of a reason the verdict has. The section about the subject has the whole reason.
 const maxReason = 300
 
-// judgeNew judges a subject that the base does not have: what waits, waits because of the change.
+// judgeNew judges a subject that the base does not have. All its Pending pods count as an effect of the change.
 func (g *gating) judgeNew(one *subject, head *looked) {
 	name := markdown.Code(one.name)
 	fmt.Fprintf(&g.compared, "New: the base does not have it, so it is compared with nothing.\n")
@@ -38,8 +38,8 @@ func (g *gating) judgeNew(one *subject, head *looked) {
 	g.linted(one.name, head.lint)
 }
 
-// judgeUncompared judges a subject that the base has, but not in a state to compare with. Lint treats it as new. Whether the change makes its pods
-// wait nobody knows, so that they are a warning.
+// judgeUncompared judges a subject whose base cannot be used. Lint treats it as new. Nobody knows whether the change makes its pods wait, so that
+// Pending pods are a warning.
 func (g *gating) judgeUncompared(one *subject, head *looked, reason, details string) {
 	g.uncompared = append(g.uncompared, "not compared: "+reason)
 	fmt.Fprintf(&g.compared, "Not compared: %s. So it is judged as if it were new.\n%s", reason, details)
@@ -51,7 +51,7 @@ func (g *gating) judgeUncompared(one *subject, head *looked, reason, details str
 	g.linted(one.name, head.lint)
 }
 
-// unusable is why a base cannot be compared with, and all that its error says.
+// unusable returns in one line why a base cannot be used, and the whole error as Markdown.
 func unusable(one *subject, err error) (reason, details string) {
 	what := "run"
 	if errors.As(err, new(*programError)) {
@@ -66,8 +66,8 @@ func unusable(one *subject, err error) (reason, details string) {
 	return reason, details
 }
 
-// waits returns how many pods of which workloads are Pending after the step after which most are, and as Markdown why. Pods that were Pending
-// before the first step do not count, nor does a step after which the scenario itself expects how many are Pending.
+// waits returns how many pods of which workloads are Pending after the worst step, and the reasons as Markdown. It does not count pods that
+// were Pending before the first step, and skips steps whose number of Pending pods the scenario itself expects.
 func waits(result *simulation.Result) (waiting, why string) {
 	before := map[types.NamespacedName]bool{}
 	for _, pod := range result.Initial.Pods {
@@ -104,7 +104,7 @@ func waits(result *simulation.Result) (waiting, why string) {
 	return fmt.Sprintf("%s %s Pending", words.Few(parts), words.Pick(len(pending), "is", "are")), "\n" + markdown.Fenced(lines) + "\n"
 }
 
-// boundsPending reports whether it is expected how many pods are Pending.
+// boundsPending reports whether the expectations bound the number of Pending pods.
 func boundsPending(expected *scenario.Expect) bool {
 	return expected != nil && (expected.Pending != nil || expected.PendingAtMost != nil)
 }

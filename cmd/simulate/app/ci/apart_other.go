@@ -11,4 +11,4 @@ import (
 func setApart(*exec.Cmd) {}
 
 // killAll kills the program alone.
-func killAll(program *os.Process) { _ = program.Kill() } // it may have ended
+func killAll(program *os.Process) { _ = program.Kill() } // the program may have ended

@@ -28,7 +28,7 @@ type benchmarks struct {
 	count    int
 	baseline string
 	slower   string
-	allowed  float64 // fraction of the CPU time
+	allowed  float64 // largest allowed increase, as a fraction of the CPU time
 	opts     loader.Options
 	paths    []string
 	names    []string // of the scenarios, parallel to paths
@@ -87,8 +87,8 @@ func (b *benchmarks) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// find lists the scenario files of the arguments. All must be valid and have distinct names, so that no mistake surfaces after minutes of
-// measuring.
+// find lists the scenario files of the arguments. It checks at once that all are valid and have distinct names, so that no mistake shows
+// only after minutes of measurements.
 func (b *benchmarks) find(args []string) error {
 	var err error
 	if b.paths, err = scenarioFiles(args); err != nil {
@@ -112,8 +112,8 @@ func (b *benchmarks) find(args []string) error {
 	return errors.Join(problems...)
 }
 
-// each loads and warms up one scenario after another. Only one is in memory at a time, because the garbage collector's work grows with the
-// heap.
+// each loads, warms up and measures the scenarios in turn. Only one is in memory at a time, because the garbage collector's work grows with
+// the heap.
 func (b *benchmarks) each(ctx context.Context, s command.Streams, measure func(name string, meter *bench.Meter) error) error {
 	bar := output.NewProgress(s.Err)
 	defer bar.Done()
@@ -154,7 +154,7 @@ func (b *benchmarks) measure(ctx context.Context, s command.Streams) error {
 	})
 }
 
-// compare prints each scenario's line as soon as it is judged, since all of them can take minutes.
+// compare prints the line of each scenario as soon as it is judged, since all of them can take minutes.
 func (b *benchmarks) compare(ctx context.Context, s command.Streams) error {
 	baseline, err := b.read(s)
 	if err != nil {
@@ -198,7 +198,7 @@ func (b *benchmarks) compare(ctx context.Context, s command.Streams) error {
 	return nil
 }
 
-// read reads the baseline and reports where it does not fit the scenarios to measure.
+// read reads the baseline. It returns an error if the baseline does not fit the scenarios, and warns about another processor.
 func (b *benchmarks) read(s command.Streams) (*bench.Baseline, error) {
 	data, err := manifest.ReadFile(nil, nil, b.baseline)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// checkout is the working tree of a commit in a folder of its own. As a file system it has the paths of the working directory, absolute ones and
-// those with ".." included, and opens what the commit has in their place. Files outside of the repository are the same for both.
+// checkout is the working tree of a commit, in a folder of its own. As a file system it takes paths of the working directory, also absolute
+// ones and ones with "..", and opens the commit's file in their place. Files outside of the repository are the same in both.
 type checkout struct {
 	*repository
 	root string // the top of the tree
-	// remover removes the tree when alive is closed, which happens however this process ends.
+	// remover is a process that removes the tree when alive is closed, which also happens if this process is killed.
 	remover *exec.Cmd
 	alive   io.Closer
 }
 
-// checkOut makes the working tree of a commit.
+// checkOut makes the working tree of a commit. The error says so if an argument lies outside of the repository.
 func checkOut(c *command.Call, commit string) (*checkout, error) {
 	found, err := findRepository(c.Context())
 	switch {
@@ -64,10 +64,10 @@ func checkOut(c *command.Call, commit string) (*checkout, error) {
 	return made, nil
 }
 
-// forget is a shell script that removes a working tree and what git knows of it, and of no other, once its standard input ends.
+// forget is a shell script that waits for the end of its standard input, then removes a working tree and git's record of this one tree.
 const forget = `cat; git worktree remove --force --force "$1"; rm -rf "$1"`
 
-// removeAtEnd starts a process that removes the tree when this one is gone, be it by a second signal or by kill -9.
+// removeAtEnd starts a process that removes the tree when this one has ended, also by a second signal or by kill -9.
 func (o *checkout) removeAtEnd() {
 	remover := exec.Command("sh", "-c", forget, "sh", o.root)
 	remover.Dir, remover.Env = o.top, o.environ
@@ -85,13 +85,13 @@ func (o *checkout) remove() {
 		_ = o.remover.Wait()
 		return
 	}
-	remover := exec.Command("git", "worktree", "remove", "--force", "--force", o.root) // there is no shell
+	remover := exec.Command("git", "worktree", "remove", "--force", "--force", o.root) // without a shell there is no remover
 	remover.Dir, remover.Env = o.top, o.environ
 	_ = remover.Run()
 	_ = os.RemoveAll(o.root)
 }
 
-// Open opens what the commit has in the place of a file or a folder.
+// Open opens the commit's file or folder at a path of the working directory.
 func (o *checkout) Open(name string) (fs.File, error) {
 	file, err := os.Open(o.place(name))
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
@@ -100,7 +100,7 @@ func (o *checkout) Open(name string) (fs.File, error) {
 	return file, err
 }
 
-// place is where the tree has what a path names in the working directory.
+// place returns the path in the tree for a path of the working directory.
 func (o *checkout) place(path string) string {
 	inside, is := o.within(path)
 	if !is {
@@ -108,7 +108,7 @@ func (o *checkout) place(path string) string {
 	}
 	place := filepath.Join(o.root, inside)
 	real, err := filepath.EvalSymlinks(place)
-	if err != nil { // the commit does not have it; what a new link leads to, it may have
+	if err != nil { // the commit lacks the path; but it may have the target of a new link
 		if led, err := filepath.EvalSymlinks(o.absolute(path)); err == nil {
 			if inside, is := below(o.top, led); is {
 				return filepath.Join(o.root, inside)
@@ -119,7 +119,7 @@ func (o *checkout) place(path string) string {
 	if _, is := below(o.root, real); is {
 		return place
 	}
-	if inside, is := below(o.top, real); is { // by a link with an absolute path
+	if inside, is := below(o.top, real); is { // the path leads there through an absolute link
 		return filepath.Join(o.root, inside)
 	}
 	return place
@@ -131,7 +131,7 @@ func (o *checkout) hasFolder() bool {
 	return err == nil && info.IsDir()
 }
 
-// scenarios are the scenario files that the tree has in the place of a file or below that of a folder, as paths of the working directory.
+// scenarios returns the scenario files that the tree has at or below a path, as paths of the working directory.
 func (o *checkout) scenarios(path string) []string {
 	place := o.place(path)
 	files, _ := scenarioFiles([]string{place}) // the commit may have none
@@ -143,7 +143,7 @@ func (o *checkout) scenarios(path string) []string {
 	return files
 }
 
-// named is a text without the names of the tree's folder, which are others with each call.
+// named removes the name of the tree's folder from a text, since the name changes from call to call.
 func (o *checkout) named(text string) string {
 	folder := o.place(".")
 	return strings.NewReplacer(folder+string(filepath.Separator), "", folder, ".", o.root+string(filepath.Separator), "").Replace(text)

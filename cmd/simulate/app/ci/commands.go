@@ -1,4 +1,4 @@
-// Package ci has the commands that judge a change of scenarios and manifests.
+// Package ci has the commands that judge changes of scenarios and manifests.
 package ci
 
 import (

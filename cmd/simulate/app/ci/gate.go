@@ -44,11 +44,11 @@ type gating struct {
 	plugins            command.Streams
 
 	found findings.Findings
-	// A reason to fail comes with its exit code; the first one counts. Warnings do not fail.
+	// Each reason to fail has an exit code; that of the first reason is the command's. Warnings do not fail.
 	status            int
 	reasons, warnings []string
-	uncompared        []string        // which subjects are not compared though the base has them, and why
-	compared          strings.Builder // what differs, as Markdown
+	uncompared        []string        // subjects that the base has but that are not compared, and why
+	compared          strings.Builder // the differences, as Markdown
 }
 
 func newGate(s command.Streams) *cobra.Command {
@@ -99,17 +99,17 @@ judged as if it were new. Without --base there is nothing to compare, and lint d
 	return cmd
 }
 
-// subject is what a change can make worse: a scenario, or what a command renders.
+// subject is a scenario, or the output of a command, that a change can make worse.
 type subject struct {
 	name string
-	// head and base load it from either side; nil if the side does not have it.
+	// head and base load the subject from this and from the other side; nil if the side does not have it.
 	head, base func() (*scenario.Scenario, error)
-	outcome    *tested // of a scenario
-	text       []byte  // what a command renders
-	nested     string  // the folder of the git repository within this one that has it, if any
+	outcome    *tested // nil for the output of a command
+	text       []byte  // the output of a command
+	nested     string  // the folder of a git repository within this one that has the subject, if any
 }
 
-// looked is what a side of a subject comes to.
+// looked is one side of a subject after it was run.
 type looked struct {
 	result *simulation.Result
 	blast  *blast.Report
@@ -160,13 +160,13 @@ func (g *gating) run(c *command.Call) error {
 	return errors.New(g.reasons[0])
 }
 
-// fail notes a reason to fail.
+// fail adds a reason to fail. The first status is the exit code.
 func (g *gating) fail(status int, reason string, args ...any) {
 	g.status = cmp.Or(g.status, status)
 	g.reasons = append(g.reasons, fmt.Sprintf(reason, args...))
 }
 
-// scenarios tests those below the folders. There may be none if there is something else to compare.
+// scenarios tests the scenarios below the folders. It accepts that there is none if others says that there is something else to compare.
 func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
 	all, err := exit.UnlessInterrupted(c.Context(), func() ([]*tested, error) { return g.load(c.Args, regexp.MustCompile("")) })
 	if err != nil && others && len(c.Args) == 0 {
@@ -188,7 +188,7 @@ func (g *gating) scenarios(c *command.Call, others bool) ([]*tested, error) {
 	return all, nil
 }
 
-// scenariosOn are the scenarios of both sides, in the order of their paths. The base is nil for none.
+// scenariosOn returns the scenarios of both sides, sorted by path. A nil base has none.
 func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*subject {
 	subjects := map[string]*subject{}
 	for _, one := range all {
@@ -219,7 +219,7 @@ func (g *gating) scenariosOn(c *command.Call, all []*tested, base *checkout) []*
 	return slices.SortedFunc(maps.Values(subjects), func(a, b *subject) int { return cmp.Compare(a.name, b.name) })
 }
 
-// rendered runs the commands on both sides. All of them run before anything is read, since they may write files.
+// rendered runs the commands on both sides. It runs all of them before anything is read, since they may write files.
 func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
 	var subjects []*subject
 	for _, command := range g.renders {
@@ -260,7 +260,7 @@ func (g *gating) rendered(c *command.Call, base *checkout) ([]*subject, error) {
 	return subjects, nil
 }
 
-// subject looks at both sides, and adds what differs.
+// subject runs both sides of a subject, and adds the differences to the comment.
 func (g *gating) subject(c *command.Call, one *subject) error {
 	section := func(format string, args ...any) { fmt.Fprintf(&g.compared, format+"\n", args...) }
 	if g.base != "" {
@@ -275,7 +275,7 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 	case exit.Interrupted(err):
 		return err
 	case err != nil:
-		if one.outcome == nil || one.outcome.Err == nil { // otherwise the test has said it
+		if one.outcome == nil || one.outcome.Err == nil { // otherwise the test reports the error
 			g.fail(exit.Invalid, "%s cannot be run", markdown.Code(one.name))
 		}
 		if g.base != "" {
@@ -328,7 +328,7 @@ func (g *gating) subject(c *command.Call, one *subject) error {
 	return nil
 }
 
-// linted adds what lint has found.
+// linted adds the findings of lint to the comment.
 func (g *gating) linted(name string, found *lint.Report) {
 	if len(found.Findings) == 0 {
 		return
@@ -339,10 +339,10 @@ func (g *gating) linted(name string, found *lint.Report) {
 		g.warnings = append(g.warnings, "lint finds something new in "+markdown.Code(name))
 	}
 	g.compared.WriteString("\n")
-	_ = lint.Formats.Write(&g.compared, found, "markdown", report.Options{}) // to memory
+	_ = lint.Formats.Write(&g.compared, found, "markdown", report.Options{}) // a write to memory cannot fail
 }
 
-// look runs a side of a subject, unless the test has run it.
+// look runs one side of a subject. It takes the result from the test if the test has run it.
 func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), ran *tested) (*looked, error) {
 	s, err := load()
 	if err != nil {
@@ -370,7 +370,7 @@ func (g *gating) look(c *command.Call, load func() (*scenario.Scenario, error), 
 	return side, nil
 }
 
-// report is the verdict, what the tests say if they fail, and what differs.
+// report returns the comment: the verdict, the tests if one fails, and the differences.
 func (g *gating) report(all []*tested) string {
 	var out strings.Builder
 	switch {

@@ -76,7 +76,7 @@ With --baseline, findings that an earlier report has, too, are set aside: only n
   simulate lint --list`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := command.Question[lint.Report]{Input: &in, Output: &out, Formats: lint.Formats, Timeout: &timeout, Check: check, Ask: func(c *command.Call) (*lint.Report, error) {
-				if baseline != "" { // first, so that a bad one costs no time
+				if baseline != "" { // read first, so that an unreadable file costs no time
 					data, err := c.ReadReport(baseline)
 					if err != nil {
 						return nil, err

@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
-// renderHead runs a shell command in the working directory and returns what it prints. In a hook it sees none of what git says there of the
-// repository and the index that it is busy with: helm and kustomize call git in folders of their own.
+// renderHead runs a shell command in the working directory and returns its output. In a git hook the command does not see the variables by
+// which git names its repository and index: helm and kustomize call git in folders of their own.
 func renderHead(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	program := exec.Command("sh", "-c", shell)
 	if base != nil {
@@ -18,7 +18,7 @@ func renderHead(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	return render(c, program)
 }
 
-// renderBase runs a shell command in the place of the working directory in the base. There git finds the base.
+// renderBase runs a shell command in the folder of the base that stands for the working directory. There git finds the base.
 func renderBase(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	program := exec.Command("sh", "-c", shell)
 	program.Dir = base.place(".")
@@ -30,7 +30,7 @@ func renderBase(c *command.Call, base *checkout, shell string) ([]byte, error) {
 	return printed, err
 }
 
-// render returns what the program prints. An error has the last line that it writes to standard error.
+// render returns the program's output. Its error has only the last line that the program wrote to standard error.
 func render(c *command.Call, program *exec.Cmd) ([]byte, error) {
 	printed, err := capture(c.Context(), program)
 	if failed := (*programError)(nil); errors.As(err, &failed) {

@@ -12,16 +12,17 @@ import (
 
 // repository is the git repository of the working directory.
 type repository struct {
-	top     string   // of the working tree; a real path
-	folder  string   // the working directory; a real path
-	own     string   // the folder that git calls GIT_DIR
-	environ []string // with which git finds this repository, and the index of it that is no hook's
-	outside []string // the environment without anything that says which repository it is about
+	top     string   // of the working tree, without symbolic links
+	folder  string   // the working directory, without symbolic links
+	own     string   // git's folder, as in GIT_DIR
+	environ []string // the environment in which git finds this repository, with its usual index and not that of a hook
+	outside []string // the environment without any variable that names a repository
 }
 
-// findRepository asks git for the repository of the working directory. In a hook the environment says which repository and which index git is
-// busy with: another command of git that sees them, such as worktree add, overwrites the index that is being committed, and takes a folder
-// for the top of the working tree. An environment that names a repository that the working directory does not lead to is the user's choice.
+// findRepository asks git for the repository of the working directory. In a hook, the environment names the repository and the index that
+// git works on. Another git command that sees these variables, such as worktree add, overwrites the index of the commit that is being made,
+// and takes any folder for the top of the working tree. So they are removed. If they name another repository than the working directory
+// lies in, the user has chosen it, and they stay.
 func findRepository(ctx context.Context) (*repository, error) {
 	given := &repository{environ: os.Environ()}
 	local, err := given.git(ctx, "rev-parse", "--local-env-vars")
@@ -30,7 +31,7 @@ func findRepository(ctx context.Context) (*repository, error) {
 	}
 	outside := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return !strings.HasPrefix(name, "GIT_CONFIG") && slices.Contains(strings.Fields(local), name) // settings, such as safe.directory, stay
+		return !strings.HasPrefix(name, "GIT_CONFIG") && slices.Contains(strings.Fields(local), name) // settings such as safe.directory stay
 	})
 	found := &repository{environ: outside, outside: outside}
 	err = found.locate(ctx)
@@ -45,7 +46,7 @@ func findRepository(ctx context.Context) (*repository, error) {
 	return given, nil
 }
 
-// locate asks git where the repository is.
+// locate asks git for the folders of the repository.
 func (r *repository) locate(ctx context.Context) error {
 	var err error
 	for _, asked := range []struct {
@@ -66,8 +67,8 @@ func (r *repository) locate(ctx context.Context) error {
 	return err
 }
 
-// git runs a command of git in the working directory and returns what it prints. The user's hooks, such as that after a checkout, are not meant
-// for a tree that nobody works in.
+// git runs a git command in the working directory and returns its output. It disables the user's hooks, such as post-checkout, which are
+// not meant for a tree that nobody works in.
 func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	program := exec.Command("git", slices.Concat([]string{"-c", "core.hooksPath=" + os.DevNull}, args)...)
 	program.Env = r.environ
@@ -78,7 +79,7 @@ func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(printed), "\n"), nil
 }
 
-// absolute is a path of the working directory as an absolute one.
+// absolute returns a path of the working directory as an absolute path.
 func (r *repository) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -86,8 +87,8 @@ func (r *repository) absolute(path string) string {
 	return filepath.Join(r.folder, path)
 }
 
-// within returns a path relative to the top of the working tree, and whether it is in the tree. Links in the tree stay what they are, since
-// the commit may have others. Links outside of it, such as /tmp on macOS, are followed.
+// within returns a path relative to the top of the working tree, and whether the tree has it. It does not follow links inside the tree,
+// since the commit may have other ones. It follows links outside of the tree, such as /tmp on macOS.
 func (r *repository) within(path string) (inside string, is bool) {
 	path = r.absolute(path)
 	if inside, is := below(r.top, path); is {
@@ -99,7 +100,7 @@ func (r *repository) within(path string) (inside string, is bool) {
 	return r.follow(path, func(real string) bool { _, is := below(r.top, real); return is })
 }
 
-// follow is within by the real path of the lowest folder above the path, or of the path itself, that leads there.
+// follow does the work of within for a path with links: it takes the lowest folder at or above the path whose real path satisfies leads.
 func (r *repository) follow(path string, leads func(real string) bool) (inside string, is bool) {
 	for above := path; ; above = filepath.Dir(above) {
 		if real, err := filepath.EvalSymlinks(above); err == nil && leads(real) {
@@ -113,7 +114,7 @@ func (r *repository) follow(path string, leads func(real string) bool) (inside s
 	}
 }
 
-// nested returns the folder of the repository within this one, such as a submodule, that has the path; "" if none has.
+// nested returns the folder of a repository inside this one, such as a submodule, that contains the path, or "".
 func (r *repository) nested(path string) string {
 	inside, is := r.within(path)
 	for folder := inside; is && folder != "."; folder = filepath.Dir(folder) {
@@ -124,7 +125,7 @@ func (r *repository) nested(path string) string {
 	return ""
 }
 
-// below returns a path relative to a folder above it.
+// below returns a path relative to a folder, and whether it lies in the folder.
 func below(folder, path string) (inside string, is bool) {
 	inside, err := filepath.Rel(folder, path)
 	return inside, err == nil && filepath.IsLocal(inside)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// programError is that a program of others failed. It has what the program wrote to standard error.
+// programError says that another program failed. It holds what the program wrote to standard error.
 type programError struct {
 	err      error
 	problems string
@@ -23,8 +23,8 @@ func (e *programError) Error() string {
 
 func (e *programError) Unwrap() error { return e.err }
 
-// capture runs a program to its end and returns what it prints. If the context ends first, capture kills the program and everything that the
-// program has started, and returns the context's cause at once: a shell that is killed alone leaves its children behind, and they hold the pipe.
+// capture runs a program to its end and returns its output. If the context ends first, capture kills the program with every process that it has
+// started, and returns the context's cause at once. A shell that is killed alone leaves its children behind, which keep the pipe open.
 func capture(ctx context.Context, program *exec.Cmd) ([]byte, error) {
 	var printed, problems bytes.Buffer
 	program.Stdout, program.Stderr = &printed, &problems

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// locateTemplates puts the file of the template in the place of the line of what a command has rendered, which is in no file. helm template
-// names it in a comment before each document. kustomize does with buildMetadata: [originAnnotations].
+// locateTemplates replaces places in rendered manifests, which are in no file, by the file of the template. helm template names it in a
+// comment before each document, kustomize in an annotation if buildMetadata has originAnnotations.
 func locateTemplates(found *findings.Findings, rendered []byte) {
 	if len(rendered) == 0 {
 		return
@@ -46,7 +46,7 @@ var (
 	originPath      = regexp.MustCompile(`^ +path: (\S+)$`)
 )
 
-// templatesByLine returns for each line, from 1, the name of the template from which its document comes, or "".
+// templatesByLine returns the name of each line's template, or "". Index 0 is unused.
 func templatesByLine(rendered []byte) []string {
 	names := []string{""}
 	document, name, origin := 1, "", false
@@ -73,7 +73,7 @@ func templatesByLine(rendered []byte) []string {
 // chartsBelow returns the folders of the Helm charts below a folder, by the names of the charts.
 func chartsBelow(root string) map[string]string {
 	charts := map[string]string{}
-	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // what cannot be read has no chart
+	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // a folder that cannot be read has no chart
 		switch {
 		case err != nil:
 			return nil

@@ -40,7 +40,7 @@ type tests struct {
 	junit   string
 	update  bool
 	opts    loader.Options
-	partial string // how far it came that was interrupted
+	partial string // how many scenarios an interrupted test has run
 }
 
 func newTest(s command.Streams) *cobra.Command {
@@ -102,16 +102,16 @@ it. Exit codes: 0 every expectation is met, 3 one is not, 2 a scenario is invali
 	return cmd
 }
 
-// tested is a scenario and its result.
+// tested is a scenario and the result of its test.
 type tested struct {
-	file, path string // path is the folder if the file is its scenario.yaml
+	file, path string // path is the folder of a file that is named scenario.yaml
 	gate.Case
 	gate.Outcome
 	report *run.Report
-	status int // exit code of this scenario alone
+	status int // the exit code if this were the only scenario
 }
 
-// scenarioFiles returns the named files and the scenario files below the folders, each once, in order.
+// scenarioFiles returns the named files and the scenario files below the folders, sorted and without duplicates.
 func scenarioFiles(args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
@@ -131,7 +131,7 @@ func scenarioFiles(args []string) ([]string, error) {
 		before := len(files)
 		root := arg
 		if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-			root += string(filepath.Separator) // WalkDir follows no link but that before a separator
+			root += string(filepath.Separator) // WalkDir follows a link only before a separator
 		}
 		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			switch {
@@ -166,8 +166,8 @@ func readable(path string) error {
 	return manifest.Regular(path, info)
 }
 
-// load reads the scenarios of the arguments that match the pattern. An invalid one is kept with its error; its name is unknown, so only its
-// path can match.
+// load reads the scenarios of the arguments that match the pattern. It keeps an invalid scenario with its error. Its name is unknown, so
+// that only its path can match.
 func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 	files, err := scenarioFiles(args)
 	if err != nil {
@@ -199,18 +199,18 @@ func (t *tests) load(args []string, pattern *regexp.Regexp) ([]*tested, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("--run %s: none of %s matches", pattern, words.Count(len(files), "scenario"))
 	}
-	// Sort by the path shown, not by the file's.
+	// Sort by the path that the report shows, not by that of the file.
 	slices.SortStableFunc(all, func(a, b *tested) int { return cmp.Compare(a.path, b.path) })
 	return all, nil
 }
 
-// expects reports whether anything is expected of the scenario as it is.
+// expects reports whether the scenario without variants has expectations or golden placements.
 func expects(one *tested) bool {
 	_, err := os.Stat(one.GoldenFile)
 	return err == nil || one.Scenario.Expect != nil || slices.ContainsFunc(one.Scenario.Steps, func(step scenario.LoadedStep) bool { return step.Expect != nil })
 }
 
-// variantsOf returns the variants of the scenario whose own steps expect something, with these expectations alone.
+// variantsOf returns the scenario's variants whose own steps have expectations, without the other expectations.
 func variantsOf(of *tested) []*tested {
 	var all []*tested
 	for i := range of.Scenario.Variants {
@@ -223,7 +223,7 @@ func variantsOf(of *tested) []*tested {
 	return all
 }
 
-// test runs the scenarios that could be loaded.
+// test runs the scenarios that were loaded without an error.
 func (t *tests) test(cmd *cobra.Command, s command.Streams, all []*tested) error {
 	var ready []*tested
 	var cases []gate.Case
@@ -277,7 +277,7 @@ func writeJUnit(file string, all []*tested) error {
 	return nil
 }
 
-// text returns one line per scenario, followed by its unmet expectations, and a line for all of them.
+// text returns one line per scenario, followed by its unmet expectations, and a last line with the verdict.
 func (t *tests) text(all []*tested) string {
 	var out lines
 	width := 0
@@ -358,14 +358,15 @@ func (t *tests) step(out *lines, step *run.Step) {
 	}
 }
 
-// lines is text of whole lines: what names and messages hold starts none of its own.
+// lines builds text of whole lines. No name or message in it can start a line of its own.
 type lines struct{ strings.Builder }
 
 func (p *lines) line(format string, args ...any) {
 	p.WriteString(manifest.Clean(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// conclude returns the worst result: one that could not be run, then an invalid one, then an unmet one. The report has shown the details.
+// conclude returns the worst result: a scenario that could not be run, then an invalid one, then an unmet expectation. The report has the
+// details.
 func conclude(all []*tested) error {
 	has := func(status int) int {
 		n := 0
