@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// withoutNames reads dumps, and returns them without their names. The notes say what is left out and what cannot be hidden.
+// withoutNames reads dumps and returns them anonymized. The notes list what is left out and what cannot be hidden.
 func withoutNames(c *command.Call, stdin io.Reader, files ...string) (*snapshot, error) {
 	set, err := manifest.ReadFS(output.Reading{Bar: c.Bar}, stdin, files...)
 	if err != nil {

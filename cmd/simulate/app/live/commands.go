@@ -1,4 +1,4 @@
-// Package live has the commands that read a cluster that is there, and hold the simulation against it.
+// Package live has the commands that read a live cluster, or compare the simulation with it.
 package live
 
 import (

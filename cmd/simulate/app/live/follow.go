@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// follower judges placements as they happen, and says so on standard error.
+// follower judges placements as they happen, and prints them on standard error.
 type follower struct {
 	*command.Call
 	*askverify.Follower
@@ -58,7 +58,7 @@ func verifyRecording(c *command.Call, loaded *scenario.Scenario, file string, da
 	return f.Result()
 }
 
-// partial returns what was judged, if an interruption is the error.
+// partial returns the placements that were judged, if the error is an interruption.
 func (f follower) partial(err error, how string) (*askverify.Result, error) {
 	if !exit.Interrupted(err) {
 		return nil, err
@@ -71,7 +71,7 @@ func (f follower) partial(err error, how string) (*askverify.Result, error) {
 	return result, err
 }
 
-// verifyLive verifies the placements of a live cluster from now on for some time, and records it.
+// verifyLive judges the placements of a live cluster for some time from now on, and records its events.
 func verifyLive(c *command.Call, connection *input.Connection, loaded *scenario.Scenario, length time.Duration, record string) (result *askverify.Result, err error) {
 	dump, err := connection.Read(c.Command, c.Bar)
 	if err != nil {

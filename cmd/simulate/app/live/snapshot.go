@@ -103,18 +103,18 @@ placements, scores and blast radius are the same but for names. Notes on standar
 	return cmd
 }
 
-// snapshot is what is written.
+// snapshot is a dump that can be written.
 type snapshot struct {
 	notes  []string
 	counts map[string]int // by kind
-	of     string         // which cluster's, and what is special about it
+	of     string         // which cluster it is of, and whether it has names
 	write  func(w io.Writer, format dumpFormat) error
 }
 
-// dumpFormat is how a dump is written.
+// dumpFormat is the format of a dump's file.
 type dumpFormat struct{ yaml, packed bool }
 
-// snapshotFormat is the format by the ending of the file.
+// snapshotFormat returns the format for the ending of the file.
 func snapshotFormat(cmd *cobra.Command, file string) (dumpFormat, error) {
 	name, packed := strings.CutSuffix(file, ".gz")
 	switch {
@@ -134,7 +134,7 @@ func writeDump(w io.Writer, dump *live.Dump, format dumpFormat) error {
 	return writeList(w, dump.Open(), format)
 }
 
-// writeList writes a List in JSON.
+// writeList writes a List that is read as JSON, in the format.
 func writeList(w io.Writer, list io.Reader, format dumpFormat) error {
 	if format.packed {
 		packer := gzip.NewWriter(w)
@@ -147,7 +147,7 @@ func writeList(w io.Writer, list io.Reader, format dumpFormat) error {
 	return err
 }
 
-// writeYAML writes a List in JSON as YAML, item by item.
+// writeYAML writes a List that is read as JSON as YAML, item by item.
 func writeYAML(w io.Writer, list io.Reader) error {
 	to := bufio.NewWriter(w)
 	fmt.Fprintln(to, "apiVersion: v1\nkind: List\nitems:")

@@ -88,7 +88,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 				if err := within.Check(c.Command, "pod", input.NamespacesOf(loaded)); err != nil {
 					return nil, err
 				}
-				// Earlier dumps are admitted as this one is.
+				// Earlier dumps are admitted by the same release as this one.
 				if err := sched.SetRelease(loaded.Config.Release()); err != nil {
 					return nil, err
 				}
@@ -113,7 +113,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 					return nil, stopped
 				}
 				if stopped != nil {
-					asked = nil // which is asked of the whole
+					asked = nil // the flag is about a complete result
 				}
 				if only := within.Listed(); only != "" {
 					result = result.In(only)
@@ -141,7 +141,7 @@ standard error. Ctrl-C ends it, and prints the summary so far. --record keeps wh
 	return cmd
 }
 
-// watchProblem checks what goes with --watch.
+// watchProblem checks the flags that depend on --watch.
 func watchProblem(c *command.Call, live bool, watch time.Duration, record string, sources askverify.Sources) error {
 	switch given := c.Flags().Changed("watch"); {
 	case given && watch <= 0:

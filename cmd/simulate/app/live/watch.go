@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// leastEvery is the shortest time between two looks: an API server has other things to do.
+// leastEvery is the shortest time between two looks, which spares the API server.
 const leastEvery = time.Second
 
 func newWatch(s command.Streams) *cobra.Command {
@@ -61,7 +61,7 @@ that is success, exit code 0.`,
 				return err
 			}
 			w := &watcher{exporter: metrics.New(s.ToolVersion, workloads), look: func(ctx context.Context) (*look.Look, error) {
-				again := in // each look reads everything anew
+				again := in // each look reads everything again
 				c := command.NewCall(cmd, s, &again, args)
 				defer c.Bar.Done()
 				loaded, err := c.Load(args)
@@ -96,13 +96,13 @@ that is success, exit code 0.`,
 	return cmd
 }
 
-// watcher looks again and again.
+// watcher looks at a cluster in a loop.
 type watcher struct {
 	exporter *metrics.Exporter
 	look     func(context.Context) (*look.Look, error)
 }
 
-// run looks until the context ends, which is how it is to end, or until nothing is served any more.
+// run looks until the context ends, which is not an error, or until the server fails.
 func (w *watcher) run(ctx context.Context, every time.Duration, served <-chan error, say func(string)) error {
 	for {
 		begun := time.Now()
@@ -127,7 +127,7 @@ func (w *watcher) run(ctx context.Context, every time.Duration, served <-chan er
 	}
 }
 
-// summary says in a line what a look found.
+// summary returns a line about a look.
 func summary(l *look.Look) string {
 	pending := 0
 	for _, n := range l.Pending {
