@@ -1,4 +1,4 @@
-// Package files has the commands that check, print and convert what the others read.
+// Package files has the commands that check, print and convert the files that the other commands read.
 package files
 
 import (

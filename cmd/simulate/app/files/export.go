@@ -84,7 +84,7 @@ goes to the --side-file.`,
 
 var exportFormats = []string{"snapshot", "pods"}
 
-// annotated returns the cluster with the results on its pods. What does not fit goes to the side file.
+// annotated returns the cluster with the results in annotations of its pods. Results that exceed the limit go to the side file.
 func annotated(cmd *cobra.Command, result *simulation.Result, step *simulation.Step, side string) (*cluster.State, error) {
 	state, overflow, err := annotations.Annotate(result, step)
 	if err != nil || len(overflow) == 0 {

@@ -52,7 +52,7 @@ command writes with -o json. The names are
 	}
 }
 
-// schemaName is the command whose report the schema of the file blast-report is about, or what else the file is called.
+// schemaName returns the name by which the user asks for a schema file: that of the command, if the file is about a command's report.
 func schemaName(file string) string {
 	name := strings.TrimSuffix(file, "-report")
 	return cmp.Or(map[string]string{"report": "run", "advice": "advise"}[name], name)
