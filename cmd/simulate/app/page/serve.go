@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/web"
 )
 
-// playgroundLimits are what one request of the page may take: enough for a class, and not for filling up the machine.
+// playgroundLimits bounds one request of the page: it suffices for a class, and does not fill the machine.
 var playgroundLimits = playground.Limits{
 	Bytes: 64 << 20, YAML: 4 << 20, Nodes: 5_000, Devices: 100_000, Pods: 20_000, Versions: 1_000, Time: time.Minute,
 }
@@ -96,7 +96,7 @@ none, and asks nothing of the network but the live cluster that --context names.
 	return cmd
 }
 
-// shown is the host at which this machine finds what listens at the host.
+// shown returns the host by which this machine reaches a server that listens at host.
 func shown(host string) string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		return "127.0.0.1"
@@ -104,12 +104,13 @@ func shown(host string) string {
 	return host
 }
 
-// reachable returns the addresses at which others find what listens at the host, if it listens everywhere: IPv4 first, as a reader types it.
+// reachable returns the addresses by which other machines reach a server that listens everywhere: IPv4 first, since it is easier to type.
+// It returns none for a server that listens at one host.
 func reachable(host string) []string {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return nil
 	}
-	addresses, _ := net.InterfaceAddrs() // without them nobody else finds this machine
+	addresses, _ := net.InterfaceAddrs() // without addresses nobody else can reach this machine
 	var v4, v6 []string
 	for _, address := range addresses {
 		switch of, is := address.(*net.IPNet); {
@@ -123,10 +124,10 @@ func reachable(host string) []string {
 	return append(v4, v6...)
 }
 
-// names are those by which the page at the address may be asked for, besides addresses.
+// names returns the host names by which a browser may ask for the page, beside addresses.
 func names(host string) []string {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		own, _ := os.Hostname() // without it the machine is known by its addresses
+		own, _ := os.Hostname() // without a name, others reach the machine by its addresses
 		return []string{"localhost", strings.ToLower(own)}
 	}
 	return []string{"localhost", strings.ToLower(host)}
