@@ -11,20 +11,20 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Claim is what a pod claims of devices.
+// Claim is a claim of a pod on devices.
 type Claim struct {
-	// Name is the claim's name in the pod's spec; empty for the claim that was made for the pod's extended resources.
+	// Name is the claim's name in the pod's spec. It is empty for the claim that was made for the pod's extended resources.
 	Name string `json:"name,omitempty"`
-	// Claim is the name of the ResourceClaim; empty as long as none has been made from its template.
+	// Claim is the name of the ResourceClaim. It is empty until one is made from the claim's template.
 	Claim string `json:"claim,omitempty"`
-	// Devices are the devices that are allocated to it, each as driver/pool/device.
+	// Devices are the devices that are allocated to the claim, each as driver/pool/device.
 	Devices []string `json:"devices,omitempty"`
 }
 
-// Claims are the claims of a cluster, by name.
+// Claims are the ResourceClaims of a cluster, by name.
 type Claims map[types.NamespacedName]*resourcev1.ResourceClaim
 
-// ClaimsIn returns the claims of a state.
+// ClaimsIn returns the ResourceClaims of a state, by name.
 func ClaimsIn(state *cluster.State) Claims {
 	claims := Claims{}
 	for _, claim := range state.ResourceClaims {
@@ -33,7 +33,7 @@ func ClaimsIn(state *cluster.State) Claims {
 	return claims
 }
 
-// Of returns what the pod claims.
+// Of returns the claims of the pod, with the devices that are allocated to them.
 func (c Claims) Of(pod *v1.Pod) []Claim {
 	var all []Claim
 	add := func(name, claim string) {
@@ -60,7 +60,7 @@ func (c Claims) Of(pod *v1.Pod) []Claim {
 	return all
 }
 
-// DevicesOn lists the devices of the claims briefly: those of the node's own pool without their driver and pool.
+// DevicesOn lists the devices of the claims, separated by commas. Devices in the pool that has the node's name lose their driver and pool.
 func DevicesOn(node string, claims []Claim) string {
 	var devices []string
 	for _, claim := range claims {

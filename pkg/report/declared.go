@@ -15,16 +15,16 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Declared is what a workload declares that decides where its pods go, and how many of them may be missing.
+// Declared is the declaration of a workload: the fields that decide where its pods go, and how many of them may be missing.
 type Declared struct {
 	cluster.Ref // the workload, or a pod without an owner
-	// Source is where its object stands; missing where no file has it.
+	// Source is the place of its object in a file; missing if no file has it.
 	Source *manifest.Place `json:"source,omitempty"`
-	// Replicas is how many pods it asks for; missing where its kind has no such field.
+	// Replicas is the number of pods that it asks for; missing if its kind has no such field.
 	Replicas *int `json:"replicas,omitempty"`
 	// Priority is the priority of its pods.
 	Priority int32 `json:"priority,omitempty"`
-	// Requests are what one of its pods requests, by resource.
+	// Requests are the requests of one of its pods, by resource.
 	Requests map[v1.ResourceName]string `json:"requests,omitempty"`
 	// Rules are the placement rules of its pods.
 	Rules []rule.Rule `json:"rules,omitempty"`
@@ -32,15 +32,15 @@ type Declared struct {
 	Budgets []Budget `json:"budgets,omitempty"`
 }
 
-// Budget is a PodDisruptionBudget as it is declared, with one of two limits.
+// Budget is a PodDisruptionBudget as it is declared. It has one of the two limits.
 type Budget struct {
 	Name           string `json:"name"`
 	MinAvailable   string `json:"minAvailable,omitempty"`
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 }
 
-// NewDeclared returns what the workloads declare after a step, in the order of the state. If only is not nil, it
-// leaves out all other workloads.
+// NewDeclared returns the declarations of the workloads after a step, in the order of the state. If only is not nil, it leaves out all
+// other workloads.
 func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluster.Ref]bool) []Declared {
 	all := []Declared{}
 	budgets := step.State.Budgets()
@@ -75,7 +75,7 @@ func NewDeclared(step *simulation.Step, from *scenario.Scenario, only map[cluste
 	return all
 }
 
-// priority is the priority that a pod gets: templates only name a class.
+// priority returns the priority of a pod. A pod of a template has only the name of a class.
 func priority(state *cluster.State, pod *v1.Pod) int32 {
 	if pod.Spec.Priority != nil {
 		return *pod.Spec.Priority
@@ -92,7 +92,7 @@ func priority(state *cluster.State, pod *v1.Pod) int32 {
 	return value
 }
 
-// OnceDeclared leaves out of each step what is as after the step before.
+// OnceDeclared removes the declarations of each step that are the same as those of the step before.
 func OnceDeclared[S any](steps []S, of func(*S) *[]Declared) {
 	for i := len(steps) - 1; i > 0; i-- {
 		if d := of(&steps[i]); reflect.DeepEqual(*d, *of(&steps[i-1])) {

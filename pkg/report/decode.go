@@ -13,8 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Decode reads a report back from its JSON or YAML. It is strict: another apiVersion or kind, an unknown or a duplicate field, a null in a list,
-// a number that counts nothing, and a second document are errors, one a line, each with the file's name in front.
+// Decode reads a report back from its JSON or YAML. It is strict. Each of these is an error: another apiVersion or kind, an unknown or a
+// duplicate field, a null in a list, an impossible count, and a second document. Errors are one per line, each with the file's name in
+// front.
 func Decode[R any](file string, data []byte, kind string) (*R, error) {
 	data, head, err := headOf(file, data)
 	if err != nil {
@@ -33,13 +34,13 @@ func Decode[R any](file string, data []byte, kind string) (*R, error) {
 	return r, problems.Err()
 }
 
-// KindOf is the kind that the JSON or YAML names, such as Report; it need not be one of a report.
+// KindOf returns the kind that the JSON or YAML names, such as Report. It may be the kind of something other than a report.
 func KindOf(file string, data []byte) (string, error) {
 	_, head, err := headOf(file, data)
 	return head.Kind, err
 }
 
-// headOf returns the only document that the data holds, as JSON, and its head.
+// headOf returns the only document in the data, as JSON, and its apiVersion and kind.
 func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 	var head metav1.TypeMeta
 	data, err := manifest.Document(file, data)
@@ -47,32 +48,32 @@ func headOf(file string, data []byte) ([]byte, metav1.TypeMeta, error) {
 		return nil, head, err
 	}
 	if kjson.UnmarshalCaseSensitivePreserveInts(data, &head) != nil {
-		head = metav1.TypeMeta{} // they are no strings, hence not a report's
+		head = metav1.TypeMeta{} // they are not strings, so this is not a report
 	}
 	return data, head, nil
 }
 
-// Problems are what is wrong with a report that was read back, which Faultline cannot have written.
+// Problems collects the problems of a report that was read back. A report that Faultline wrote has none.
 type Problems struct {
 	File string
 	errs []error
 }
 
-// mostProblems is how many problems of one file are listed.
+// mostProblems is the largest number of problems that are listed for one file.
 const mostProblems = 100
 
-// Add adds one at the path.
+// Add adds a problem at the path.
 func (p *Problems) Add(path, format string, args ...any) {
 	if len(p.errs) < mostProblems {
 		p.errs = append(p.errs, fmt.Errorf("%s: %s: %s; write the report again", p.File, path, fmt.Sprintf(format, args...)))
 	}
 }
 
-// Err is all of them, a line each; nil if there are none.
+// Err returns all problems as one error, a line each, or nil.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
-// look finds what no field of any report can be: an element of a list with nothing in it, as null is, and a count that is negative or beyond all
-// that is simulated. Counts are ints, and what may be negative, as scores are, has another type.
+// look finds values that no field of a report can have: an empty element of a list, which a null becomes, and an int that is negative or
+// larger than any simulation. Only counts have the type int; values that may be negative, such as scores, have another type.
 func (p *Problems) look(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -108,7 +109,7 @@ func (p *Problems) look(path string, v reflect.Value) {
 	}
 }
 
-// Steps finds reports without steps, steps without a name, and two steps with one name. Steps are identified by their names.
+// Steps adds a problem if there are no steps, if a step has no name, or if two have the same name. Steps are identified by their names.
 func Steps[S any](p *Problems, steps []S, name func(*S) string) {
 	if steps == nil {
 		p.Add("steps", "is missing")

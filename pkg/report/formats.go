@@ -16,22 +16,22 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Options are what a reader can choose about text and wide. JSON, YAML and CSV always hold everything; a page or a picture counts
-// what is too much for it.
+// Options are a reader's choices about text and wide. JSON, YAML and CSV always have everything. A page or a picture counts the details for
+// which it has no room.
 type Options struct {
-	// Color paints with ANSI escape sequences; the layout stays the same.
+	// Color paints with ANSI escape sequences. The layout stays the same.
 	Color bool
-	// Quiet is one line a step.
+	// Quiet prints one line per step.
 	Quiet bool
 	// Story describes in sentences how pods went through the scheduling cycle.
 	Story bool
-	// Wide adds columns.
+	// Wide adds columns to tables.
 	Wide bool
-	// Page is for a page, on which there is room for more: what text leaves out it lists, or folds away.
+	// Page is for an HTML page, which has room to list or fold away the details that text leaves out.
 	Page bool
 	// All lists every pod and every other detail, however many there are.
 	All bool
-	// Width is how many characters a line may have. Longer lines are wrapped, and tables leave columns out; 0 does neither.
+	// Width is how many characters a line may have. Longer lines are wrapped, and tables leave out columns. 0 is no limit.
 	Width int
 }
 
@@ -44,7 +44,7 @@ type Format[R any] struct {
 	Write func(w io.Writer, r *R, opts Options) error
 }
 
-// Names are the names of the formats, as -o takes them.
+// Names returns the names of the formats, as -o takes them.
 func (f Formats[R]) Names() []string {
 	names := make([]string, len(f))
 	for i := range f {
@@ -53,8 +53,8 @@ func (f Formats[R]) Names() []string {
 	return names
 }
 
-// Write writes the report in the format of that name. Text for people begins with how far an interrupted command came. The error of an
-// unknown format lists the known ones; any other error is the renderer's or the writer's.
+// Write writes the report in the format with that name. Text for people begins with a line that says how far an interrupted command came.
+// The error about an unknown format lists the known ones; any other error comes from the renderer or the writer.
 func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	for i := range f {
 		if f[i].Name != name {
@@ -70,7 +70,7 @@ func (f Formats[R]) Write(w io.Writer, r *R, name string, opts Options) error {
 	return fmt.Errorf("unknown output format %q; use one of %s", name, strings.Join(f.Names(), ", "))
 }
 
-// Rendered is a format that is written when all of it is there.
+// Rendered is a format that is rendered in memory before it is written.
 func Rendered[R any](name string, render func(r *R, opts Options) ([]byte, error)) Format[R] {
 	return Format[R]{name, func(w io.Writer, r *R, opts Options) error {
 		out, err := render(r, opts)
@@ -81,7 +81,7 @@ func Rendered[R any](name string, render func(r *R, opts Options) ([]byte, error
 	}}
 }
 
-// Models are the formats that are the model itself, for other programs.
+// Models are the formats json and yaml: the model itself, for other programs.
 func Models[R any]() []Format[R] {
 	return []Format[R]{
 		{"json", func(w io.Writer, r *R, _ Options) error { return writeJSON(w, r, jsontext.WithIndent("  ")) }},
@@ -89,22 +89,22 @@ func Models[R any]() []Format[R] {
 	}
 }
 
-// EncodeJSON is the model as JSON.
+// EncodeJSON returns the model as indented JSON.
 func EncodeJSON(model any) ([]byte, error) {
 	var out bytes.Buffer
 	err := writeJSON(&out, model, jsontext.WithIndent("  "))
 	return out.Bytes(), err
 }
 
-// CompactJSON is EncodeJSON without the space between values.
+// CompactJSON returns the model as JSON without spaces between values.
 func CompactJSON(model any) ([]byte, error) {
 	var out bytes.Buffer
 	err := writeJSON(&out, model)
 	return out.Bytes(), err
 }
 
-// writeJSON writes what encoding/json would, which holds the whole of it twice: 150 MB for 50,000 pods. A list without entries is empty and
-// never null, since a consumer that loops over steps should not have to guard against it.
+// writeJSON writes the same JSON as encoding/json, which holds the whole output twice: 150 MB for 50,000 pods. A list without entries is []
+// and never null, so that a consumer can loop over it.
 func writeJSON(w io.Writer, model any, layout ...json.Options) error {
 	out := bufio.NewWriter(w)
 	opts := json.JoinOptions(jsonv1.DefaultOptionsV1(), json.FormatNilSliceAsNull(false),
@@ -119,9 +119,9 @@ func writeJSON(w io.Writer, model any, layout ...json.Options) error {
 	return out.Flush()
 }
 
-// EncodeCSV writes the table as RFC 4180 has it, but with the line ends of every other format. Names of objects, values of labels and
-// kube-scheduler's messages cannot begin as a formula does; a step's name can, and gets an apostrophe before it, which a
-// spreadsheet takes for "this is text".
+// EncodeCSV writes the table as CSV of RFC 4180, but with the line ends of the other formats. No name of an object, no label and no message
+// of kube-scheduler can begin as a formula does, with =, +, - or @. A step's name can. It gets an apostrophe before it, so that a
+// spreadsheet takes it for text.
 func EncodeCSV(table [][]string) ([]byte, error) {
 	var out bytes.Buffer
 	writer := csv.NewWriter(&out)

@@ -20,7 +20,7 @@ import (
 // APIVersion is the version of the model of every report.
 const APIVersion = "faultline/v1alpha1"
 
-// Head is what every report begins with.
+// Head is the beginning of every report.
 type Head struct {
 	// APIVersion is the version of this model, faultline/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -32,11 +32,11 @@ type Head struct {
 	Scheduler Scheduler `json:"scheduler"`
 	// Scenario is the name of the scenario.
 	Scenario string `json:"scenario"`
-	// Description is the scenario's own, in its words.
+	// Description is the description in the scenario file.
 	Description string `json:"description,omitempty"`
-	// Ties says how equals were decided: upstream or random.
+	// Ties says how the scheduler chose among equal nodes: upstream or random.
 	Ties string `json:"ties" jsonschema:"enum=upstream,enum=random"`
-	// Seed is the seed of every random choice; it has no effect where ties is upstream.
+	// Seed is the seed of every random choice. It has no effect if ties is upstream.
 	Seed uint64 `json:"seed"`
 	// Cluster is the cluster before the first step.
 	Cluster Cluster `json:"cluster"`
@@ -44,17 +44,18 @@ type Head struct {
 	Ignored []Ignored `json:"ignored,omitempty"`
 	// Notes are what Faultline assumed or added on its own, a sentence each.
 	Notes []string `json:"notes,omitempty"`
-	// Partial says how far an interrupted command came, whose report is of that part alone; missing where the report is whole.
+	// Partial says how far an interrupted command came. The report has only that part. It is missing if the report is complete.
 	Partial string `json:"partial,omitempty"`
-	// Proof is what came of the runs of --prove; missing where nothing was to be proved.
+	// Proof has the results of --prove; missing without that flag, or if a command proves nothing.
 	Proof *Proof `json:"proof,omitempty"`
-	// Files are the names of the files that stand for a scenario; "" if there is one, or where a report was read back.
+	// Files are the names of the files that the command line names instead of a scenario, such as "a.yaml and b.yaml". It is "" if there is
+	// a scenario, or if the report was read back.
 	Files string `json:"-"`
 }
 
 func (h Head) partial() string { return h.Partial }
 
-// Scheduler is what decided.
+// Scheduler is the scheduler that decided.
 type Scheduler struct {
 	// Version is the Kubernetes release of the scheduler's code.
 	Version string `json:"version"`
@@ -62,11 +63,11 @@ type Scheduler struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// Profiles are the names that pods can give as schedulerName.
 	Profiles []string `json:"profiles"`
-	// FeatureGates are those that differ from the release's defaults, as Name=value.
+	// FeatureGates are the feature gates that differ from the release's defaults, as Name=value.
 	FeatureGates []string `json:"featureGates,omitempty"`
 }
 
-// Name is "kube-scheduler v1.37.1" or, for an earlier release, "kube-scheduler v1.37.1 as Kubernetes 1.35".
+// Name returns "kube-scheduler v1.37.1" or, for an earlier release, "kube-scheduler v1.37.1 as Kubernetes 1.35".
 func (s Scheduler) Name() string {
 	if s.Kubernetes == "" {
 		return "kube-scheduler " + s.Version
@@ -74,7 +75,7 @@ func (s Scheduler) Name() string {
 	return fmt.Sprintf("kube-scheduler %s as Kubernetes %s", s.Version, s.Kubernetes)
 }
 
-// Cluster is a cluster in numbers.
+// Cluster is the size of a cluster.
 type Cluster struct {
 	// Nodes is the number of nodes.
 	Nodes int `json:"nodes"`
@@ -86,7 +87,7 @@ type Cluster struct {
 type Level struct {
 	// TopologyKey is the node label whose values make the domains.
 	TopologyKey string `json:"topologyKey"`
-	// Domains is the number of its values.
+	// Domains is the number of domains.
 	Domains int `json:"domains"`
 	// Unlabelled is the number of nodes without the label.
 	Unlabelled int `json:"unlabelled,omitempty"`
@@ -98,11 +99,11 @@ type Ignored struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name,omitempty"`
-	// Source is the file and document that it stands in.
+	// Source is the file and the document that have the object.
 	Source string `json:"source"`
 }
 
-// Named is the scenario's name, "" where flags and files stand for a scenario.
+// Named returns the scenario's name, or "" if the command line names files instead of a scenario.
 func (h Head) Named() string {
 	if h.Scenario == scenario.CommandLine {
 		return ""
@@ -110,10 +111,10 @@ func (h Head) Named() string {
 	return h.Scenario
 }
 
-// Title is the scenario's name, or those of the files that stand for one, if they are known.
+// Title returns the scenario's name, or the names of the files that the command line names instead, if they are known.
 func (h Head) Title() string { return cmp.Or(h.Named(), h.Files) }
 
-// NewHead is what every report on the simulation begins with.
+// NewHead returns the head of a report on a simulation. version is Faultline's version.
 func NewHead(result *simulation.Result, kind, version string) Head {
 	s := result.Scenario
 	h := Head{
@@ -145,7 +146,7 @@ func NewHead(result *simulation.Result, kind, version string) Head {
 	return h
 }
 
-// SourceOf returns where a workload's object stands; nil if no file has it.
+// SourceOf returns the place of a workload's object in a file, or nil if no file has it.
 func SourceOf(from *scenario.Scenario, step string, owner cluster.Ref) *manifest.Place {
 	source, found := from.Source(step, owner)
 	if !found {

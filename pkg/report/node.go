@@ -13,23 +13,23 @@ import (
 // Node is a node and the failure domains that it is in.
 type Node struct {
 	Name string `json:"name"`
-	// Topology holds its values for the levels of the cluster; a missing key is a label that it lacks.
+	// Topology has the node's values for the levels of the cluster. A missing key is a label that the node lacks.
 	Topology map[string]string `json:"topology,omitempty"`
-	// CPU is its allocatable CPU in cores, Memory its allocatable memory in bytes, Pods how many pods it takes.
+	// CPU is its allocatable CPU in cores, Memory its allocatable memory in bytes, and Pods the number of pods that it allows.
 	CPU    float64 `json:"cpu"`
 	Memory int64   `json:"memory"`
 	Pods   int64   `json:"pods"`
-	// Taints are its taints, as kubectl taint takes them: key=value:effect.
+	// Taints are its taints in the form of kubectl taint: key=value:effect.
 	Taints []string `json:"taints,omitempty"`
-	// Unschedulable means that it is cordoned, NotReady that its Ready condition is not True.
+	// Unschedulable means that the node is cordoned, NotReady that its Ready condition is not True.
 	Unschedulable bool `json:"unschedulable,omitempty"`
 	NotReady      bool `json:"notReady,omitempty"`
 }
 
-// maxValues is how many values a label has at most that nodes are grouped by.
+// maxValues is the largest number of values that a label may have by which nodes are grouped.
 const maxValues = 60
 
-// LabelsOf are the labels by which nodes can be grouped, by the name of the node: those with several values, but few.
+// LabelsOf returns for each node the labels by which nodes can be grouped: those with 2 to maxValues values in the cluster.
 func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
 	values := map[string]map[string]bool{}
 	for _, node := range nodes {
@@ -51,7 +51,7 @@ func LabelsOf(nodes []*v1.Node) map[string]map[string]string {
 	return all
 }
 
-// NewNodes describes the nodes, in their order: what they can allocate, with memory in bytes, and their domains at the levels.
+// NewNodes describes the nodes, in their order, with their domains at these levels.
 func NewNodes(nodes []*v1.Node, levels []string) []Node {
 	all := make([]Node, len(nodes))
 	for i, node := range nodes {

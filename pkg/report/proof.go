@@ -7,24 +7,24 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Proof is what came of the runs that check what the report says.
+// Proof has the results of the runs that check the claims of a report.
 type Proof struct {
 	// Runs is the number of runs, one for each claim.
 	Runs int `json:"runs"`
 	// Holds says whether every claim holds.
 	Holds bool `json:"holds"`
-	// Claims are what the report says, in sentences.
+	// Claims are the claims of the report, each as a sentence with its result.
 	Claims []expect.Proved `json:"claims"`
 }
 
-// NewProof sums up the runs of claims.
+// NewProof sums up the results of claims.
 func NewProof(claims []expect.Proved) *Proof {
 	p := &Proof{Runs: len(claims), Claims: claims}
 	p.Holds = len(p.Unproved()) == 0
 	return p
 }
 
-// Unproved are the claims that do not hold.
+// Unproved returns the claims that do not hold.
 func (p *Proof) Unproved() []expect.Proved {
 	var all []expect.Proved
 	for _, c := range p.Claims {
@@ -35,7 +35,7 @@ func (p *Proof) Unproved() []expect.Proved {
 	return all
 }
 
-// Lines say whether the claims hold, and what failed where one does not.
+// Lines say whether the claims hold, and list the expectations that failed.
 func (p *Proof) Lines() []string {
 	if p.Runs == 0 {
 		return []string{"Nothing to prove: the answer has no claim that a run can check."}

@@ -13,11 +13,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// pieceSize is how many bytes of JSON become YAML at a time.
+// pieceSize is how many bytes of JSON are converted to YAML at a time.
 const pieceSize = 64 << 10
 
-// writeYAML writes what sigs.k8s.io/yaml makes of the model's JSON, a piece at a time: the library keeps the objects of a document and
-// every event of writing it, which is 4 GB for 50,000 pods.
+// writeYAML writes the same YAML as sigs.k8s.io/yaml makes of the model's JSON, but a piece at a time. The library keeps the objects of a
+// document and every event of writing it, which is 4 GB for 50,000 pods.
 func writeYAML(w io.Writer, model any) error {
 	var data bytes.Buffer
 	if err := writeJSON(&data, model); err != nil {
@@ -30,20 +30,21 @@ func writeYAML(w io.Writer, model any) error {
 	return out.w.Flush()
 }
 
-// pieces writes a document in pieces. Each is made in its place in a document that has nothing else, since lines are broken by their width.
+// pieces writes a document in pieces. Each piece is marshalled in its place in a document that is otherwise empty, since the library breaks
+// lines by their width, indentation included.
 type pieces struct{ w *bufio.Writer }
 
-// place is where a value stands.
+// place is the position of a value in the document.
 type place struct {
-	// within makes the document that has nothing but the value.
+	// within returns a document that has only the value, in its place.
 	within func(value any) any
-	// above is the number of lines in that document that are written already.
+	// above is the number of lines of that document that are already written.
 	above int
-	// item is an entry of a list; begun is one that is written in part, its dash with it.
+	// item says that the value is an entry of a list. begun says that a part of that entry is written, with its dash.
 	item, begun bool
 }
 
-// value writes a list that is too large for a piece, or an object that has one, in pieces.
+// value writes a value: in pieces if it is a large list, or an object with a large member, and otherwise at once.
 func (p pieces) value(data jsontext.Value, at place) error {
 	if !large(data) {
 		return p.whole(data, at)
@@ -65,8 +66,8 @@ func large(data jsontext.Value) bool {
 	return len(data) > pieceSize && (data.Kind() == '{' || data.Kind() == '[')
 }
 
-// object writes the members one by one, a large one below its name. The order is that of YAML, since they are the fields of a model, with
-// names of letters alone.
+// object writes the members one by one, and a large one below its name. Sorting the names gives the order of YAML, since fields of a model
+// have names of letters.
 func (p pieces) object(members map[string]jsontext.Value, at place) error {
 	for i, name := range slices.Sorted(maps.Keys(members)) {
 		member := place{
@@ -91,7 +92,7 @@ func (p pieces) object(members map[string]jsontext.Value, at place) error {
 	return nil
 }
 
-// list writes the entries, as many at a time as make a piece, and large ones each in pieces.
+// list writes the entries of a list: small ones together until they fill a piece, large ones each in pieces.
 func (p pieces) list(data jsontext.Value, at place) error {
 	var some []byte // entries, with a comma before each
 	write := func() error {
@@ -129,21 +130,21 @@ func (p pieces) list(data jsontext.Value, at place) error {
 	return write()
 }
 
-// decoderOf reads what is in an object or a list.
+// decoderOf returns a decoder that has read the first brace or bracket.
 func decoderOf(data jsontext.Value) *jsontext.Decoder {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true))
 	_, _ = decoder.ReadToken() // the brace or bracket
 	return decoder
 }
 
-// next is the next value, no copy of it.
+// next returns the next value as a part of data, without a copy.
 func next(decoder *jsontext.Decoder, data jsontext.Value) (jsontext.Value, error) {
 	value, err := decoder.ReadValue()
 	end := decoder.InputOffset()
 	return data[end-int64(len(value)) : end], err
 }
 
-// membersOf are the members of an object by name.
+// membersOf returns the members of an object by name.
 func membersOf(data jsontext.Value) (map[string]jsontext.Value, error) {
 	members := map[string]jsontext.Value{}
 	decoder := decoderOf(data)
@@ -152,7 +153,7 @@ func membersOf(data jsontext.Value) (map[string]jsontext.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := token.String() // before the token is gone
+		name := token.String() // a later read overwrites the token
 		if members[name], err = next(decoder, data); err != nil {
 			return nil, err
 		}
@@ -174,7 +175,7 @@ func (p pieces) whole(data jsontext.Value, at place) error {
 	return err
 }
 
-// lines are those of the value in its place.
+// lines returns the lines of the value in its place, without those that are already written.
 func (at place) lines(value any) ([]byte, error) {
 	lines, err := yamlv2.Marshal(at.within(value))
 	for range at.above {
