@@ -12,7 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Answer answers what the last steps of the scenario ask, by what they change for the pods of the whole cluster; "" if they ask nothing.
+// Answer answers the question of flags such as --scale, which add the last steps: what these steps change for the pods of the whole
+// cluster. It is "" without such flags.
 func Answer(result *simulation.Result) string {
 	first := len(result.Steps) - result.Scenario.Asked
 	if result.Scenario.Asked == 0 || result.Partial != "" || first < 1 {
@@ -46,7 +47,7 @@ func Answer(result *simulation.Result) string {
 	return newChange(before, steps, nil).added(missing(is, was))
 }
 
-// rescaled returns the workloads that want more pods, and how many fewer the others want.
+// rescaled returns the workloads that want more pods than before, and how many pods fewer the others want together.
 func rescaled(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool, fewer int) {
 	more = map[cluster.Ref]bool{}
 	for ref, obj := range is {
@@ -65,7 +66,7 @@ func rescaled(was, is map[cluster.Ref]cluster.Object) (more map[cluster.Ref]bool
 	return more, fewer
 }
 
-// missing counts the nodes of a state that another lacks.
+// missing counts the nodes of one state that the other lacks.
 func missing(of, from *cluster.State) int {
 	there, n := from.NodesByName(), 0
 	for _, node := range of.Nodes {
@@ -76,7 +77,7 @@ func missing(of, from *cluster.State) int {
 	return n
 }
 
-// heldBack says what autoscalers allow of the replicas that were asked for; "" if they allow all.
+// heldBack says how many of the wanted replicas HorizontalPodAutoscalers allow; "" if they allow all.
 func heldBack(held []world.Held) string {
 	switch workloads, replicas, wanted := world.HeldBack(held); workloads {
 	case 0:
@@ -89,7 +90,8 @@ func heldBack(held []world.Held) string {
 	}
 }
 
-// scaled answers whether the pods fit that workloads have more, and what holds some of them back, if anything does. Other workloads have fewer.
+// scaled answers whether the additional pods of the scaled workloads fit. held says which replicas an autoscaler does not allow, and fewer
+// is the number of pods that other workloads lose.
 func (c *Change) scaled(fewer int, held, with string) string {
 	switch {
 	case c.Short() > 0 && held != "":
@@ -111,7 +113,7 @@ func (c *Change) scaled(fewer int, held, with string) string {
 	return line + with + c.others()
 }
 
-// removed answers whether the pods that ran still do with other nodes.
+// removed answers whether every pod that ran still has a node after nodes were removed or replaced.
 func (c *Change) removed(with string) string {
 	if c.Short() == 0 {
 		return "Yes" + with + " every pod that ran has a node" + c.others()
@@ -119,7 +121,7 @@ func (c *Change) removed(with string) string {
 	return "No" + with + strings.TrimPrefix(c.lost(), ":") + c.others()
 }
 
-// added answers whether the pods that had no node get one of that many more nodes.
+// added answers whether the Pending pods get a node when there are this many more nodes.
 func (c *Change) added(nodes int) string {
 	with := "with " + words.Count(nodes, "more node")
 	before, after := c.WasPending, c.StillPending+c.ReplacementsPending

@@ -14,13 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Stage is when nothing moved in a step, or whatever else has a name.
+// Stage has the moments of a step at which nothing moved. Other reports use it for another named part of a run.
 type Stage struct {
 	Name    string
 	Moments []world.Moment
 }
 
-// Course is a picture of how many nodes and Pending pods there were, and what the nodes cost; nil if there are no moments.
+// Course returns a picture of the numbers of nodes and Pending pods, and of the price, over time; nil if there are no moments.
 func Course(stages ...Stage) *doc.Course {
 	c := &doc.Course{Title: "nodes, Pending pods and price"}
 	nodes, pending, price := doc.Curve{Name: "nodes"}, doc.Curve{Name: "Pending", Style: doc.Yellow}, doc.Curve{Name: "price an hour"}
@@ -44,7 +44,7 @@ func Course(stages ...Stage) *doc.Course {
 	return c
 }
 
-// course is the picture of all steps; nil without an autoscaler.
+// course returns the picture of all steps; nil without an autoscaler.
 func (r *Report) course() *doc.Course {
 	var stages []Stage
 	for _, s := range r.Steps {
@@ -55,7 +55,7 @@ func (r *Report) course() *doc.Course {
 	return Course(stages...)
 }
 
-// resized is what became of the groups in all steps: "general 2->4->1; 0.20 an hour less"; "" if nothing.
+// resized describes how the sizes of the groups change over all steps: "; general 2->4->1; 0.20 an hour less". It is "" if none changes.
 func (r *Report) resized() string {
 	var whole world.Autoscaling
 	sizes := map[string][]int{}
@@ -86,7 +86,7 @@ func (r *Report) resized() string {
 	return "; " + strings.Join(all, ", ") + whole.Price()
 }
 
-// autoscaling says which groups of nodes have another size, what that costs, and what the autoscaler says of pods that it does not help.
+// autoscaling writes which node groups change their size, what that costs, and the autoscaler's events, such as why it does not help a pod.
 func (t *writer) autoscaling(s *stepText) {
 	a := s.Autoscaling
 	if a == nil || len(a.Groups)+len(a.Added)+len(a.Removed)+len(a.Events) == 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// dumped are the pods of the first step that come from a running cluster, or have a node there, by their UIDs. Pods of manifests have UIDs
+// dumped returns the pods of the first step that come from a running cluster or have a node, by their UIDs. The pods of manifests have UIDs
 // by now, too.
 func dumped(s *scenario.Scenario) map[types.UID]*v1.Pod {
 	objects := s.Workloads
@@ -39,7 +39,7 @@ func podsOf(state *cluster.State) map[types.UID]*v1.Pod {
 	return list.By(state.Pods, func(pod *v1.Pod) types.UID { return pod.UID })
 }
 
-// comesWith reports whether a pod is there because of a node that is not among these.
+// comesWith returns a function that reports whether a DaemonSet made a pod for a node that is not among these.
 func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
 	known := sets.New[string]()
 	for _, node := range nodes {
@@ -51,7 +51,7 @@ func comesWith(nodes []*v1.Node) func(*v1.Pod) bool {
 	}
 }
 
-// before is a cluster before a question: its pods by UID, its nodes and its workloads.
+// before is a cluster before a question: its pods by UID, its nodes, how many pods were refused, and its workloads.
 type before struct {
 	pods      map[types.UID]*v1.Pod
 	nodes     []*v1.Node
@@ -71,7 +71,8 @@ func refusedPods(state *cluster.State) int {
 	return n
 }
 
-// workloadsOf returns what has replicas, by the outermost owner of its pods: a Rollout's ReplicaSet by the Rollout.
+// workloadsOf returns the objects that have replicas, by the outermost owner of their pods: the ReplicaSet of a Rollout is listed by the
+// Rollout.
 func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
 	all := map[cluster.Ref]cluster.Object{}
 	for _, obj := range state.Scalable() {
@@ -84,8 +85,8 @@ func workloadsOf(state *cluster.State) map[cluster.Ref]cluster.Object {
 	return all
 }
 
-// askedBy are the workloads whose pods the step asks for: those that it applies, but for the dump that a first step can be, and the target of its
-// action.
+// askedBy returns the workloads whose pods the step asks for: the target of its action, and those that it applies. If the first step
+// applies a dump, the objects of the dump do not count.
 func askedBy(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
 	asked := map[cluster.Ref]bool{}
 	if step.Apply != nil {
@@ -103,7 +104,7 @@ func askedBy(step *scenario.LoadedStep, dump bool) map[cluster.Ref]bool {
 	return asked
 }
 
-// newChange compares the pods before with those after the last of the steps, for a question about some workloads.
+// newChange compares the pods before the steps with those after the last one. asked are the workloads that the question is about.
 func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) *Change {
 	c, comes, state := &Change{}, comesWith(was.nodes), steps[len(steps)-1].State
 	ownerOf := state.Owners()
@@ -143,7 +144,8 @@ func newChange(was before, steps []simulation.Step, asked map[cluster.Ref]bool) 
 	return c
 }
 
-// countAsked counts the pods that were asked for: what a controller has made, or as many more as the workload wants.
+// countAsked counts the pods that were asked for: per workload, those that its controller has made or, if it is more, the replicas that it
+// now wants beyond those before.
 func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cluster.Ref]bool, made map[cluster.Ref]int, had map[cluster.Ref]cluster.Crew) {
 	for ref := range asked {
 		n := made[ref]
@@ -152,7 +154,7 @@ func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cl
 			if before := was[ref]; before != nil {
 				wanted, _ := cluster.Replicas(before)
 				more -= wanted
-			} else { // of a dump, whose objects come with the step
+			} else { // a dump's objects come with the step
 				more -= int32(len(had[ref].Placed) + len(had[ref].Waiting))
 			}
 			n = max(n, int(more))
@@ -164,7 +166,7 @@ func (c *Change) countAsked(was, is map[cluster.Ref]cluster.Object, asked map[cl
 	c.New = max(c.New, c.NewPending+c.Refused)
 }
 
-// countLost counts the pods of other workloads that ran and that nothing replaces.
+// countLost counts the pods of other workloads that ran before and are not replaced by a running pod.
 func (c *Change) countLost(had map[cluster.Ref]cluster.Crew, state *cluster.State, asked map[cluster.Ref]bool) {
 	after := state.Crews()
 	for owner, crew := range had {
@@ -198,12 +200,13 @@ func (c *Change) countEvicted(steps []simulation.Step, ownerOf func(*v1.Pod) clu
 	slices.SortFunc(c.Evicted, PodsOf.compare)
 }
 
-// compare puts the workload with most pods first.
+// compare sorts the workload with the most pods first.
 func (p PodsOf) compare(other PodsOf) int {
 	return cmp.Or(cmp.Compare(other.Pods, p.Pods), p.Ref.Compare(other.Ref))
 }
 
-// podsOfWords is "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", without the number if they are of one workload.
+// podsOfWords returns "16 pods (11 of search/deployment/search-bff and 5 of deployment/web)", or "5 pods of deployment/web" for one
+// workload.
 func podsOfWords(all []PodsOf) string {
 	n := 0
 	for _, p := range all {
@@ -218,10 +221,10 @@ func podsOfWords(all []PodsOf) string {
 	return fmt.Sprintf("%s (%s)", words.Count(n, "pod"), words.Few(list.Each(all, func(p PodsOf) string { return fmt.Sprintf("%d of %s", p.Pods, p.Qualified()) })))
 }
 
-// Short is the number of pods that the step asks for, or that ran before, and that have no node.
+// Short returns the number of pods that have no node, of those that the step asks for and those that ran before.
 func (c *Change) Short() int { return c.NewPending + c.Refused + c.Pending + c.Gone }
 
-// Text is the answer to what was asked of a cluster with pods: "No: 5 of 12 new pods fit (7 others were Pending before)". With says how many
+// Text answers a question about a cluster that has pods: "No: 5 of 12 new pods fit (7 others were Pending before)". with says how many
 // nodes came or went.
 func (c *Change) Text(with string) string {
 	line := c.asked(with)
@@ -234,12 +237,12 @@ func (c *Change) Text(with string) string {
 	return line + c.lost() + c.others()
 }
 
-// evictedStay reports whether the evicted pods are those that ran and have no node.
+// evictedStay reports whether the preempted pods are exactly the pods that ran before and now have no node.
 func (c *Change) evictedStay() bool {
 	return len(c.Evicted) > 0 && slices.Equal(c.Evicted, c.Lost)
 }
 
-// asked says whether the pods fit that were asked for.
+// asked says how many of the requested pods fit.
 func (c *Change) asked(with string) string {
 	fit := c.New - c.NewPending - c.Refused
 	var line string
@@ -270,7 +273,7 @@ func (c *Change) asked(with string) string {
 	return line + with
 }
 
-// lost says what became of pods that ran.
+// lost says how many pods that ran have no node or are gone.
 func (c *Change) lost() string {
 	var lost []string
 	if c.Pending > 0 && !c.evictedStay() {
@@ -288,7 +291,7 @@ func (c *Change) lost() string {
 	return ", and " + strings.Join(lost, ", and ")
 }
 
-// others says what became of pods that were Pending before, and of other new ones.
+// others says how many pods that were Pending before still are, and how many new pods of other workloads are Pending.
 func (c *Change) others() string {
 	var old []string
 	if c.StillPending > 0 {

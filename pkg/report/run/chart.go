@@ -16,7 +16,7 @@ import (
 
 func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
-// drawing has a plot for each step: how many pods are in each failure domain of each level, by workload, and how many are in none.
+// drawing returns a chart with a plot for each step: the pods in each failure domain of each level, by workload, and the Pending pods.
 func drawing(r *Report) *chart.Chart {
 	s := &chart.Stacks{Title: chart.Title(r.Head, "pods by failure domain after each step"), Levels: stackLevels(r)}
 	series := newPodSeries(r.Steps)
@@ -28,7 +28,7 @@ func drawing(r *Report) *chart.Chart {
 	return s.Chart()
 }
 
-// stackLevels are the levels whose domains have bars, widest first.
+// stackLevels returns the levels whose domains have bars, widest first.
 func stackLevels(r *Report) []chart.StackLevel {
 	var keys []string
 	for _, step := range r.Steps {
@@ -55,8 +55,8 @@ func stackLevels(r *Report) []chart.StackLevel {
 	return levels
 }
 
-// domainsOf are the values of the key, in order: those of nodes that keep no ordinary pod away, and those where pods are all the
-// same. The empty one stands for nodes without the label.
+// domainsOf returns the sorted values of the key on nodes that repel no ordinary pod, and on nodes that have pods. The value "" stands for
+// nodes without the label.
 func domainsOf(r *Report, key string) []string {
 	found := map[string]bool{}
 	add := func(nodes []report.Node) {
@@ -80,10 +80,10 @@ func domainsOf(r *Report, key string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// podSeries are the parts that bars are put together from: the largest workloads, all others, pods that are not ready, Pending.
+// podSeries are the parts of which a bar consists: the largest workloads, all other workloads, pods that are not ready, Pending pods.
 type podSeries struct {
 	list     []chart.StackSeries
-	position map[[2]string]int // of a workload; of any other, others
+	position map[[2]string]int // by namespace and workload; others has the workloads that are not here
 	others   int
 	notReady int
 	pending  int
@@ -131,9 +131,9 @@ func newPodSeries(steps []Step) *podSeries {
 	return s
 }
 
-// count returns the pods of the step by series and bar.
+// count returns the number of pods of the step for each series and bar.
 func (s *podSeries) count(step *Step, levels []chart.StackLevel, topologies map[string]map[string]string) [][]float64 {
-	places := make([]map[string]int, len(levels)) // of the domains of each level
+	places := make([]map[string]int, len(levels)) // the bar of each domain, by level
 	pending := 0
 	for i, level := range levels {
 		places[i] = make(map[string]int, len(level.Domains))

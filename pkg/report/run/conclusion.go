@@ -11,10 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxTroubles is how many steps the first line names.
+// maxTroubles is the largest number of steps that the first line names.
 const maxTroubles = 5
 
-// conclusion says how the whole went: in which steps not every pod runs, and which expectations were not met.
+// conclusion writes how the run went: the steps in which not every pod runs, and the expectations that were not met.
 func (t *writer) conclusion() {
 	steps := t.report.Steps
 	switch len(steps) {
@@ -64,7 +64,7 @@ func (t *writer) conclusion() {
 	t.verdict()
 }
 
-// concludeStep says how the only step went.
+// concludeStep writes how a run of one step went.
 func (t *writer) concludeStep(s Step) {
 	line, then := s.Summary.text()+t.report.resized(), ""
 	if s.Change != nil {
@@ -91,7 +91,7 @@ func (t *writer) concludeStep(s Step) {
 	}
 }
 
-// stuck says which rollouts do not end, before what else is to be said; "" if all do.
+// stuck names the rollouts that do not end, with "; " after them; "" if all end.
 func (s *Step) stuck() string {
 	if len(s.Rollouts) == 0 {
 		return ""
@@ -99,7 +99,7 @@ func (s *Step) stuck() string {
 	return words.Count(len(s.Rollouts), "rollout") + " stuck, of " + words.Few(list.Each(s.Rollouts, func(r controller.Rollout) string { return r.Ref.Qualified() })) + "; "
 }
 
-// troubles says what is not as it should be after the step; "" if nothing.
+// troubles lists what is wrong after the step, such as "2 pods pending and 1 rollout stuck"; "" if nothing is.
 func troubles(s Step) string {
 	var parts []string
 	if n := s.Summary.Pending; n > 0 {
@@ -143,7 +143,7 @@ func (t *writer) verdict() {
 	}
 }
 
-// answer is the answer to what flags ask, after the rollouts that do not end; "" if they ask nothing.
+// answer returns the answer to the question of flags, after the rollouts that do not end; "" without such flags.
 func (r *Report) answer() string {
 	last := &r.Steps[len(r.Steps)-1]
 	switch {

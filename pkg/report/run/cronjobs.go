@@ -9,21 +9,21 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// waitingCronJobs returns the CronJobs that have no run after the step.
+// waitingCronJobs returns the CronJobs that have no Job after the step.
 func (s *Step) waitingCronJobs() []controller.CronJob {
 	return list.Without(s.CronJobs, func(c controller.CronJob) bool {
 		return slices.ContainsFunc(s.Workloads, func(w Workload) bool { return w.Kind == "CronJob" && w.Namespace == c.Namespace && w.Name == c.Name })
 	})
 }
 
-// newCronJobs returns the waiting CronJobs that the step before does not have.
+// newCronJobs returns the waiting CronJobs that the step before did not have.
 func (t *writer) newCronJobs(i int) []controller.CronJob {
 	return slices.DeleteFunc(t.report.Steps[i].waitingCronJobs(), func(c controller.CronJob) bool {
 		return i > 0 && slices.Contains(t.report.Steps[i-1].CronJobs, c)
 	})
 }
 
-// cronJobs says when CronJobs run, and how one runs now.
+// cronJobs writes when each new CronJob runs next, and how to run it now.
 func (t *writer) cronJobs(i int) {
 	t.Sentences("CronJobs:", list.Each(t.newCronJobs(i), func(c controller.CronJob) string {
 		target := cluster.Ref{Kind: "CronJob", Namespace: c.Namespace, Name: c.Name}

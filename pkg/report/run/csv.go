@@ -7,14 +7,14 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// podsCSV has a row for each pod after each step, and a head:
+// podsCSV returns a row for each pod after each step, below a head:
 //
 //	step, namespace, pod, workload (kind/name), status, node
 //	a column for each level of the cluster, named by its topology key: the node's value
 //	feasible, scored, ties, margin, deciders (joined by ;): the decision, for a pod that was placed in the step
-//	message: kube-scheduler's, for a Pending pod, or why it is not tried
+//	message: kube-scheduler's message about a Pending pod, or why it was not tried
 //
-// What is not there is an empty cell.
+// A missing value is an empty cell.
 func podsCSV(r *Report) [][]string {
 	head := []string{"step", "namespace", "pod", "workload", "status", "node"}
 	for _, level := range r.Cluster.Levels {
@@ -40,7 +40,7 @@ func podsCSV(r *Report) [][]string {
 	return table
 }
 
-// nodeTopologies are the labels of the nodes after each step, by their names.
+// nodeTopologies returns the topology labels of the nodes after each step, by the name of the node.
 func nodeTopologies(r *Report) []map[string]map[string]string {
 	all := make([]map[string]map[string]string, len(r.Steps))
 	of := func(nodes []report.Node) map[string]map[string]string {
@@ -60,8 +60,8 @@ func nodeTopologies(r *Report) []map[string]map[string]string {
 	return all
 }
 
-// podDomain is the pod's failure domain of the level, empty where its node has no label, and whether it is known: a report need not
-// hold its nodes, and its pods have the labels of the step's topology keys alone.
+// podDomain returns the pod's failure domain at the level, "" if its node lacks the label, and whether the domain is known. A report that
+// was read back may have no nodes, and its pods have only the labels of the step's topology keys.
 func podDomain(pod Pod, key string, topologies map[string]map[string]string) (string, bool) {
 	if topology, found := topologies[pod.Node]; found {
 		return topology[key], true

@@ -18,8 +18,8 @@ func Decode(file string, data []byte) (*Report, error) {
 	return r, problems.Err()
 }
 
-// check finds what a report cannot say of a cluster: something without a name, a pod on a node that the cluster never had, and a sum that is
-// not that of its parts.
+// check finds statements about a cluster that cannot be true: an object without a name, a pod on a node that the cluster never had, and a
+// sum that differs from its parts.
 func (r *Report) check(p *report.Problems) {
 	nodes := map[string]bool{}
 	take := func(path string, all []report.Node) {

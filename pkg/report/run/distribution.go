@@ -13,15 +13,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxSizes is how many different counts of pods are shown apart where domains are not named.
+// maxSizes is how many different numbers of pods per domain are shown if the domains are not named.
 const maxSizes = 4
 
-// maxWorkloads is how many workloads have a row where not every pod is listed, maxComplete how many that lack no pod. Fewer have one where there
-// is a table of what Karmada decided, too.
+// maxWorkloads is the largest number of rows if not every pod is listed, and maxComplete the largest number of them for workloads that lack
+// no pod. maxWorkloadsOfFederation takes the place of maxWorkloads beside a table of Karmada's decisions.
 const maxWorkloads, maxWorkloadsOfFederation, maxComplete = 12, 6, 5
 
-// workloads is a table of workloads with a column for each level. If there are too many to list, workloads that lack
-// pods come first, and a line below names the DaemonSets that lack none.
+// workloads writes a table of workloads with a column for each level. If not every pod is listed, workloads that lack pods come first, and
+// a line below names the DaemonSets that lack none.
 func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	var daemons []Workload
 	if !listed {
@@ -54,7 +54,7 @@ func (t *writer) workloads(s *stepText, workloads []Workload, listed bool) {
 	}
 }
 
-// ranked puts workloads that lack pods before the others, and takes out DaemonSets that lack none.
+// ranked returns the workloads that lack pods, then the others, and apart from these the DaemonSets that lack none.
 func ranked(workloads []Workload) (apps, daemons []Workload) {
 	var complete []Workload
 	for _, w := range workloads {
@@ -70,9 +70,9 @@ func ranked(workloads []Workload) (apps, daemons []Workload) {
 	return append(apps, complete...), daemons
 }
 
-// levels are the columns of the table. Where not every pod is listed, zones and regions are shown whatever the rules say, and nodes are
-// left out if they would only be counted. So are clusters in a federation: Karmada's table has those of what it brings, and what a cluster has of
-// its own begins with its name.
+// levels returns the columns of the table. If not every pod is listed, it keeps regions and zones, and leaves out nodes if the table would
+// only count them. In a federation it leaves out clusters: Karmada's table has those of a distributed workload, and the name of any other
+// begins with its cluster.
 func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string {
 	named := func(d Distribution) bool { return len(d.Counts)+d.Empty <= doc.MaxCellDomains }
 	var keys, brief []string
@@ -95,7 +95,7 @@ func (t *writer) levels(s *stepText, workloads []Workload, listed bool) []string
 	return keys
 }
 
-// complete reports whether every pod that is wanted runs.
+// complete reports whether every wanted pod runs.
 func (w Workload) complete() bool { return w.Pending == 0 && w.Running >= w.Desired }
 
 func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed bool) {
@@ -115,7 +115,7 @@ func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed 
 			}
 			counts := *d
 			if !listed && len(d.Counts) > 0 {
-				counts.Empty = 0 // the skew says so
+				counts.Empty = 0 // the skew implies them
 			}
 			return fmt.Sprintf("%s (skew %d)", counts.Text(doc.MaxCellDomains), d.Skew)
 		})
@@ -123,7 +123,7 @@ func (t *writer) table(s *stepText, keys []string, workloads []Workload, listed 
 	t.Table("", c.Rows(workloads)...)
 }
 
-// distributions writes a line for each level of one workload.
+// distributions writes how the pods of one workload are distributed, a line for each level.
 func (t *writer) distributions(s *stepText, w Workload) {
 	var table [][]doc.Cell
 	for _, key := range s.keys {
@@ -134,8 +134,8 @@ func (t *writer) distributions(s *stepText, w Workload) {
 	t.Table("", table...)
 }
 
-// Text names the domains and their pods, "east 1, west 2, 1 region empty", if there are no more domains than the limit;
-// otherwise it counts domains by their number of pods, "300 nodes: 298 with 1 pod, 1 with 2, 1 empty".
+// Text names the domains with their pods, "east 1, west 2, 1 region empty", if there are at most limit domains. Otherwise it counts the
+// domains by their number of pods, "300 nodes: 298 with 1 pod, 1 with 2, 1 empty".
 func (d Distribution) Text(limit int) string {
 	var parts []string
 	domains := len(d.Counts) + d.Empty
@@ -159,7 +159,7 @@ func (d Distribution) Text(limit int) string {
 	return strings.Join(parts, ", ")
 }
 
-// sizes counts the domains by their number of pods, the fewest pods first.
+// sizes counts the domains by their number of pods, in ascending order: "298 with 1 pod", "1 with 2".
 func (d Distribution) sizes() []string {
 	counts := slices.Clone(d.Counts)
 	slices.SortFunc(counts, func(a, b Count) int { return cmp.Compare(a.Pods, b.Pods) })
@@ -182,7 +182,7 @@ func (d Distribution) sizes() []string {
 	return parts
 }
 
-// rows are the workloads with all pods that have no owner as one for each namespace, in the place of the first.
+// rows returns the workloads, with the pods without an owner of each namespace merged into one row at the place of the first.
 func rows(workloads []Workload) []Workload {
 	bare := map[string][]Workload{}
 	for _, w := range workloads {
@@ -202,7 +202,7 @@ func rows(workloads []Workload) []Workload {
 	return all
 }
 
-// merge adds up pods without an owner.
+// merge sums pods without an owner up to one row.
 func merge(pods []Workload) Workload {
 	sum := Workload{Ref: cluster.Ref{Namespace: pods[0].Namespace, Name: fmt.Sprintf("%d pods without owner", len(pods))}}
 	var keys []string

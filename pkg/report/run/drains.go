@@ -6,18 +6,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// unended is "1 drain does not end" or "2 drains do not end".
+// unended returns "1 drain does not end" or "2 drains do not end".
 func unended(drains int) string {
 	return words.Count(drains, "drain") + words.Pick(drains, " does not end", " do not end")
 }
 
-// staying is a pod that keeps the drain of a node from its end.
+// staying is a pod that blocks the drain of a node.
 type staying struct {
 	pod          Pod
 	node, reason string
 }
 
-// staying are the pods that keep drains from their end, those with the same reason together.
+// staying returns the pods that block drains, grouped by reason.
 func (s *Step) staying() [][]staying {
 	var all []staying
 	for _, d := range s.Drains {
@@ -28,13 +28,13 @@ func (s *Step) staying() [][]staying {
 	return list.Group(all, func(p staying) string { return p.reason })
 }
 
-// where is "2 pods of deployment/web on a, b".
+// where returns "2 pods of deployment/web on a, b".
 func (t *writer) where(s *stepText, pods []staying) string {
 	nodes := list.Group(pods, func(p staying) string { return p.node })
 	return t.sharing(s, list.Each(pods, func(p staying) Pod { return p.pod })) + " on " + t.Some(list.Each(nodes, func(p []staying) string { return p[0].node }))
 }
 
-// drains says which pods keep drains from their end, and each reason once, in the words of kubectl or the API server.
+// drains writes which pods block drains. It writes each reason once, in the words of kubectl or the API server.
 func (t *writer) drains(s *stepText) {
 	groups := s.staying()
 	if len(groups) > 0 {

@@ -14,24 +14,24 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Binding is what became of a workload of a federation on both levels: which clusters Karmada gave it, and what runs there.
+// Binding is a workload of a federation on both levels: the clusters that Karmada gave it, and the pods that run there.
 type Binding struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Policy is the kind and the name of the policy that claimed it.
+	// Policy is the kind and the name of the policy that claimed the workload.
 	Policy string `json:"policy"`
-	// Replicas is what the template asks for; missing of what has none.
+	// Replicas is the number of replicas in the template; missing if its kind has none.
 	Replicas int `json:"replicas,omitempty"`
-	// AffinityGroup and AntiAffinityGroup are its groups, as key=value.
+	// AffinityGroup and AntiAffinityGroup are the workload's groups, as key=value.
 	AffinityGroup     string `json:"affinityGroup,omitempty"`
 	AntiAffinityGroup string `json:"antiAffinityGroup,omitempty"`
 	// Reason and Message are those of the binding's condition Scheduled.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Clusters are those that Karmada gave it, in Karmada's order.
+	// Clusters are the clusters that Karmada gave the workload, in Karmada's order.
 	Clusters []world.Share `json:"clusters,omitempty"`
-	// Leaving are the clusters that it is being moved away from.
+	// Leaving are the clusters from which the workload is being moved away.
 	Leaving []string `json:"leaving,omitempty"`
 }
 
@@ -49,24 +49,24 @@ func newBindings(decisions []world.Decision) []Binding {
 	return all
 }
 
-// scheduled reports whether Karmada's scheduler was last content.
+// scheduled reports whether Karmada's scheduler succeeded the last time.
 func (b Binding) scheduled() bool { return b.Reason == federation.ReasonSuccess }
 
-// notScheduled are the workloads that Karmada's scheduler was not content with.
+// notScheduled returns the workloads for which Karmada's scheduler did not succeed.
 func (s Step) notScheduled() []Binding {
 	return list.Without(s.Bindings, Binding.scheduled)
 }
 
-// why is the reason and the message, as "NoClusterFit: 0/3 clusters are available".
+// why returns the reason and the message: "NoClusterFit: 0/3 clusters are available".
 func (b Binding) why() string { return b.Reason + ": " + b.Message }
 
-// Decides reports whether Karmada decides the same of both: clusters, shares, and if there is none the reason.
+// Decides reports whether Karmada decided the same for both: the same clusters and shares, or the same reason if there are none.
 func (b *Binding) Decides(other *Binding) bool {
 	return b.Reason == other.Reason && (b.scheduled() || b.Message == other.Message) && slices.Equal(b.Leaving, other.Leaving) &&
 		slices.EqualFunc(b.Clusters, other.Clusters, func(a, b world.Share) bool { return a.Cluster == b.Cluster && a.Assigned == b.Assigned })
 }
 
-// Text is "m1 3, m2 2", or why there is no cluster.
+// Text returns "m1 3, m2 2", or the reason why the workload has no cluster.
 func (b *Binding) Text(all bool) string {
 	if !b.scheduled() {
 		return b.why()
@@ -74,7 +74,7 @@ func (b *Binding) Text(all bool) string {
 	return doc.OrNone(strings.Join(b.shares(all), ", "))
 }
 
-// overfull is the number of clusters in which pods of what Karmada gave them are Pending.
+// overfull counts the clusters that cannot run all pods that Karmada gave them.
 func (s Step) overfull() int {
 	full := map[string]bool{}
 	for _, b := range s.Bindings {
@@ -87,7 +87,7 @@ func (s Step) overfull() int {
 	return len(full)
 }
 
-// karmada says what is not as it should be with Karmada's decisions.
+// karmada lists what is wrong with Karmada's decisions.
 func (s Step) karmada() []string { return karmada(len(s.notScheduled()), s.overfull()) }
 
 func karmada(unscheduled, overfull int) []string {
@@ -101,12 +101,12 @@ func karmada(unscheduled, overfull int) []string {
 	return parts
 }
 
-// short reports whether a cluster cannot run what Karmada gave it.
+// short reports whether a cluster cannot run all that Karmada gave it of the workload.
 func (b Binding) short() bool {
 	return slices.ContainsFunc(b.Clusters, world.Share.Short)
 }
 
-// shareText is "m1 3", or "m2 3 (2 run)".
+// shareText returns "m1 3", or "m2 3 (2 run)" if the cluster cannot run all.
 func shareText(s world.Share) string {
 	if s.Assigned == 0 && s.Running+s.Pending == 0 {
 		return s.Cluster
@@ -125,7 +125,7 @@ func (s *stepText) binding(b Binding) string {
 	return s.qualified(b.Namespace, cluster.Ref{Kind: b.Kind, Name: b.Name}.String())
 }
 
-// federated says where the two levels disagree: what Karmada gives to no cluster, and what it gives to clusters that cannot run it.
+// federated writes where the two levels disagree: workloads that Karmada gives to no cluster, or to clusters that cannot run them.
 func (t *writer) federated(s *stepText) {
 	refused := s.notScheduled()
 	if len(refused) > 0 {
@@ -139,14 +139,14 @@ func (t *writer) federated(s *stepText) {
 	t.short(s, list.Where(s.Bindings, func(b Binding) bool { return b.short() }))
 }
 
-// promise is what a cluster was given of a workload and cannot run.
+// promise is a share of a workload that its cluster cannot run completely.
 type promise struct {
 	of    Binding
 	share world.Share
 }
 
-// short says which clusters were given what they cannot run. What is Pending for one reason in one cluster is one line: Karmada gives several
-// workloads the same room, since it sees none of their pods yet.
+// short writes which clusters cannot run all that they were given. Workloads whose pods are Pending in one cluster for one reason share a
+// line: Karmada gives several workloads the same room, since it does not see their pods yet.
 func (t *writer) short(s *stepText, of []Binding) {
 	var promises []promise
 	for _, b := range of {
@@ -175,7 +175,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 		}
 		switch share := groups[i][0].share; {
 		case share.Message == "":
-		case share.Pending == 0: // the API server refuses them
+		case share.Pending == 0: // the API server refuses the pods
 			t.Linef(doc.Plain, "    %s", share.Message)
 		default:
 			t.Linef(doc.Plain, "    %s", doc.Refused(share.Message))
@@ -183,14 +183,14 @@ func (t *writer) short(s *stepText, of []Binding) {
 	})
 }
 
-// promised reports whether short has said that pods are Pending for that reason.
+// promised reports whether short has written this reason for Pending pods.
 func (s *stepText) promised(message string) bool {
 	return message != "" && slices.ContainsFunc(s.Bindings, func(b Binding) bool {
 		return slices.ContainsFunc(b.Clusters, func(share world.Share) bool { return share.Short() && share.Message == message })
 	})
 }
 
-// bindings are a row for each workload: what it asks for, and its clusters.
+// bindings writes a table with a row for each workload: its replicas and its clusters.
 func (t *writer) bindings(s *stepText) {
 	if len(s.Bindings) == 0 {
 		return
@@ -206,10 +206,11 @@ func (t *writer) bindings(s *stepText) {
 	t.Space()
 }
 
-// maxBindings is how many workloads the table has, those first that are not as Karmada would have them, and maxShares how many clusters a row names, unless all are asked for.
+// maxBindings is the largest number of workloads in the table; those with a trouble come first. maxShares is the largest number of clusters that a row
+// names. With --all there is no limit.
 const maxBindings, maxShares = 6, 6
 
-// bindingTable is the heads, and a row for each workload, with all of its clusters or with many of them counted.
+// bindingTable returns the titles, and a row for each workload. Unless all is set, a row counts clusters that are too many to name.
 func (s *stepText) bindingTable(shown []Binding, all bool) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("KARMADA", "REPLICAS", "CLUSTERS")}
 	for _, b := range shown {
@@ -229,7 +230,8 @@ func (s *stepText) bindingTable(shown []Binding, all bool) [][]doc.Cell {
 	return table
 }
 
-// trouble is 0 for what has no cluster that it should have, 1 for what its clusters cannot run, 2 for the rest.
+// trouble returns the rank of the workload in the table: 0 if Karmada did not schedule it, 1 if its clusters cannot run all of it, 2
+// otherwise.
 func (b Binding) trouble() int {
 	switch {
 	case !b.scheduled():
@@ -240,7 +242,7 @@ func (b Binding) trouble() int {
 	return 2
 }
 
-// shares are the clusters with what they have, many of them counted: 50 clusters with 2 each.
+// shares returns the clusters with their replicas. Many clusters are counted: "50 clusters with 2 each".
 func (b Binding) shares(all bool) []string {
 	var shares []string
 	if len(b.Clusters) <= maxShares || all {

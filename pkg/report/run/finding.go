@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Findings are the expectations that were not met, the workloads with Pending pods, what was refused and the rollouts that are
-// stuck, step by step.
+// Findings returns the expectations that were not met, the workloads with Pending pods, the refused objects and the stuck rollouts, step by
+// step.
 func (r *Report) Findings() []expect.Finding {
 	var found []expect.Finding
 	for i := range r.Steps {
@@ -37,7 +37,7 @@ func (s *Step) findings() []expect.Finding {
 	return facts.Findings()
 }
 
-// workload is nil if the step has none of that name.
+// workload returns the workload of this name, or nil if the step has none.
 func (s *Step) workload(of cluster.Ref) *Workload {
 	i := slices.IndexFunc(s.Workloads, func(w Workload) bool { return w.Ref.Workload() == of.Workload() })
 	if i < 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// Formats are the ways to write the report. Quiet is one line a step, and All lists every pod.
+// Formats are the formats of the report. Quiet prints one line per step, and All lists every pod.
 var Formats = format.Of[Report]{
 	Doc: document, Wide: true, Page: (*Report).Page, CSV: podsCSV, JUnit: expectationsJUnit, Draw: draw, Names: names,
 	Findings: func(r *Report) findings.Findings { return findings.Of(r.Head, r.Findings()) },
@@ -26,7 +26,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// ShowsCycles reports whether the format shows what AddCycles adds to the step.
+// ShowsCycles reports whether the format shows the cycles that AddCycles adds to the step.
 func ShowsCycles(format string, opts report.Options, step *Step) bool {
 	switch format {
 	case "text", "wide":
@@ -37,8 +37,8 @@ func ShowsCycles(format string, opts report.Options, step *Step) bool {
 	return false
 }
 
-// names are the pods after the last step, a line each, as "kubectl get pods -o name" prints them. Where they stand in several
-// namespaces, which kubectl would leave out, the namespace goes between: pod/kafka/broker-0.
+// names returns the pods after the last step, in the form of "kubectl get pods -o name". If they are in several namespaces, a name also has
+// the namespace, which kubectl would leave out: pod/kafka/broker-0.
 func names(r *Report) []string {
 	if len(r.Steps) == 0 {
 		return nil

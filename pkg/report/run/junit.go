@@ -12,15 +12,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// expectationsJUnit has a case for each expectation. A failure holds, besides what was wanted and seen, why the step came as it did and what
-// kube-scheduler said of Pending pods. Nothing says how long it took, so that a report is the same each time.
+// expectationsJUnit returns JUnit with a case for each expectation. A failure has the wanted and the actual value, why the step went as it
+// did, and kube-scheduler's messages about Pending pods. There are no durations, so that the same run gives the same bytes.
 func expectationsJUnit(r *Report) ([]byte, error) {
 	suites := junit.Suites{}
 	suites.Add(r.Scenario, 0, nil, r.cases())
 	return suites.Write()
 }
 
-// Tested is one scenario of a set that was tested: its report, or what kept it from one, and how long it took.
+// Tested is a scenario that was tested: its report, or the error that prevented one, and the duration of the test.
 type Tested struct {
 	Path   string
 	Report *Report
@@ -28,7 +28,7 @@ type Tested struct {
 	Took   time.Duration
 }
 
-// WriteJUnit writes a suite for each scenario, named by its path, with a case for each expectation of each of its steps.
+// WriteJUnit writes a suite for each scenario, named by its path, with a case for each expectation of each step.
 func WriteJUnit(w io.Writer, tested []Tested) error {
 	suites := junit.Suites{}
 	for _, t := range tested {
@@ -46,7 +46,7 @@ func WriteJUnit(w io.Writer, tested []Tested) error {
 	return err
 }
 
-// cases are the expectations of all steps.
+// cases returns a case for each expectation of all steps.
 func (r *Report) cases() []junit.Case {
 	var cases []junit.Case
 	for i := range r.Steps {
@@ -55,7 +55,7 @@ func (r *Report) cases() []junit.Case {
 	return cases
 }
 
-// cases are the step's expectations.
+// cases returns a case for each expectation of the step.
 func (s *Step) cases() []junit.Case {
 	var cases []junit.Case
 	for _, e := range s.Expectations {
@@ -71,7 +71,7 @@ func (s *Step) cases() []junit.Case {
 	return cases
 }
 
-// reasons are the lines of a failure.
+// reasons returns the text of a failure.
 func (s *Step) reasons(e expect.Judged) string {
 	lines := []string{"want " + e.Want, "got  " + e.Got}
 	if e.Why != "" {

@@ -23,8 +23,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// New puts what a simulation found into the model, with the judged expectations of each step. The version is Faultline's own. It leaves out
-// what AddCycles adds.
+// New returns the report on a run, with the judged expectations of each step. version is Faultline's version. Cycles and causes are missing
+// until AddCycles and AddCauses add them.
 func New(result *simulation.Result, judged [][]expect.Judged, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	levels := topology.Levels(result.Initial.Nodes, result.Scenario.LevelKeys...)
@@ -49,7 +49,7 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 			if of := loaded[step.Name]; of != nil {
 				asked = askedBy(of, i == 0 && len(result.Initial.Pods) == 0)
 			}
-			if i == 0 { // with what patches have changed before
+			if i == 0 { // patches have changed these before the first step
 				for _, ref := range result.Scenario.Patched {
 					asked[ref] = true
 				}
@@ -68,8 +68,8 @@ func New(result *simulation.Result, judged [][]expect.Judged, version string) *R
 	return r
 }
 
-// AddCycles adds what every plugin said of the nodes to the pods of the steps that are to show it. For thousands of pods this takes as long
-// as recording it did. The report is what New made of the result.
+// AddCycles adds the verdicts of the plugins to the pods of the steps for which shows returns true. For thousands of pods this takes as
+// long as recording the verdicts. New must have made the report of this result.
 func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 	for i := range r.Steps {
 		if !shows(&r.Steps[i]) {
@@ -94,8 +94,8 @@ func (r *Report) AddCycles(result *simulation.Result, shows func(*Step) bool) {
 	}
 }
 
-// AddCauses adds why the scheduler refuses the Pending pods of each step. The report is what New made of the result, and the causes are those
-// that cause.InRun found in it.
+// AddCauses adds to the Pending pods of each step why the scheduler refuses them. New must have made the report of the result in which
+// cause.InRun found the causes.
 func (r *Report) AddCauses(found []map[types.NamespacedName][]cause.Cause) {
 	for i := range r.Steps {
 		for j := range r.Steps[i].Pods {
@@ -184,11 +184,11 @@ func newStep(step *simulation.Step, judged []expect.Judged, from *scenario.Scena
 	return s
 }
 
-// view is a step's state, prepared for looking things up.
+// view is the state after a step, indexed.
 type view struct {
 	step    *simulation.Step
 	keys    []string // the topology keys that the pods' rules mention, widest first
-	levels  []string // those whose distribution is shown, the keys among them
+	levels  []string // the topology keys whose distribution is shown, keys among them
 	nodes   map[string]*v1.Node
 	domains map[string][]topology.Domain // by topology key, for all workloads
 	owner   func(*v1.Pod) cluster.Ref
@@ -218,7 +218,7 @@ func newView(step *simulation.Step, levelKeys []string) *view {
 	return v
 }
 
-// levelsShown are the keys of the rules and the wider levels that have several domains; without rules, all levels.
+// levelsShown returns the keys of the rules, and the wider levels that have several domains. Without rules it returns all levels.
 func (v *view) levelsShown(levelKeys []string) []string {
 	all := topology.Levels(v.step.State.Nodes, levelKeys...)
 	if len(v.keys) == 0 {
@@ -233,7 +233,7 @@ func (v *view) levelsShown(levelKeys []string) []string {
 	return append(wider, v.keys...)
 }
 
-// pods returns the pods, workload by workload in order of arrival.
+// pods returns the pods, grouped by workload in order of arrival.
 func (v *view) pods() []Pod {
 	order := map[cluster.Ref]int{}
 	var live []*v1.Pod
@@ -242,7 +242,7 @@ func (v *view) pods() []Pod {
 			continue
 		}
 		live = append(live, pod)
-		// Bare pods are one another's company: they stay in order of arrival.
+		// A pod without an owner is its own owner here, so that such pods stay in order of arrival.
 		if o := v.owner(pod); order[o] == 0 {
 			order[o] = len(order) + 1
 		}
@@ -255,7 +255,7 @@ func (v *view) pods() []Pod {
 	return pods
 }
 
-// What kubectl prints of pods besides their phases.
+// Values of kubectl's STATUS column that are not phases of a pod.
 const (
 	statusGated       = v1.PodReasonSchedulingGated
 	statusTerminating = "Terminating"
@@ -304,14 +304,14 @@ func (v *view) pod(pod *v1.Pod) Pod {
 	return p
 }
 
-// notReady reports whether the pod's condition says so; pods of manifests that are bound already may have none.
+// notReady reports whether the pod's Ready condition is not True. A pod of a manifest that already has a node may have no such condition.
 func notReady(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
 		return c.Type == v1.PodReady && c.Status != v1.ConditionTrue
 	})
 }
 
-// workloads sums the pods up by owner; bare pods are each their own.
+// workloads sums up the pods by owner. A pod without an owner is a workload of its own.
 func (v *view) workloads(pods []Pod) []Workload {
 	wanted := v.step.State.Desired()
 	notCreated := map[cluster.Ref][]string{}
@@ -359,7 +359,7 @@ func (v *view) workloads(pods []Pod) []Workload {
 	return summed
 }
 
-// distribution counts the nodes of a workload's pods by domain; see metric.Count for the empty ones.
+// distribution counts the pods on these nodes by domain. See metric.Count for the domains that count as empty.
 func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distribution {
 	d := Distribution{TopologyKey: key}
 	onNode := map[string]int{}
@@ -389,7 +389,8 @@ func (v *view) distribution(key string, nodes []string, pod *v1.Pod) Distributio
 	return d
 }
 
-// topologyKeys returns the keys by which the pods' rules spread or gather them, in the order of topology.Levels, others last.
+// topologyKeys returns the keys by which the pods' rules spread or gather them, in the order of topology.Levels. Keys that are no level
+// come last.
 func topologyKeys(state *cluster.State) []string {
 	var keys []string
 	add := func(key string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Page is the page of the report. What failures take can be added to its data.
+// Page returns the page of the report. A caller can add the report on failures to its data.
 func (r *Report) Page() *page.Page {
 	p := &page.Page{Head: r.Head, Data: page.Data{Report: r, Labels: r.Labels}, Course: r.course()}
 	p.Verdict, p.Outcome = verdict(r.Steps)
@@ -29,7 +29,7 @@ func (r *Report) Page() *page.Page {
 	return p
 }
 
-// verdict is one sentence: whether the expectations were met, and whether every pod runs.
+// verdict says in one sentence whether the expectations were met and every pod runs. outcome is met, failed or open.
 func verdict(steps []Step) (sentence, outcome string) {
 	if len(steps) == 0 {
 		return "The scenario has no steps.", "open"

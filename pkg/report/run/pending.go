@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// refusals are the step's Pending pods, those of one workload with the same message together.
+// refusals returns the step's Pending pods, grouped by workload and message.
 func (s *Step) refusals() [][]Pod {
 	return list.Group(s.pendingPods(), func(pod Pod) [4]string { return [4]string{pod.Namespace, pod.Workload, pod.Why(), pod.Nominated} })
 }
@@ -21,7 +21,7 @@ func (s *Step) pendingPods() []Pod {
 	return list.Without(s.Pods, func(pod Pod) bool { return pod.Node != "" })
 }
 
-// pending says of each Pending pod what kube-scheduler said. Pods with the same message are shown once; the message is never shortened.
+// pending writes why pods are Pending. Pods with the same message share it, and the message is never shortened.
 func (t *writer) pending(s *stepText) {
 	pods := s.pendingPods()
 	if len(pods) == 0 {
@@ -55,7 +55,7 @@ func (t *writer) pending(s *stepText) {
 	})
 }
 
-// attaching says which pods have a node and wait for their volume, those with volumes on the same node together.
+// attaching writes which pods have a node and wait for their volume, grouped by the node that still has the volume.
 func (t *writer) attaching(s *stepText) {
 	groups := s.unattached()
 	if len(groups) > 0 {
@@ -72,20 +72,20 @@ func (t *writer) attaching(s *stepText) {
 	})
 }
 
-// unattached are the step's pods that have a node and wait for their volume, by where that is.
+// unattached returns the pods that have a node and wait for their volume, grouped by the reason.
 func (s *Step) unattached() [][]Pod {
 	waiting := list.Without(s.Pods, func(pod Pod) bool { return pod.Waits == "" })
 	return list.Group(waiting, func(pod Pod) string { return pod.Waits })
 }
 
-// alike puts pods together that wait for the same reason.
+// alike groups Pending pods by reason.
 func alike(pods []Pod) [][]Pod {
 	return list.Group(pods, func(pod Pod) [4]string {
 		return [4]string{pod.Message, pod.Untried, pod.Nominated, strings.Join(pod.Gates, ", ")}
 	})
 }
 
-// sharing names the workloads of pods with the same message.
+// sharing names a group of pods that share a message: one pod, or counts by workload.
 func (t *writer) sharing(s *stepText, pods []Pod) string {
 	workloads := list.Group(pods, func(pod Pod) [2]string { return [2]string{pod.Namespace, pod.Workload} })
 	if len(workloads) == 1 {
@@ -94,7 +94,7 @@ func (t *writer) sharing(s *stepText, pods []Pod) string {
 	return fmt.Sprintf("%s: %s", words.Count(len(pods), "pod"), t.Some(list.Each(workloads, s.waiting)))
 }
 
-// waiting names one pod, or counts several of one workload.
+// waiting names one pod, or counts several pods of one workload.
 func (s *stepText) waiting(pods []Pod) string {
 	first := pods[0]
 	if len(pods) == 1 {
@@ -110,7 +110,7 @@ func (s *stepText) waiting(pods []Pod) string {
 	return line
 }
 
-// reasons are the message once more, by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
+// reasons writes the message again by plugin: "InterPodAffinity   3 node(s) did not match pod anti-affinity rules".
 func (t *writer) reasons(reasons []placement.Reason) {
 	table := list.Each(reasons, func(r placement.Reason) []doc.Cell {
 		return doc.Plain.Row(r.Plugin, fmt.Sprintf("%d %s", r.Nodes, r.Message))
@@ -118,7 +118,7 @@ func (t *writer) reasons(reasons []placement.Reason) {
 	t.Table("    ", table...)
 }
 
-// short leaves the namespace out of namespace/name where names need none.
+// short removes the namespace default from namespace/name unless names need their namespace.
 func (s *stepText) short(name string) string {
 	if s.namespaced {
 		return name
@@ -139,7 +139,7 @@ func (t *writer) rollouts(s *stepText) {
 	}
 }
 
-// notCreated names the pods that controllers hold back without a rollout that says so.
+// notCreated names the pods that controllers hold back, except where a stuck rollout has named them.
 func (t *writer) notCreated(s *stepText) {
 	for _, w := range s.Workloads {
 		told := slices.ContainsFunc(s.Rollouts, func(r controller.Rollout) bool { return r.Ref == w.Ref })

@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// stepText is a step and how its tables look.
+// stepText is a step and the layout of its tables.
 type stepText struct {
 	*Step
-	// keys are the levels by which pods are counted, columns those that the pods' table shows.
+	// keys are the levels by which pods are counted, columns those that the table of pods shows.
 	keys, columns []string
 	// namespaced means that names need their namespace, as with kubectl's --all-namespaces.
 	namespaced bool
@@ -33,7 +33,7 @@ func (t *writer) stepText(i int) *stepText {
 	}
 	for _, key := range s.keys {
 		shown := len(s.TopologyKeys) > 0 || slices.ContainsFunc(s.Pods, func(pod Pod) bool { return pod.Topology[key] != "" })
-		if key != doc.Hostname && shown { // the NODE column says it
+		if key != doc.Hostname && shown { // the NODE column has the host name
 			s.columns = append(s.columns, key)
 		}
 	}
@@ -43,7 +43,7 @@ func (t *writer) stepText(i int) *stepText {
 	return s
 }
 
-// qualified puts the namespace before a name where names need one.
+// qualified puts the namespace before a name if names need their namespace.
 func (s *stepText) qualified(namespace, name string) string {
 	if s.namespaced {
 		return namespace + "/" + name
@@ -51,7 +51,7 @@ func (s *stepText) qualified(namespace, name string) string {
 	return name
 }
 
-// pods is the table that "kubectl get pods -o wide" would print, as far as a simulation knows it.
+// pods writes the table of "kubectl get pods -o wide", without the columns that a simulation does not know.
 func (t *writer) pods(s *stepText) {
 	var c doc.TableOf[Pod]
 	if s.namespaced {
@@ -88,7 +88,7 @@ func statusStyle(status string) doc.Style {
 	return doc.Plain
 }
 
-// decided fills the columns TIES, MARGIN and DECIDED BY.
+// decided returns the cells of the columns TIES, MARGIN and DECIDED BY.
 func decided(d *placement.Decision) []string {
 	switch {
 	case d == nil:
@@ -99,8 +99,7 @@ func decided(d *placement.Decision) []string {
 	return []string{strconv.Itoa(d.Ties), strconv.FormatInt(d.Margin, 10), doc.OrNone(strings.Join(d.Deciders, ","))}
 }
 
-// decisions shows, plugin by plugin, what the nodes chosen in this step scored, and in brackets how far that is ahead of the
-// runner-up's.
+// decisions writes the scores of the chosen nodes, plugin by plugin, with their lead over the runner-up in brackets.
 func (t *writer) decisions(s *stepText) {
 	table := [][]doc.Cell{doc.Bold.Row("NAME", "NODE", "FEASIBLE", "SCORED", "RUNNER-UP", "SCORES")}
 	for _, pod := range s.Pods {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// NewPreemption puts a preemption into the model.
+// NewPreemption converts a preemption into the model.
 func NewPreemption(p placement.Preemption) Preemption {
 	return Preemption{Victim: p.Victim.Namespace + "/" + p.Victim.Name, For: p.For.Namespace + "/" + p.For.Name, Node: p.Node, Choice: newChoice(p.Choice)}
 }
@@ -41,7 +41,7 @@ func (t *writer) preempted(s *stepText) {
 	})
 }
 
-// Text is why the node was chosen: `, chosen among 2 nodes by the rule "fewest victims": 1, and 2 on w-3`.
+// Text says why the node was chosen: `, chosen among 2 nodes by the rule "fewest victims": 1, and 2 on w-3`.
 func (c *Choice) Text() string {
 	switch {
 	case c == nil:
@@ -52,7 +52,7 @@ func (c *Choice) Text() string {
 	return fmt.Sprintf(", chosen among %s by the rule %q%s", words.Count(c.Nodes, "node"), c.Rule, c.compared())
 }
 
-// compared has the values by which the rule chose, of the chosen node and the next.
+// compared returns the values by which the rule chose, of the chosen node and of the next one.
 func (c *Choice) compared() string {
 	if len(c.Candidates) < 2 {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// subject is "3 pods of deployment/web", or the object itself.
+// subject returns "3 pods of deployment/web", or the name of the object.
 func (s *stepText) subject(r Refused) string {
 	name := s.qualified(r.Namespace, r.String())
 	if r.OfWorkload() {
@@ -17,8 +17,8 @@ func (s *stepText) subject(r Refused) string {
 	return name
 }
 
-// refusedObjects says which objects other than pods the API server did not take from a user: "Refused by policy ceiling: deployment/web: no
-// more than 40 replicas"; "" if it took all.
+// refusedObjects names the objects other than pods that the API server refused to create for a user: "Refused by policy ceiling:
+// deployment/web: no more than 40 replicas". It is "" if there are none.
 func (s *Step) refusedObjects() string {
 	objects := list.Where(s.Refused, Refused.OfObject)
 	if len(objects) == 0 {
@@ -37,7 +37,7 @@ func (s *Step) refusedObjects() string {
 	return line
 }
 
-// refused says of the workloads whose pods were not created what the API server said, and what it says of several workloads once.
+// refused writes what the API server refused to create, and why. Objects with the same reason share it.
 func (t *writer) refused(s *stepText) {
 	if len(s.Refused) == 0 {
 		return

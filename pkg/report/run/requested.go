@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// requested sums up what the pods on each node request, in the order of the nodes. Nodes without pods are left out.
+// requested sums up the requests of the pods on each node, in the order of the nodes. It leaves out nodes without pods.
 func requested(state *cluster.State) []Requested {
 	milliCPU, memory := map[string]int64{}, map[string]int64{}
 	for _, pod := range state.Pods {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// specsOf returns the pod templates of the state's workloads, by the workload, and the specs of pods whose owner is not there.
+// specsOf returns the pod specs in the templates of the workloads, by workload, and the specs of pods whose owner is not in the state.
 func specsOf(state *cluster.State) map[cluster.Ref]*v1.PodSpec {
 	specs, owner := map[cluster.Ref]*v1.PodSpec{}, state.Owners()
 	for _, obj := range state.Objects() { // pods come before workloads
@@ -25,7 +25,7 @@ func specsOf(state *cluster.State) map[cluster.Ref]*v1.PodSpec {
 	return specs
 }
 
-// newRules writes the rules of a spec as YAML, and finds the lines of each; nil where there are none.
+// newRules writes the rules of a spec as YAML, and finds the lines of each rule. It returns nil if there are none.
 func newRules(spec *v1.PodSpec) *Rules {
 	terms := rule.Of(spec)
 	if len(terms) == 0 {
@@ -37,7 +37,7 @@ func newRules(spec *v1.PodSpec) *Rules {
 		Spread       []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	}{spec.Affinity, spec.NodeSelector, spec.TopologySpreadConstraints})
 	if err != nil {
-		return nil // these types have nothing that YAML cannot say
+		return nil // these types always marshal
 	}
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(data, &document); err != nil {
@@ -51,7 +51,7 @@ func newRules(spec *v1.PodSpec) *Rules {
 	return rules
 }
 
-// find returns what is at a path such as affinity.nodeAffinity.preferred[0], and its first line.
+// find returns the YAML node at a path such as affinity.nodeAffinity.preferred[0], and its first line.
 func find(node *yamlv3.Node, path string) (int, *yamlv3.Node) {
 	line := node.Line
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
@@ -70,7 +70,7 @@ func find(node *yamlv3.Node, path string) (int, *yamlv3.Node) {
 	return line, node
 }
 
-// last is the last line of a node. The generated YAML has no text of several lines.
+// last returns the last line of a YAML node. The generated YAML has no text of several lines.
 func last(node *yamlv3.Node) int {
 	if len(node.Content) == 0 {
 		return node.Line

@@ -35,13 +35,13 @@ type Condition struct {
 type Quota struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Resources are what it limits, by name, without what a simulation does not count.
+	// Resources are the resources that it limits, sorted by name, without those that a simulation does not count.
 	Resources []Limited `json:"resources,omitempty"`
 }
 
 // Limited is a resource that a quota limits.
 type Limited struct {
-	// Name is the resource's, for example pods or requests.cpu.
+	// Name is the name of the resource, for example pods or requests.cpu.
 	Name string `json:"name"`
 	// Used and Hard are quantities, for example 2250m or 6Gi.
 	Used string `json:"used"`
@@ -52,11 +52,12 @@ type Limited struct {
 type StorageCapacity struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// StorageClass is the class whose volumes it is about.
+	// StorageClass is the class of the volumes that it is about.
 	StorageClass string `json:"storageClass"`
-	// Nodes selects the nodes that reach it, for example topology.kubernetes.io/zone=west-1a; empty if none does.
+	// Nodes selects the nodes that can reach it, for example topology.kubernetes.io/zone=west-1a; missing if none can.
 	Nodes string `json:"nodes,omitempty"`
-	// Capacity is what is left, and MaximumVolumeSize the size of the largest volume there; missing where the driver does not say.
+	// Capacity is the capacity that is left, and MaximumVolumeSize the largest volume that fits; missing if the driver does not report
+	// them.
 	Capacity          string `json:"capacity,omitempty"`
 	MaximumVolumeSize string `json:"maximumVolumeSize,omitempty"`
 }
@@ -100,13 +101,13 @@ func newStorageCapacities(state *cluster.State) []StorageCapacity {
 	return all
 }
 
-// text is the condition as one line: PodGroupInitiallyScheduled=False: Unschedulable: what the scheduler says.
+// text returns the condition on one line: "PodGroupInitiallyScheduled=False: Unschedulable: " and the scheduler's message.
 func (c Condition) text() string {
 	parts := slices.DeleteFunc([]string{c.Type + "=" + c.Status, c.Reason, c.Message}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ")
 }
 
-// statuses are the tables of what is neither pod nor workload.
+// statuses writes tables of pod groups, quotas and storage capacities.
 func (t *writer) statuses(s *stepText) {
 	groups := [][]doc.Cell{doc.Bold.Row("POD GROUP", "CONDITIONS")}
 	for _, g := range s.PodGroups {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders text and wide: what the run was about, each step, and one line on the whole.
+// writer writes the report as text: the conclusion, each step, and the scenario.
 type writer struct {
 	doc.Doc
 	report *Report
@@ -33,7 +33,7 @@ func (t *writer) everything() {
 	t.Header()
 }
 
-// step writes one step: what needs attention, then the pods, or a table of their workloads if they are many.
+// step writes one step: troubles first, then the pods, or a table of their workloads if there are too many pods.
 func (t *writer) step(i int) {
 	s := t.stepText(i)
 	t.Section(doc.StepHeading(i, len(t.report.Steps), s.Name, s.Action))
@@ -63,7 +63,7 @@ func (t *writer) step(i int) {
 
 	workloads := rows(s.Workloads)
 	switch {
-	case len(s.Pods) == 0 && len(s.CronJobs) > 0: // which were spoken of
+	case len(s.Pods) == 0 && len(s.CronJobs) > 0: // cronJobs has written these
 	case len(s.Pods) == 0:
 		t.Linef(doc.Plain, "No pods.")
 	case listed:
@@ -93,12 +93,12 @@ func (t *writer) step(i int) {
 // lists reports whether every pod of the step is listed.
 func lists(s *Step, all bool) bool { return all || len(s.Pods) <= doc.MaxPods }
 
-// maxWhy is how many workloads are explained where not every pod is listed; those with Pending pods come first. Fewer are where there is
-// a table of what Karmada decided, too.
+// maxWhy is how many sentences explain a step if not every pod is listed. maxWhyOfFederation takes its place beside a table of Karmada's
+// decisions.
 const maxWhy, maxWhyOfFederation = 4, 1
 
-// why explains each workload. Where not every pod is listed, those of which no pod is placed are left out: what was said of their Pending
-// pods is the whole reason.
+// why explains the decisions for each workload. If not every pod is listed, it leaves out workloads whose pods are all Pending: pending has
+// written the whole reason.
 func (t *writer) why(s *stepText, listed bool) {
 	sentences := s.Why
 	if !listed {
@@ -114,7 +114,7 @@ func (t *writer) why(s *stepText, listed bool) {
 	t.Sentences("Why:", sentences)
 }
 
-// waits reports whether the sentence is of a workload whose pods in this step are all Pending.
+// waits reports whether the sentence is about a workload whose pods of this step are all Pending.
 func (s *stepText) waits(sentence string) bool {
 	of, _, _ := strings.Cut(sentence, ": ")
 	waits := false
@@ -130,7 +130,7 @@ func (s *stepText) waits(sentence string) bool {
 	return waits
 }
 
-// text is "50 pods: 48 running, 2 pending; 50 placed in this step".
+// text returns "50 pods: 48 running, 2 pending; 50 placed in this step".
 func (s Summary) text() string {
 	line := fmt.Sprintf("%s: %d running, %d pending", words.Count(s.Pods, "pod"), s.Running, s.Pending)
 	if s.NotReady > 0 {
@@ -149,7 +149,7 @@ func (s Summary) text() string {
 	return line + " in this step"
 }
 
-// expectations counts the met expectations, and shows the others.
+// expectations counts the met expectations, and writes the others.
 func (t *writer) expectations(s *stepText) {
 	if len(s.Expectations) == 0 {
 		return
@@ -168,7 +168,7 @@ func (t *writer) expectations(s *stepText) {
 	}
 }
 
-// notMet is a table of the expectations of all steps that are not met, with their lines in the files.
+// notMet writes a table of the unmet expectations of all steps, with their lines in the files.
 func (t *writer) notMet() {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WANT", "GOT", "WHY", "WHERE")}
 	for _, s := range t.report.Steps {
@@ -186,7 +186,7 @@ func (t *writer) notMet() {
 	}
 }
 
-// quiet writes a line a step, and below them why pods are Pending and expectations failed.
+// quiet writes one line per step, then why pods are Pending and which expectations failed.
 func (t *writer) quiet() {
 	if len(t.report.Steps) == 0 {
 		t.Linef(doc.Plain, "No steps.")
@@ -224,7 +224,7 @@ func (t *writer) quiet() {
 	}
 }
 
-// steps is a row for each step below the titles.
+// steps returns a table with a row for each step.
 func (t *writer) steps() [][]doc.Cell {
 	var c doc.TableOf[Step]
 	c.Text("NAME", func(s Step) string { return doc.OrNone(s.Name) })
