@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
-// NewBlast compares two BlastReports. The version is Faultline's own.
+// NewBlast compares two BlastReports. version is Faultline's version.
 func NewBlast(old, new *blast.Report, version string) *Report {
 	d := newDiff(blast.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
@@ -45,7 +45,7 @@ func recoveriesText(r *blast.Report) string {
 	return "of every failure"
 }
 
-// evensText says where the losses of an even spread are from: reports of older versions do not have them.
+// evensText says where the losses of an even spread come from: reports of older versions do not have them.
 func evensText(r *blast.Report) string {
 	for _, s := range r.Steps {
 		for _, l := range s.Levels {
@@ -59,7 +59,7 @@ func evensText(r *blast.Report) string {
 	return "as reported"
 }
 
-// newBlastDiff takes how many domains fail together in each.
+// newBlastDiff compares a step. oldTogether and newTogether are the numbers of domains that fail together in each report.
 func newBlastDiff(old, new *blast.Step, oldTogether, newTogether int) BlastDiff {
 	d := BlastDiff{Name: new.Name, Pending: change(old.Pending, new.Pending), OneReplica: oneReplica(old, new)}
 	for _, l := range pairs(old.Levels, new.Levels, func(l askblast.Level) string { return l.TopologyKey }) {
@@ -108,7 +108,8 @@ func domainsKey(f askblast.Failure) string { return fmt.Sprintf("%q", f.Domains)
 func quorumLost(l askblast.Loss) bool { return l.QuorumLost }
 func gone(l askblast.Loss) bool       { return l.Gone }
 
-// ofSeveral are the workloads of several replicas of which it holds in any failure of one of the levels, and in none of the other.
+// ofSeveral compares for which workloads holds is true in any failure of the level. A name is new or no longer there only if the workload
+// has several replicas in the report that has the name.
 func ofSeveral(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDiff {
 	names := func(l *askblast.Level, least int) []string {
 		var all []string
@@ -124,7 +125,7 @@ func ofSeveral(old, new *askblast.Level, holds func(askblast.Loss) bool) *NameDi
 	return d
 }
 
-// without are the names that others do not have.
+// without returns the names that are not among others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
@@ -146,7 +147,7 @@ func notBack(r *askblast.Recovery) int     { return r.Gone() }
 func stranded(r *askblast.Recovery) int    { return len(r.Stranded) }
 func notReplaced(r *askblast.Recovery) int { return r.Unreplaced() }
 
-// most is the largest number over all recoveries that were looked at; -1 if none was.
+// most returns the largest number over all recoveries of the level, or -1 if none was simulated.
 func most(l *askblast.Level, of func(*askblast.Recovery) int) int {
 	n := -1
 	for i := range l.Failures {
@@ -155,7 +156,7 @@ func most(l *askblast.Level, of func(*askblast.Recovery) int) int {
 	return n
 }
 
-// countOf is -1 if the recovery was not looked at.
+// countOf returns the number for the recovery from the failure, or -1 if it was not simulated.
 func countOf(l *askblast.Level, f *askblast.Failure, of func(*askblast.Recovery) int) int {
 	if r := l.Recovery(f); r != nil {
 		return of(r)
@@ -189,7 +190,7 @@ func (d *BlastLevelDiff) failure(oldLevel, newLevel *askblast.Level, old, new *a
 	}
 }
 
-// losing are the names of the workloads of which it holds.
+// losing returns the names of the workloads for which holds is true.
 func losing(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
 	var names []string
 	for _, l := range f.Workloads {
@@ -200,7 +201,7 @@ func losing(f *askblast.Failure, holds func(askblast.Loss) bool) []string {
 	return names
 }
 
-// nameDiff is nil if both have the same names.
+// nameDiff compares two lists of names. It returns nil if they have the same names.
 func nameDiff(old, new []string) *NameDiff {
 	d := &NameDiff{Newly: without(slices.Clone(new), old), NoLonger: without(slices.Clone(old), new)}
 	if len(d.Newly)+len(d.NoLonger) == 0 {

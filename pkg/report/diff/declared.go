@@ -19,20 +19,21 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// What became of a declaration.
+// Values of DeclaredDiff.Change for something that only one of the reports declares.
 const (
 	added   = "added"
 	dropped = "dropped"
 )
 
-// number is the change by which a number became less or more, and firmness that by which a rule or a budget did.
+// number returns the word for a change of a number, and firmness that for a rule or a budget: by is -1 for less, 1 for more and 0 for
+// neither.
 func number(by int) string { return map[int]string{-1: "lowered", 0: "changed", 1: "raised"}[by] }
 func firmness(by int) string {
 	return map[int]string{-1: "weakened", 0: "changed", 1: "strengthened"}[by]
 }
 
-// removed reports whether the workload is protected or placed less by it. Fewer replicas are judged by what a failure takes, and a smaller
-// request often is what was meant.
+// removed reports whether the new declaration protects or places the workload less. Fewer replicas do not count, since the failures show
+// their effect. A smaller request does not count either, since it often is the intended change.
 func (d DeclaredDiff) removed() bool {
 	switch d.What {
 	case "rule", "budget":
@@ -45,7 +46,7 @@ func (d DeclaredDiff) removed() bool {
 	return false
 }
 
-// text is "deployment/web drops required anti-affinity over zone", or "deployment/web has priority 0 instead of priority 10".
+// text returns "deployment/web drops required anti-affinity over zone", or "deployment/web has priority 0 instead of priority 10".
 func (d DeclaredDiff) text() string {
 	if d.Change == dropped {
 		return d.Qualified() + " drops " + d.Old
@@ -53,7 +54,8 @@ func (d DeclaredDiff) text() string {
 	return fmt.Sprintf("%s has %s instead of %s", d.Qualified(), d.New, d.Old)
 }
 
-// declaredAfter returns what was declared after the last of the steps; nil if no step says.
+// declaredAfter returns the declarations after the last of the steps. A step without declarations has those of the step before it. It
+// returns nil if no step has any.
 func declaredAfter[S any](steps []S, of func(*S) []report.Declared) []report.Declared {
 	for i := range slices.Backward(steps) {
 		if all := of(&steps[i]); all != nil {
@@ -63,7 +65,7 @@ func declaredAfter[S any](steps []S, of func(*S) []report.Declared) []report.Dec
 	return nil
 }
 
-// declared adds what differs in a step and did not in an earlier one. It reports whether anything is added.
+// declared adds the differences in declarations that no earlier step has. It reports whether it adds any.
 func (d *Report) declared(step string, old, new []report.Declared) bool {
 	before := len(d.Declared)
 	if old == nil || new == nil {
@@ -93,7 +95,7 @@ func (d *Report) declared(step string, old, new []report.Declared) bool {
 	return len(d.Declared) > before
 }
 
-// summary is "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
+// summary returns "spread over zone, maxSkew 1, DoNotSchedule; 3 replicas; cpu 1".
 func summary(d *report.Declared) string {
 	all := list.Each(declaredDiffs(&report.Declared{}, d), func(one DeclaredDiff) string { return one.New })
 	return strings.Join(all, "; ")
@@ -158,7 +160,8 @@ func declaredDiffs(old, new *report.Declared) []DeclaredDiff {
 	return all
 }
 
-// pairInTurn pairs elements with an equal first key, then those left with an equal second key, and so on. Nil stands beside those left at last.
+// pairInTurn pairs elements with an equal first key, then the others with an equal second key, and so on. Elements that stay alone are
+// paired with nil.
 func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] {
 	var all []pair[T]
 	for _, key := range keys {
@@ -174,8 +177,8 @@ func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] 
 	return all
 }
 
-// sameRule, sameSubject and sameDomains keep less and less of a rule: all but its place in the spec, the pods or nodes that it is about, and
-// where.
+// sameRule, sameSubject and sameDomains are keys that keep less and less of a rule: all but its path in the spec; the pods or nodes that it
+// is about; only its kind and its level.
 func sameRule(r rule.Rule) rule.Rule {
 	r.Path = ""
 	return r
@@ -187,7 +190,8 @@ func sameSubject(r rule.Rule) rule.Rule {
 
 func sameDomains(r rule.Rule) rule.Rule { return rule.Rule{Kind: r.Kind, TopologyKey: r.TopologyKey} }
 
-// compareRules is negative if the new version of a rule holds less firmly, or asks nodes for less.
+// compareRules returns a negative number if the new version of a rule is weaker, or asks nodes for fewer labels, and a positive one if it
+// is stronger.
 func compareRules(old, new *rule.Rule) int {
 	firm := map[bool]int{true: 1}
 	if by := cmp.Or(cmp.Compare(firm[new.Hard], firm[old.Hard]), cmp.Compare(new.Weight, old.Weight), cmp.Compare(old.MaxSkew, new.MaxSkew),
@@ -204,7 +208,7 @@ func compareRules(old, new *rule.Rule) int {
 	return 0
 }
 
-// detailed is the rule with all that it says.
+// detailed returns the rule in words with all its fields.
 func detailed(r *rule.Rule) string {
 	text := fmt.Sprintf("%s of %s", r, r.Selector)
 	if r.MinDomains > 0 {
@@ -216,7 +220,7 @@ func detailed(r *rule.Rule) string {
 	return text
 }
 
-// compareQuantities is 0 if a report has something that is no quantity.
+// compareQuantities compares two quantities. It returns 0 if one of them is not a quantity.
 func compareQuantities(a, b string) int {
 	x, err := resource.ParseQuantity(a)
 	y, err2 := resource.ParseQuantity(b)
@@ -234,7 +238,7 @@ func budgetText(b *report.Budget) string {
 	return "budget " + b.Name + " with " + limit
 }
 
-// desired is how many of the replicas the budget keeps, as the disruption controller computes it.
+// desired returns how many of the replicas the budget keeps, as the disruption controller computes it.
 func desired(b *report.Budget, replicas int) int {
 	of := func(limit string) int {
 		n, _ := intstr.GetScaledValueFromIntOrPercent(ptr.To(intstr.Parse(limit)), replicas, true)

@@ -10,13 +10,14 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
-// spread is the worst that the failures of a level do to one workload. An even spread of it is over at least low and at most high domains.
+// spread is the worst loss of a workload to failures of a level. low and high bound the number of domains over which the even spread of the
+// report is.
 type spread struct {
 	Spread
 	low, high int
 }
 
-// spreads are what the failures of the level take of each workload, where that many domains fail together.
+// spreads returns the worst loss of each workload to failures of the level. together is how many domains fail together.
 func spreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*spread {
 	worst := map[cluster.WorkloadRef]*spread{}
 	for i := range l.Failures {
@@ -34,26 +35,26 @@ func spreads(l *askblast.Level, together int) map[cluster.WorkloadRef]*spread {
 	return worst
 }
 
-// bound finds the numbers of domains over which an even spread loses as many as the report says. The reports of older versions do not say:
-// then it cannot lose more than the placement.
+// bound finds low and high: the least and the most domains over which an even spread loses s.Even pods. For example, 6 replicas lose 2 over 3, 4 or
+// 5 domains, so low is 3 and high is 5. Reports of older versions do not have s.Even; then the even spread loses at most what the placement loses.
 func (s *spread) bound(domains, together int) {
 	s.low = 1 + sort.Search(domains-1, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) <= cmp.Or(s.Even, s.Lost) })
 	s.high = max(s.low, sort.Search(domains, func(i int) bool { return askblast.Even(s.Replicas, i+1, together) < s.Even }))
 }
 
-// newExcess are the workloads of several replicas that are further from an even spread.
+// newExcess returns the workloads of several replicas that are further from an even spread than before, the largest share first.
 func newExcess(old, new map[cluster.WorkloadRef]*spread, oldTogether, newTogether int) []ExcessDiff {
 	var all []ExcessDiff
 	for of, after := range new {
 		before := old[of]
 		if after.Replicas < 2 || before != nil && before.Replicas < 2 {
-			continue // all of one replica is lost, wherever it is
+			continue // a failure takes a workload of one replica whole, wherever it is
 		}
 		d := ExcessDiff{WorkloadRef: of, New: after.Spread}
 		if before == nil {
 			d.New.Even = askblast.Even(after.Replicas, after.low, newTogether)
 		} else {
-			over := min(max(after.low, before.low), before.high) // those that were open before, so that a rule which shuts some is seen
+			over := min(max(after.low, before.low), before.high) // domains that admitted the workload before, so that a rule which excludes some is seen
 			d.Old = &before.Spread
 			d.Old.Even = askblast.Even(before.Replicas, over, oldTogether)
 			d.New.Even = askblast.Even(after.Replicas, over, newTogether)
@@ -70,8 +71,8 @@ func newExcess(old, new map[cluster.WorkloadRef]*spread, oldTogether, newTogethe
 
 func (s Spread) share() float64 { return float64(s.Lost-s.Even) / float64(s.Replicas) }
 
-// worse reports whether a larger share of the replicas is lost beyond an even spread. Of fewer replicas than before, as many pods may be,
-// rounded up to whole ones.
+// worse reports whether the share of the replicas that is lost beyond an even spread has grown. If the workload has fewer replicas than
+// before, the old excess is scaled down and rounded up. For example, an excess of 1 of 4 allows 1 of 2.
 func (d *ExcessDiff) worse() bool {
 	beyond := d.New.Lost - d.New.Even
 	if d.Old == nil {
@@ -84,7 +85,7 @@ func (d *ExcessDiff) worse() bool {
 	return beyond > before/d.Old.Replicas
 }
 
-// oneReplica are the workloads that have one replica left of several.
+// oneReplica returns the workloads that have one replica now and had several before.
 func oneReplica(old, new *blast.Step) []OneReplica {
 	replicas := func(s *blast.Step) map[cluster.WorkloadRef]int {
 		of := map[cluster.WorkloadRef]int{}
@@ -108,8 +109,9 @@ func oneReplica(old, new *blast.Step) []OneReplica {
 	return all
 }
 
-// newlyStranded are the workloads of which more pods do not come back after a failure than after any before. One of which nothing came back before
-// is no worse off if nothing comes back of a larger loss that an even spread would have, too.
+// newlyStranded returns the workloads of which a failure leaves more pods that do not come back than any failure did before. It leaves out
+// a workload of which no pod came back before, unless it is further from an even spread: then only its loss is larger, as it would be with
+// an even spread.
 func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff {
 	before, whole := map[cluster.WorkloadRef]int{}, true
 	nothingBack := map[cluster.WorkloadRef]bool{}
@@ -133,7 +135,7 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 		f := &new.Failures[i]
 		r := new.Recovery(f)
 		if r == nil || !whole && !lookedAt[domainsKey(*f)] {
-			continue // nobody knows what it left before
+			continue // it is unknown what this failure left before
 		}
 		for of, n := range r.GoneOf() {
 			further := slices.ContainsFunc(excess, func(d ExcessDiff) bool { return d.WorkloadRef == of })
@@ -152,7 +154,7 @@ func newlyStranded(old, new *askblast.Level, excess []ExcessDiff) []StrandedDiff
 	return all
 }
 
-// lostOf is what the failure takes of the workload.
+// lostOf returns how many pods of the workload the failure takes.
 func lostOf(f *askblast.Failure, of cluster.WorkloadRef) int {
 	for _, loss := range f.Workloads {
 		if loss.Ref.Workload() == of {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// failures shows one step of two BlastReports.
+// failures writes the differences of one step of two BlastReports.
 func (t *writer) failures(s *BlastDiff) {
 	var counts []string
 	if s.Pending != nil {
@@ -49,12 +49,12 @@ func (t *writer) failures(s *BlastDiff) {
 	}
 }
 
-// oneReplica is "deployment/web: 3 → 1 replica".
+// oneReplica returns "deployment/web: 3 → 1 replica".
 func (t *writer) oneReplica(w OneReplica) string {
 	return fmt.Sprintf("%s: %d → 1 replica", t.name(w.Namespace, w.Workload), w.Replicas)
 }
 
-// excess is "deployment/web: 2 of 6 → 4 of 6 in a (2 if spread evenly)".
+// excess returns "deployment/web: 2 of 6 → 4 of 6 in a (2 if spread evenly)".
 func (t *writer) excess(d ExcessDiff) string {
 	was := "new"
 	if d.Old != nil {
@@ -63,17 +63,17 @@ func (t *writer) excess(d ExcessDiff) string {
 	return fmt.Sprintf("%s: %s → %d of %d in %s (%d if spread evenly)", t.name(d.Namespace, d.Workload), was, d.New.Lost, d.New.Replicas, doc.DomainsText(d.New.Domains), d.New.Even)
 }
 
-// pods is "1 → 2 pods".
+// pods returns "1 → 2 pods".
 func (d StrandedDiff) pods() string {
 	return fmt.Sprintf("%d → %s", d.Old, words.Count(d.New, "pod"))
 }
 
-// levels is a row for each level, below the titles.
+// levels returns a table with a row for each level.
 func (t *writer) levels(s *BlastDiff) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("LEVEL", "DOMAINS", "RADIUS", "TAKES", "NOT BACK", "STRANDED", "NOT REPLACED")}
 	for _, l := range s.Levels {
 		if l.Domains == nil && l.Radius == nil && l.Stranded == nil && l.NotReplaced == nil {
-			continue // what differs are single failures
+			continue // only single failures differ
 		}
 		cells := doc.Plain.Row(doc.LevelName(l.TopologyKey), l.Domains.text(), doc.None, doc.None)
 		if l.Radius != nil {
@@ -90,7 +90,7 @@ func (r *RadiusDiff) text() string {
 	return doc.Percent(r.Old.Share) + " → " + doc.Percent(r.New.Share)
 }
 
-// worseStyle is red for what got worse, and plain for what is only different.
+// worseStyle is red for a change for the worse, and plain for any other.
 func worseStyle(worse bool) doc.Style {
 	if worse {
 		return doc.Red
@@ -98,7 +98,7 @@ func worseStyle(worse bool) doc.Style {
 	return doc.Plain
 }
 
-// takes is "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
+// takes returns "deployment/web: 1 of 3 in zone-a → 2 of 3 in zone-b".
 func (r *RadiusDiff) takes(namespaced bool) string {
 	alike := r.Old.Namespace == r.New.Namespace && r.Old.Workload == r.New.Workload
 	side := func(radius askblast.Radius) string {
@@ -121,7 +121,7 @@ func (r *RadiusDiff) takes(namespaced bool) string {
 	return line
 }
 
-// table has a row for each failure below the titles. Failures that grew most come first.
+// table returns a row for each failure, below the titles. Failures that grew most come first.
 func (d *BlastLevelDiff) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("DOMAIN", "TAKES UP TO", "NOT BACK", "STRANDED", "NOT REPLACED", "QUORUM LOST", "GONE", "BUDGETS BROKEN")}
 	failures := slices.Clone(d.Failures)
@@ -153,7 +153,7 @@ func (c *Change) by() int {
 	return c.New - c.Old
 }
 
-// text is "newly default/deployment/web; no longer default/deployment/db".
+// text returns "newly default/deployment/web; no longer default/deployment/db".
 func (d *NameDiff) text() string {
 	if d == nil {
 		return doc.None

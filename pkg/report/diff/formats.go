@@ -7,10 +7,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// Formats are the ways to write the report. Quiet is the verdict alone, and All lists everything that differs.
+// Formats are the formats of the report. Quiet prints only the verdict, and All lists every difference.
 var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
 
-// Found are the rules that workloads no longer have, for the page of a change.
+// Found returns a finding for each rule, budget, priority or request that a workload drops or weakens, for the page of a change.
 func (d *Report) Found() findings.Findings {
 	const rule = "rule-removed"
 	all := findings.Findings{Version: d.Version, Rules: []findings.Rule{{ID: rule, Level: "warning", Short: "A rule, a budget, a priority or a request is dropped or weaker"}}}

@@ -1,4 +1,4 @@
-// Package diff is the report on what differs between two reports on runs, or on failures.
+// Package diff has the report on the differences between two reports on runs, or on failures.
 package diff
 
 import (
@@ -18,8 +18,8 @@ import (
 // Kind is the kind of a report on what differs between two others.
 const Kind = "DiffReport"
 
-// Report is what differs between two reports of one kind: an old one, such as that of the main branch, and a new one. Steps
-// are compared by their names.
+// Report has the differences between two reports of one kind: an old one, such as that of the main branch, and a new one. Steps are paired
+// by their names.
 type Report struct {
 	// APIVersion is the version of this model, faultline/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -32,35 +32,35 @@ type Report struct {
 	// Old and New are the two reports.
 	Old Compared `json:"old"`
 	New Compared `json:"new"`
-	// Verdict says in one line what differs.
+	// Verdict sums up the differences on one line.
 	Verdict string `json:"verdict"`
-	// Differences are the kinds of differences that there are: moved, pending, radius, stranded, rules-removed, expectations, any. Of pending,
-	// radius, stranded and expectations it is what got worse.
+	// Differences are the kinds of differences that were found: moved, pending, radius, stranded, rules-removed, expectations, any. The
+	// kinds pending, radius, stranded and expectations only count changes for the worse.
 	Differences []string `json:"differences,omitempty"`
-	// FailOn are the kinds of differences that were not wanted, in the order asked for.
+	// FailOn are the unwanted kinds of differences, in the order in which the user gave them.
 	FailOn []string `json:"failOn,omitempty"`
-	// Worse means that something got worse: pods that are newly Pending or not ready, a rollout that is newly stuck, an expectation that is
-	// newly unmet, a workload that is further from an even spread or has one replica left, pods that are newly stranded or not replaced, a
-	// workload of several replicas that newly loses its quorum, its budget or everything, a rule that a workload no longer has.
+	// Worse means that something got worse: pods are newly Pending or not ready, a rollout is newly stuck, an expectation is newly unmet, a
+	// workload is further from an even spread or has one replica left, pods are newly stranded or not replaced, a workload of several
+	// replicas newly loses its quorum, its budget or all its pods, or a workload drops or weakens a rule.
 	Worse bool `json:"worse"`
-	// Conditions are what is not alike in how the two reports came about, which may be all there is to explain the differences.
-	// They are no differences themselves.
+	// Conditions are the circumstances in which the two reports differ, such as the release. They may explain all differences, and do not
+	// count as differences themselves.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Declared is what workloads declare otherwise, in the order of the new report's steps, each in the first step in which it is so. It is
-	// missing where one of the reports does not say what workloads declare, as those of older versions.
+	// Declared are the differences in what workloads declare, in the order of the new report's steps. Each is in the first step that has
+	// it. It is missing if one of the reports has no declarations, as those of older versions.
 	Declared []DeclaredDiff `json:"declared,omitempty"`
-	// Added and Removed are the steps that the new or the old report alone has, Unchanged those without a difference.
+	// Added and Removed are the steps that only the new or only the old report has. Unchanged are the steps without a difference.
 	Added     []string `json:"added,omitempty"`
 	Removed   []string `json:"removed,omitempty"`
 	Unchanged []string `json:"unchanged,omitempty"`
-	// Steps are the steps that differ, of two Reports, and Failures those of two BlastReports, in the new one's order.
+	// Steps are the steps of two Reports that differ, and Failures those of two BlastReports, in the new report's order.
 	Steps    []StepDiff  `json:"steps,omitempty"`
 	Failures []BlastDiff `json:"failures,omitempty"`
 }
 
-// Compared is one of two reports.
+// Compared is one of the two reports.
 type Compared struct {
-	// File is the file that it was read from; empty where it was not stored.
+	// File is the file from which it was read; missing if it was not read from a file.
 	File string `json:"file,omitempty"`
 	// Version is the version of Faultline that wrote it.
 	Version string `json:"version"`
@@ -70,114 +70,113 @@ type Compared struct {
 	Steps int `json:"steps"`
 }
 
-// Condition is something about how two reports came about that is not alike.
+// Condition is a circumstance in which the two reports differ.
 type Condition struct {
-	// What it is, in words, such as nodes or kube-scheduler.
+	// What names the circumstance, such as nodes or kube-scheduler.
 	What string `json:"what"`
 	Old  string `json:"old"`
 	New  string `json:"new"`
 }
 
-// Change is a number that changed.
+// Change is a number in both reports.
 type Change struct {
 	Old int `json:"old"`
 	New int `json:"new"`
 }
 
-// DeclaredDiff is something that a workload declares otherwise.
+// DeclaredDiff is a difference in what a workload declares.
 type DeclaredDiff struct {
-	// Step is the first step in which it is so.
+	// Step is the first step that has the difference.
 	Step string `json:"step"`
 	cluster.WorkloadRef
-	// Source is where the workload's object stands in the new report's files; missing where no file has it.
+	// Source is the place of the workload's object in the new report's files; missing if no file has it.
 	Source *manifest.Place `json:"source,omitempty"`
-	// What it is: a workload that only one of the reports has, or something that the workload declares in both.
+	// What says what differs: a workload that only one of the reports has, or a part of a declaration.
 	What string `json:"what" jsonschema:"enum=workload,enum=rule,enum=budget,enum=priority,enum=request,enum=replicas"`
-	// Change says what became of it. Numbers are lowered or raised; rules and budgets are weakened or strengthened, or only changed.
+	// Change says how it differs. Numbers are lowered or raised; rules and budgets are weakened or strengthened, or only changed.
 	Change string `json:"change" jsonschema:"enum=added,enum=dropped,enum=lowered,enum=raised,enum=weakened,enum=strengthened,enum=changed"`
-	// Old and New are both versions in words; missing where there is none.
+	// Old and New are both versions in words; missing if a report has none.
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
 }
 
-// StepDiff is what differs after one step.
+// StepDiff has the differences after one step.
 type StepDiff struct {
 	// Name is the step's name.
 	Name string `json:"name"`
-	// Pods, Pending, NotCreated and NotReady count the pods after the step; missing where the number is the same.
+	// Pods, Pending, NotCreated and NotReady count the pods after the step; missing if the number is the same.
 	Pods       *Change `json:"pods,omitempty"`
 	Pending    *Change `json:"pending,omitempty"`
 	NotCreated *Change `json:"notCreated,omitempty"`
 	NotReady   *Change `json:"notReady,omitempty"`
-	// Moved are the pods that run in both reports, and on different nodes.
+	// Moved are the pods that run on different nodes in the two reports.
 	Moved []MovedPod `json:"moved,omitempty"`
-	// Added and Removed are the pods that the new or the old report alone has.
+	// Added and Removed are the pods that only the new or only the old report has.
 	Added   []DiffPod `json:"added,omitempty"`
 	Removed []DiffPod `json:"removed,omitempty"`
-	// NewlyPending are the new report's Pending pods that run in the old one or are not there. NoLongerPending are the old one's
-	// that run in the new one or are no longer there, with their nodes.
+	// NewlyPending are the new report's Pending pods that run in the old one or are missing there. NoLongerPending are the old report's
+	// Pending pods that run in the new one, with their nodes, or are missing there.
 	NewlyPending    []placement.StrandedPod `json:"newlyPending,omitempty"`
 	NoLongerPending []DiffPod               `json:"noLongerPending,omitempty"`
-	// OtherMessage are the pods that are Pending in both, and of which kube-scheduler says something else.
+	// OtherMessage are the pods that are Pending in both reports with different messages of kube-scheduler.
 	OtherMessage []OtherMessage `json:"otherMessage,omitempty"`
-	// Workloads are the workloads whose pods are counted or distributed differently.
+	// Workloads are the workloads whose pods differ in number or distribution.
 	Workloads []WorkloadDiff `json:"workloads,omitempty"`
-	// Bindings are, in a federation, the workloads that Karmada gives to other clusters, in other shares, or to none for another reason.
+	// Bindings are, in a federation, the workloads to which Karmada gives other clusters or other shares, or none for another reason.
 	Bindings []BindingDiff `json:"bindings,omitempty"`
-	// NewlyStuck are the rollouts that do not end in the new report alone, NoLongerStuck those in the old one alone.
+	// NewlyStuck are the rollouts that are stuck only in the new report, NoLongerStuck those that are stuck only in the old one.
 	NewlyStuck    []controller.Rollout `json:"newlyStuck,omitempty"`
 	NoLongerStuck []controller.Rollout `json:"noLongerStuck,omitempty"`
-	// NewlyUnmet are the expectations that the new report alone does not meet, NoLongerUnmet those of the old one alone.
+	// NewlyUnmet are the expectations that only the new report does not meet, NoLongerUnmet those that only the old one does not meet.
 	NewlyUnmet    []expect.Judged `json:"newlyUnmet,omitempty"`
 	NoLongerUnmet []expect.Judged `json:"noLongerUnmet,omitempty"`
 }
 
-// MovedPod is a pod that is on another node. The pods of a Deployment, ReplicaSet or Job, whose names are generated, are matched
-// by name, or by their order within the workload if that moves fewer of them; those of a DaemonSet by their nodes, and all
-// others by name.
+// MovedPod is a pod that is on another node than before. Pods of a Deployment, ReplicaSet or Job have generated names. They are paired by
+// name, or by their order within the workload if fewer pods then move. Pods of a DaemonSet are paired by node, and all others by name.
 type MovedPod struct {
 	Namespace string `json:"namespace"`
-	// Name is its name in the new report, OldName in the old one where it has another there.
+	// Name is its name in the new report. OldName is its name in the old one; missing if it is the same.
 	Name    string `json:"name"`
 	OldName string `json:"oldName,omitempty"`
-	// Position is the pod's place among those of its workload in the new report, from 1; missing where the names are the same.
+	// Position is the pod's position among those of its workload in the new report, from 1; missing if the names are the same.
 	Position int `json:"position,omitempty"`
-	// Workload is the outermost owner, as kind/name in lower case; empty for a pod without one.
+	// Workload is the outermost owner, as kind/name in lower case; missing for a pod without one.
 	Workload string `json:"workload,omitempty"`
 	// From is its node in the old report, To in the new one.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// OldChoice and NewChoice are how the nodes were chosen; missing for a pod that has had its node from the start.
+	// OldChoice and NewChoice say how the nodes were chosen; missing for a pod that has had its node from the start.
 	OldChoice *Choice `json:"oldChoice,omitempty"`
 	NewChoice *Choice `json:"newChoice,omitempty"`
-	// AmongEquals means that the node was one of several with the top score in both reports, so that chance may have moved the pod.
-	// Where a report keeps the scores of the nodes, neither node is below the best there.
+	// AmongEquals means that in both reports the pod's node was one of several with the top score, so that chance may have moved the pod.
+	// If the reports have the scores of the nodes, each node also has the top score in the other report.
 	AmongEquals bool `json:"amongEquals,omitempty"`
-	// SameNodes means that the workload has as many pods on each node in both reports: its pods have changed places.
+	// SameNodes means that each node has as many pods of the workload in both reports: its pods have changed places.
 	SameNodes bool `json:"sameNodes,omitempty"`
-	// Since is the earlier step since which it has been so; missing where it is this one.
+	// Since is the earlier step with the same move; missing if this is the first one.
 	Since string `json:"since,omitempty"`
 }
 
-// Choice is how a pod's node was chosen.
+// Choice says how a pod's node was chosen.
 type Choice struct {
-	// Scored is the number of nodes that were scored; 0: the node was the only one that passed every filter.
+	// Scored is the number of nodes that were scored. It is 0 if the node was the only one that passed every filter.
 	Scored int `json:"scored"`
-	// Ties is the number of nodes with the top score, Margin that score less the next lower one.
+	// Ties is the number of nodes with the top score, Margin the distance to the next lower score.
 	Ties   int   `json:"ties"`
 	Margin int64 `json:"margin"`
-	// Deciders are the plugins without whose score other nodes would have been the best.
+	// Deciders are the plugins without whose score another node would have been the best.
 	Deciders []string `json:"deciders,omitempty"`
 }
 
 // DiffPod is a pod of one of two reports.
 type DiffPod struct {
 	cluster.PodRef
-	// Node is the pod's node; empty where it is Pending, or no longer there.
+	// Node is the pod's node; missing if it is Pending, or no longer there.
 	Node string `json:"node,omitempty"`
 }
 
-// OtherMessage is a pod that waits for another reason.
+// OtherMessage is a pod that is Pending for another reason than before.
 type OtherMessage struct {
 	cluster.PodRef
 	// Old and New are kube-scheduler's messages.
@@ -185,7 +184,7 @@ type OtherMessage struct {
 	New string `json:"new"`
 }
 
-// BindingDiff is a workload of which Karmada decides otherwise. A report without the workload has no binding of it.
+// BindingDiff is a workload about which Karmada decides otherwise. Old or New is missing if that report does not have the workload.
 type BindingDiff struct {
 	Kind      string       `json:"kind"`
 	Namespace string       `json:"namespace,omitempty"`
@@ -194,12 +193,12 @@ type BindingDiff struct {
 	New       *run.Binding `json:"new,omitempty"`
 }
 
-// WorkloadDiff is a workload whose pods are counted or distributed differently.
+// WorkloadDiff is a workload whose pods differ in number or distribution.
 type WorkloadDiff struct {
 	cluster.Ref // the outermost owner, or the pod itself if it has none
-	// Source is where its object stands in the new report's files; missing where no file has it.
+	// Source is the place of its object in the new report's files; missing if no file has it.
 	Source *manifest.Place `json:"source,omitempty"`
-	// Desired, Running and Pending count its pods; missing where the number is the same.
+	// Desired, Running and Pending count its pods; missing if the number is the same.
 	Desired *Change `json:"desired,omitempty"`
 	Running *Change `json:"running,omitempty"`
 	Pending *Change `json:"pending,omitempty"`
@@ -207,20 +206,21 @@ type WorkloadDiff struct {
 	Levels []LevelDiff `json:"levels,omitempty"`
 }
 
-// LevelDiff is how the pods of a workload are distributed over the domains of one level. A report without the workload has none.
+// LevelDiff is the distribution of a workload's pods over the domains of one level. Old or New is missing if that report does not have the
+// workload.
 type LevelDiff struct {
 	TopologyKey string            `json:"topologyKey"`
 	Old         *run.Distribution `json:"old,omitempty"`
 	New         *run.Distribution `json:"new,omitempty"`
 }
 
-// BlastDiff is what differs in what failures take after one step.
+// BlastDiff has the differences in what failures take after one step.
 type BlastDiff struct {
 	// Name is the step's name.
 	Name string `json:"name"`
-	// Pending counts the Pending pods before anything fails; missing where the number is the same.
+	// Pending counts the Pending pods before anything fails; missing if the number is the same.
 	Pending *Change `json:"pending,omitempty"`
-	// Added and Removed are the topology keys whose failures the new or the old report alone has looked at.
+	// Added and Removed are the topology keys whose failures only the new or only the old report has.
 	Added   []string `json:"added,omitempty"`
 	Removed []string `json:"removed,omitempty"`
 	// OneReplica are the workloads that have one replica in the new report and several in the old one, in order of their names.
@@ -229,37 +229,39 @@ type BlastDiff struct {
 	Levels []BlastLevelDiff `json:"levels,omitempty"`
 }
 
-// OneReplica is a workload that any failure of its node takes whole, and that did not have to fear that before.
+// OneReplica is a workload that had several replicas and has one now, so that a failure of its node takes it whole.
 type OneReplica struct {
 	cluster.WorkloadRef
-	// Replicas is how many it had.
+	// Replicas is the number of replicas that it had.
 	Replicas int `json:"replicas"`
 }
 
-// BlastLevelDiff is what differs in what the failures of one level take.
+// BlastLevelDiff has the differences in what the failures of one level take.
 type BlastLevelDiff struct {
 	// TopologyKey is the node label whose values make the domains.
 	TopologyKey string `json:"topologyKey"`
-	// Domains is the number of domains; missing where it is the same.
+	// Domains is the number of domains; missing if it is the same.
 	Domains *Change `json:"domains,omitempty"`
-	// Radius is the blast radius; missing where the share is the same. A larger one is not worse by itself: seven replicas in three zones
-	// lose more than six, wherever they are. Excess is what is judged.
+	// Radius is the blast radius; missing if the share is the same. A larger radius is not worse by itself: in three zones, seven replicas
+	// lose at least 3 and six replicas only 2. Excess is what counts.
 	Radius *RadiusDiff `json:"radius,omitempty"`
-	// Excess are the workloads of several replicas that are further from an even spread, those that are worst first.
+	// Excess are the workloads of several replicas that are further from an even spread, the largest share first.
 	Excess []ExcessDiff `json:"excess,omitempty"`
-	// NotBack, Stranded and NotReplaced are the most pods that one of the failures leaves so: those that do not come back are the other two
-	// together. They are missing where the number is the same, or where one of the reports has not looked at recoveries.
+	// NotBack, Stranded and NotReplaced are the largest numbers of pods that one of the failures leaves behind. NotBack counts stranded and
+	// not replaced pods together. They are missing if the number is the same, or if one of the reports has no recoveries.
 	NotBack     *Change `json:"notBack,omitempty"`
 	Stranded    *Change `json:"stranded,omitempty"`
 	NotReplaced *Change `json:"notReplaced,omitempty"`
-	// NewlyStranded are the workloads of which more pods do not come back after a failure than after any of the level before, the most first.
+	// NewlyStranded are the workloads of which a failure leaves more pods that do not come back than any failure of the level did before,
+	// the largest increase first.
 	NewlyStranded []StrandedDiff `json:"newlyStranded,omitempty"`
-	// QuorumLost, Gone and BrokenBudgets are the workloads and PodDisruptionBudgets of which any failure of the level takes that, named as
-	// in the failures. Gone leaves out workloads of one replica, and QuorumLost, too.
+	// QuorumLost and Gone are the workloads that lose their quorum, or all their pods, to any failure of the level, and BrokenBudgets the
+	// PodDisruptionBudgets that any failure breaks. They are named as in FailureDiff. Gone and QuorumLost leave out workloads of one
+	// replica.
 	QuorumLost    *NameDiff `json:"quorumLost,omitempty"`
 	Gone          *NameDiff `json:"gone,omitempty"`
 	BrokenBudgets *NameDiff `json:"brokenBudgets,omitempty"`
-	// Failures are the failures that differ, in order of their domains' names.
+	// Failures are the failures that differ, sorted by their domains.
 	Failures []FailureDiff `json:"failures,omitempty"`
 }
 
@@ -269,8 +271,8 @@ type RadiusDiff struct {
 	New askblast.Radius `json:"new"`
 }
 
-// ExcessDiff is a workload that is further from an even spread: a failure takes more of it beyond what it would take if the replicas were
-// spread evenly over the domains that admit them in the old report. Old is missing where the old report does not have the workload.
+// ExcessDiff is a workload that is further from an even spread: its worst failure takes more beyond what it would take of an even spread
+// over the domains that admit the workload in the old report. Old is missing if the old report does not have the workload.
 type ExcessDiff struct {
 	cluster.WorkloadRef
 	Old *Spread `json:"old,omitempty"`
@@ -279,30 +281,31 @@ type ExcessDiff struct {
 
 // Spread is what the worst failure of a level takes of a workload.
 type Spread struct {
-	// Lost of the replicas are in the domains, and Even would be if they were spread evenly.
+	// Lost is how many of the replicas are in the failed domains, and Even how many would be if they were spread evenly.
 	Lost     int      `json:"lost"`
 	Even     int      `json:"even"`
 	Replicas int      `json:"replicas"`
 	Domains  []string `json:"domains"`
 }
 
-// StrandedDiff is a workload of which more pods do not come back after a failure than before.
+// StrandedDiff is a workload of which a failure leaves more pods that do not come back than before.
 type StrandedDiff struct {
 	cluster.WorkloadRef
-	// Old is the most pods that a failure of the level left so, New that of the new report, and Domains what fails there.
+	// Old is the largest number of such pods after a failure of the level in the old report, New that in the new one, and Domains what
+	// fails there.
 	Old     int      `json:"old"`
 	New     int      `json:"new"`
 	Domains []string `json:"domains"`
 }
 
-// FailureDiff is what differs in what one failure takes. A failure that a report does not have takes nothing there.
+// FailureDiff has the differences in what one failure takes. A failure that a report does not have takes nothing there.
 type FailureDiff struct {
-	// Domains are the values of the level's key that fail.
+	// Domains are the failed domains.
 	Domains []string `json:"domains"`
-	// Share is the largest share that it takes of any workload, between 0 and 1; missing where it is the same.
+	// Share is the largest share that it takes of any workload, between 0 and 1; missing if it is the same.
 	Share *ShareDiff `json:"share,omitempty"`
-	// NotBack, Stranded and NotReplaced count pods, as in the level; missing where the number is the same, or where one of the reports has
-	// not looked at the recovery.
+	// NotBack, Stranded and NotReplaced count pods as in BlastLevelDiff; missing if the number is the same, or if one of the reports does
+	// not have the recovery.
 	NotBack     *Change `json:"notBack,omitempty"`
 	Stranded    *Change `json:"stranded,omitempty"`
 	NotReplaced *Change `json:"notReplaced,omitempty"`
@@ -321,14 +324,14 @@ type ShareDiff struct {
 
 // NameDiff is a set of names that changed.
 type NameDiff struct {
-	// Newly are the names that the new report alone has, NoLonger those that the old one alone has.
+	// Newly are the names that only the new report has, NoLonger those that only the old one has.
 	Newly    []string `json:"newly,omitempty"`
 	NoLonger []string `json:"noLonger,omitempty"`
 }
 
-// FailOns are the kinds of differences that a comparison of two reports of the kind can be asked to fail on: any pod that moved, pods that
-// are newly Pending after any step, a workload that is further from an even spread at any level or has one replica left, pods that are
-// newly stranded after any failure, an expectation that is newly unmet, anything that is worse.
+// FailOns returns the kinds of differences on which a comparison of two reports of kind of can fail: a pod that moved, pods that are newly
+// Pending after any step, a workload that is further from an even spread at any level or has one replica left, pods that are newly stranded
+// after any failure, an expectation that is newly unmet, a rule that is dropped or weaker, anything that is worse.
 func FailOns(of string) []string {
 	if of == blast.Kind {
 		return []string{expect.FailOnPending, expect.FailOnRadius, expect.FailOnStranded, expect.FailOnRules, expect.FailOnAny}
@@ -336,7 +339,7 @@ func FailOns(of string) []string {
 	return []string{expect.FailOnMoved, expect.FailOnPending, expect.FailOnExpectations, expect.FailOnRules, expect.FailOnAny}
 }
 
-// Failed are the kinds of differences that were not wanted, and are there.
+// Failed returns the unwanted kinds of differences that were found.
 func (d *Report) Failed() []string {
 	return list.Where(d.FailOn, func(kind string) bool { return slices.Contains(d.Differences, kind) })
 }

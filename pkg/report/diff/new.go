@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// New compares two Reports. The version is Faultline's own.
+// New compares two Reports. version is Faultline's version.
 func New(old, new *run.Report, version string) *Report {
 	d := newDiff(run.Kind, &old.Head, &new.Head, version)
 	d.Old.Steps, d.New.Steps = len(old.Steps), len(new.Steps)
@@ -41,7 +41,7 @@ func New(old, new *run.Report, version string) *Report {
 	return d
 }
 
-// newDiff is the head of a comparison, and what is not alike in how the two came about.
+// newDiff returns a comparison with its head and the conditions in which the two reports differ.
 func newDiff(of string, old, new *report.Head, version string) *Report {
 	d := &Report{
 		APIVersion: report.APIVersion, Kind: Kind, Version: version, Of: of,
@@ -64,11 +64,11 @@ func (d *Report) unlike(what, old, new string) {
 	}
 }
 
-// both are the indices of something in two lists.
+// both has the indices of an element in two lists.
 type both struct{ old, new int }
 
-// pairSteps finds the steps of the same name, in the new one's order, and notes the others. Of several of one name the n-th is
-// the n-th.
+// pairSteps pairs the steps with the same name, in the order of new, and adds the others to the report. If several steps have a name, it
+// pairs the first with the first, and so on.
 func (d *Report) pairSteps(old, new []string) []both {
 	pairs, added, removed := pairByKey(old, new)
 	for _, i := range added {
@@ -80,8 +80,8 @@ func (d *Report) pairSteps(old, new []string) []both {
 	return pairs
 }
 
-// pairByKey pairs the n-th of a key with the n-th of the same key, in the new one's order. added and removed are the indices of the
-// others.
+// pairByKey pairs the n-th element of a key with the n-th one of the same key, in the order of new. added and removed are the indices of
+// the elements without a pair.
 func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) {
 	places := map[K][]int{}
 	for i, key := range old {
@@ -101,10 +101,10 @@ func pairByKey[K comparable](old, new []K) (pairs []both, added, removed []int) 
 	return pairs, added, removed
 }
 
-// pair is something in both lists; nil in the one that lacks it.
+// pair is an element of two lists; nil for a list that lacks it.
 type pair[T any] struct{ old, new *T }
 
-// pairs are pairByKey's, then what the new list alone has, then what the old one alone has.
+// pairs returns the pairs of pairByKey, then the elements that only new has, then those that only old has.
 func pairs[T any, K comparable](old, new []T, key func(T) K) []pair[T] {
 	matched, added, removed := pairByKey(list.Each(old, key), list.Each(new, key))
 	return slices.Concat(
@@ -114,7 +114,7 @@ func pairs[T any, K comparable](old, new []T, key func(T) K) []pair[T] {
 	)
 }
 
-// apart returns what one of the lists alone has.
+// apart returns the elements that only new has, and those that only old has.
 func apart[T any, K comparable](old, new []T, key func(T) K) (added, removed []T) {
 	for _, p := range pairs(old, new, key) {
 		switch {
@@ -127,7 +127,7 @@ func apart[T any, K comparable](old, new []T, key func(T) K) (added, removed []T
 	return added, removed
 }
 
-// placesOf are the pods of each step by name.
+// placesOf returns the pods of each step by name.
 func placesOf(steps []run.Step) []map[types.NamespacedName]*run.Pod {
 	places := make([]map[types.NamespacedName]*run.Pod, len(steps))
 	for i := range steps {
@@ -139,7 +139,8 @@ func placesOf(steps []run.Step) []map[types.NamespacedName]*run.Pod {
 	return places
 }
 
-// placed returns the pod as it was in the last of the steps in which it got the node that it has; nil if it had it from the start.
+// placed returns the pod as it was in the last of the steps that placed it on the node that it has now; nil if it had that node from the
+// start.
 func placed(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
 	for _, step := range slices.Backward(steps) {
 		was := step[pod.Key()]
@@ -153,13 +154,13 @@ func placed(steps []map[types.NamespacedName]*run.Pod, pod *run.Pod) *run.Pod {
 	return nil
 }
 
-// stepDiff is a comparison in the making.
+// stepDiff is a comparison of one step, and the two steps.
 type stepDiff struct {
 	StepDiff
 	old, new *run.Step
 }
 
-// compare takes the places of the pods up to and with this step.
+// compare compares the step. before and after have the pods of each step up to and including this one.
 func (d *stepDiff) compare(before, after []map[types.NamespacedName]*run.Pod) {
 	d.Pods = change(d.old.Summary.Pods, d.new.Summary.Pods)
 	d.Pending = change(d.old.Summary.Pending, d.new.Summary.Pending)
@@ -172,7 +173,7 @@ func (d *stepDiff) compare(before, after []map[types.NamespacedName]*run.Pod) {
 	d.expectations()
 }
 
-// change is nil if nothing did.
+// change returns nil if the number is the same.
 func change(old, new int) *Change {
 	if old == new {
 		return nil
@@ -180,14 +181,14 @@ func change(old, new int) *Change {
 	return &Change{Old: old, New: new}
 }
 
-// empty reports whether nothing differs.
+// empty reports whether there is no difference.
 func (d *stepDiff) empty() bool {
 	return d.Pods == nil && d.Pending == nil && d.NotCreated == nil && d.NotReady == nil &&
 		len(d.Moved)+len(d.Added)+len(d.Removed)+len(d.NewlyPending)+len(d.NoLongerPending)+len(d.OtherMessage)+len(d.Workloads)+len(d.Bindings)+
 			len(d.NewlyStuck)+len(d.NoLongerStuck)+len(d.NewlyUnmet)+len(d.NoLongerUnmet) == 0
 }
 
-// pods compares the pods, workload by workload in the new report's order, then those of the workloads that are gone.
+// pods compares the pods, workload by workload in the new report's order, then those of the workloads that only the old report has.
 func (d *stepDiff) pods(before, after []map[types.NamespacedName]*run.Pod) {
 	of := run.Pod.Owner
 	old := list.By(list.Group(d.old.Pods, of), func(group []run.Pod) cluster.Ref { return of(group[0]) })
@@ -239,7 +240,7 @@ func (d *stepDiff) workloadPods(old, new []run.Pod, before, after []map[types.Na
 	}
 }
 
-// pairPods finds which pod of a workload is which, as MovedPod says.
+// pairPods pairs the pods of a workload as MovedPod says.
 func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	key := func(pods []run.Pod) []types.NamespacedName { return list.Each(pods, run.Pod.Key) }
 	kind := ""
@@ -254,7 +255,7 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 		return pairByKey(node(old), node(new))
 	}
 	byName, left, gone := pairByKey(key(old), key(new))
-	for len(left) > 0 && len(gone) > 0 { // their names are new, since the template is, or since other pods were created before
+	for len(left) > 0 && len(gone) > 0 { // other names, since the template changed or other pods were created before
 		byName = append(byName, both{gone[0], left[0]})
 		left, gone = left[1:], gone[1:]
 	}
@@ -284,7 +285,7 @@ func pairPods(old, new []run.Pod) (pairs []both, added, removed []int) {
 	return byPosition, added, removed
 }
 
-// sameNodes reports whether both have as many pods on each node.
+// sameNodes reports whether each node has as many of the pods in both lists.
 func sameNodes(old, new []run.Pod) bool {
 	nodes := func(pods []run.Pod) map[string]int {
 		n := map[string]int{}
@@ -304,7 +305,7 @@ func newlyPending(p *run.Pod) placement.StrandedPod {
 	return placement.StrandedPod{PodRef: p.PodRef, Wait: p.Wait, Reasons: p.Reasons}
 }
 
-// newMoved takes the pods as they are, and as they were when they got their nodes.
+// newMoved compares two versions of a pod. fromPlaced and toPlaced are the pod in the steps that placed it.
 func newMoved(from, to, fromPlaced, toPlaced *run.Pod) MovedPod {
 	m := MovedPod{Namespace: to.Namespace, Name: to.Name, Workload: to.Workload, From: from.Node, To: to.Node}
 	m.OldChoice, m.NewChoice = newChoice(fromPlaced), newChoice(toPlaced)
@@ -321,7 +322,7 @@ func newChoice(p *run.Pod) *Choice {
 	return &Choice{Scored: d.Scored, Ties: d.Ties, Margin: d.Margin, Deciders: d.Deciders}
 }
 
-// since notes of each pod that moved the step since which it has been so.
+// since sets, for each pod that already moved in the last compared step in the same way, the first step with this move.
 func (d *stepDiff) since(earlier []StepDiff) {
 	if len(earlier) == 0 {
 		return
@@ -346,7 +347,8 @@ func (d *stepDiff) workloads() {
 	}
 }
 
-// workload leaves out the levels that only one of the reports shows: which levels a report shows follows from the rules of the pods.
+// workload compares a workload. It leaves out levels that only one of the reports shows, since the rules of the pods decide which levels a
+// report shows.
 func (d *stepDiff) workload(old, new *run.Workload) {
 	w := WorkloadDiff{
 		Ref: new.Ref, Source: new.Source,
@@ -375,7 +377,7 @@ func equal(d, other *run.Distribution) bool {
 	return d.Empty == other.Empty && d.Unlabelled == other.Unlabelled && d.Skew == other.Skew && slices.Equal(d.Counts, other.Counts)
 }
 
-// bindings compares what Karmada decided, not what became of it.
+// bindings compares what Karmada decided, and not which pods then run.
 func (d *stepDiff) bindings() {
 	id := func(b run.Binding) string { return b.Namespace + "/" + b.Kind + "/" + b.Name }
 	for _, b := range pairs(d.old.Bindings, d.new.Bindings, id) {
@@ -390,7 +392,7 @@ func (d *stepDiff) rollouts() {
 	d.NewlyStuck, d.NoLongerStuck = apart(d.old.Rollouts, d.new.Rollouts, func(r controller.Rollout) cluster.Ref { return r.Ref })
 }
 
-// expectations compares those of the same words. An expectation that one of the reports does not have is met there.
+// expectations pairs expectations by their words. An expectation counts as met in a report that does not have it.
 func (d *stepDiff) expectations() {
 	want := func(e expect.Judged) string { return e.Want }
 	d.NewlyUnmet, d.NoLongerUnmet = apart(expect.Unmet(d.old.Expectations), expect.Unmet(d.new.Expectations), want)

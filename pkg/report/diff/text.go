@@ -17,13 +17,13 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: the verdict, what may explain it, then step by step what differs.
+// writer writes the report as text: the verdict, what may explain the differences, and the differences step by step.
 type writer struct {
 	doc.Doc
 	report *Report
 	// namespaced means that names need their namespace.
 	namespaced bool
-	page       bool // the steps are folded away, below what got worse
+	page       bool // the steps are folded away, below a table of what got worse
 }
 
 func newWriter(r *Report, opts report.Options) *writer {
@@ -94,7 +94,7 @@ func (t *writer) verdict() doc.Cell {
 	return s.Cell(t.report.headline())
 }
 
-// headline is the verdict behind what it means to a gate, if there is one.
+// headline returns the verdict, after the result of the gate if there is one.
 func (d *Report) headline() string {
 	switch failed := d.Failed(); {
 	case len(failed) > 0:
@@ -105,7 +105,7 @@ func (d *Report) headline() string {
 	return words.UpperFirst(d.Verdict)
 }
 
-// text is "old.json, 8 steps of kind-walkthrough".
+// text returns "old.json, 8 steps of kind-walkthrough".
 func (c Compared) text() string {
 	line := words.Count(c.Steps, "step")
 	if c.Scenario != "" {
@@ -125,7 +125,7 @@ func (t *writer) conditions() [][]doc.Cell {
 	return table
 }
 
-// declared lists what workloads declare otherwise.
+// declared lists the differences in what workloads declare.
 func (t *writer) declared() {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORKLOAD", "WHAT", "CHANGE", "OLD", "NEW")}
 	for _, d := range t.report.Declared {
@@ -137,7 +137,7 @@ func (t *writer) declared() {
 	t.rows(used(table), "declaration", "declarations")
 }
 
-// What is in one of the reports alone is compared with nothing.
+// Titles of the steps that only one of the reports has.
 const (
 	stepsAdded   = "Steps added (new: no baseline)"
 	stepsRemoved = "Steps removed"
@@ -205,7 +205,7 @@ func (t *writer) heading(step string, counts []string) {
 	}
 }
 
-// counts are "3 → 4 pods" and the like.
+// counts returns texts such as "3 → 4 pods".
 func (s *StepDiff) counts() []string {
 	var parts []string
 	for _, c := range []struct {
@@ -226,12 +226,12 @@ func (c *Change) text() string {
 	return fmt.Sprintf("%d → %d", c.Old, c.New)
 }
 
-// names writes a line each below a title that counts them.
+// names writes one line per name, below a title with their number.
 func (t *writer) names(s doc.Style, title string, n int, name func(i int) string) {
 	t.list(s, fmt.Sprintf("%s %d:", title, n), n, name)
 }
 
-// list writes a line each below a title, if there are any.
+// list writes one line per name, below a title, if there are any names.
 func (t *writer) list(s doc.Style, title string, n int, name func(i int) string) {
 	if n > 0 {
 		t.Linef(s, "%s", title)
@@ -268,7 +268,7 @@ func (t *writer) newlyPending(pods []placement.StrandedPod) {
 	})
 }
 
-// group counts the pods of one workload; a pod without one has its name.
+// group counts the pods of one workload. A pod without a workload has its name.
 func (t *writer) group(pods []placement.StrandedPod) string {
 	first := pods[0]
 	switch {
@@ -291,7 +291,7 @@ func (t *writer) otherMessages(pods []OtherMessage) {
 	})
 }
 
-// moved lists the pods that moved in this step, and counts the pods that moved in an earlier one.
+// moved lists the pods that move in this step, and counts the pods with the same move in an earlier step.
 func (t *writer) moved(s *StepDiff) {
 	if len(s.Moved) == 0 {
 		return
@@ -303,12 +303,12 @@ func (t *writer) moved(s *StepDiff) {
 	}
 }
 
-// earlier are the pods that moved in an earlier step.
+// earlier returns the pods with the same move in an earlier step.
 func (s *StepDiff) earlier() []MovedPod {
 	return list.Without(s.Moved, func(m MovedPod) bool { return m.Since == "" })
 }
 
-// moves is a row for each pod that moved in this step, below the titles.
+// moves returns a table with a row for each pod that moves in this step.
 func (t *writer) moves(moved []MovedPod) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("POD", "FROM", "TO", "DECIDED BEFORE", "DECIDED NOW", "NOTE")}
 	for _, m := range moved {
@@ -319,7 +319,7 @@ func (t *writer) moves(moved []MovedPod) [][]doc.Cell {
 	return used(table)
 }
 
-// pod is the pod's name, or its place in the workload where its name has changed.
+// pod returns the name of the pod, or its position in the workload if its name has changed.
 func (t *writer) pod(m MovedPod) string {
 	if m.Position > 0 {
 		return fmt.Sprintf("%s pod of %s", words.Ordinal(m.Position), t.name(m.Namespace, m.Workload))
@@ -327,7 +327,7 @@ func (t *writer) pod(m MovedPod) string {
 	return t.name(m.Namespace, m.Name)
 }
 
-// note says what makes a move less than it seems.
+// note says why a move may mean little.
 func (m MovedPod) note() string {
 	var notes []string
 	if m.AmongEquals {
@@ -339,7 +339,7 @@ func (m MovedPod) note() string {
 	return doc.OrNone(strings.Join(notes, "; "))
 }
 
-// text is "InterPodAffinity by 200", "one of 3 equal nodes".
+// text returns "InterPodAffinity by 200" or "one of 3 equal nodes".
 func (c *Choice) text() string {
 	switch {
 	case c == nil:
@@ -359,7 +359,7 @@ func (c *Choice) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// workloads is a row for each number and level that differs, below the titles.
+// workloads returns a table with a row for each number and level that differs.
 func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "PODS", "OLD", "NEW", "SKEW")}
 	for _, w := range workloads {
@@ -379,7 +379,7 @@ func (t *writer) workloads(workloads []WorkloadDiff) [][]doc.Cell {
 	return used(table)
 }
 
-// bindings is a row for each workload of which Karmada decides otherwise, below the titles.
+// bindings returns a table with a row for each workload about which Karmada decides otherwise.
 func (t *writer) bindings(bindings []BindingDiff) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("WORKLOAD", "OLD", "NEW")}
 	decided := func(b *run.Binding) string {
@@ -418,7 +418,7 @@ func (t *writer) rows(table [][]doc.Cell, one, several string) {
 	}
 }
 
-// used leaves out the columns in which nothing stands.
+// used removes the columns without a value.
 func used(table [][]doc.Cell) [][]doc.Cell {
 	rest := make([][]doc.Cell, len(table))
 	for i := range table[0] {

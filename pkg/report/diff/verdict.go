@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// conclude asks for the verdict on what differs.
+// conclude sets the verdict on the differences.
 func (d *Report) conclude() {
 	c := expect.Comparison{
 		Steps: max(d.Old.Steps, d.New.Steps), Different: len(d.Steps) + len(d.Failures), StepsAdded: len(d.Added), StepsRemoved: len(d.Removed),
@@ -49,7 +49,7 @@ func (s *StepDiff) addTo(c *expect.Comparison) {
 	c.PodsRemoved = append(c.PodsRemoved, list.Each(s.Removed, name)...)
 }
 
-// pending counts the Pending pods that their workloads did not have before, whichever pods of them it were.
+// pending counts how many more Pending pods each workload has than before, whichever pods they are.
 func (s *StepDiff) pending() expect.Change {
 	c := expect.Change{Step: s.Name}
 	if s.Pending != nil {
@@ -92,7 +92,7 @@ func (s *BlastDiff) addTo(c *expect.Comparison) {
 	}
 }
 
-// notBack counts the pods more that do not come back after one failure of the level.
+// notBack counts the additional pods that do not come back after the worst failure of the level.
 func (d *BlastLevelDiff) notBack(step string) expect.Change {
 	c := expect.Change{Step: step}
 	if d.NotBack != nil {
@@ -108,7 +108,7 @@ func (d *BlastLevelDiff) notBack(step string) expect.Change {
 	return c
 }
 
-// text is "1 zone takes 4 of 6 of deployment/web (2 if spread evenly)".
+// text returns "1 zone takes 4 of 6 of deployment/web (2 if spread evenly)".
 func (d *ExcessDiff) text(level string) string {
 	takes := " takes"
 	if len(d.New.Domains) > 1 {
@@ -118,7 +118,7 @@ func (d *ExcessDiff) text(level string) string {
 		d.New.Lost, d.New.Replicas, d.Qualified(), d.New.Even)
 }
 
-// addTo adds the change, if there is one. What there are more of is new.
+// addTo appends the change, unless it is nil. An increase counts as new.
 func (c *Change) addTo(changes []expect.Change, step string) []expect.Change {
 	if c == nil {
 		return changes

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// worse is a row for each thing that got worse, below the titles, what matters most first.
+// worse returns a table with a row for each change for the worse, the most important first.
 func (t *writer) worse() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("STEP", "WORSE", "OLD → NEW", "WHY")}
 	for _, s := range t.report.Steps {
