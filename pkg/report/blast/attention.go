@@ -14,14 +14,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// failed is a failure of a step and its recovery, nil if that was not looked at, with the failure's name, such as "zone a".
+// failed is a failure of a step, its name, such as "zone a", and its recovery; recovery is nil if it was not simulated.
 type failed struct {
 	*blast.Failure
 	recovery *blast.Recovery
 	name     string
 }
 
-// looked are the failures of the step's tables.
+// looked returns the failures that the step's tables list.
 func (t *writer) looked(step *Step) []failed {
 	var all []failed
 	for j := range step.Levels {
@@ -36,8 +36,8 @@ func (t *writer) looked(step *Step) []failed {
 	return all
 }
 
-// attention says what to look at after the tables of a step: placements that lose more than they need to, stranded pods and why, and pods
-// that nobody replaces and why.
+// attention writes what to look at after the tables of a step: placements that lose more than an even spread, stranded pods, and pods that
+// nobody replaces, with the reasons.
 func (t *writer) attention(step *Step) {
 	shown := t.looked(step)
 	t.excess(step)
@@ -56,8 +56,8 @@ func (t *writer) attention(step *Step) {
 	}
 }
 
-// excess lists the workloads that lose more than an even spread would, the largest share beyond it first, each with the failure of which
-// that is true.
+// excess lists the workloads that lose more than an even spread would, sorted by the share beyond it. Each line names the failure with the
+// largest such share.
 func (t *writer) excess(step *Step) {
 	type beyond struct {
 		blast.Loss
@@ -100,10 +100,10 @@ func (t *writer) excess(step *Step) {
 	}
 }
 
-// stranded says why replacements stay Pending. Failures with the same reason share a line.
+// stranded writes why replacements stay Pending. Failures with the same reason share it.
 func (t *writer) stranded(shown []failed) {
 	type reason struct {
-		name  string // of the failure
+		name  string // name of the failure
 		lines []string
 	}
 	var all []reason
@@ -125,7 +125,7 @@ func (t *writer) stranded(shown []failed) {
 	})
 }
 
-// refusal is what waits, and kube-scheduler's message, which all of the pods share; with all that there is once more by plugin.
+// refusal returns which pods wait, then kube-scheduler's message, which they share. With --all or wide it repeats the message by plugin.
 func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	workloads := list.Group(pods, placement.StrandedPod.Owner)
 	of := func(group []placement.StrandedPod) string {
@@ -154,7 +154,8 @@ func (t *writer) refusal(pods []placement.StrandedPod) []string {
 	return lines
 }
 
-// notReplaced lists the lost pods that no controller replaces, and why. It leaves out pods that live and die with their node.
+// notReplaced lists the lost pods that no controller replaces, and why. It leaves out pods that belong to their node, such as those of
+// DaemonSets.
 func (t *writer) notReplaced(shown []failed) {
 	type left struct{ pod, why string }
 	var all []left
@@ -179,7 +180,7 @@ func (t *writer) notReplaced(shown []failed) {
 	}
 }
 
-// lostWork says which lost pods run once, for controllers that are not known.
+// lostWork lists the lost pods that run once for controllers that the input does not have.
 func (t *writer) lostWork(shown []failed) {
 	var pods []cluster.PodRef
 	for _, f := range shown {
@@ -202,8 +203,8 @@ func (t *writer) lostWork(shown []failed) {
 	t.Line(doc.Yellow.Cell("Lost work:"), doc.Plain.Cellf(" %s (%s once, for a controller that is not part of the input)", who, words.Pick(len(pods), "runs", "run")))
 }
 
-// evictions says how long after a failure its last pod is evicted, its last volume detached, and its last workload moved, where that is a
-// matter of time.
+// evictions writes how long after a failure the last pod is evicted, the last volume detached and the last workload moved. It writes
+// nothing about events that happen at once or not at all.
 func (t *writer) evictions(shown []failed) {
 	t.lasts("The last pod is evicted", shown, func(r *blast.Recovery) float64 { return r.LastEviction })
 	t.lasts("The last volume is detached by force", shown, func(r *blast.Recovery) float64 { return r.LastDetach })
@@ -231,7 +232,7 @@ func (t *writer) lasts(what string, shown []failed, seconds func(*blast.Recovery
 	}
 }
 
-// either is "a", "a or b", "a, b or c".
+// either returns "a", "a or b", "a, b or c".
 func (t *writer) either(names []string) string {
 	if more := len(names) - maxHit; more > 0 && !t.All {
 		names = append(names[:maxHit:maxHit], fmt.Sprintf("one of %d more", more))
@@ -239,7 +240,7 @@ func (t *writer) either(names []string) string {
 	return words.Or(names)
 }
 
-// sharedFate says which pods of one workload fail together.
+// sharedFate lists the pods of one workload that fail together.
 func (t *writer) sharedFate(shown []failed) {
 	first := true
 	for _, f := range shown {
@@ -256,7 +257,7 @@ func (t *writer) sharedFate(shown []failed) {
 	}
 }
 
-// unlabelled names the nodes that are in no domain.
+// unlabelled names the nodes without the label, which are in no domain.
 func (t *writer) unlabelled(level *blast.Level) {
 	n := len(level.Unlabelled)
 	if n == 0 {
@@ -266,7 +267,7 @@ func (t *writer) unlabelled(level *blast.Level) {
 		words.Has(n, "node"), level.TopologyKey, words.Pick(n, "it is", "they are"), t.Some(level.Unlabelled)))
 }
 
-// someFate lists a few names.
+// someFate joins a few names with commas, and counts the others.
 func (t *writer) someFate(names []string) string {
 	if more := len(names) - maxFate; more > 0 && !t.All {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFate], ", "), more)
@@ -274,9 +275,9 @@ func (t *writer) someFate(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// whole says of a level whose failure takes every node that it does.
+// whole writes that the level's only failure takes every node.
 func (t *writer) whole(level *blast.Level, name string) {
-	for _, f := range level.Failures { // there is one
+	for _, f := range level.Failures { // there is only one
 		t.Linef(doc.Plain, "Level %s: %s %s all there is; the failure takes all %s, whatever the placement.",
 			name, doc.DomainsText(f.Domains), words.Pick(len(f.Domains), "is", "are"), words.Count(len(f.Nodes), "node"))
 	}

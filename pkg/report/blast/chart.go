@@ -15,7 +15,7 @@ import (
 
 func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
-// drawing is of the failures of one step, or of the worst ones of several steps.
+// drawing returns a chart of the failures of one step, or of the worst failures of several steps.
 func drawing(r *Report) *chart.Chart {
 	if len(r.Steps) == 1 {
 		b := r.bars()
@@ -24,7 +24,7 @@ func drawing(r *Report) *chart.Chart {
 	return r.losses()
 }
 
-// bars are the lost pods of each failure of the first step, the worst first, and those of them that do not come back.
+// bars returns a bar for each failure of the first step, the worst first: its lost pods, and those of them that do not come back.
 func (r *Report) bars() *doc.Bars {
 	b := &doc.Bars{
 		Title: "pods that each failure takes", Noun: "failure", Nouns: "failures",
@@ -54,7 +54,7 @@ func (r *Report) bars() *doc.Bars {
 	return b
 }
 
-// losses has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
+// losses returns a chart with a bar for each step and level: the largest share of a workload that a failure takes, and the part of it that
 // does not come back.
 func (r *Report) losses() *chart.Chart {
 	title := "the largest share of a workload of several replicas that a failure takes"
@@ -84,7 +84,7 @@ func (r *Report) losses() *chart.Chart {
 	return l.Chart()
 }
 
-// shareNotBack is the share of the workload of the blast radius that does not come back after that failure.
+// shareNotBack returns the share of a workload that does not come back, for the workload and the failure that make the blast radius.
 func shareNotBack(l *blast.Level) float64 {
 	i := slices.IndexFunc(l.Failures, func(f blast.Failure) bool { return slices.Equal(f.Domains, l.Replicated.Domains) })
 	if i < 0 || l.Replicated.Replicas == 0 {

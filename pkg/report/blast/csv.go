@@ -8,19 +8,13 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 )
 
-// lossesCSV has a row for each workload that a failure takes pods of, by step, level and failure, and one without a workload for a
-// failure that takes none. Its head:
-//
-//	step, topologyKey, domains (joined by +), nodes, pods: the failure, with the numbers of its nodes and running pods
-//	namespace, workload (kind/name), replicas, lost, share (lost of replicas, between 0 and 1), gone, quorum, quorumLost,
-//	brokenBudgets (namespace/name, joined by ;): what it takes of the workload
-//	recovered, stranded, notReplaced: the pods of all workloads after the failure
-//	even: what an even spread of the workload would lose to its worst failure
-//	ofDaemonSets: how many of notReplaced are pods of DaemonSets
-//	lostWork: the pods that run once, for controllers that are not part of the input
-//
-// The columns of the failure, the counts after it among them, are the same in each of its rows: do not add them up over workloads.
-// What was not looked at is an empty cell.
+// lossesCSV returns a row for each workload of which a failure takes pods, by step, level and failure. A failure that takes none has one
+// row without a workload. The columns are: step, topologyKey, domains (joined by +), nodes, pods: the failure, with the numbers of its
+// nodes and running pods namespace, workload (kind/name), replicas, lost, share (lost of replicas, between 0 and 1), gone, quorum,
+// quorumLost, brokenBudgets (namespace/name, joined by ;): what it takes of the workload recovered, stranded, notReplaced: the pods of all
+// workloads after the failure even: what an even spread of the workload would lose to its worst failure ofDaemonSets: how many of
+// notReplaced are pods of DaemonSets lostWork: the pods that run once, for controllers that are not part of the input All rows of a failure
+// repeat its columns and the counts after it: do not add these up over workloads. A cell is empty if its value is unknown.
 func lossesCSV(r *Report) [][]string {
 	table := [][]string{{
 		"step", "topologyKey", "domains", "nodes", "pods", "namespace", "workload", "replicas", "lost", "share", "gone", "quorum", "quorumLost",

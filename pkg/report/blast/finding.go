@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Findings are what the failures of each level do to each workload, step by step: one finding for each workload and rule, which
-// names the worst failure and counts the others.
+// Findings returns what the failures of each level do to each workload, step by step. There is one finding for each workload and rule,
+// which names the worst failure and counts the others.
 func (r *Report) Findings() []expect.Finding {
 	var found []expect.Finding
 	for i := range r.Steps {
@@ -24,7 +24,7 @@ func (r *Report) Findings() []expect.Finding {
 	return found
 }
 
-// findings are those of one level of the step.
+// findings returns the findings of one level of the step.
 func (s *Step) findings(level int) []expect.Finding {
 	sources := map[cluster.WorkloadRef]*manifest.Place{}
 	facts := expect.Facts{Step: s.Name, Source: func(of cluster.Ref) *manifest.Place { return sources[of.Workload()] }}
@@ -43,7 +43,7 @@ func (s *Step) findings(level int) []expect.Finding {
 	return facts.Findings()
 }
 
-// gone are the pods that do not come back, by workload, those first whose replacements stay Pending.
+// gone returns the pods that do not come back, by workload. Workloads with stranded pods come first.
 func gone(r *blast.Recovery) []expect.Pods {
 	type left struct {
 		of  cluster.Ref
@@ -63,8 +63,8 @@ func gone(r *blast.Recovery) []expect.Pods {
 	})
 }
 
-// folded sets the workloads of one replica apart from other findings: it returns these, and a sentence on how many workloads those are, ""
-// if none.
+// folded splits the findings: it returns those about workloads of several replicas, and a sentence that counts the workloads of one
+// replica, "" if there are none.
 func folded(all []expect.Finding) (found []expect.Finding, note string) {
 	alone := 0
 	for _, f := range all {
@@ -80,7 +80,7 @@ func folded(all []expect.Finding) (found []expect.Finding, note string) {
 	return found, note
 }
 
-// failed names the failed domains with their level: "zone a", or "zones a + b together".
+// failed returns the failed domains with their level: "zone a", or "zones a + b together".
 func (s *Step) failed(level int, f *blast.Failure) string {
 	name := doc.DomainNoun(s.Levels[level].TopologyKey, s.levels()[level])
 	if len(f.Domains) > 1 {

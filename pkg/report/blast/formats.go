@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// Formats are the ways to write the report. Quiet is the verdict, the table of levels and the reasons, and All lists every failure.
+// Formats are the formats of the report. Quiet prints the verdict, the table of levels and the reasons, and All lists every failure.
 var Formats = format.Of[Report]{
 	Doc: document, Wide: true, CSV: lossesCSV, JUnit: failuresJUnit, Draw: draw,
 	Findings: func(r *Report) findings.Findings { return findings.Of(r.Head, r.Findings()) },

@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// failuresJUnit has a case for each level of each step. It fails where the level has findings of level error, and
-// shows the others on its output.
+// failuresJUnit returns JUnit with a case for each level of each step. A case fails if the level has findings of level error. Its output
+// has the other findings.
 func failuresJUnit(r *Report) ([]byte, error) {
 	suites := junit.Suites{}
 	var cases []junit.Case

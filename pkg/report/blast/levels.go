@@ -9,7 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// row is a failure in a table, with its step and level, and the noun for the level's domains; the failure is nil where none takes anything.
+// row is a failure in a table, with its step and level and the noun for the level's domains. failure is nil if no failure of the level
+// takes a pod.
 type row struct {
 	step    *Step
 	level   *blast.Level
@@ -17,7 +18,7 @@ type row struct {
 	failure *blast.Failure
 }
 
-// levels is a row for each step and level below the titles: the radius, and the failure that does most harm.
+// levels returns a table with a row for each step and level: the radius, and the most harmful failure.
 func (t *writer) levels() [][]doc.Cell {
 	var rows []row
 	for i := range t.report.Steps {
@@ -74,7 +75,8 @@ func (t *writer) levels() [][]doc.Cell {
 
 func shareCell(share float64) doc.Cell { return doc.ShareStyle(share).Cell(doc.Percent(share)) }
 
-// recovery adds a column about recoveries. A failure whose recovery was not simulated has <none> there, and of an interrupted command what says so.
+// recovery adds a column about recoveries. The cell of a failure without a simulated recovery is <none>, or "not tried" if the command was
+// interrupted.
 func (t *writer) recovery(c *doc.TableOf[row], title string, cell func(*blast.Recovery) doc.Cell) {
 	none := doc.None
 	if t.report.known() {
@@ -88,7 +90,7 @@ func (t *writer) recovery(c *doc.TableOf[row], title string, cell func(*blast.Re
 	})
 }
 
-// replacements adds the columns that count what comes of the lost pods.
+// replacements adds the columns that count stranded, not replaced and recovered pods.
 func (t *writer) replacements(c *doc.TableOf[row]) {
 	t.recovery(c, "STRANDED", func(r *blast.Recovery) doc.Cell { return doc.Number(len(r.Stranded), doc.Yellow) })
 	t.recovery(c, "NOT REPLACED", func(r *blast.Recovery) doc.Cell { return doc.Number(r.Unreplaced(), doc.Red) })
@@ -97,12 +99,12 @@ func (t *writer) replacements(c *doc.TableOf[row]) {
 
 func after(r *blast.Recovery) doc.Cell { return shareCell(r.AfterReplicated.Share) }
 
-// levels are the short names of the step's levels.
+// levels returns the short names of the step's levels.
 func (s *Step) levels() []string {
 	return doc.Shorts(list.Each(s.Levels, func(l blast.Level) string { return l.TopologyKey }))
 }
 
-// nouns are what the domains of the step's levels are called: region, zone, node, rack.
+// nouns returns the nouns for the domains of the step's levels: region, zone, node, rack.
 func (s *Step) nouns() []string {
 	names := s.levels()
 	for i := range names {
@@ -111,7 +113,7 @@ func (s *Step) nouns() []string {
 	return names
 }
 
-// takes is "web 2/3" of the failure that is the radius, with its domain where that is not the worst one.
+// takes returns "web 2/3" for the loss that is the radius, with the domain of that failure if it is not the worst one.
 func (t *writer) takes(row row) string {
 	r := row.level.Replicated
 	if r.Replicas == 0 {
@@ -127,7 +129,7 @@ func (t *writer) takes(row row) string {
 	return takes
 }
 
-// even is the share of the same workload that an even spread would lose.
+// even returns the share that an even spread would lose of the workload that makes the radius.
 func even(row row) string {
 	loss := lossOf(row.level, row.level.Replicated)
 	if loss == nil || row.level.Replicated.Replicas == 0 {
@@ -136,7 +138,7 @@ func even(row row) string {
 	return doc.Percent(float64(loss.Even) / float64(loss.Replicas))
 }
 
-// lossOf is the loss that is the radius; nil if no failure has it.
+// lossOf returns the loss that makes the radius, or nil if no failure has it.
 func lossOf(l *blast.Level, r blast.Radius) *blast.Loss {
 	for i := range l.Failures {
 		if !slices.Equal(l.Failures[i].Domains, r.Domains) {
@@ -151,7 +153,7 @@ func lossOf(l *blast.Level, r blast.Radius) *blast.Loss {
 	return nil
 }
 
-// notBack is "2 of 12": how many of the lost pods do not come back.
+// notBack returns "2 of 12": how many of the lost pods do not come back.
 func notBack(r *blast.Recovery) doc.Cell {
 	cell := doc.Number(r.Gone(), doc.Red)
 	cell.Text = fmt.Sprintf("%d of %d", r.Gone(), r.CountLost())
@@ -172,7 +174,7 @@ func (r *Report) scaled() bool {
 	return false
 }
 
-// newNodes is "4, 0.80": how many nodes the autoscaler adds, and what they cost in an hour.
+// newNodes returns "4, 0.80 an hour": how many nodes the autoscaler adds, and what they cost.
 func newNodes(r *blast.Recovery) doc.Cell {
 	if r.Autoscaling == nil {
 		return doc.Plain.Cell(doc.None)
@@ -184,7 +186,7 @@ func newNodes(r *blast.Recovery) doc.Cell {
 	return doc.Plain.Cell(cell)
 }
 
-// mean is that of the largest share of a workload of two or more replicas that each failure takes.
+// mean returns the mean over all failures of the largest share that each takes of a workload of two or more replicas.
 func mean(l *blast.Level) string {
 	if l.Mean == nil || len(l.Failures) == 0 {
 		return doc.None
@@ -196,7 +198,7 @@ func mean(l *blast.Level) string {
 	return doc.Percent(sum / float64(len(l.Failures)))
 }
 
-// worst returns the failure that does most harm; nil if none takes anything.
+// worstOf returns the most harmful failure of the level, or nil if none takes a pod.
 func worstOf(l *blast.Level) *blast.Failure {
 	if failures := l.ByHarm(); len(failures) > 0 && failures[0].Pods > 0 {
 		return failures[0]
@@ -204,7 +206,7 @@ func worstOf(l *blast.Level) *blast.Failure {
 	return nil
 }
 
-// Takes is "2 of 3 of deployment/web".
+// Takes returns "2 of 3 of deployment/web".
 func Takes(r blast.Radius, namespaced bool) string {
 	workload := r.Workload
 	if namespaced {

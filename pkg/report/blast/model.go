@@ -1,4 +1,4 @@
-// Package blast is the report on failures: what they take from a cluster, what comes back, and how likely that is.
+// Package blast has the report on failures: what they take from a cluster, what comes back, and how likely they are.
 package blast
 
 import (
@@ -10,35 +10,35 @@ import (
 // Kind is the kind of a report on failures.
 const Kind = "BlastReport"
 
-// Report is what failures take from a cluster, after each step of a scenario, and what comes back.
+// Report is the report on failures after each step of a scenario.
 type Report struct {
 	report.Head
-	// Mode is how the nodes fail. It decides what comes back.
+	// Mode is the way in which nodes fail. It decides what comes back.
 	Mode string `json:"mode" jsonschema:"enum=unreachable,enum=out-of-service,enum=deleted"`
 	// Simultaneous is the number of domains of a level that fail together.
 	Simultaneous int `json:"simultaneous" jsonschema:"minimum=1"`
 	// Recover says whether recoveries were simulated.
 	Recover bool `json:"recover"`
-	// Worst is how many failures of a level were recovered, the worst ones, where it has more; 0: all.
+	// Worst is how many failures of each level were recovered from, the worst ones; missing if all were.
 	Worst int `json:"worst,omitempty"`
-	// Filter selects the workloads that the report is about; missing where it is about all. What fails does not depend on it.
+	// Filter selects the workloads that the report is about; missing if it is about all. It does not change what fails.
 	Filter *blast.Filter `json:"filter,omitempty"`
-	// Steps are the clusters whose failures were looked at: after each step, or after the one that was asked for.
+	// Steps are the clusters in which domains fail: after each step, or only after the step that was asked for.
 	Steps []Step `json:"steps"`
 }
 
-// Step is what failures take from the cluster after one step.
+// Step is the report on failures after one step.
 type Step struct {
 	// Name is the step's name.
 	Name string `json:"name"`
-	// Action says in a few words what was done, as kubectl would be asked to.
+	// Action says in a few words what the step did, in the words of kubectl.
 	Action string `json:"action"`
-	// Running is the number of pods that have a node before anything fails, Pending of those that have none.
+	// Running is the number of pods that have a node before anything fails, Pending the number of those that have none.
 	Running int `json:"running"`
 	Pending int `json:"pending"`
-	// Declared is what the workloads declare after the step; missing where it is as after the step before.
+	// Declared are the declarations of the workloads after the step; missing if they are the same as after the step before.
 	Declared []report.Declared `json:"declared,omitzero"`
 	blast.Analysis
-	// Risk is how likely it is, where failure rates are given.
+	// Risk says how likely failures are; missing unless failure rates are given.
 	Risk *risk.Analysis `json:"risk,omitempty"`
 }

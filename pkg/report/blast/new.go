@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Blasted is a step and what failures take from the cluster after it.
+// Blasted is a step and the analysis of the failures after it.
 type Blasted struct {
 	Step     *simulation.Step
 	Analysis *blast.Analysis
@@ -17,8 +17,8 @@ type Blasted struct {
 	Risk *risk.Analysis
 }
 
-// New makes the report of the analyses, which it takes over. The options are those of the analyses, whose workloads the filter selected;
-// recovered reports whether recoveries were simulated. The version is Faultline's own.
+// New returns the report on these analyses, which it takes over. opts are the options of the analyses, and filter selected their workloads.
+// recovered says whether recoveries were simulated. version is Faultline's version.
 func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter blast.Filter, recovered bool, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Mode: string(opts.Mode), Simultaneous: opts.Simultaneous, Recover: recovered}
 	if recovered {
@@ -26,14 +26,14 @@ func New(result *simulation.Result, steps []Blasted, opts blast.Options, filter 
 	}
 	if !filter.Empty() {
 		r.Filter = &filter
-		if filter.MinReplicas == 1 { // which all have
+		if filter.MinReplicas == 1 { // every workload has at least one
 			r.Filter.MinReplicas = 0
 		}
 	}
 	for _, blasted := range steps {
 		step := newStep(blasted, result.Scenario)
 		only, err := filter.Select(blasted.Step.State)
-		if err != nil { // this step has none of them
+		if err != nil { // no workload matches after this step
 			only = map[cluster.Ref]bool{}
 		}
 		step.Declared = report.NewDeclared(blasted.Step, result.Scenario, only)

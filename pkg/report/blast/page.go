@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// Page is the page of the report, with the run whose clusters fail. It begins as the text does.
+// Page returns the page of the report, with the run in which domains fail. It begins with the same verdict as the text.
 func (r *Report) Page(ran *run.Report) *page.Page {
 	p := ran.Page()
 	p.Title, p.Data.Blast = "What failures take", r

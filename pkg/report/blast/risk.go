@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// risk says how likely it is that workloads have pods down.
+// risk writes how likely it is that workloads have pods down.
 func (t *writer) risk(r *risk.Analysis) {
 	t.Linef(doc.Bold, "How likely it is, at a random moment")
 	keys := list.Each(r.Levels, func(l risk.Level) string { return l.TopologyKey })
@@ -52,7 +52,7 @@ func (t *writer) risk(r *risk.Analysis) {
 	t.Sentences("Assumed:", r.Assumptions)
 }
 
-// chance is "0.12%, 10.5 h/year", with the interval if it was counted.
+// chance returns "0.12%, 10.5 h/year", with the interval if the probability is an estimate.
 func chance(p risk.Probability) string {
 	text := likely(p.Value)
 	if p.Low != nil && p.High != nil {
@@ -61,7 +61,7 @@ func chance(p risk.Probability) string {
 	return text + ", " + figure(p.HoursPerYear) + " h/year"
 }
 
-// likely is a probability with three figures that mean something.
+// likely returns a probability in percent, with three significant digits.
 func likely(p float64) string { return figure(100*p) + "%" }
 
 func figure(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }

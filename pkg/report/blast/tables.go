@@ -10,7 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// failures is the table of a level's failures. Columns about budgets and quorums that nobody breaks are left out of text.
+// failures writes the table of a level's failures. It leaves out columns about budgets and quorums if none is broken or lost, except in
+// wide.
 func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 	quorumLost := func(l blast.Loss) bool { return l.QuorumLost }
 	some := func(holds func(*blast.Failure) bool) bool { return slices.ContainsFunc(shown, holds) }
@@ -55,7 +56,7 @@ func (t *writer) failures(level *blast.Level, shown []*blast.Failure) {
 	t.Table("", table...)
 }
 
-// hit is "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
+// hit returns "web 2/3, db 1/3": the lost pods of each workload, or of the first one if there are many.
 func (t *writer) hit(losses []blast.Loss) string {
 	var parts []string
 	for i, loss := range losses {
@@ -68,7 +69,7 @@ func (t *writer) hit(losses []blast.Loss) string {
 	return doc.OrNone(strings.Join(parts, ", "))
 }
 
-// named names workloads.
+// named returns a cell with the names of the workloads.
 func (t *writer) named(losses []blast.Loss) doc.Cell {
 	return t.few(list.Each(losses, t.name), doc.Red)
 }
@@ -83,7 +84,7 @@ func (t *writer) budgets(names []string) doc.Cell {
 	return t.few(short, doc.Red)
 }
 
-// few names a few in a cell, and counts more of them.
+// few returns a cell with the names, or with their number if they are too many.
 func (t *writer) few(names []string, s doc.Style) doc.Cell {
 	switch n := len(names); {
 	case n == 0:
@@ -95,7 +96,7 @@ func (t *writer) few(names []string, s doc.Style) doc.Cell {
 	}
 }
 
-// name is the workload's, with its kind and its namespace where another has the same name.
+// name returns the name of the workload, with its kind if several kinds have the name, and with its namespace if names need it.
 func (t *writer) name(l blast.Loss) string {
 	name := l.Name
 	if t.kinds[[2]string{l.Namespace, l.Name}] != l.Kind {

@@ -12,24 +12,25 @@ import (
 )
 
 const (
-	// maxFailures is how many failures of a level are listed, all of them; of more than that, the first maxWorst.
+	// maxFailures is the largest number of failures of a level that are all listed. If there are more, only the first maxWorst are.
 	maxFailures = 12
 	maxWorst    = 3
-	// maxCell is how many names stand in a cell, and maxHit how many in a list; more are counted.
+	// maxCell is the largest number of names in a cell, and maxHit in a list; more are counted.
 	maxCell = 2
 	maxHit  = 3
-	// maxExcess is how many workloads are listed that lose more than with an even spread.
+	// maxExcess is how many workloads are listed that lose more than an even spread would.
 	maxExcess = 3
 	// maxFate is how many workloads are named on a line.
 	maxFate = 6
 )
 
-// writer renders a report as text and wide.
+// writer writes the report as text and wide.
 type writer struct {
 	doc.Doc
 	report *Report
 	wide   bool
-	// kinds are the kinds of the workloads that lose pods, by namespace and name; namespaced means that names need their namespace.
+	// kinds has the kind of each workload that loses pods, by namespace and name, or * for several kinds. namespaced says that names need
+	// their namespace.
 	kinds      map[[2]string]string
 	namespaced bool
 }
@@ -87,7 +88,7 @@ func (t *writer) quiet() {
 	t.lostWork(shown)
 }
 
-// conclusion is what a reader needs to know first.
+// conclusion writes the verdict and the lines next to it.
 func (t *writer) conclusion() {
 	t.Line(t.report.verdict())
 	for _, line := range t.report.conclusion(t.All) {
@@ -95,7 +96,7 @@ func (t *writer) conclusion() {
 	}
 }
 
-// question says which failures are looked at.
+// question says which failures the report is about.
 func (t *writer) question() string {
 	r := t.report
 	line := "What failures take"
@@ -103,7 +104,7 @@ func (t *writer) question() string {
 		line = fmt.Sprintf("What failures of %d domains together take", r.Simultaneous)
 	}
 	about := []string{"nodes " + r.Mode}
-	if len(r.Steps) == 1 { // which the tables do not name
+	if len(r.Steps) == 1 { // the tables do not name the step
 		line += " after step " + r.Steps[0].Name
 		if pending := r.Steps[0].Pending; pending > 0 {
 			about = append(about, words.Count(pending, "pod")+" Pending before")
@@ -129,7 +130,7 @@ func (t *writer) summary() {
 	t.Table("", t.levels()...)
 }
 
-// step shows each level of one step.
+// step writes the failures of each level after one step.
 func (t *writer) step(i int) {
 	step := &t.report.Steps[i]
 	if len(t.report.Steps) > 1 {
@@ -174,7 +175,8 @@ func (t *writer) level(level *blast.Level, name string) {
 	t.unlabelled(level)
 }
 
-// shown are the failures that the table lists: all, or the worst of many. The order is that in which failures are chosen for recovery, too.
+// shown returns the failures that the table lists: all, or the worst of many. They are in the order in which failures are chosen for
+// recovery.
 func (t *writer) shown(level *blast.Level) []*blast.Failure {
 	failures := level.ByHarm()
 	if t.All || len(failures) <= maxFailures {
@@ -196,7 +198,7 @@ func histogram(l *blast.Level) string {
 	}
 	var bins []bin
 	edges := []float64{0, 0.1, 0.25, 0.5, 0.75, 1}
-	of := func(share float64) int { // the first edge that is not below the share; everything and nothing stand for themselves
+	of := func(share float64) int { // index of the first edge that is not below the share; 0 % and 100 % have bins of their own
 		i, _ := slices.BinarySearch(edges, share)
 		if share >= 1 {
 			i++

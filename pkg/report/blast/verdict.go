@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// worst is a failure and where it stands in the report.
+// worst is a failure, its harm, and its step and level.
 type worst struct {
 	step    *Step
 	level   int
@@ -19,8 +19,8 @@ type worst struct {
 	harm    blast.Harm
 }
 
-// worst is the failure that is worse than the others, of all steps and levels; nil if there is none. One that takes every node is that
-// whatever the placement, and only counts where there are no others.
+// worst returns the failure of all steps and levels for which worse holds against every other; nil if there is none. A failure that takes
+// every node has the same effect for any placement, and only counts if there are no other failures.
 func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 	var found *worst
 	for i := range r.Steps {
@@ -44,7 +44,7 @@ func (r *Report) worst(worse func(a, b blast.Harm) bool) *worst {
 	return found
 }
 
-// known reports whether only those failures are judged of which it is known what comes back, since the others were not tried.
+// known reports whether the report judges only the failures with a simulated recovery, because the command was interrupted.
 func (r *Report) known() bool { return r.Partial != "" && r.Recover }
 
 func moreHarm(a, b blast.Harm) bool { return a.Compare(b) < 0 }
@@ -54,7 +54,7 @@ func (r *Report) whole(l *blast.Level) bool {
 	return l.Domains <= r.Simultaneous && len(l.Unlabelled) == 0
 }
 
-// secondary reports whether the level's failures take every node, while those of another level do not.
+// secondary reports whether the level's failures take every node, but those of another level do not.
 func (r *Report) secondary(l *blast.Level) bool { return r.whole(l) && !r.onlyWhole() }
 
 func (r *Report) onlyWhole() bool {
@@ -77,7 +77,7 @@ func (r *Report) verdict() doc.Cell {
 	if w == nil {
 		return doc.Bold.Cell("No failures")
 	}
-	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole+w.harm.Gone == 0 { // what is down for a while is not told by shares
+	if w.harm.Budgets+w.harm.Quorums+w.harm.Whole+w.harm.Gone == 0 { // shares do not say which workloads are down for a while
 		if down := r.worst(func(a, b blast.Harm) bool { return a.Down > b.Down }); down.harm.Down > w.harm.Down {
 			w = down
 		}
@@ -115,7 +115,7 @@ func (r *Report) verdict() doc.Cell {
 	return style.Cellf("%s %s the worst%s: %s.", words.UpperFirst(where), is, of, strings.Join(w.takes(), ", "))
 }
 
-// takes are what the failure takes, in words.
+// takes lists what the failure takes, in words.
 func (w *worst) takes() []string {
 	recovery := w.recovery()
 	var parts []string
@@ -147,7 +147,7 @@ func (w *worst) takes() []string {
 	return parts
 }
 
-// grown is " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
+// grown returns " with 4 more nodes (general 40->44), 0.80 an hour more, the last after 7 min 12 s".
 func grown(r *blast.Recovery) string {
 	line := r.Autoscaling.With()
 	if r.LastNode > 0 {
@@ -156,10 +156,11 @@ func grown(r *blast.Recovery) string {
 	return line
 }
 
-// recovery is what comes back after the failure; nil if that was not looked at.
+// recovery returns the recovery from the failure, or nil if it was not simulated.
 func (w *worst) recovery() *blast.Recovery { return w.step.Levels[w.level].Recovery(w.failure) }
 
-// down is "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)", with the times where the recovery was looked at.
+// down returns "6 of 12 workloads down for 5 min 50 s to 6 min 10 s (each has one replica)". The times are missing if the recovery was not
+// simulated.
 func (w *worst) down(recovery *blast.Recovery) string {
 	n, alone := w.harm.Down, w.harm.Down-w.harm.Whole
 	text := words.Count(n, "workload") + " down"
@@ -167,7 +168,7 @@ func (w *worst) down(recovery *blast.Recovery) string {
 		text = fmt.Sprintf("%d of %s down", n, words.Count(w.step.Workloads, "workload"))
 	}
 	var remarks []string
-	if recovery != nil && len(recovery.Outages) > 0 { // older reports have none
+	if recovery != nil && len(recovery.Outages) > 0 { // reports of older versions have none
 		lasts, ever := outages(recovery)
 		switch {
 		case ever == n:
@@ -193,7 +194,7 @@ func (w *worst) down(recovery *blast.Recovery) string {
 	return text
 }
 
-// outages is how long workloads are down, as "5 min 50 s to 6 min 10 s", and how many are so for as long as the failure lasts.
+// outages returns how long workloads are down, "5 min 50 s to 6 min 10 s", and how many are down as long as the failure lasts.
 func outages(r *blast.Recovery) (lasts string, ever int) {
 	var ends []float64
 	for _, o := range r.Outages {
@@ -209,7 +210,7 @@ func outages(r *blast.Recovery) (lasts string, ever int) {
 	span := func(seconds float64) string { return words.Span(time.Duration(seconds * float64(time.Second))) }
 	least, most := span(slices.Min(ends)), span(slices.Max(ends))
 	switch {
-	case slices.Max(ends) == 0: // the nodes' pods are removed at once
+	case slices.Max(ends) == 0: // the pods are deleted with their nodes
 		return "as long as their replacements take to start", ever
 	case least == most:
 		return least, ever
@@ -217,7 +218,7 @@ func outages(r *blast.Recovery) (lasts string, ever int) {
 	return least + " to " + most, ever
 }
 
-// others say where more workloads are down, and where more pods do not come back, than with the worst of all failures.
+// others names failures that take more workloads down, or leave more pods that do not come back, than the worst of all failures.
 func (r *Report) others() []string {
 	var lines []string
 	first := r.worst(moreHarm)
@@ -234,13 +235,13 @@ func (r *Report) others() []string {
 	return lines
 }
 
-// conclusion is what a reader needs to know next to the verdict.
+// conclusion returns the lines next to the verdict.
 func (r *Report) conclusion(all bool) []string {
 	lines := append(r.others(), r.oneReplica(all), r.selected())
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
 
-// with is "with zone a", or "with zone a after step b".
+// with returns "with zone a", or "with zone a after step b".
 func (r *Report) with(w *worst) string {
 	with := "with " + w.step.failed(w.level, w.failure)
 	if len(r.Steps) > 1 {
@@ -249,7 +250,7 @@ func (r *Report) with(w *worst) string {
 	return with
 }
 
-// oneReplica says which workloads any failure of their domain takes whole; "" if none.
+// oneReplica names the workloads that have one replica, which any failure of its domain takes whole; "" if there are none.
 func (r *Report) oneReplica(all bool) string {
 	var names []string
 	seen := map[string]bool{}
@@ -271,12 +272,12 @@ func (r *Report) oneReplica(all bool) string {
 	return who + takenWhole(len(names))
 }
 
-// takenWhole ends a sentence on how many workloads have one replica.
+// takenWhole returns the end of a sentence about workloads of one replica.
 func takenWhole(workloads int) string {
 	return " one replica: any failure of " + words.Pick(workloads, "its domain takes it", "their domain takes them") + " whole."
 }
 
-// selected says which workloads the report is about; "" if all.
+// selected says which workloads the report is about; "" if it is about all.
 func (r *Report) selected() string {
 	if r.Filter == nil {
 		return ""
@@ -284,7 +285,7 @@ func (r *Report) selected() string {
 	return "Only workloads " + FilterText(r.Filter) + "; what fails is the same."
 }
 
-// FilterText is "in namespace shop and with at least 2 replicas"; "" if there is no filter.
+// FilterText returns "in namespace shop and with at least 2 replicas", or "" without a filter.
 func FilterText(f *blast.Filter) string {
 	if f == nil {
 		return ""
