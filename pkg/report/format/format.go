@@ -1,4 +1,4 @@
-// Package format writes a report in every format that makes sense for it. A report says what it has to show, and each format is one
+// Package format writes a report in every format that makes sense for it. A report says what it has to show, and each format has one
 // renderer for all reports.
 package format
 
@@ -13,34 +13,34 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// Of is what a kind of report has to show. JSON and YAML are its model.
+// Of is what a kind of report has to show. A nil field leaves out its formats. JSON and YAML are always there: they are the model.
 type Of[R any] struct {
-	// Doc is the report as people read it. Text follows the options of the command, pages have their own.
+	// Doc returns the report as people read it. Text follows the options of the command; a page has its own.
 	Doc func(r *R, opts report.Options) *doc.Doc
-	// Brief means that text with the option Quiet is the answer alone, the first line of the document, and whether it is proved.
+	// Brief means that the option Quiet reduces the text to the answer, which is the document's first line, and the proof.
 	Brief bool
-	// Wide is whether the document has more columns with the option Wide.
+	// Wide means that the option Wide adds columns to the document.
 	Wide bool
-	// Page is a page of the report's own in place of that of the document.
+	// Page returns a page of the report's own, in place of one made of the document.
 	Page func(r *R) *page.Page
-	// CSV is rows of plain values below their titles, for a spreadsheet.
+	// CSV returns rows of plain values below their titles, for a spreadsheet.
 	CSV func(r *R) [][]string
-	// JUnit and Findings are what a CI system shows beside a change.
+	// JUnit and Findings return what a CI system shows beside a change.
 	JUnit    func(r *R) ([]byte, error)
 	Findings func(r *R) findings.Findings
-	// Bars are a picture of it as bars, on its page and as svg or png; nil where there is nothing to draw.
+	// Bars returns a picture of bars, for the page and as svg or png; nil if there is nothing to draw.
 	Bars func(r *R) *doc.Bars
-	// Course is a picture of how counts change, on its page and as svg or png; nil where there is nothing to draw.
+	// Course returns a picture of counts over time, for the page and as svg or png; nil if there is nothing to draw.
 	Course func(r *R) *doc.Course
-	// Draw is any other picture of it, as svg or png; nil where the program draws none.
+	// Draw returns any other picture, as svg or png. It is nil in a program without pictures.
 	Draw func(r *R, format string) ([]byte, error)
-	// Names are names alone, a line each.
+	// Names returns names, one per line.
 	Names func(r *R) []string
-	// Patches are the commands that make the changes that the report advises, a line each.
+	// Patches returns the commands that make the advised changes, one per line.
 	Patches func(r *R) []string
 }
 
-// Formats are the formats in the order in which a help text lists them.
+// Formats returns the formats in the order of a help text.
 func (of Of[R]) Formats() report.Formats[R] {
 	var all report.Formats[R]
 	add := func(name string, render func(r *R, opts report.Options) ([]byte, error)) {
