@@ -16,14 +16,14 @@ import (
 const (
 	// barsWidth is the length of the longest bar.
 	barsWidth vg.Length = 320
-	// maxNote is how many letters stand behind a bar.
+	// maxNote is the largest number of characters of a note behind a bar.
 	maxNote = 110
 )
 
-// colours are those of parts, by their styles; others are plain.
+// colours are the colours of parts, by their styles. A part with another style has the first colour of the palette.
 var colours = map[doc.Style]color.Color{doc.Red: vermilion, doc.Yellow: palette[1], doc.Green: palette[2], doc.Bold: pale}
 
-// Bars lays out bars with names before and notes behind them.
+// Bars returns a chart of horizontal bars, with a name before and a note behind each.
 func Bars(title, notes string, b *doc.Bars) *Chart {
 	rows, longest, more := b.Shown()
 	rows = slices.Clone(rows)

@@ -26,17 +26,17 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// palette is that of Okabe and Ito, whose colours can be told apart with any colour vision: https://jfly.uni-koeln.de/color/.
+// palette is the palette of Okabe and Ito, whose colours anyone can distinguish, with any colour vision: https://jfly.uni-koeln.de/color/.
 var palette = [MaxColours]color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
 	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
 }
 
-// MaxColours is how many series have a colour of their own.
+// MaxColours is the number of series that have a colour of their own.
 const MaxColours = 6
 
 var (
-	vermilion = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // of the same palette; for what is wrong
+	vermilion = color.RGBA{0xd5, 0x5e, 0x00, 0xff} // of the same palette; marks trouble
 	black     = color.RGBA{0x22, 0x22, 0x22, 0xff}
 	grey      = color.RGBA{0x99, 0x99, 0x99, 0xff}
 	pale      = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
@@ -46,16 +46,16 @@ const (
 	bodySize  vg.Length = 9
 	titleSize vg.Length = 13
 	margin    vg.Length = 12
-	// dpi is that of a PNG; a plain screen has 96.
+	// dpi is the resolution of a PNG; a plain screen has 96.
 	dpi = 120
 )
 
-// Chart is plots of one size in rows below a title, notes and a legend, and above lines of text.
+// Chart is a picture: a title, notes, a legend, rows of plots of one size, and lines of text below them.
 type Chart struct {
 	title, notes  string
 	footer        []string
 	legend        plot.Legend
-	entries       int // of the legend
+	entries       int // number of entries of the legend
 	plots         []*plot.Plot
 	columns       int
 	width, height vg.Length // of a plot
@@ -69,18 +69,18 @@ func newChart(title, notes string) *Chart {
 	return c
 }
 
-// sans is the font of every text: Liberation Sans, which is part of the program.
+// sans returns the font of every text: Liberation Sans, which is part of the program.
 func sans(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// explain adds a colour or a sign to the legend.
+// explain adds an entry to the legend.
 func (c *Chart) explain(name string, shown ...plot.Thumbnailer) {
 	c.legend.Add(name, shown...)
 	c.entries++
 }
 
-// Draw returns the chart as a picture: svg or png.
+// Draw returns the chart as svg or png.
 func (c *Chart) Draw(format string) ([]byte, error) {
 	rows := (len(c.plots) + c.columns - 1) / c.columns
 	head := margin + titleSize + 8
@@ -140,22 +140,22 @@ func (c *Chart) Draw(format string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// svgText is a text of vgsvg's, up to its end.
+// svgText matches a text that vgsvg writes, up to its end.
 var svgText = regexp.MustCompile(`<text ([^>]*)font-family:Liberation Sans;([^>]*font-size:([0-9]+(?:[.][0-9]+)?)px[^>]*)>([^<]*)<`)
 
-// steadyText gives each text of an SVG the width for which it was laid out. Whoever opens it may not have the font, nor one of its
-// equals in measure, and names would run into bars.
+// steadyText gives each text of an SVG the width for which it was laid out. A reader may lack the font and every font of the same measures;
+// without the width, names would run into bars.
 func steadyText(svg []byte) []byte {
 	return svgText.ReplaceAllFunc(svg, func(found []byte) []byte {
 		parts := svgText.FindSubmatch(found)
-		size, _ := strconv.ParseFloat(string(parts[3]), 64) // the expression matches numbers alone
+		size, _ := strconv.ParseFloat(string(parts[3]), 64) // the expression matches only numbers
 		width := textWidth(html.UnescapeString(string(parts[4])), vg.Length(size))
 		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %sfont-family:Liberation Sans,Arial,Helvetica,sans-serif;%s>%s<`,
 			width.Points(), parts[1], parts[2], parts[4])
 	})
 }
 
-// drawPlots draws the plots row by row, with their axes in line.
+// drawPlots draws the plots row by row, with their axes aligned.
 func (c *Chart) drawPlots(page draw.Canvas, rows int) {
 	table := make([][]*plot.Plot, rows)
 	for i := range table {
@@ -173,7 +173,7 @@ func (c *Chart) drawPlots(page draw.Canvas, rows int) {
 	}
 }
 
-// newPlot has the chart's fonts and a plain look.
+// newPlot returns a plot with the chart's fonts and a plain look.
 func newPlot(title string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.Title.TextStyle.Font, p.Title.Padding = title, sans(bodySize+2), 4
@@ -185,17 +185,18 @@ func newPlot(title string) *plot.Plot {
 	return p
 }
 
-// entitle sets a title above the middle of the plot's data, whatever stands beside them. The axes have their ranges.
+// entitle sets a title above the middle of the plot's data, however wide the labels beside them are. The ranges of the axes must be set
+// before.
 func entitle(p *plot.Plot, title string) {
 	l := label((p.X.Min+p.X.Max)/2, p.Y.Max-1e-6*(p.Y.Max-p.Y.Min), vg.Point{Y: 7}, draw.XCenter, sentence(title))
 	l.TextStyle[0].Font = sans(bodySize + 2)
 	p.Add(heading{l})
 }
 
-// heading is a label that takes no width from the plot, which may be narrower.
+// heading is a label that takes no width from the plot, which may be narrower than the label.
 type heading struct{ *plotter.Labels }
 
-// GlyphBoxes keeps the height alone.
+// GlyphBoxes returns the boxes with their height, but without their width.
 func (h heading) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	boxes := h.Labels.GlyphBoxes(p)
 	for i := range boxes {
@@ -204,24 +205,24 @@ func (h heading) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return boxes
 }
 
-// sentence begins with a capital letter.
+// sentence returns the words with a capital letter at the beginning.
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// bars are a series of a bar chart. Values that are not there are 0.
+// bars returns a series of a bar chart. A missing value is 0.
 func bars(values []float64, width vg.Length, fill color.Color) *plotter.BarChart {
 	b, err := plotter.NewBarChart(plotter.Values(values), width)
 	if err != nil {
-		panic(err) // no values, or one that is no number
+		panic(err) // there is no value, or one is not a number
 	}
 	b.Color, b.LineStyle.Width = fill, 0
 	return b
 }
 
-// label is a text at a place of the plot, moved by the offset.
+// label returns a text at a point of the plot, moved by the offset.
 func label(x, y float64, offset vg.Point, align draw.XAlignment, words string) *plotter.Labels {
 	l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: x, Y: y}}, Labels: []string{words}})
 	if err != nil {
-		panic(err) // no number
+		panic(err) // a coordinate is not a number
 	}
 	l.TextStyle[0].Font, l.TextStyle[0].Color, l.TextStyle[0].XAlign = sans(bodySize), black, align
 	l.Offset = offset
@@ -232,7 +233,7 @@ func textWidth(words string, size vg.Length) vg.Length {
 	return draw.TextStyle{Font: sans(size), Handler: plot.DefaultTextHandler}.Width(words)
 }
 
-// wrapped breaks words into lines of the width; a word that is longer than a line is cut.
+// wrapped breaks words into lines of the width. It cuts a word that is longer than a line.
 func wrapped(words string, width vg.Length) []string {
 	var lines []string
 	line := ""
@@ -249,7 +250,7 @@ func wrapped(words string, width vg.Length) []string {
 	return append(lines, line)
 }
 
-// shareTicks are at most six round percentages from 0 to the top, which is between 0 and 1.
+// shareTicks returns at most six round percentages from 0 to top, which is between 0 and 1.
 func shareTicks(top float64) plot.ConstantTicks {
 	ticks := wholeTicks(100 * top)
 	for i := range ticks {
@@ -259,7 +260,7 @@ func shareTicks(top float64) plot.ConstantTicks {
 	return ticks
 }
 
-// wholeTicks are at most six whole numbers from 0 to the top.
+// wholeTicks returns at most six whole numbers from 0 to top.
 func wholeTicks(top float64) plot.ConstantTicks {
 	step := 1.0
 	for _, factor := 0, []float64{2, 2.5, 2}; top/step > 5; factor = append(factor[1:], factor[0]) { // 1, 2, 5, 10, 20, 50, …
@@ -272,7 +273,8 @@ func wholeTicks(top float64) plot.ConstantTicks {
 	return ticks
 }
 
-// abbreviated shortens names to the limit: what all end in from a dot on goes first, as of node-1.example.com, then the middle.
+// abbreviated shortens names to the limit. It removes the longest common ending that begins with a dot, as in node-1.example.com, then the
+// middle.
 func abbreviated(names []string, limit int) []string {
 	short := list.Each(names, doc.Clean)
 	if end := commonEnd(short); end != "" {
@@ -288,7 +290,7 @@ func abbreviated(names []string, limit int) []string {
 	return short
 }
 
-// commonEnd is the longest end of all names that begins with a dot.
+// commonEnd returns the longest ending of all names that begins with a dot, or "".
 func commonEnd(names []string) string {
 	if len(names) < 2 {
 		return ""
@@ -308,7 +310,7 @@ func commonEnd(names []string) string {
 	return ""
 }
 
-// Cut shortens a title.
+// Cut shortens a text to the limit, with … at its end.
 func Cut(words string, limit int) string {
 	words = doc.Clean(words)
 	if utf8.RuneCountInString(words) > limit {
@@ -317,7 +319,7 @@ func Cut(words string, limit int) string {
 	return words
 }
 
-// Title begins with the scenario's name.
+// Title returns the title of a picture, with the scenario's name before the words.
 func Title(h report.Head, words string) string {
 	if h.Partial != "" {
 		words += " (partial)"

@@ -9,10 +9,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// maxMoments is how many moments of a course are named below it.
+// maxMoments is the largest number of moments that are all named below a course.
 const maxMoments = 12
 
-// Course lays out a plot for each curve, one below the other, so that the moments are in line.
+// Course returns a chart with a plot for each curve, one below the other, so that the moments are aligned.
 func Course(title, notes string, course *doc.Course) *Chart {
 	c := newChart(title, notes)
 	c.width, c.height = 520, 130
@@ -44,7 +44,8 @@ func Course(title, notes string, course *doc.Course) *Chart {
 	return c
 }
 
-// momentTicks are the names of the moments in their middles: of the first and the last alone where there are many.
+// momentTicks returns the names of the moments, each in the middle of its moment. If there are many, it returns only the first and the
+// last.
 func momentTicks(moments []string) plot.ConstantTicks {
 	var ticks plot.ConstantTicks
 	for i, name := range abbreviated(moments, maxName) {

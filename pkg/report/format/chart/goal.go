@@ -12,10 +12,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// goal is one of the numbers of which less is better: of the whole cluster, or of one level.
+// goal is a number of which less is better, of the whole cluster or of one level.
 type goal struct {
 	kind goalKind
-	// level is the noun for the level's domains, empty for a number of the whole cluster; place is that of the level, widest first.
+	// level is the noun for the level's domains, "" for a number of the whole cluster. place is the index of the level, widest first.
 	level string
 	place int
 	of    func(*whatif.Found) (value float64, known bool)
@@ -34,7 +34,7 @@ func (k goalKind) String() string {
 	return []string{"Pending pods", "blast radius", "pods not back", "cost per hour"}[k]
 }
 
-// name says what it is: blast radius by zone.
+// name returns the name of the goal: "blast radius by zone".
 func (q *goal) name() string {
 	if q.level == "" {
 		return q.kind.String()
@@ -42,7 +42,7 @@ func (q *goal) name() string {
 	return q.kind.String() + " by " + Cut(q.level, 24)
 }
 
-// text writes a value.
+// text returns a value in the form of the goal.
 func (q *goal) text(value float64) string {
 	switch q.kind {
 	case radiusGoal:
@@ -53,7 +53,7 @@ func (q *goal) text(value float64) string {
 	return strconv.Itoa(int(value))
 }
 
-// ticks are those of an axis from 0 to the top.
+// ticks returns the ticks of an axis from 0 to top.
 func (q *goal) ticks(top float64) plot.Ticker {
 	switch {
 	case q.kind == radiusGoal:
@@ -69,7 +69,8 @@ func (q *goal) ticks(top float64) plot.Ticker {
 	return wholeTicks(top)
 }
 
-// goals returns the goals that are known of any version, kind by kind, and how many levels have no colour and are left out.
+// goals returns the goals that are known for any version, kind by kind, and the number of levels that are left out because colours are
+// missing.
 func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 	var keys []string
 	for _, f := range versions {
@@ -117,7 +118,7 @@ func goals(versions []*whatif.Found) (known []goal, leftOut int) {
 	return known, leftOut
 }
 
-// span is from the least to the largest value that is known; from +Inf to -Inf if none is.
+// span returns the smallest and the largest known value, or +Inf and -Inf if none is known.
 func (q *goal) span(versions []*whatif.Found) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, f := range versions {
@@ -128,7 +129,7 @@ func (q *goal) span(versions []*whatif.Found) (low, high float64) {
 	return low, high
 }
 
-// panels puts goals of one kind side by side.
+// panels groups goals of one kind, which share a panel.
 func panels(all []goal) [][]goal {
 	var groups [][]goal
 	for _, q := range all {
@@ -141,7 +142,7 @@ func panels(all []goal) [][]goal {
 	return groups
 }
 
-// panelTitle names what a panel shows; the legend names the levels if there are several.
+// panelTitle returns the title of a panel. If it shows several levels, the legend names them.
 func panelTitle(group []goal) string {
 	if len(group) == 1 {
 		return group[0].name()

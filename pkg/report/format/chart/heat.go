@@ -14,10 +14,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxHeatMaps is up to how many goals have a panel each.
+// maxHeatMaps is the largest number of goals that have a panel each.
 const maxHeatMaps = 3
 
-// heatMaps draws a panel for each goal, or if these are many for each kind: that of the widest level at which it varies.
+// heatMaps draws a panel for each goal. If there are too many, it draws one for each kind of goal, for the widest level that varies.
 func (s *sweepPicture) heatMaps() {
 	y, x := s.axes[0], s.axes[1]
 	columns, rows := vg.Length(len(x.values)), vg.Length(len(y.values))
@@ -73,7 +73,8 @@ func (s *sweepPicture) heatMaps() {
 	}
 }
 
-// nominal are the values with equal distances, as many of them labelled as there is place for, and whether their labels are turned.
+// nominal returns ticks for the values at equal distances, labelled as far as there is room, and whether the labels are turned by 90
+// degrees. along says that the labels stand side by side.
 func (a *sweepAxis) nominal(slot vg.Length, along bool) (ticks plot.ConstantTicks, turned bool) {
 	words := a.labels()
 	needs := bodySize + 2
@@ -93,14 +94,14 @@ func (a *sweepAxis) nominal(slot vg.Length, along bool) (ticks plot.ConstantTick
 	return ticks, turned
 }
 
-// cells are a heat map: rows of values from the bottom up, the darker the more. A place without a point is NaN.
+// cells is a heat map: rows of values from the bottom up. A larger value is darker. A cell without a point is NaN.
 type cells struct {
 	goal   *goal
 	values [][]float64
 	front  [][]bool
 	low    float64
 	high   float64
-	// written means that each cell has its value in it; a scale stands beside them otherwise.
+	// written means that each cell shows its value. Otherwise a scale stands beside the cells.
 	written bool
 }
 
@@ -124,25 +125,25 @@ func (s *sweepPicture) cells(q *goal, y, x *sweepAxis) *cells {
 	return c
 }
 
-// heat goes from light to dark evenly, so that it can be read with any colour vision, and in print.
+// heat is a colour map from light to dark with even steps, legible with any colour vision and in print.
 var heat = func() colormap.ColorMap {
 	scale, err := moreland.NewLuminance([]color.Color{
 		color.RGBA{0x03, 0x23, 0x40, 0xff}, palette[0], color.RGBA{0x8c, 0xc6, 0xe8, 0xff}, color.RGBA{0xe6, 0xf0, 0xf7, 0xff},
 	})
 	if err != nil {
-		panic(err) // the colours are in order
+		panic(err) // the colours are in the order of their luminance
 	}
 	scale.SetMin(0)
 	scale.SetMax(1)
 	return scale
 }()
 
-// fill is the colour of a value, and that of words on it.
+// fill returns the colour for a value, and the colour of words on it.
 func (c *cells) fill(value float64) (of, words color.Color) {
 	share := (value - c.low) / (c.high - c.low)
 	of, err := heat.At(1 - share)
 	if err != nil {
-		panic(err) // it is between the least and the largest
+		panic(err) // the share is between 0 and 1
 	}
 	if share > 0.55 {
 		return of, color.White
@@ -188,7 +189,7 @@ func (c *cells) Plot(page draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// scale draws the colours with the values at its ends and in the middle, right of the map.
+// scale draws the colours to the right of the map, with the values at both ends.
 func (c *cells) scale(page draw.Canvas) {
 	const slices = 40
 	left, height := page.Max.X+10, min(page.Max.Y-page.Min.Y, 140)
@@ -198,7 +199,7 @@ func (c *cells) scale(page draw.Canvas) {
 		page.SetColor(fill)
 		page.Fill(vg.Rectangle{
 			Min: vg.Point{X: left, Y: bottom + height*vg.Length(i)/slices},
-			Max: vg.Point{X: left + 9, Y: bottom + height*vg.Length(min(slices, float64(i)+1.2))/slices}, // no seams
+			Max: vg.Point{X: left + 9, Y: bottom + height*vg.Length(min(slices, float64(i)+1.2))/slices}, // an overlap hides the seams
 		}.Path())
 	}
 	style := draw.TextStyle{Color: black, Font: sans(bodySize), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
@@ -207,7 +208,7 @@ func (c *cells) scale(page draw.Canvas) {
 	}
 }
 
-// GlyphBoxes keeps the place for the scale.
+// GlyphBoxes reserves the room for the scale.
 func (c *cells) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
 	if c.written {
 		return nil
@@ -228,5 +229,5 @@ func (frame) around(c *draw.Canvas, r vg.Rectangle) {
 	})
 }
 
-// Thumbnail draws it in the legend.
+// Thumbnail draws the frame in the legend.
 func (f frame) Thumbnail(c *draw.Canvas) { f.around(c, c.Rectangle) }

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// maxBarSteps is how many steps are drawn.
+	// maxBarSteps is the largest number of steps that are drawn.
 	maxBarSteps = 120
-	// barWidth is that of a level's bar.
+	// barWidth is the width of the bar of a level.
 	barWidth vg.Length = 11
 )
 
-// Losses has a bar for each step and level: the largest share of a workload that a failure takes, and in it the share that
-// does not come back.
+// Losses is a chart with a bar for each step and level: the largest share of a workload that a failure takes, and the part of it that does
+// not come back.
 type Losses struct {
 	Title string
 	// Verdict says what the worst failure does.
@@ -33,7 +33,7 @@ type Losses struct {
 	Steps  []LossStep
 }
 
-// LossStep is what failures take after a step, by level; nil where no failure of the level was looked at.
+// LossStep has the losses after a step, by level; nil for a level without a failure.
 type LossStep struct {
 	Name   string
 	Levels []*LossShare
@@ -42,7 +42,7 @@ type LossStep struct {
 // LossShare is the largest share of a workload that a failure takes, and the part of it that does not come back.
 type LossShare struct{ Lost, NotBack float64 }
 
-// Chart lays the bars out.
+// Chart returns the chart.
 func (l *Losses) Chart() *Chart {
 	var notes []string
 	if l.Verdict != "" {

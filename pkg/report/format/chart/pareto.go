@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	// maxPlaces is how many places of the front have a number.
+	// maxPlaces is the largest number of places on the front that have a number.
 	maxPlaces = 8
-	// maxPlaceNames is how many points at one place are named.
+	// maxPlaceNames is the largest number of points that are named for one place.
 	maxPlaceNames = 3
 )
 
-// pareto draws the points by two goals, as dots that are the larger the more points are there. The line joins the places that no
-// other beats, and lines of text below say what they are. Where only one goal varies, nothing is had for another, and there is
-// no such panel.
+// pareto draws the points by two goals, as dots whose size grows with the number of points. A line joins the places that no other place
+// beats, and lines of text below describe them. If only one goal varies, there is no trade-off and no such panel.
 func (s *sweepPicture) pareto() {
 	if len(s.plots) == 0 {
 		return
@@ -75,14 +74,14 @@ func (s *sweepPicture) pareto() {
 	s.plots = append(s.plots, p)
 }
 
-// dot is the sign of a place. Nothing of a point is as large as the number of points, so it grows slowly.
+// dot returns the dot of a place. It grows slowly with the number of points, since that number says nothing about any one of them.
 func (p *place) dot(colour color.Color) *plotter.Scatter {
 	radius := min(6, 2.5+0.4*vg.Length(math.Log2(float64(len(p.points)))))
 	return &plotter.Scatter{XYs: plotter.XYs{p.at}, GlyphStyle: draw.GlyphStyle{Color: colour, Radius: radius, Shape: draw.CircleGlyph{}}}
 }
 
-// nameFront numbers the places of the front, and names their points below the plots. Where places are too close for numbers the first
-// has one.
+// nameFront numbers the places of the front, and names their points below the plots. Of places that are too close for two numbers, only the
+// first has one.
 func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
 	names := s.names()
 	var lines []string
@@ -93,7 +92,7 @@ func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
 		}
 		last = of.at
 		number := strconv.Itoa(len(lines) + 1)
-		p.Add(label(of.at.X, of.at.Y, vg.Point{X: -5, Y: -8}, draw.XRight, number)) // nothing is less in both, so that it is free there
+		p.Add(label(of.at.X, of.at.Y, vg.Point{X: -5, Y: -8}, draw.XRight, number)) // this corner is free: no place is less in both goals
 		lines = append(lines, fmt.Sprintf("%s:  %s, %s: %s", number, x.said(of.at.X), y.said(of.at.Y), of.names(names)))
 	}
 	if more := len(front) - len(lines); more > 0 {
@@ -106,8 +105,8 @@ func (s *sweepPicture) nameFront(p *plot.Plot, front []*place, x, y *goal) {
 	s.footer = append(append(s.footer, head), lines...)
 }
 
-// tradeOff are the two goals that points are compared by: the Pending pods and the blast radius of the level at which it varies
-// most, or what varies in their place; nil if only one does.
+// tradeOff returns the two goals by which points are compared: Pending pods and the blast radius of the level that varies most. If these do
+// not vary, others take their place. It returns nil if only one goal varies.
 func (s *sweepPicture) tradeOff() (x, y *goal) {
 	most := 0.0
 	for i := range s.varying {
@@ -121,7 +120,7 @@ func (s *sweepPicture) tradeOff() (x, y *goal) {
 		case q == y:
 		case y == nil && i == len(s.varying)-1:
 			y = q
-		case x == nil, x.kind == radiusGoal, x.kind == notBackGoal && q.kind == costGoal: // Pending, or cost, or what does not come back
+		case x == nil, x.kind == radiusGoal, x.kind == notBackGoal && q.kind == costGoal: // the first of Pending, cost and pods not back that varies
 			x = q
 		}
 	}
@@ -131,15 +130,15 @@ func (s *sweepPicture) tradeOff() (x, y *goal) {
 	return x, y
 }
 
-// place is where points are alike in two goals.
+// place is a pair of values of two goals, and the points that have these values.
 type place struct {
 	at     plotter.XY
 	points []*Point
 	front  bool
 }
 
-// places returns where the points are that know both goals, from left to right, and from below where x is the same. A place is on the front
-// if no other place is less in one goal and not more in the other.
+// places returns the places of the points for which both goals are known, sorted by x and then by y. A place is on the front if no other
+// place is less in one goal and not more in the other.
 func (s *sweepPicture) places(x, y *goal) []*place {
 	var all []*place
 	known := map[plotter.XY]*place{}
@@ -165,7 +164,7 @@ func (s *sweepPicture) places(x, y *goal) []*place {
 	return all
 }
 
-// names are the points' values, of many the first.
+// names returns the values of the place's points, or of the first few and the number of the others.
 func (p *place) names(parameters []string) string {
 	names := list.Each(p.points[:min(len(p.points), maxPlaceNames)], func(of *Point) string { return of.short(parameters) })
 	line := strings.Join(names, "; ")
@@ -175,7 +174,7 @@ func (p *place) names(parameters []string) string {
 	return line
 }
 
-// said is a value with what it is of: 3 Pending pods.
+// said returns a value with the name of the goal: "3 Pending pods".
 func (q *goal) said(value float64) string {
 	if q.kind == pendingGoal {
 		return words.Count(int(value), "Pending pod")

@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// maxBars is how many domains of a level are drawn, maxAllBars of all levels together.
+	// maxBars is the largest number of domains of a level that are drawn, maxAllBars of all levels together.
 	maxBars    = 40
 	maxAllBars = 100
-	// maxArea bounds the plots in square points; a picture of it is one of 16 million pixels.
+	// maxArea bounds the area of the plots, in square points; it corresponds to 16 million pixels.
 	maxArea = 16e6 * 72 * 72 / dpi / dpi
-	// maxChartWidth is up to where plots stand beside each other.
+	// maxChartWidth is the largest width of plots that stand side by side.
 	maxChartWidth vg.Length = 1100
-	// leastSlot is the least place for a bar.
+	// leastSlot is the least room for a bar.
 	leastSlot vg.Length = 26
-	// maxName is how many letters of a domain's name are shown.
+	// maxName is the largest number of characters of a domain's name.
 	maxName = 18
 )
 
-// Stacks has a plot for each step, with a bar for each failure domain, in which the pods of several series stand on each other.
+// Stacks is a chart with a plot for each step, and in it a bar for each failure domain, in which the pods of several series are stacked.
 type Stacks struct {
 	Title  string
 	Levels []StackLevel
@@ -42,7 +42,7 @@ type Stacks struct {
 	Steps   []StackStep
 }
 
-// StackLevel is the failure domains of one topology key. The name of a domain is empty where nodes lack the label.
+// StackLevel has the failure domains of one topology key. The domain "" stands for nodes without the label.
 type StackLevel struct {
 	Key, Noun string
 	Domains   []string
@@ -54,7 +54,7 @@ type StackSeries struct {
 	Role Role
 }
 
-// Role is what a series stands for, which decides its colour.
+// Role says what a series stands for. It decides the colour.
 type Role int
 
 // The roles of series.
@@ -68,11 +68,12 @@ const (
 // StackStep is a plot.
 type StackStep struct {
 	Name string
-	// Values are the numbers of pods by series and bar: the domains of all levels one after the other, then Pending.
+	// Values are the numbers of pods by series and bar. The bars are the domains of the first level, then those of the next, and at last
+	// Pending.
 	Values [][]float64
 }
 
-// Chart lays the plots out.
+// Chart returns the chart.
 func (s *Stacks) Chart() *Chart {
 	d := newStackAxis(s)
 	notes := d.notes
@@ -157,14 +158,14 @@ func (s *Stacks) colour(k int) color.Color {
 	return palette[k]
 }
 
-// stackAxis is what the bars stand for: the domains of each level, widest first, with a gap between levels, and Pending.
+// stackAxis has the bars of a plot: the domains of each level, widest first, with a gap between levels, then Pending.
 type stackAxis struct {
 	bars   []stackBar
 	groups []barGroup
 	notes  []string
 }
 
-// stackBar is a bar, or a gap: its values are those at the place. A gap has place -1.
+// stackBar is a bar. Its value is at index place; -1 marks a gap.
 type stackBar struct {
 	name  string
 	place int
@@ -206,7 +207,7 @@ func newStackAxis(s *Stacks) *stackAxis {
 	return d
 }
 
-// group begins a level: with a gap, and as much of it as the name of the one before needs.
+// group begins a level with a gap, which is wide enough for the name of the level before it.
 func (d *stackAxis) group(name string) {
 	gap := stackBar{place: -1}
 	if n := len(d.groups); n > 0 {
@@ -218,7 +219,7 @@ func (d *stackAxis) group(name string) {
 	d.groups = append(d.groups, barGroup{name: name, first: len(d.bars)})
 }
 
-// slot is the width of a bar's place, and whether the names below are turned.
+// slot returns the width of the room for a bar, and whether the names below are turned.
 func (d *stackAxis) slot() (vg.Length, bool) {
 	widest := d.labelWidth()
 	switch {
@@ -238,7 +239,7 @@ func (d *stackAxis) labelWidth() vg.Length {
 	return widest
 }
 
-// axis names the bars below the plot.
+// axis sets the names below the bars of the plot.
 func (d *stackAxis) axis(p *plot.Plot, turned bool) {
 	var ticks plot.ConstantTicks
 	for i, bar := range d.bars {
@@ -248,7 +249,7 @@ func (d *stackAxis) axis(p *plot.Plot, turned bool) {
 	}
 	p.X.Label.Text = "failure domain"
 	p.X.Min, p.X.Max, p.X.Tick.Marker, p.X.Tick.Length = -0.6, float64(len(d.bars))-0.4, ticks, 6
-	p.X.Tick.LineStyle.Color = color.Transparent // the ticks' length keeps the names from the bars
+	p.X.Tick.LineStyle.Color = color.Transparent // invisible ticks keep the names away from the bars
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.X.Tick.Label.YAlign = draw.YTop
 	if turned {

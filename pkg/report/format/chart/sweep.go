@@ -19,40 +19,40 @@ import (
 )
 
 const (
-	// maxSweepWidth is up to where plots of a sweep stand beside each other, so that a page of them is legible as wide as a text.
+	// maxSweepWidth is the largest width of plots that stand side by side, so that the picture is legible at the width of a text.
 	maxSweepWidth vg.Length = 780
-	// maxCurves is how many lines have a colour; a reader follows no more.
+	// maxCurves is the largest number of lines with a colour; readers do not follow more.
 	maxCurves = 6
-	// maxPaleCurves is how many further lines are drawn behind them.
+	// maxPaleCurves is the largest number of pale lines behind them.
 	maxPaleCurves = 200
 )
 
-// Sweep shows what varies by the parameters that vary, in the form that suits them:
+// Sweep is a chart of the goals that vary by the parameters that vary, in one of three forms:
 //
 //	two numbers, or two texts, that make a grid   a heat map for each goal
 //	a number, by itself or with others            a curve for each combination of the others
 //	anything else                                 a row of bars for each point
 //
-// and, where one goal can be had for another, all points by these two.
+// If two goals conflict, it also shows all points by these two.
 type Sweep struct {
 	Title, Notes string
-	// Parameters are the names of what varies.
+	// Parameters are the names of the parameters.
 	Parameters []string
-	// Baseline is the scenario as it is.
+	// Baseline is the scenario without changes.
 	Baseline *whatif.Found
 	Points   []Point
 }
 
 // Point is a point of a sweep.
 type Point struct {
-	// Values are the point's, by parameter.
+	// Values are the point's values, by parameter.
 	Values map[string]scenario.Scalar
 	Found  *whatif.Found
-	// Front says that no other point is better in one number and as good in the rest.
+	// Front says that no other point is better in one goal and as good in the others.
 	Front bool
 }
 
-// Chart lays the plots out.
+// Chart returns the chart.
 func (s *Sweep) Chart() *Chart {
 	if len(s.Points) == 0 {
 		return newChart(s.Title, "no points")
@@ -60,12 +60,12 @@ func (s *Sweep) Chart() *Chart {
 	return newSweepPicture(s).Chart
 }
 
-// sweepPicture is the chart of a sweep, and what it is made from.
+// sweepPicture is the chart of a sweep, and the data for it.
 type sweepPicture struct {
 	*Sweep
 	*Chart
 	versions []*whatif.Found
-	// varying are the goals that differ from point to point, axes the parameters that do.
+	// varying are the goals that differ between points, and axes the parameters that do.
 	varying []goal
 	axes    []*sweepAxis
 }
@@ -90,7 +90,7 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 		}
 	}
 	number := slices.IndexFunc(s.axes, func(a *sweepAxis) bool { return a.numeric })
-	barred := false // bars have their names beside the first plot, so that all stand in a row
+	barred := false // the names of bars are beside the first plot only, so that all plots stand in one row
 	switch {
 	case len(s.varying) == 0 || len(s.axes) == 0:
 		s.bars()
@@ -111,23 +111,23 @@ func newSweepPicture(sweep *Sweep) *sweepPicture {
 	if len(same) > 0 {
 		s.footer = append(s.footer, "The same at every point: "+words.And(same)+".")
 	}
-	if !barred { // bars are explained already
+	if !barred { // barRows has explained the goals of bars
 		s.footer = append(s.footer, aboutGoals(s.varying, leftOut, s.versions)...)
 	}
 	return s
 }
 
-// beaten reports whether a point is beaten. If none is, points that are not beaten have no mark.
+// beaten reports whether any point is beaten. Otherwise no point is marked.
 func (s *sweepPicture) beaten() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return !p.Front })
 }
 
-// sweepAxis are the values of a parameter: numbers in their order, anything else as it comes.
+// sweepAxis has the values of a parameter: numbers in ascending order, other values in the order of the points.
 type sweepAxis struct {
 	name    string
 	values  []scenario.Scalar
 	numeric bool
-	place   map[scenario.Scalar]int // of a value in values
+	place   map[scenario.Scalar]int // index of a value in values
 }
 
 func newSweepAxis(points []Point, name string) *sweepAxis {
@@ -150,12 +150,12 @@ func newSweepAxis(points []Point, name string) *sweepAxis {
 	return a
 }
 
-// names are the parameters that vary.
+// names returns the names of the parameters that vary.
 func (s *sweepPicture) names() []string {
 	return list.Each(s.axes, func(a *sweepAxis) string { return a.name })
 }
 
-// labels are the values in words.
+// labels returns the values in words.
 func (a *sweepAxis) labels() []string {
 	words := list.Each(a.values, func(value scenario.Scalar) string { return cmp.Or(value.String(), `""`) })
 	return abbreviated(words, maxName)
@@ -166,7 +166,7 @@ func float(value scenario.Scalar) float64 {
 	return f
 }
 
-// isGrid reports whether there are two parameters that go well on two axes, and whether most places have a point.
+// isGrid reports whether two parameters suit two axes, and at least half of the grid has a point.
 func (s *sweepPicture) isGrid() bool {
 	if len(s.axes) != 2 || 2*len(s.Points) < len(s.axes[0].values)*len(s.axes[1].values) {
 		return false
@@ -176,7 +176,7 @@ func (s *sweepPicture) isGrid() bool {
 	return a.numeric == b.numeric || !fewTexts(a) && !fewTexts(b)
 }
 
-// bars are for points that no axis puts in order: all of a few points, or the points that are not beaten.
+// bars draws points that no axis puts in order: all points if they are few, and otherwise those that are not beaten.
 func (s *sweepPicture) bars() {
 	rows := []Version{{Name: "as it is", Found: s.Baseline, Baseline: true}}
 	all := len(s.Points) < maxBarRows
@@ -193,13 +193,13 @@ func (s *sweepPicture) bars() {
 	s.barRows(rows)
 }
 
-// key differs from that of any other point.
+// key returns the values of these parameters as a key for points with equal values.
 func (p *Point) key(parameters []string) string {
 	values := list.Each(parameters, func(name string) string { return p.Values[name].String() })
 	return fmt.Sprintf("%q", values)
 }
 
-// short is the point's values in words: replicas 3, rule soft.
+// short returns the values of these parameters in words: "replicas 3, rule soft".
 func (p *Point) short(parameters []string) string {
 	parts := list.Each(parameters, func(name string) string { return Cut(name, 16) + " " + Cut(cmp.Or(p.Values[name].String(), `""`), 24) })
 	if len(parts) == 0 {
@@ -208,14 +208,14 @@ func (p *Point) short(parameters []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// curve is a line: the points of one combination of the parameters but that of the axis, or of several that come to the same.
+// curve is a line over an axis: the points of one combination of the other parameters, or of several combinations with the same values.
 type curve struct {
-	members [][]*Point // by combination
-	points  []*Point   // those of the first
-	front   bool       // has a point that is not beaten
+	members [][]*Point // the points of each combination
+	points  []*Point   // the points of the first combination
+	front   bool       // a point is not beaten
 }
 
-// combinations are the curves over the axis. Of many those with points that are not beaten are first.
+// combinations returns the curves over the axis. If they are many, those with a point that is not beaten come first.
 func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 	points := make([]*Point, len(s.Points))
 	for i := range s.Points {
@@ -260,7 +260,7 @@ func (s *sweepPicture) combinations(x *sweepAxis) []*curve {
 	return curves
 }
 
-// others are the parameters that vary but that of the axis.
+// others returns the parameters that vary, without that of the axis.
 func (s *sweepPicture) others(x *sweepAxis) []string {
 	var names []string
 	for _, a := range s.axes {
@@ -271,7 +271,8 @@ func (s *sweepPicture) others(x *sweepAxis) []string {
 	return names
 }
 
-// name is the curve's combinations: "rule none or soft" if that holds for every memory, and each combination where no such words fit.
+// name returns the combinations of the curve: "rule none or soft" if these have equal values for every memory, and otherwise a list of
+// combinations.
 func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	var parts []string
 	product := 1
@@ -304,7 +305,7 @@ func (s *sweepPicture) name(c *curve, x *sweepAxis) string {
 	return strings.Join(parts, "; ")
 }
 
-// curves draws a panel for each goal, with a line for each combination of the other parameters. By itself, a parameter has a
+// curves draws a panel for each goal, with a line for each combination of the other parameters. If there is only one parameter, it draws a
 // panel for each kind of goal, with a line for each level.
 func (s *sweepPicture) curves(x *sweepAxis) {
 	s.width, s.height = 330, 190
@@ -360,7 +361,7 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 					colour, name, rank = q.colour(), Cut(q.level, 40), k
 				}
 				line.Color, dots.Color = colour, colour
-				line.Width = 1.3 + 0.5*vg.Length(max(len(coloured), len(group))-1-rank) // a line that runs under another shows
+				line.Width = 1.3 + 0.5*vg.Length(max(len(coloured), len(group))-1-rank) // a line below another is wider, so that it shows
 				p.Add(line)
 				if len(x.values) <= 60 {
 					p.Add(dots)
@@ -389,7 +390,7 @@ func (s *sweepPicture) curves(x *sweepAxis) {
 	}
 }
 
-// draw returns the curve's line and dots. Points where the goal is not known are left out.
+// draw returns the curve's line and dots. It leaves out points for which the goal is unknown.
 func (c *curve) draw(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
 	var at plotter.XYs
 	for _, p := range c.points {
@@ -402,7 +403,7 @@ func (c *curve) draw(q *goal, x *sweepAxis) (*plotter.Line, *plotter.Scatter) {
 	return line, dots
 }
 
-// unbeaten are rings around the points that are not beaten; nil if there are none.
+// unbeaten returns rings around the points that are not beaten, or nil if there are none.
 func (c *curve) unbeaten(q *goal, x *sweepAxis) *plotter.Scatter {
 	var at plotter.XYs
 	for _, p := range c.points {
@@ -418,7 +419,7 @@ func (c *curve) unbeaten(q *goal, x *sweepAxis) *plotter.Scatter {
 	return rings
 }
 
-// roomy is a range with place for the signs at its ends, so that all plots keep as much free beside their axes.
+// roomy returns a range with room for the signs at both ends. All plots keep the same share free.
 func roomy(low, high float64) (float64, float64) {
 	if low == high {
 		high++
@@ -427,7 +428,7 @@ func roomy(low, high float64) (float64, float64) {
 	return low - room, high + room
 }
 
-// ticks are the parameter's own values, as far as there is place for their labels.
+// ticks returns the parameter's values, as many as there is room for their labels.
 func (a *sweepAxis) ticks(width vg.Length) plot.ConstantTicks {
 	low, high := float(a.values[0]), float(a.values[len(a.values)-1])
 	var ticks plot.ConstantTicks

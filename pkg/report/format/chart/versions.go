@@ -16,10 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxBarRows is how many versions have bars.
+// maxBarRows is the largest number of versions with bars.
 const maxBarRows = 40
 
-// Versions has a row of bars for each version of a scenario, and a panel for each of the numbers of which less is better.
+// Versions returns a chart with a row of bars for each version of a scenario, and a panel for each kind of goal.
 func Versions(title, notes string, versions []Version) *Chart {
 	if len(versions) == 0 {
 		return newChart(title, "no variants")
@@ -29,15 +29,16 @@ func Versions(title, notes string, versions []Version) *Chart {
 	return c
 }
 
-// Version is a version of the scenario among others.
+// Version is one of the versions of a scenario.
 type Version struct {
 	Name  string
 	Found *whatif.Found
-	// Front says that no other version is better in one number and as good in the rest; Baseline, that it is the scenario as it is.
+	// Front says that no other version is better in one goal and as good in the others. Baseline says that it is the scenario without
+	// changes.
 	Front, Baseline bool
 }
 
-// barRows makes the chart one of horizontal bars, the first row on top.
+// barRows adds horizontal bars to the chart, the first row on top.
 func (c *Chart) barRows(rows []Version) {
 	if more := len(rows) - maxBarRows; more > 0 {
 		rows = rows[:maxBarRows]
@@ -82,7 +83,7 @@ func (c *Chart) barRows(rows []Version) {
 	}
 }
 
-// barPanel draws a bar for each row and goal.
+// barPanel draws a bar for each row and goal of the group.
 func (c *Chart) barPanel(p *plot.Plot, rows []Version, group []goal, legend map[int]bool) {
 	top := 0.0
 	for i := range rows {
@@ -126,7 +127,7 @@ func (c *Chart) barPanel(p *plot.Plot, rows []Version, group []goal, legend map[
 	entitle(p, panelTitle(group))
 }
 
-// colour is that of the goal's level, or one of its own.
+// colour returns the colour of the goal's level, or a colour of its own for a goal of the whole cluster.
 func (q *goal) colour() color.Color {
 	switch q.kind {
 	case pendingGoal:
@@ -137,7 +138,7 @@ func (q *goal) colour() color.Color {
 	return palette[q.place]
 }
 
-// aboutGoals explains words that a stranger may not know.
+// aboutGoals explains words that a reader may not know, and what is left out.
 func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 	var parts []string
 	said := map[goalKind]bool{}
@@ -165,10 +166,10 @@ func aboutGoals(known []goal, leftOut int, versions []*whatif.Found) []string {
 	return []string{strings.Join(parts, " ")}
 }
 
-// band is a pale stripe behind the rows from one height to the other.
+// band is a pale stripe behind a row, from one height to another.
 type band struct{ from, to float64 }
 
-// Plot draws it over the plot's whole width.
+// Plot draws the band over the plot's whole width.
 func (b band) Plot(c draw.Canvas, p *plot.Plot) {
 	_, y := p.Transforms(&c)
 	from, to := max(c.Min.Y, y(b.from)), min(c.Max.Y, y(b.to))
