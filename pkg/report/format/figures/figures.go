@@ -1,4 +1,4 @@
-// Package figures writes the numbers by which versions of a scenario are compared: as cells of a table, and as CSV.
+// Package figures formats the numbers by which versions of a scenario are compared, as cells of a table and of CSV.
 package figures
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Partly says of which levels the recovery was looked at for some failures alone; "" where it was for all, or for none.
+// Partly says for which levels recovery was simulated for only some failures, as a sentence; "" if there is no such level.
 func Partly(all []*whatif.Found) string {
 	var keys, parts []string
 	for _, f := range all {
@@ -36,7 +36,8 @@ func Partly(all []*whatif.Found) string {
 	return fmt.Sprintf("Recovery was simulated for %s, those whose failure takes the largest share of a workload; after others more pods may not come back (≥).", strings.Join(parts, ", "))
 }
 
-// MostNotBack is the most pods that do not come back after a failure of the level, as far as that was looked at.
+// MostNotBack returns the largest number of pods that do not come back after a failure of the level, with ≥ if recovery was simulated for
+// only some failures.
 func MostNotBack(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	if level == nil || len(level.Failures) == 0 {
 		return doc.Plain.Cell(doc.None)
@@ -49,7 +50,7 @@ func MostNotBack(level *metric.LevelMetrics, s doc.Style) doc.Cell {
 	return found
 }
 
-// NotBackCell is MostNotBack beside the base.
+// NotBackCell returns MostNotBack, coloured by comparison with the base.
 func NotBackCell(level, base *metric.LevelMetrics) doc.Cell {
 	if level == nil {
 		return doc.Plain.Cell(doc.None)
@@ -63,7 +64,7 @@ func NotBackCell(level, base *metric.LevelMetrics) doc.Cell {
 	return MostNotBack(level, colour)
 }
 
-// NewNodesCell is how many nodes the autoscaler has added, beside the base.
+// NewNodesCell returns how many nodes the autoscaler has added, coloured by comparison with the base.
 func NewNodesCell(f, base *whatif.Found) doc.Cell {
 	if f.NewNodes == nil {
 		return doc.Plain.Cell(doc.None)
@@ -71,7 +72,7 @@ func NewNodesCell(f, base *whatif.Found) doc.Cell {
 	return doc.Number(*f.NewNodes, Against(float64(*f.NewNodes), float64(ptr.Deref(base.NewNodes, *f.NewNodes))))
 }
 
-// CostText is the cost, marked where it leaves nodes out.
+// CostText returns the cost of an hour, and the number of nodes without a price.
 func CostText(m *metric.Metrics) string {
 	switch {
 	case m.Cost == nil:
@@ -82,7 +83,7 @@ func CostText(m *metric.Metrics) string {
 	return fmt.Sprintf("%.2f", *m.Cost)
 }
 
-// Against is the colour of a number of which less is better.
+// Against returns the colour of a number of which less is better: green below the base, yellow above it.
 func Against(value, base float64) doc.Style {
 	switch {
 	case value < base:
@@ -93,8 +94,8 @@ func Against(value, base float64) doc.Style {
 	return doc.Plain
 }
 
-// LeastNeeded are the titles of the columns of a table of figures, those first that are left out first where it is too wide: what a region
-// loses, the number of pods, then skews, and the narrower levels before the wider.
+// LeastNeeded returns the titles of the columns that a table which is too wide leaves out, in that order: the columns about regions, the number of pods,
+// skews, moved pods, then radii. Skews and radii of narrower levels come before those of wider ones.
 func LeastNeeded(keys []string) []string {
 	heads := doc.Heads(keys)
 	var order []string
@@ -114,17 +115,17 @@ func LeastNeeded(keys []string) []string {
 	return order
 }
 
-// WorkloadNames are the qualified names of the workloads to which the figures are limited, in their order; none stands for all pods.
+// WorkloadNames returns the qualified names of the workloads that the figures are about, in order. None means all pods.
 func WorkloadNames(opts metric.Options) []string {
 	return list.Each(opts.Workloads, cluster.Ref.Qualified)
 }
 
-// Columns are the names of what metricRows returns.
+// Columns are the titles of the columns of Rows.
 var Columns = []string{
 	"pods", "pending", "moved", "cost", "unpriced", "topologyKey", "domains", "skew", "skewOf", "radius", "radiusOf", "radiusIn", "stranded", "unreplaced", "lookedAt", "newNodes",
 }
 
-// Rows are the numbers, a row for each level.
+// Rows returns the numbers as rows of plain values, a row for each level.
 func Rows(f *whatif.Found) [][]string {
 	cost, unpriced, added := "", "", ""
 	if f.NewNodes != nil {
@@ -152,7 +153,7 @@ func Rows(f *whatif.Found) [][]string {
 	return rows
 }
 
-// HowChanged says how the changes of versions of a scenario reach the pods that run, each sentence once.
+// HowChanged says how the changes of the versions reach running pods, as sentences without duplicates.
 func HowChanged[T any](versions []T, scenarioOf func(T) *scenario.Scenario) []string {
 	var said []string
 	for _, v := range versions {
