@@ -1,5 +1,5 @@
-// Package findings writes what was found for the pages of a change: as SARIF, as GitHub's workflow commands, or as GitLab's report on code
-// quality. Neither times nor random ids are in it.
+// Package findings writes findings for the pages of a change: as SARIF, as GitHub's workflow commands, or as GitLab's code quality report.
+// They contain neither times nor random ids.
 package findings
 
 import (
@@ -10,19 +10,19 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Findings are what a version of Faultline found.
+// Findings are the findings of a report, with the version of Faultline that wrote it.
 type Findings struct {
 	Version string
 	Rules   []Rule
 	Results []Result
 }
 
-// Formats are the formats of findings by their names, in the order of a help text.
+// Formats yields the formats of findings by name, in the order of a help text.
 func Formats(yield func(name string, write func(*Findings) ([]byte, error)) bool) {
 	_ = yield("sarif", (*Findings).SARIF) && yield("github", (*Findings).GitHub) && yield("gitlab", (*Findings).GitLab)
 }
 
-// IsFormat reports whether it is the name of one.
+// IsFormat reports whether the name is that of a format of findings.
 func IsFormat(name string) bool {
 	for format := range Formats {
 		if format == name {
@@ -32,21 +32,22 @@ func IsFormat(name string) bool {
 	return false
 }
 
-// Rule is a kind of result. What is empty is left out.
+// Rule is a kind of finding. Empty fields are left out.
 type Rule struct {
 	ID, Level               string
 	Short, Full, Help, Page string
 }
 
-// Result is one thing that was found.
+// Result is one finding.
 type Result struct {
 	Rule, Level, Message string
-	// Place is where it is, as step/namespace/kind/name; Source is where its cause stands in a file, or nil. GitHub shows only the latter.
+	// Place says what it is about, as step/namespace/kind/name. Source is the place of its cause in a file, or nil. GitHub shows only
+	// Source.
 	Place  string
 	Source *manifest.Place
 }
 
-// Of are the findings that expectations and failures come to.
+// Of converts the findings of expectations and failures.
 func Of(h report.Head, found []expect.Finding) Findings {
 	all := Findings{Version: h.Version}
 	for _, rule := range expect.Rules {
@@ -62,7 +63,7 @@ func Of(h report.Head, found []expect.Finding) Findings {
 	return all
 }
 
-// Add adds the findings of another report, with the rules that are new.
+// Add appends the findings of another report, and the rules that are not yet there.
 func (f *Findings) Add(other Findings) {
 	for _, rule := range other.Rules {
 		if f.rule(rule.ID) < 0 {
@@ -77,5 +78,5 @@ func (f *Findings) rule(id string) int {
 	return slices.IndexFunc(f.Rules, func(rule Rule) bool { return rule.ID == id })
 }
 
-// inFile reports whether the cause stands in a file. The standard input is none.
+// inFile reports whether the cause is in a file; standard input is not a file.
 func (r *Result) inFile() bool { return r.Source != nil && r.Source.File != manifest.Stdin }

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// issue is an element of GitLab's report on code quality: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+// issue is an element of GitLab's code quality report: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 type issue struct {
 	Description string   `json:"description"`
 	CheckName   string   `json:"check_name"`
@@ -25,8 +25,8 @@ type location struct {
 	} `json:"lines"`
 }
 
-// GitLab writes the findings as a report on code quality. It leaves out a finding that stands in no file, since GitLab needs one. The
-// fingerprint does not depend on the line, so that a finding stays the same where lines are added above it.
+// GitLab writes the findings as a code quality report. It leaves out findings without a file, which GitLab requires. The fingerprint does
+// not depend on the line, so that a finding stays the same if lines are added above it.
 func (f *Findings) GitLab() ([]byte, error) {
 	issues := []issue{}
 	seen := map[string]int{}

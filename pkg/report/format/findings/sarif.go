@@ -60,7 +60,7 @@ func (r *Result) location() *sarif.Location {
 	return location.WithPhysicalLocation(physical)
 }
 
-// uri is the path as a relative reference, or as a file's URI where it is absolute.
+// uri returns a relative path as a relative reference, and an absolute one as a file URI.
 func uri(path string) string {
 	u := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {
@@ -69,5 +69,5 @@ func uri(path string) string {
 	return u.String()
 }
 
-// unlinked keeps a message from holding a link, "[text](target)", which could only come from somebody's file.
+// unlinked prevents a link, "[text](target)", in a message. A link could only come from a user's file.
 func unlinked(message string) string { return strings.ReplaceAll(message, "](", `\](`) }
