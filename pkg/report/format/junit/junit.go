@@ -10,10 +10,10 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// Suites is the XML that readers of JUnit reports take, as far as there is something to put into it here. Every command names alike: a suite
-// is a scenario, whose first case is that it runs; the class of the others is scenario.step, and their name what was checked. Times are what
-// the caller has measured; readers take a missing one for unknown, and 0 for a test that ran. The elements are those of
-// https://github.com/testmoapp/junitxml#complete-junit-xml-example; libraries at hand do not know a case's file and line.
+// Suites is a JUnit report in XML, with the elements of https://github.com/testmoapp/junitxml#complete-junit-xml-example that are needed
+// here. Every command uses the same names: a suite is a scenario, and its first case is that the scenario runs. The class of any other case
+// is scenario.step, and its name is what was checked. Times are measured by the caller; readers take a missing time for unknown, and 0 for
+// a test that ran. Known libraries lack the file and the line of a case.
 type Suites struct {
 	XMLName  xml.Name `xml:"testsuites"`
 	Name     string   `xml:"name,attr"`
@@ -21,7 +21,7 @@ type Suites struct {
 	Failures int      `xml:"failures,attr"`
 	Time     string   `xml:"time,attr,omitempty"`
 	Suites   []Suite  `xml:"testsuite"`
-	// Took is the time of all suites.
+	// Took is the sum of the times of all suites.
 	Took time.Duration `xml:"-"`
 }
 
@@ -34,10 +34,10 @@ type Suite struct {
 	Cases    []Case `xml:"testcase"`
 }
 
-// Case is one test; without a Failure it has passed.
+// Case is one test. Without a Failure it has passed.
 type Case struct {
 	Name string `xml:"name,attr"`
-	// Classname is the step's name; Add puts the scenario's in front.
+	// Classname is the step's name. Add puts the name of the scenario in front.
 	Classname string   `xml:"classname,attr"`
 	File      string   `xml:"file,attr,omitempty"`
 	Line      int      `xml:"line,attr,omitempty"`
@@ -46,25 +46,25 @@ type Case struct {
 	Out       *Output  `xml:"system-out"`
 }
 
-// Failure is why a case failed: in a line, as a kind, and in full.
+// Failure says why a case failed: in one line, as a kind, and in full.
 type Failure struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr"`
 	Text    string `xml:",cdata"`
 }
 
-// Output is what a case says besides, such as warnings.
+// Output is further output of a case, such as warnings.
 type Output struct {
 	Text string `xml:",cdata"`
 }
 
-// NotRun is the failure of a scenario that could not be run.
+// NotRun returns the failure of a scenario that could not be run.
 func NotRun(err error) *Failure {
 	return &Failure{Message: "it cannot be run", Type: "not-run", Text: CleanLines(strings.Split(err.Error(), "\n"))}
 }
 
-// Add makes a suite of a scenario that took that long to run, or failed to, 0 if that was not measured, and of the cases. Characters that XML cannot hold are taken out
-// of names.
+// Add appends a suite for a scenario: a case for the run, with its failure if there is one, then the given cases. took is the time of the run, or 0 if it was
+// not measured. Add removes characters that XML cannot hold.
 func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, cases []Case) {
 	suite := Suite{Name: doc.Clean(scenario), Time: seconds(took), Cases: append([]Case{{Name: "runs", Time: seconds(took), Failure: failure}}, cases...)}
 	suite.Tests = len(suite.Cases)
@@ -83,7 +83,7 @@ func (j *Suites) Add(scenario string, took time.Duration, failure *Failure, case
 	j.Suites = append(j.Suites, suite)
 }
 
-// seconds is empty for what was not measured.
+// seconds returns the time in seconds, or "" if it was not measured.
 func seconds(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -91,7 +91,7 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
 }
 
-// CleanLines joins lines, each without control characters.
+// CleanLines joins lines, and removes control characters from each.
 func CleanLines(lines []string) string {
 	safe := make([]string, len(lines))
 	for i := range lines {
