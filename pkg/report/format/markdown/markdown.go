@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxBytes bounds a page in bytes, with room to spare: a comment on GitHub holds 65,536 characters.
+	// maxBytes bounds a document in bytes, with some reserve: a comment on GitHub may have 65,536 characters.
 	maxBytes = 60_000
-	// maxSection bounds each section, so that the next ones find room.
+	// maxSection bounds each section, so that there is room for the next ones.
 	maxSection = maxBytes / 4
-	// maxWords is how many characters of a text from elsewhere are shown.
+	// maxWords is the largest number of characters of a text that does not come from Faultline.
 	maxWords = 400
 )
 
-// Render writes the document: the answer, what it is about, and the sections that find room; details are folded away.
+// Render returns the document as Markdown: the answer, the scenario and the cluster, then the sections that fit. Details are folded away.
 func Render(d *doc.Doc) []byte {
 	m := &page{}
 	for i, s := range d.Sections {
@@ -44,11 +44,11 @@ func Render(d *doc.Doc) []byte {
 	return []byte(m.out.String())
 }
 
-// page is a page of GitHub flavoured Markdown in the making, for a comment on a change. Texts from elsewhere go through prose,
-// code or summary, which take markup out of them.
+// page builds a page of GitHub flavoured Markdown. Texts that do not come from Faultline go through prose, Code or summary, which escape
+// markup.
 type page struct{ out strings.Builder }
 
-// block writes a block of its own, set off from the one before.
+// block writes a block, with a blank line before it.
 func (m *page) block(format string, args ...any) {
 	if m.out.Len() > 0 {
 		m.out.WriteString("\n")
@@ -56,7 +56,7 @@ func (m *page) block(format string, args ...any) {
 	fmt.Fprintf(&m.out, format+"\n", args...)
 }
 
-// section writes the blocks of a section that find room. The first line of the answer stands out.
+// section writes the blocks of a section that fit. The first line of the answer is bold.
 func (m *page) section(s *doc.Section, answer, judged bool) {
 	switch {
 	case s.Folded:
@@ -94,10 +94,10 @@ func (m *page) section(s *doc.Section, answer, judged bool) {
 	}
 }
 
-// marks stand before an answer that passes or fails.
+// marks are the signs before an answer that passes or fails.
 var marks = map[doc.Style]string{doc.Green: "✅", doc.Yellow: "⚠️", doc.Red: "❌"}
 
-// item writes a line of a list, which begins with a blank one.
+// item writes an item of a list. The first item has a blank line before it.
 func (m *page) item(i int, blocks []doc.Block, line string) {
 	if i > 0 {
 		if before, is := blocks[i-1].(doc.Line); is {
@@ -110,7 +110,7 @@ func (m *page) item(i int, blocks []doc.Block, line string) {
 	m.block("%s", line)
 }
 
-// table writes a table with titles as one, and another as a list.
+// table writes a table with titles as a table, and any other as a list.
 func (m *page) table(t doc.Table) {
 	if t.Rows[0][0].Style == doc.Bold {
 		m.rows(t.Rows, cmp.Or(t.Noun, "row"))
@@ -129,7 +129,7 @@ func (m *page) table(t doc.Table) {
 	m.items(items)
 }
 
-// fields writes what the line below the answer does not have.
+// fields writes the fields that the line below the answer does not have.
 func (m *page) fields(fields doc.Fields) {
 	var items []string
 	for _, f := range fields {
@@ -148,7 +148,7 @@ func (m *page) items(lines []string) {
 	}
 }
 
-// rows writes the first rows of a table, and counts the rest; numbers stand on the right.
+// rows writes the first rows of a table, and counts the rest. Columns of numbers are aligned to the right.
 func (m *page) rows(table [][]doc.Cell, noun string) {
 	if len(table) < 2 {
 		return
@@ -176,7 +176,7 @@ func (m *page) rows(table [][]doc.Cell, noun string) {
 	}
 }
 
-// line is a line of a table.
+// line returns a row of a table.
 func line(cells []string) string {
 	for i := range cells {
 		cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
@@ -184,7 +184,7 @@ func line(cells []string) string {
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// sentenceCase turns the titles of text, "NOT REPLACED", into those of a page, "Not replaced".
+// sentenceCase turns a title of text, "NOT REPLACED", into one of a page, "Not replaced".
 func sentenceCase(title string) string {
 	if title == "" {
 		return ""
@@ -192,22 +192,23 @@ func sentenceCase(title string) string {
 	return title[:1] + strings.ToLower(title[1:])
 }
 
-// markup are the characters that mean something to GitHub. "@name" would notify somebody and "#1" point at an issue, save in code.
+// markup escapes the characters that mean something to GitHub. Outside of code, "@name" would notify somebody, and "#1" would link an
+// issue.
 var markup = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`, "$", `\$`, "://", "&#58;//",
 	"@", "`@`", "#", "`#`",
 )
 
-// prose is text from elsewhere as a reader sees it, on one line.
+// prose returns a text on one line, so that a reader sees its characters as they are.
 func prose(text string) string { return markup.Replace(shortened(text)) }
 
-// entities are the same characters where nothing but entities can hold them: in an element.
+// entities escapes the same characters in an HTML element, where only entities can hold them.
 var entities = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, "&#92;", "`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "]", "&#93;", "~", "&#126;",
 	"$", "&#36;", ":", "&#58;", "|", "&#124;",
 )
 
-// Code is a name from elsewhere as code. A code span cannot hold every text, least of all in a table.
+// Code returns a name as code. It uses an element for a text that a code span cannot hold, for example in a table.
 func Code(text string) string {
 	text = shortened(text)
 	if strings.Contains(text, "`") || strings.Contains(text, `\|`) || strings.HasSuffix(text, `\`) || strings.TrimSpace(text) == "" {
@@ -216,12 +217,12 @@ func Code(text string) string {
 	return "`" + text + "`"
 }
 
-// summary begins details. Its first line is HTML up to the blank one after it.
+// summary returns the beginning of folded details. Its first line is HTML up to the blank line after it.
 func summary(title string) string {
 	return "<details><summary><code>" + html.EscapeString(shortened(title)) + "</code></summary>"
 }
 
-// shortened is the text without control characters, and cut where it is too long.
+// shortened returns the text without control characters, and cut at maxWords.
 func shortened(given string) string {
 	given = doc.Clean(given)
 	if utf8.RuneCountInString(given) > maxWords {
@@ -230,7 +231,7 @@ func shortened(given string) string {
 	return given
 }
 
-// about is the line below the verdict.
+// about writes the line below the answer: scenario, cluster and scheduler.
 func (m *page) about(h report.Head) {
 	line := doc.ClusterLine(h.Cluster) + "; " + doc.SchedulerLine(h)
 	if h.Ties == "random" {
@@ -243,7 +244,7 @@ func (m *page) about(h report.Head) {
 	m.block("%s", prose(line))
 }
 
-// styled is a line with its titles set off.
+// styled returns a line with its titles in bold.
 func styled(line doc.Line) string {
 	text := ""
 	for _, c := range line {
@@ -256,7 +257,7 @@ func styled(line doc.Line) string {
 	return strings.TrimSpace(text)
 }
 
-// Fenced is lines to be copied, between fences that are longer than any in them.
+// Fenced returns lines as a code block, between fences that are longer than any fence in them.
 func Fenced(lines []string) string {
 	text, fence := "", "```"
 	for _, line := range lines {
