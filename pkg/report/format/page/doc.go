@@ -14,20 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxWhole is how many letters a name has that is not broken.
+// maxWhole is the largest number of characters of a name that is not broken.
 const maxWhole = 40
 
-// maxRows is how many rows of a table a page lists.
+// maxRows is the largest number of rows of a table on a page.
 const maxRows = 5000
 
-// Picture is what a page shows below its answer; none if it is empty.
+// Picture is the picture below the answer of a page. At most one field is set.
 type Picture struct {
 	Bars   *doc.Bars
 	Course *doc.Course
 	SVG    []byte
 }
 
-// WriteDoc writes the document as one self-contained page without a script: the answer, a picture if there is one, and the sections.
+// WriteDoc writes the document as one self-contained page without a script: the answer, the picture if there is one, and the sections.
 // Details are folded away.
 func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	out := bufio.NewWriter(w)
@@ -69,7 +69,7 @@ func WriteDoc(w io.Writer, d *doc.Doc, picture Picture) error {
 	return out.Flush()
 }
 
-// outcomeOf is failed where a line of the answer is red, met where the first is green and none is yellow, and open otherwise.
+// outcomeOf returns failed if a line of the answer is red, met if the first line is green and none is yellow, and open otherwise.
 func outcomeOf(answer []doc.Block) string {
 	outcome := "open"
 	for i, b := range answer {
@@ -87,10 +87,10 @@ func outcomeOf(answer []doc.Block) string {
 	return outcome
 }
 
-// shades are the classes of the parts of bars.
+// shades are the CSS classes of the parts of bars.
 var shades = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good", doc.Bold: "pale"}
 
-// bars draws bars with attributes alone, since the page allows no style but its own.
+// bars draws bars by attributes of SVG elements, since the page's policy allows no inline style.
 func (m markup) bars(b *doc.Bars) {
 	rows, longest, more := b.Shown()
 	if len(rows) == 0 {
@@ -119,7 +119,7 @@ func (m markup) bars(b *doc.Bars) {
 	m.add("</figure>\n")
 }
 
-// course draws a curve for each count as columns, one for each moment, with attributes alone.
+// course draws a row of columns for each curve, one column for each moment, by attributes.
 func (m markup) course(c *doc.Course) {
 	if c == nil || len(c.Moments) == 0 {
 		return
@@ -140,7 +140,7 @@ func (m markup) course(c *doc.Course) {
 	m.add("</tbody></table>\n<p class=\"hint\">From left to right: %v</p>\n</figure>\n", words.Few(c.Moments))
 }
 
-// section writes what stands together. Lines that are indented are a list below the line before.
+// section writes a section. Indented lines are a list below the line before them.
 func (m markup) section(s *doc.Section) {
 	if len(s.Blocks) == 0 {
 		return
@@ -198,7 +198,7 @@ func (m markup) line(line doc.Line, element raw) {
 	m.add("</%v>\n", element)
 }
 
-// classes are the styles of a page, by that of a cell.
+// classes are the CSS classes for the styles of cells.
 var classes = map[doc.Style]raw{doc.Red: "bad", doc.Yellow: "warn", doc.Green: "good"}
 
 func (m markup) cell(c doc.Cell) {
@@ -213,7 +213,7 @@ func (m markup) cell(c doc.Cell) {
 	}
 }
 
-// table writes a table. Where the first row is not of titles, all rows are alike.
+// table writes a table. If the first row is bold, it has the titles.
 func (m markup) table(t doc.Table) {
 	rows := t.Rows
 	m.add("<div class=\"scroll\"><table>")
@@ -245,7 +245,7 @@ func (m markup) table(t doc.Table) {
 	}
 }
 
-// numeric is the class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti.
+// numeric returns the CSS class of a column whose first value is a number or a quantity, such as 1,596 or 9.2Ti; "" for any other column.
 func numeric(rows [][]doc.Cell, column int) raw {
 	if len(rows) > 1 && column < len(rows[1]) {
 		if _, err := resource.ParseQuantity(strings.ReplaceAll(strings.Trim(rows[1][column].Text, "<>≥%"), ",", "")); err == nil {
@@ -255,7 +255,7 @@ func numeric(rows [][]doc.Cell, column int) raw {
 	return ""
 }
 
-// fields writes what the head of the page does not have.
+// fields writes the fields that the head of the page does not have.
 func (m markup) fields(fields doc.Fields) {
 	for _, f := range fields {
 		if f.Head {

@@ -12,14 +12,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// markup is HTML in the making. html/template would do as well, but a program that runs templates keeps every method of every type,
-// since a template could name it: 40 MB of this one.
+// markup writes HTML. html/template would do, but a program that runs templates keeps every method of every type, since a template could
+// name it: that would add 40 MB to this program.
 type markup struct{ io.Writer }
 
-// raw is the page's own text, which stands in it as it is.
+// raw is text of the page itself, which is not escaped.
 type raw string
 
-// add writes the format with its values, each %v for text between tags or in a quoted attribute.
+// add writes the format with its values. It escapes each value for text between tags or in a quoted attribute, except raw ones.
 func (m markup) add(format string, values ...any) {
 	for i, value := range values {
 		if own, ok := value.(raw); ok {
@@ -31,7 +31,7 @@ func (m markup) add(format string, values ...any) {
 	fmt.Fprintf(m, format, values...)
 }
 
-// head begins a page. It allows the page its style and pictures in itself, and what else is given.
+// head writes the beginning of a page. Its policy allows the page's style, inline pictures, and the sources in allowed.
 func (m markup) head(h report.Head, title, allowed string) {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; %simg-src data:; base-uri 'none'; form-action 'none'", sourceHash(pageStyle), allowed)
 	m.add(`<!DOCTYPE html>
@@ -50,16 +50,16 @@ func (m markup) head(h report.Head, title, allowed string) {
 `, policy, h.Version, title, raw(pageStyle))
 }
 
-// brand names the program.
+// brand is the name of the program.
 const brand = raw(`<p class="brand"><span aria-hidden="true">◩</span> Faultline</p>`)
 
-// signs stand before the verdict, by outcome.
+// signs are the signs before the verdict, by outcome.
 var signs = map[string]raw{
 	"met":    `<span class="sign" aria-hidden="true">✓</span> `,
 	"failed": `<span class="sign" aria-hidden="true">✕</span> `,
 }
 
-// about says which scenario the page is of, and how it went.
+// about writes the title, the verdict, and the facts about cluster and scheduler.
 func (m markup) about(h report.Head, title, verdict, outcome string) {
 	m.add("<h1>%v</h1>\n", title)
 	if h.Description != "" {

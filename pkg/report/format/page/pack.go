@@ -12,8 +12,8 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// pack writes a model as JSON in which whatever occurs more than once stands once: pods that no step moves, nodes, topologies,
-// decisions and messages. A page of 5,000 nodes and 20,000 pods so stays a few MB. The outcome is
+// pack writes a model as JSON in which every repeated value is written once: pods that no step moves, nodes, topologies, decisions and
+// messages. This keeps a page of 5,000 nodes and 20,000 pods at a few MB. The result is
 //
 //	{"shapes": [[key, …], …], "shared": [value, …], "root": value}
 //
@@ -25,7 +25,7 @@ import (
 //	[-1, value, …]                   an array
 //	[-2]                             an object without keys
 //
-// It holds none of <, >, &, U+2028 and U+2029, so that it can stand in a script element; unpack in assets/data.js reads it.
+// It contains none of <, >, &, U+2028 and U+2029, so that a script element can hold it; unpack in assets/data.js reads it.
 func pack(w io.Writer, model any) error {
 	from, to := io.Pipe()
 	defer from.Close()
@@ -49,26 +49,26 @@ func pack(w io.Writer, model any) error {
 	return p.err
 }
 
-// packer finds equal values: every value that differs from all others has a number.
+// packer finds equal values: it gives each distinct value a number.
 type packer struct {
 	w        io.Writer
-	err      error // the first of w's
+	err      error // the first error of w
 	decoder  *json.Decoder
 	values   []packed
-	ids      map[string]int // by content
+	ids      map[string]int // the number of a value by its content
 	shapes   []string
 	shapeIDs map[string]int
-	places   int // in shared that are taken
+	places   int // number of values in shared so far
 }
 
-// packed is a value: text, or what begins an array or object and the numbers of the values in it.
+// packed is a distinct value: its text or, for an array or an object, the beginning of it and the numbers of the values in it.
 type packed struct {
 	text     string
 	within   []int
 	compound bool
-	// uses is the number of different values that it stands in.
+	// uses is the number of distinct values that contain it.
 	uses int
-	// place is 1 more than the value's index in shared, or 0 while or where it is not there.
+	// place is the value's index in shared plus 1, or 0 if it is not in shared.
 	place int
 }
 
@@ -141,14 +141,14 @@ func (p *packer) number(value packed) int {
 		id = len(p.values)
 		p.ids[content] = id
 		p.values = append(p.values, value)
-		for _, within := range value.within { // what stands in a value that is shared is written once, too
+		for _, within := range value.within { // a value inside a shared one is also written only once
 			p.values[within].uses++
 		}
 	}
 	return id
 }
 
-// share writes what is shared in the value, before what it stands in, and then the value if it is shared itself.
+// share writes the shared values: first those inside the value, then the value itself if it is shared.
 func (p *packer) share(id int) {
 	value := &p.values[id]
 	if value.place > 0 {
@@ -168,13 +168,13 @@ func (p *packer) share(id int) {
 	value.place = p.places
 }
 
-// shared reports whether a reference, which is about as long as the shortest texts, takes the value's place.
+// shared reports whether a reference takes the value's place. A reference is about as long as the shortest texts.
 func (v *packed) shared() bool {
 	const shortest = 6
 	return v.uses > 1 && (len(v.within) > 0 || len(v.text) > shortest) && (v.compound || v.text[0] == '"')
 }
 
-// write writes the value, or the place where it stands once.
+// write writes the value, or a reference to it if it is shared.
 func (p *packer) write(id int) {
 	if value := &p.values[id]; value.place > 0 {
 		p.print("[" + strconv.Itoa(value.place-1) + "]")

@@ -1,4 +1,4 @@
-// Package page writes self-contained HTML pages: a Page shows reports with a script, a Figure shows a picture and a table without one.
+// Package page writes self-contained HTML pages: a Page shows reports with a script, and WriteDoc writes a document without one.
 package page
 
 import (
@@ -14,29 +14,29 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// Page is a report as one self-contained page: the essentials as plain HTML, everything as data, and the script that shows the data.
-// The page loads nothing, and its Content-Security-Policy allows no more than its own style and script.
+// Page is a report as one self-contained page: the essentials as plain HTML, all data, and the script that shows the data. The page loads
+// nothing, and its Content-Security-Policy allows only its own style and script.
 type Page struct {
 	Head report.Head
-	// Title stands for the name of a scenario that has none.
+	// Title is the title for a scenario without a name.
 	Title string
-	// Verdict says in a sentence how the whole went; Outcome is met, failed, or open where nothing was expected.
+	// Verdict sums up the report in a sentence. Outcome is met, failed, or open if nothing was expected.
 	Verdict, Outcome string
-	// Steps and Pods are the essentials, for readers without the script.
+	// Steps and Pods are the essentials, for readers without scripts.
 	Steps []Step
 	Pods  []Pod
-	// Course is a picture above what the script shows; nil for none.
+	// Course is a picture above the report; nil for none.
 	Course *doc.Course
 	// Data is what the script shows.
 	Data Data
 }
 
-// Data is the models of the reports on the page, each nil where there is none.
+// Data has the models of the reports on the page; each can be nil.
 type Data struct {
 	Report  any `json:"report,omitempty"`
 	Blast   any `json:"blast,omitempty"`
 	Explain any `json:"explain,omitempty"`
-	// Labels are those by which the map groups nodes, by the name of the node.
+	// Labels are the labels by which the map groups nodes, by the name of the node.
 	Labels map[string]map[string]string `json:"labels,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (m markup) pods(pods []Pod) {
 	m.add("</tbody></table>\n")
 }
 
-// pageStyle and pageScript are what every page holds; pkg/web/build.mjs bundles them from pkg/web/report and pkg/web/shared.
+// pageStyle and pageScript are parts of every page. pkg/web/build.mjs bundles them from pkg/web/report and pkg/web/shared.
 var (
 	//go:embed bundle/page.css
 	pageStyle string
@@ -160,13 +160,13 @@ var (
 	pageScript string
 )
 
-// sourceHash names inline text in a Content-Security-Policy.
+// sourceHash returns the hash of inline text for a Content-Security-Policy.
 func sourceHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// ignoredKind are the ignored objects of one kind, the first of them by name.
+// ignoredKind counts the ignored objects of one kind, and names the first of them.
 type ignoredKind struct {
 	APIVersion, Kind string
 	Count            int
