@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// columnGap and minColumn are kubectl's: columns are at least 6 wide with the 3 between them. See
-	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/cli-runtime/pkg/printers/tabwriter.go; that writer
-	// itself would count colour as text.
+	// columnGap and minColumn are kubectl's: a column is at least 6 wide, with the gap of 3. See
+	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/cli-runtime/pkg/printers/tabwriter.go. That writer cannot be
+	// used, since it counts colour as text.
 	columnGap = 3
 	minColumn = 3
-	// minWrapped is the narrowest column whose cells are wrapped.
+	// minWrapped is the least width of a column whose cells are wrapped.
 	minWrapped = 12
-	// maxColumns is how many columns that are left out are named; more are counted.
+	// maxColumns is the largest number of missing columns that are named; more are counted.
 	maxColumns = 4
 )
 
-// table writes rows with aligned columns. A table that is too wide loses the columns whose titles, in the first row, say so, and a
-// line below names or counts them; then the widest columns are wrapped. No cell is cut.
+// table writes rows with aligned columns. A table that is too wide loses the columns whose titles allow it, and a line below names or
+// counts these. If it is still too wide, the widest columns are wrapped. No cell is cut.
 func (p *page) table(t doc.Table) {
 	indent, rows := t.Indent, slices.Clone(t.Rows)
 	widths := columnWidths(rows)
@@ -54,7 +54,8 @@ func (p *page) table(t doc.Table) {
 	}
 }
 
-// narrower are the rows of a table that is too wide: with the words of its titles set apart, or without the columns that it can do without.
+// narrower returns the rows of a table that is too wide: with spaces in its titles if Apart is set, and with the first Least columns if
+// that is set.
 func narrower(t doc.Table) [][]doc.Cell {
 	rows := slices.Clone(t.Rows)
 	if t.Apart {
@@ -71,7 +72,7 @@ func narrower(t doc.Table) [][]doc.Cell {
 	return rows
 }
 
-// spaced sets the words of a plugin's name apart, so that it can be wrapped: "Node Resources Fit".
+// spaced puts spaces between the words of a plugin's name, so that it can be wrapped: "Node Resources Fit".
 func spaced(name string) string {
 	var text strings.Builder
 	for i, r := range name {
@@ -83,7 +84,6 @@ func spaced(name string) string {
 	return text.String()
 }
 
-// columnWidths are the widths of the columns.
 func columnWidths(rows [][]doc.Cell) []int {
 	var widths []int
 	for _, cells := range rows {
@@ -99,7 +99,7 @@ func columnWidths(rows [][]doc.Cell) []int {
 
 func length(c doc.Cell) int { return utf8.RuneCountInString(doc.Clean(c.Text)) }
 
-// tooWide is by how many characters.
+// tooWide returns by how many characters the table is too wide, or 0.
 func (p *page) tooWide(indent string, widths []int) int {
 	if p.width == 0 {
 		return 0
@@ -111,7 +111,7 @@ func (p *page) tooWide(indent string, widths []int) int {
 	return max(0, sum-p.width)
 }
 
-// dropNext is the column that goes next; -1 if none may.
+// dropNext returns the index of the column that is left out next, or -1 if every column must stay.
 func dropNext(titles []doc.Cell) int {
 	next := -1
 	for i, title := range titles {
@@ -133,7 +133,7 @@ func without(rows [][]doc.Cell, column int) [][]doc.Cell {
 	return kept
 }
 
-// narrow takes from the widest columns what the table has too much, down to the longest word of each.
+// narrow reduces the widest columns until the table fits, but no column below its longest word.
 func (p *page) narrow(indent string, rows [][]doc.Cell, widths []int) {
 	least := make([]int, len(widths))
 	for _, cells := range rows {
@@ -157,7 +157,7 @@ func (p *page) narrow(indent string, rows [][]doc.Cell, widths []int) {
 	}
 }
 
-// row writes cells beside each other, on as many lines as the longest of them needs.
+// row writes cells side by side, on as many lines as the longest of them needs.
 func (p *page) row(indent string, cells []doc.Cell, widths []int) {
 	parts := make([][]string, len(cells))
 	height := 1

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Render writes the document.
+// Render returns the document as text.
 func Render(d *doc.Doc, opts report.Options) []byte {
 	p := page{color: opts.Color, width: opts.Width}
 	for _, s := range d.Sections {
@@ -31,13 +31,12 @@ func Render(d *doc.Doc, opts report.Options) []byte {
 	return p.out.Bytes()
 }
 
-// page is text in the making. All of it goes through paint, which is where control characters are taken out and colour is put on, so that
-// neither can be forgotten.
+// page builds text. Every cell goes through paint, which removes control characters and adds colour, so that neither can be forgotten.
 type page struct {
 	out   bytes.Buffer
 	color bool
-	width int  // of a line, in characters; 0 is as long as it takes
-	gap   bool // a blank line is due before the next one
+	width int  // characters of a line; 0 is no limit
+	gap   bool // the next line has a blank line before it
 }
 
 func (p *page) block(b doc.Block, all bool) {
@@ -77,7 +76,8 @@ func (p *page) more(m doc.More) {
 	p.line(doc.Line{doc.Plain.Cellf("  and %d more %s; use --all to list them", m.N, words.Pick(m.N, m.Noun, m.Nouns))})
 }
 
-// line writes the cells one after the other. A line that is too long goes on below, two characters further in.
+// line writes the cells one after the other. If they are too long for a line, the text continues on the next lines, two characters further
+// in.
 func (p *page) line(cells doc.Line) {
 	whole := ""
 	for _, c := range cells {
@@ -98,18 +98,18 @@ func (p *page) line(cells doc.Line) {
 	}
 }
 
-// hanging stands before the further lines of a text.
+// hanging is the indentation of the further lines of a text.
 const hanging = "  "
 
-// wrap breaks a text at spaces. Words that are too long stay whole.
+// wrap breaks a text at spaces. A word that is longer than the width stays whole.
 func wrap(text string, width int) []string {
 	return strings.Split(wordwrap.WrapString(text, uint(width)), "\n")
 }
 
-// minWidth is the narrowest that text is set, whatever the terminal.
+// minWidth is the least width at which text is wrapped, even on a narrower terminal.
 const minWidth = 20
 
-// cut splits the cells after so many bytes of their text.
+// cut splits the cells after n bytes of their text.
 func cut(cells doc.Line, n int) (before, after doc.Line) {
 	for i, c := range cells {
 		c.Text = doc.Clean(c.Text)
@@ -136,7 +136,7 @@ func spaces(cells doc.Line) int {
 	return n
 }
 
-// write writes the cells on a line of its own, however long.
+// write writes the cells on one line, however long.
 func (p *page) write(cells doc.Line) {
 	if p.gap {
 		p.out.WriteByte('\n')
