@@ -2,7 +2,8 @@ package advice
 
 import "github.com/faultline/faultline/pkg/report/format"
 
-// Formats are the ways to write the report. Quiet is the answer alone, and patch the command of the advice; nothing if it is to leave all as it is.
+// Formats are the formats of the report. Quiet prints only the answer, and patch the command of the advice, or nothing if the advice
+// changes nothing.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Patches: func(r *Report) []string {
 	if best := r.best(); best.Changed() {
 		return []string{best.Apply}

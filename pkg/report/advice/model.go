@@ -1,4 +1,4 @@
-// Package advice is the report on the rule that keeps the pods of a workload apart best.
+// Package advice has the report on the rule that best keeps the pods of a workload apart.
 package advice
 
 import (
@@ -7,55 +7,55 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Kind is the kind of a report on how the pods of a workload should keep apart.
+// Kind is the kind of a report that advises a rule.
 const Kind = "AdviceReport"
 
-// Report says which rule should keep the pods of a workload apart.
+// Report advises which rule should keep the pods of a workload apart.
 type Report struct {
 	report.Head
-	// Advice is what to do, in a sentence.
+	// Advice says what to do, in one or two sentences.
 	Advice string `json:"advice"`
-	// Held says why no rule reaches the pods of the workload now, so that none was run; missing where rules do.
+	// Held says why no rule reaches the pods of the workload now, so that none was run; missing if rules reach them.
 	Held string `json:"held,omitempty"`
-	// One says why a workload with one replica cannot have a second; missing if it can, or has more.
+	// One says why a workload with one replica cannot have a second; missing if it can, or has several.
 	One string `json:"one,omitempty"`
-	// Workload is the workload as kind/name in lower case, Replicas the number of pods that it asks for after Step, the last.
+	// Workload is the workload as kind/name in lower case. Replicas is the number of pods that it asks for after Step, the last step.
 	Workload string `json:"workload"`
 	Replicas int    `json:"replicas"`
 	Step     string `json:"step"`
-	// Candidates are the rules that were run, the best first; the workload as it is is one of them.
+	// Candidates are the rules that were run, the best first. One of them is the workload without changes.
 	Candidates []Candidate `json:"candidates"`
 	// LeftOut are the rules that were not run, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
 
-	top   int // how many are shown
+	top   int // how many candidates text shows
 	owner cluster.Ref
 	again Again
 }
 
-// Candidate is one rule, what it comes to, and how to have it.
+// Candidate is one rule, its effects, and the commands for it.
 type Candidate struct {
-	// Rank is the place among the candidates; those with the same figures share it.
+	// Rank is the place among the candidates. Candidates with the same figures share a rank.
 	Rank int `json:"rank"`
 	advice.Candidate
-	// Apply is the command that gives the workload the rule; empty where nothing changes.
+	// Apply is the command that gives the workload the rule; missing if nothing changes.
 	Apply string `json:"apply,omitempty"`
-	// Costs are what has to be paid for it, Unsolved what it leaves as it is, a sentence each.
+	// Costs are what the rule costs, and Unsolved the problems that stay, a sentence each.
 	Costs    []string `json:"costs,omitempty"`
 	Unsolved []string `json:"unsolved,omitempty"`
-	// Commands are those that run it again.
+	// Commands run the candidate again.
 	Commands []Command `json:"commands"`
 }
 
 // Command is a command that shows what the report says of a candidate.
 type Command struct {
-	// Shows says what.
+	// Shows says what the command shows.
 	Shows   string `json:"shows"`
 	Command string `json:"command"`
 }
 
-// Again is how a command line names the same scenario again.
+// Again has the arguments of a command line that name the same scenario.
 type Again struct {
-	// Input are the words that name it, Ties the flags of its ties, with a blank before them if there are any.
+	// Input are the arguments that name the scenario. Ties are the flags about ties, with a space before them, or "".
 	Input, Ties string
 }

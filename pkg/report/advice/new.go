@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// New puts advice into the model, of which text and Markdown show the top candidates. The version is Faultline's own.
+// New returns the report on an advice. Text and Markdown show only the top candidates. version is Faultline's version.
 func New(a *advice.Advice, again Again, top int, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(a.Result, Kind, version), Workload: a.Workload.Qualified(), Replicas: int(a.Replicas),
@@ -37,7 +37,7 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 		c.Commands = r.commands(&c, func(words string) string { return ShellWord(words + string(c.Patch)) })
 		r.Candidates = append(r.Candidates, c)
 	}
-	for i := range r.Candidates { // once it is known how things are now
+	for i := range r.Candidates { // once the candidate without changes is known
 		r.Candidates[i].Unsolved = r.unsolved(&r.Candidates[i])
 	}
 	for i := range a.Candidates {
@@ -51,7 +51,7 @@ func New(a *advice.Advice, again Again, top int, version string) *Report {
 	return r
 }
 
-// now is the workload as it is.
+// now returns the candidate without changes.
 func (r *Report) now() *Candidate {
 	for i := range r.Candidates {
 		if !r.Candidates[i].Changed() {
@@ -61,7 +61,7 @@ func (r *Report) now() *Candidate {
 	return nil
 }
 
-// verdict is the advice in a sentence or two.
+// verdict returns the advice in one or two sentences.
 func (r *Report) verdict() string {
 	now, best := r.now(), r.best()
 	distinct := 0
@@ -116,7 +116,7 @@ func (r *Report) verdict() string {
 	return stuck + line
 }
 
-// runTwo says what a second replica is for: with one, the loss of its node leaves no pod until another one is ready.
+// runTwo advises a second replica: with only one, the loss of its node leaves no pod until another is ready.
 func (r *Report) runTwo(best *Candidate) string {
 	with := ""
 	if _, rules, _ := strings.Cut(best.Name, ", "); rules != "" {
@@ -131,11 +131,12 @@ func (r *Report) runTwo(best *Candidate) string {
 	return line
 }
 
-// onlyHere says what it means that rules are equal.
+// onlyHere says what equal results mean.
 const onlyHere = "No failure that was looked at shows a difference in this cluster; in another, or later in this one, there may be one."
 
-// best is the first candidate that keeps what the workload has now: better in something, and worse in nothing but how evenly the pods are
-// spread. Where the workload as it is leaves a pod Pending or a rollout without an end, it is the first. Otherwise it is the workload as it is.
+// best returns the advised candidate. If the workload now has a Pending pod or a rollout that never ends, and the first candidate does
+// better, it is that one. Otherwise it is the first candidate that is better than now in something, and worse in nothing except skew. If
+// there is none, it is the workload without changes.
 func (r *Report) best() *Candidate {
 	now := r.now()
 	if top := &r.Candidates[0]; now.OwnPending > top.OwnPending || now.Rollout != nil && !now.Rollout.Ends && top.Rollout != nil && top.Rollout.Ends {
@@ -155,7 +156,7 @@ func (r *Report) best() *Candidate {
 	return now
 }
 
-// buys says what the present rule is better in than no rule at all.
+// buys says what the present rule improves compared with no rule.
 func (r *Report) buys(now *Candidate) string {
 	for i := range r.Candidates {
 		none := &r.Candidates[i]
@@ -170,10 +171,10 @@ func (r *Report) buys(now *Candidate) string {
 	return ""
 }
 
-// reasons are the figures in words, the first of them.
+// reasons joins the first few figures.
 func reasons(all []string) string { return words.And(all[:min(len(all), maxReasons)]) }
 
-// maxReasons is how many figures the advice names.
+// maxReasons is the largest number of figures that the advice names.
 const maxReasons = 3
 
 func rulesText(rules []string) string {
@@ -183,12 +184,12 @@ func rulesText(rules []string) string {
 	return words.And(rules)
 }
 
-// apply is the command that patches the workload.
+// apply returns the command that patches the workload.
 func (r *Report) apply(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", r.owner, r.owner.Namespace, patch)
 }
 
-// commands returns the commands that run the candidate again. patch makes a word of the shell of a text and the patch after it.
+// commands returns the commands that run the candidate again. patch quotes a text, and the patch after it, as one word for a shell.
 func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	words := func(command, ties string, more ...string) string {
 		line := "simulate " + command
@@ -218,7 +219,7 @@ func (r *Report) commands(c *Candidate, patch func(string) string) []Command {
 	return all
 }
 
-// ShellWord is the text as one word of a POSIX shell.
+// ShellWord quotes the text as one word of a POSIX shell.
 func ShellWord(text string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders an AdviceReport as text: the advice, the figures of the best candidates, and each of them with its patch.
+// writer writes an AdviceReport as text: the advice, a table of the best candidates, and the advised one, or all, with the patch.
 type writer struct {
 	doc.Doc
 	report *Report
@@ -71,7 +71,7 @@ func (r *Report) about() string {
 	return strings.TrimSpace(line + figures.Partly(all))
 }
 
-// shown are the candidates that are shown, and the others. The workload as it is is among them, since it is what they are compared with.
+// shown splits the candidates into those that are shown and the others.
 func (r *Report) shown() (shown, rest []*Candidate) {
 	all := r.top >= len(r.Candidates)
 	n := 0
@@ -88,7 +88,7 @@ func (r *Report) shown() (shown, rest []*Candidate) {
 	return shown, rest
 }
 
-// table is a row for each shown candidate below the titles, and one for the workload as it is.
+// table returns the titles, a row for each shown candidate, and a row for the workload without changes.
 func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	now := r.now()
 	if !slices.Contains(shown, now) {
@@ -141,7 +141,8 @@ func (r *Report) table(shown []*Candidate) [][]doc.Cell {
 	return table
 }
 
-// notBackCell is the most pods of the workload that do not come back after a failure of the level, as far as that was looked at.
+// notBackCell returns the largest number of the workload's pods that do not come back after a failure of the level, or None if no recovery
+// was simulated.
 func notBackCell(level, now *metric.LevelMetrics) doc.Cell {
 	notBack, looked := level.OwnNotBack()
 	if !looked {
@@ -176,7 +177,7 @@ func trialCells(c, now *Candidate) []doc.Cell {
 	return cells
 }
 
-// candidate shows one: its rules, its patch, what it costs, what it does not solve, and how to run it again.
+// candidate writes a candidate: its rules, its patch, its costs, its unsolved problems, and the commands that run it again.
 func (t *writer) candidate(c *Candidate) {
 	r := t.report
 	t.Space()
@@ -196,7 +197,7 @@ func (t *writer) candidate(c *Candidate) {
 	}
 }
 
-// words are what there is to say of a candidate in sentences.
+// words returns sentences about a candidate.
 func (r *Report) words(c *Candidate) []string {
 	lines := []string{"Rule: " + rulesText(c.Rules)}
 	if c.BeatenBy != "" {
@@ -224,7 +225,7 @@ func (r *Report) words(c *Candidate) []string {
 	return lines
 }
 
-// names are those of the candidates of which something is true.
+// names returns the names of the candidates for which is returns true.
 func (r *Report) names(is func(*Candidate) bool) []string {
 	var names []string
 	for _, c := range r.Candidates {
@@ -235,7 +236,7 @@ func (r *Report) names(is func(*Candidate) bool) []string {
 	return names
 }
 
-// beaten counts the candidates that are not shown, by what beats them.
+// beaten names the candidates that are not shown, grouped by the reason.
 func (r *Report) beaten(rest []*Candidate) []string {
 	var lines []string
 	var reasons []string
@@ -246,7 +247,7 @@ func (r *Report) beaten(rest []*Candidate) []string {
 		case c.BeatenBy != "":
 			reason = fmt.Sprintf("beaten by %s in %s", c.BeatenBy, c.BeatenIn)
 		case c.SameAs != "" || c.AtBest != "":
-			continue // named with the one that is shown
+			continue // named at the candidate that is shown
 		case !c.Front:
 			reason = "not advised in any case, since more pods are Pending; failures of them were not simulated"
 		default:

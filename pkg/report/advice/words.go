@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// costs are what has to be paid for the candidate.
+// costs returns what the candidate costs.
 func (r *Report) costs(c *Candidate) []string {
 	all := r.costsOfSecond(c)
 	if c.Changed() && strings.Contains(string(c.Patch), `"template"`) {
@@ -31,12 +31,12 @@ func (r *Report) costs(c *Candidate) []string {
 	return all
 }
 
-// Amounts are resources in words, in the order of their names: "cpu 250m and memory 1Gi".
+// Amounts returns resources in words, sorted by name: "cpu 250m and memory 1Gi".
 func Amounts(asks map[string]string) string {
 	return words.And(list.Each(slices.Sorted(maps.Keys(asks)), func(name string) string { return name + " " + asks[name] }))
 }
 
-// costsOfSecond are what a further replica takes, and what else has to change with it.
+// costsOfSecond returns what a second replica requests, and what else must change for it.
 func (r *Report) costsOfSecond(c *Candidate) []string {
 	if c.Replicas == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (r *Report) costsOfSecond(c *Candidate) []string {
 	return all
 }
 
-// pendingNow is how many pods are Pending with the rules as they are.
+// pendingNow returns how many pods are Pending without changes.
 func (r *Report) pendingNow() int {
 	if now := r.now(); now != nil {
 		return now.Pending
@@ -66,11 +66,11 @@ func (r *Report) pendingNow() int {
 	return 0
 }
 
-// unsolved are what the candidate does not solve.
+// unsolved returns the problems that stay with the candidate.
 func (r *Report) unsolved(c *Candidate) []string {
 	var all []string
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	if c.OwnPending > 0 || c.Pending > r.pendingNow() { // else they are those of others, which no rule of the workload changes
+	if c.OwnPending > 0 || c.Pending > r.pendingNow() { // other Pending pods are of other workloads, which no rule of this one changes
 		line := fmt.Sprintf("%s Pending, %d of them of %s", words.Is(c.Pending, "pod"), c.OwnPending, r.Workload)
 		if c.Why != "" {
 			line += ": " + c.Why
@@ -133,7 +133,7 @@ func (r *Report) afterRollout(c *Candidate, say func(string, ...any)) {
 	}
 }
 
-// trials are what random ties do to it, with the number of runs, the seeds and the interval.
+// trials says what random ties may change, with the number of runs, the seeds and the interval.
 func (r *Report) trials(c *Candidate, say func(string, ...any)) {
 	t := c.Trials
 	if t.SomePending > 0 && (c.OwnPending > 0 || t.WorstPending > r.pendingNow()) {
