@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// bars are how many more replicas fit of each workload, the fewest first, and how many of them while a domain may fail.
+// bars returns a bar for each workload, the fewest first: how many more replicas fit, and how many of them while a domain may fail.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{Title: "more replicas that fit, and what binds", Noun: "workload with as much room or more", Nouns: "workloads with as much room or more"}
 	levels := r.levels()

@@ -1,4 +1,4 @@
-// Package capacity is the report on how much more fits.
+// Package capacity has the report on how many more replicas fit.
 package capacity
 
 import (
@@ -7,31 +7,32 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Kind is the kind of a report on how much more fits.
+// Kind is the kind of a report on how many more replicas fit.
 const Kind = "CapacityReport"
 
-// Report is how many more replicas fit before the first pod stays Pending, and what keeps the next from it.
+// Report says how many more replicas fit before the first pod stays Pending, and what prevents the next one.
 type Report struct {
 	report.Head
 	// Nodes is the number of nodes.
 	Nodes int `json:"nodes"`
-	// Mode is how nodes fail, where failures are to be survived.
+	// Mode is the way in which nodes fail; missing unless failures are to be survived.
 	Mode string `json:"mode,omitempty"`
-	// CronJobs are those of which a run is counted as being under way.
+	// CronJobs are the CronJobs of which a run counts as under way.
 	CronJobs []capacity.CronJob `json:"cronJobs,omitempty"`
-	// Usage is how much of what they request workloads use, as far as it is known; the one that leaves most cpu unused comes first.
+	// Usage compares the requests of workloads with what they use, as far as that is known. The workload with the most unused CPU comes
+	// first.
 	Usage []capacity.Usage `json:"usage,omitempty"`
-	// Safety is whether everything comes back as the cluster is, for each level of which a domain may fail.
+	// Safety says, for each level that is to be survived, whether every pod comes back after any loss now.
 	Safety []capacity.Safety `json:"safety,omitempty"`
-	// Mixes are the workloads, each by itself, or the mixes that were asked for.
+	// Mixes are the workloads, each by itself, or the requested mixes.
 	Mixes []capacity.Mix `json:"mixes"`
-	// Largest are the largest pods that fit on some node that takes pods without tolerations, by CPU and by memory, as the cluster is now.
+	// Largest are the largest pods, by CPU and by memory, that fit now on some node which takes pods without tolerations.
 	Largest []capacity.Pod `json:"largest,omitempty"`
-	// Stranded is free capacity that nothing of the cluster can use, by node group; missing where workloads are named.
+	// Stranded is the free capacity that no workload can use, by node group; missing if workloads are named.
 	Stranded *capacity.Stranded `json:"stranded,omitempty"`
 }
 
-// New makes the report. The result is of a capacity.Base. The version is Faultline's own.
+// New returns the report. result must be of a capacity.Base. version is Faultline's version.
 func New(result *simulation.Result, mixes []capacity.Mix, safety []capacity.Safety, opts capacity.Options, version string) *Report {
 	state := result.Steps[len(result.Steps)-1].State
 	r := &Report{

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// levels are those of which a domain may fail, of the workload that was looked at the furthest.
+// levels returns the levels that are to be survived. An interrupted search may not have reached all of them for each workload.
 func (r *Report) levels() []string {
 	var most []capacity.Limit
 	for i := range r.Mixes {
@@ -23,7 +23,7 @@ func (r *Report) levels() []string {
 	return list.Each(most, func(l capacity.Limit) string { return l.Level })
 }
 
-// surviving is the limit while any domain of the level may fail; nil if it was not looked at.
+// surviving returns the limit while any domain of the level may fail, or nil if it was not found. The level "" stands for no failure.
 func surviving(m *capacity.Mix, level string) *capacity.Limit {
 	if level == "" {
 		return &m.Fit
@@ -34,17 +34,17 @@ func surviving(m *capacity.Mix, level string) *capacity.Limit {
 	return nil
 }
 
-// tightest are the workloads, those of which the fewest more fit first, whatever may fail.
+// tightest returns the workloads, those with the least room first, over all failures.
 func (r *Report) tightest() []*capacity.Mix {
 	sorted := list.Each(r.Mixes, func(m capacity.Mix) *capacity.Mix { return &m })
 	slices.SortStableFunc(sorted, func(a, b *capacity.Mix) int { return cmp.Compare(room(a), room(b)) })
 	return sorted
 }
 
-// minRows is how many workloads have a row even if there is room for all of them.
+// minRows is how many workloads have a row even if their limits are unknown.
 const minRows = 3
 
-// scarce are the tightest workloads that a table shows where not all are listed: those of which a limit is known.
+// scarce returns the tightest workloads that a table shows if not all are listed: those with a known limit.
 func scarce(tightest []*capacity.Mix) []*capacity.Mix {
 	known := 0
 	for known < len(tightest) && room(tightest[known]) < math.MaxInt {
@@ -53,7 +53,7 @@ func scarce(tightest []*capacity.Mix) []*capacity.Mix {
 	return tightest[:min(len(tightest), max(known, minRows), doc.MaxDetails)]
 }
 
-// room is the least number of units that fit, whatever may fail.
+// room returns the least number of units that fit, over all failures.
 func room(m *capacity.Mix) int {
 	least := units(&m.Fit)
 	for i := range m.Survive {
@@ -62,7 +62,8 @@ func room(m *capacity.Mix) int {
 	return least
 }
 
-// units is the number of units, for comparing: -1 if there are too many now, and the largest number if the search ended.
+// units returns the number of units for a comparison: -1 if even the present ones do not fit, and the largest int if the search stopped
+// before the limit.
 func units(l *capacity.Limit) int {
 	switch {
 	case l.Short:
@@ -73,8 +74,8 @@ func units(l *capacity.Limit) int {
 	return l.More
 }
 
-// overview says how many workloads there is no room for, and which is the tightest of the others, while nothing fails and while any domain
-// of each level may.
+// overview counts the workloads without room, and says how many more fit at least of each other one: while nothing fails, and while any
+// domain of each level may fail.
 func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 	var lines []doc.Cell
 	for _, level := range append([]string{""}, r.levels()...) {
@@ -102,7 +103,7 @@ func (r *Report) overview(sorted []*capacity.Mix) []doc.Cell {
 	return append(lines, r.listed(sorted)...)
 }
 
-// listed says what the table below is of.
+// listed explains the table below.
 func (r *Report) listed(sorted []*capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{doc.Plain.Cell("The tightest are listed first, and --workload shows the limit of one in full.")}
 	capped, least := 0, math.MaxInt

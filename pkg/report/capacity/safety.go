@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// SafetyLines say whether everything comes back as the cluster is; if not, what each failure leaves behind.
+// SafetyLines say whether every pod comes back after any loss now, and if not, what each loss leaves Pending.
 func SafetyLines(s *capacity.Safety) []doc.Cell {
 	name := doc.DomainOf(s.Level)
 	but := ""

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// strandedFor are the reasons in words, in the order in which they are looked at.
+// strandedFor has the words for the reasons, in the order in which the search tests them.
 var strandedFor = []struct{ why, words, title string }{
 	{capacity.TakesNoPods, "on nodes that take no pods", "NO PODS"},
 	{capacity.BehindTaints, "behind taints", "TAINTS"},
@@ -23,7 +23,7 @@ var strandedFor = []struct{ why, words, title string }{
 	{capacity.TooLittle, "too little for a pod", "TOO LITTLE"},
 }
 
-// stranded shows the free capacity that nobody can use, by group: a sentence and a table for CPU and one for memory.
+// stranded writes the free capacity that no workload can use, by group: a sentence and a table for CPU, and the same for memory.
 func (t *writer) stranded(s *capacity.Stranded) {
 	for _, of := range []struct {
 		name  v1.ResourceName
@@ -44,7 +44,7 @@ func (t *writer) stranded(s *capacity.Stranded) {
 	}
 }
 
-// strandedSentence is "41 of 212 free CPU cannot be used by what runs here: 22 without memory, 12 behind taints, 7 pods-per-node."
+// strandedSentence returns "41 of 212 free CPU cannot be used by what runs here: 22 without memory, 12 behind taints, 7 pods-per-node."
 func strandedSentence(all *capacity.Spare, resource string, amount func(float64) string) string {
 	parts := list.Each(all.Reasons, func(r capacity.StrandedBy) string { return amount(r.Amount) + " " + strandedWords(r.Why) })
 	return fmt.Sprintf("%s of %s free %s cannot be used by what runs here: %s.", amount(all.Stranded), amount(all.Free), resource, words.And(parts))
@@ -59,7 +59,7 @@ func strandedWords(why string) string {
 	return why
 }
 
-// strandedTable is a row for each group below the titles, with a column for each reason that there is.
+// strandedTable returns the titles, and a row for each group, with a column for each reason that occurs.
 func strandedTable(s *capacity.Stranded, all *capacity.Spare, of func(*capacity.Idle) *capacity.Spare, amount func(float64) string) [][]doc.Cell {
 	part := func(spare *capacity.Spare, why string) (n float64) {
 		for _, r := range spare.Reasons {

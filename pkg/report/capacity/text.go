@@ -14,14 +14,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: the answers, a table of them, and for each workload what refuses the next pod and
-// what becomes of the free resources.
+// writer writes the report as text: the answers, a table of them, and for each workload what refuses the next pod and which free resources
+// stay unused.
 type writer struct {
 	doc.Doc
 	report *Report
 }
 
-// CronJobLine says whether there is room for the CronJob at its hour.
+// CronJobLine says whether the pods of the CronJob's run have nodes.
 func CronJobLine(c capacity.CronJob) doc.Cell {
 	if c.Running < c.Pods {
 		return doc.Red.Cellf("%s: only %d of them have a node, with what else runs.", c.Runs(), c.Running)
@@ -29,7 +29,7 @@ func CronJobLine(c capacity.CronJob) doc.Cell {
 	return doc.Green.Cellf("%s, which %s a node and %s counted below.", c.Runs(), words.Pick(c.Pods, "has", "have"), words.Pick(c.Pods, "is", "are"))
 }
 
-// maxSentences is for how many workloads the answer is a sentence, rather than a row of a table.
+// maxSentences is the largest number of workloads whose answers are sentences. If there are more, they are rows of a table.
 const maxSentences = 3
 
 func document(r *Report, opts report.Options) *doc.Doc {
@@ -94,7 +94,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// answers are a sentence on what fits, one for each level that may fail, and warnings.
+// answers returns a sentence about how many more fit, one for each level that may fail, and warnings.
 func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	lines := []doc.Cell{r.answer(m)}
 	for _, share := range m.Workloads {
@@ -125,7 +125,7 @@ func (r *Report) answers(m *capacity.Mix) []doc.Cell {
 	return lines
 }
 
-// whileAny is "while any zone may fail, "; "" where none does.
+// whileAny returns "while any zone may fail, ", or "" without a level.
 func whileAny(level string) string {
 	if level == "" {
 		return ""
@@ -169,7 +169,7 @@ func (r *Report) survives(m *capacity.Mix, l *capacity.Limit) doc.Cell {
 	return doc.Green.Cellf("  While %s may fail: %s (%s in all)%s.", doc.AnyDomain(l.Level), fit(m, l.More), inAll(m, l.More), loses("; with the "+words.Ordinal(l.More+1)+", "))
 }
 
-// doesNotFit is how far the number is known of which the search was interrupted.
+// doesNotFit says how many more do not fit, if the search was interrupted and has found such a number.
 func doesNotFit(l *capacity.Limit) string {
 	if l.DoesNotFit > 0 {
 		return fmt.Sprintf("%d more %s not", l.DoesNotFit, words.Pick(l.DoesNotFit, "does", "do"))
@@ -177,7 +177,7 @@ func doesNotFit(l *capacity.Limit) string {
 	return "how many more is not known yet"
 }
 
-// fit is "14 more replicas fit".
+// fit returns "14 more replicas fit".
 func fit(m *capacity.Mix, more int) string {
 	unit := "more replica"
 	if isMix(m) {
@@ -190,13 +190,13 @@ func isMix(m *capacity.Mix) bool {
 	return len(m.Workloads) > 1 || slices.ContainsFunc(m.Workloads, func(s capacity.Share) bool { return s.Proportion > 1 })
 }
 
-// inAll is how many replicas there are with so many units more: "17", or "11 and 6".
+// inAll returns the number of replicas with this many more units: "17", or "11 and 6" for a mix.
 func inAll(m *capacity.Mix, more int) string {
 	parts := list.Each(m.Workloads, func(share capacity.Share) string { return fmt.Sprint(share.Now + more*share.Proportion) })
 	return strings.Join(parts, " and ")
 }
 
-// mostly is what binds on the most nodes: "cpu on 98 of 120 nodes, other reasons on 22".
+// mostly returns the reason that holds on most nodes: "cpu on 98 of 120 nodes, other reasons on 22".
 func (r *Report) mostly(l *capacity.Limit) string {
 	if len(l.Binds) < 2 || l.Binds[0].Nodes == 0 {
 		return r.because(l, "")
@@ -208,7 +208,7 @@ func (r *Report) mostly(l *capacity.Limit) string {
 	return fmt.Sprintf("%s on %d of %s, other reasons on %d", l.Binds[0].What, l.Binds[0].Nodes, words.Count(r.Nodes, "node"), others)
 }
 
-// because is what binds: "cpu on 4 of 5 nodes, taint on 1".
+// because returns the reasons that prevent the next pod, after the text before: "cpu on 4 of 5 nodes, taint on 1".
 func (r *Report) because(l *capacity.Limit, before string) string {
 	var parts []string
 	for _, b := range l.Binds {
@@ -232,7 +232,8 @@ func (r *Report) because(l *capacity.Limit, before string) string {
 	return before + strings.TrimSuffix(strings.Join(parts, ", "), ".")
 }
 
-// summary is a row for each workload below the titles, with all that binds or what does on the most nodes.
+// summary returns the titles, and a row for each workload. The last column has all reasons if whole is set, and otherwise the one on most
+// nodes.
 func (r *Report) summary(mixes []*capacity.Mix, whole bool) [][]doc.Cell {
 	binds := r.mostly
 	if whole {
@@ -258,7 +259,7 @@ func (r *Report) summary(mixes []*capacity.Mix, whole bool) [][]doc.Cell {
 	return table
 }
 
-// more is the number of units, as a cell of the table.
+// more returns the number of units as a cell.
 func more(l *capacity.Limit) doc.Cell {
 	switch {
 	case l.Short:
@@ -269,7 +270,7 @@ func more(l *capacity.Limit) doc.Cell {
 	return doc.Number(l.More, doc.Plain)
 }
 
-// mix says what refuses the next pod, and what becomes of the free resources.
+// mix writes what refuses the next pod, and which free resources stay unused.
 func (t *writer) mix(m *capacity.Mix) {
 	t.Space()
 	t.Linef(doc.Bold, "%s", m.Name)
@@ -285,7 +286,7 @@ func (t *writer) mix(m *capacity.Mix) {
 	}
 }
 
-// when says which try the message is of.
+// when says which attempt a message is about.
 func when(l *capacity.Limit) string {
 	number := fmt.Sprintf("with %d more", l.More+1)
 	if l.Short {
@@ -297,7 +298,8 @@ func when(l *capacity.Limit) string {
 	return number
 }
 
-// headroom is a row for each resource below the titles. What is free is used, or falls to one of the last three.
+// headroom returns the titles, and a row for each resource. Free capacity is used by the additional pods, or counted in one of the last
+// three columns.
 func headroom(m *capacity.Mix) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("RESOURCE", "ALLOCATABLE", "REQUESTED", "FREE", "USED BY MORE", "TOO SMALL", "OTHER SHORT", "REFUSED"), "OTHER SHORT", "TOO SMALL", "REFUSED")}
 	for _, h := range m.Headroom {
@@ -314,7 +316,7 @@ func headroom(m *capacity.Mix) [][]doc.Cell {
 	return table
 }
 
-// largest is "by cpu: 2 cores and 4Gi memory, on node n1".
+// largest returns "by cpu: 2 cores and 4Gi memory, on node n1".
 func largest(p capacity.Pod) string {
 	return fmt.Sprintf("by %s: %s cores and %s memory, on node %s", p.By, doc.Quantity(v1.ResourceCPU, p.CPU), doc.Binary(float64(p.Memory)), p.Node)
 }

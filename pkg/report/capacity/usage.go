@@ -10,10 +10,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxUsage is how many workloads the table of usage has where nobody asks for all.
+// maxUsage is the largest number of workloads in the table of usage, except with --all.
 const maxUsage = 12
 
-// unused says how much of what pods request is not used.
+// unused says how much of the pods' requests they do not use.
 func unused(all []capacity.Usage) string {
 	var sum capacity.Usage
 	for _, u := range all {
@@ -28,7 +28,7 @@ func unused(all []capacity.Usage) string {
 		doc.Binary(max(0, sum.Memory.Unused())), doc.Binary(sum.Memory.Requested), words.Count(sum.Pods, "pod"))
 }
 
-// usage is a table of what workloads request and use.
+// usage writes a table of what workloads request and use.
 func (t *writer) usage() {
 	shown := t.report.Usage
 	if len(shown) > maxUsage && !t.All {
@@ -53,7 +53,7 @@ func (t *writer) usage() {
 	}
 }
 
-// signed is the amount, with a minus before what is used beyond the requests.
+// signed returns the amount, with a minus if containers use more than they request.
 func signed(name v1.ResourceName, n float64) string {
 	if n < 0 {
 		return "-" + doc.Quantity(name, -n)
