@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Decided adds what Karmada has decided about the workload by the step and, if it refuses it, the changes with which it would not, and those
-// that were tried in vain.
+// Decided sets what Karmada has decided about the workload by the step. takings are the changes with which Karmada takes a workload that it
+// refuses, and tried those that do not help.
 func (r *Report) Decided(step string, d *world.Decision, takings []explain.Taking, tried []string) {
 	b := d.Binding
 	r.Binding = &Binding{Step: step, Template: b.Template.String(), Policy: b.Policy, Reason: b.Reason, Message: b.Message, Takings: takings, Tried: tried}
@@ -30,7 +30,7 @@ func (r *Report) Decided(step string, d *world.Decision, takings []explain.Takin
 	}
 }
 
-// division is how Karmada divides replicas.
+// division says how Karmada divides the replicas.
 func division(r *federation.ReplicaScheduling) string {
 	switch {
 	case r == nil || r.ReplicaSchedulingType == federation.Duplicated:
@@ -45,7 +45,7 @@ func division(r *federation.ReplicaScheduling) string {
 	return "Weighted by static weights"
 }
 
-// maxUnselected is how many clusters are listed that were not selected, the best first, unless all are asked for.
+// maxUnselected is the largest number of clusters that are listed though they were not selected, the best first, except with --all.
 const maxUnselected = 5
 
 func (t *writer) binding(b *Binding) {
@@ -111,7 +111,7 @@ func (t *writer) binding(b *Binding) {
 	t.takings(b)
 }
 
-// takings lists the changes with which Karmada takes the workload, and names those that were tried in vain.
+// takings lists the changes with which Karmada takes the workload, and those that were tried without success.
 func (t *writer) takings(b *Binding) {
 	if b.Reason == federation.ReasonSuccess {
 		t.Linef(doc.Plain, "  Flip points are those of the clusters' schedulers; for Karmada's choice of clusters none are searched.")
@@ -131,7 +131,7 @@ func (t *writer) takings(b *Binding) {
 	}
 }
 
-// targets lists clusters, each with its replicas.
+// targets lists clusters with their replicas.
 func targets(clusters []federation.Target) string {
 	var all []string
 	for _, target := range clusters {

@@ -10,11 +10,12 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 )
 
-// Formats are the ways to write the report. Quiet is a line for each pod, Story the way of each through the scheduling cycle, and All lists every
-// node. A patch is the changes that help as commands.
+// Formats are the formats of the report. Quiet prints a line for each pod, Story its way through the scheduling cycle, and All lists every
+// node. The format patch has the changes that help as commands.
 var Formats = append(format.Of[Report]{Doc: document, Page: (*Report).Page}.Formats(), report.Rendered("patch", patches))
 
-// patches lists the changes that help each pod as a script of comments and commands. Each change is for itself: a user pastes one.
+// patches writes the changes that help each pod as a script of comments and commands. Each change is an alternative: a user copies one of
+// them.
 func patches(r *Report, _ report.Options) ([]byte, error) {
 	var script bytes.Buffer
 	for i := range r.Pods {

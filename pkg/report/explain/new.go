@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// New puts why pods got their nodes, or none, into the model. more is the number of pods that are not explained; asked are
-// nodes that were asked about. The version is Faultline's own.
+// New returns the report on these pods. more is the number of pods that are not explained. asked are nodes on which the pods might have
+// been. version is Faultline's version.
 func New(result *simulation.Result, pods []explain.Pod, more int, asked []string, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Pods: []Explanation{}, More: more}
 	for i := range pods {
@@ -35,7 +35,7 @@ func New(result *simulation.Result, pods []explain.Pod, more int, asked []string
 	return r
 }
 
-// after returns the pod after the step in which it was looked at, and the state that has it.
+// after returns the pod after the step that tried it, and the state after that step; nil if the pod is not there.
 func after(result *simulation.Result, step string, name types.NamespacedName) (*cluster.State, *v1.Pod) {
 	for i := range result.Steps {
 		if result.Steps[i].Name != step {
@@ -96,7 +96,7 @@ func (e *Explanation) whyNot(node string) string {
 	return fmt.Sprintf("it was not looked at: the search ended after %s, as enough had passed", words.Count(cycle.Searched, "node"))
 }
 
-// behind says by what a feasible node was not chosen.
+// behind says why a feasible node was not chosen.
 func (e *Explanation) behind(other *placement.Candidate) string {
 	if e.Node == "" {
 		if e.Reason != "" {

@@ -5,7 +5,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Page is the page of the report.
+// Page returns the page of the report.
 func (r *Report) Page() *page.Page {
 	p := &page.Page{Head: r.Head, Verdict: "Why " + r.question(), Outcome: "open", Data: page.Data{Explain: r}}
 	for _, e := range r.Pods {
@@ -14,7 +14,7 @@ func (r *Report) Page() *page.Page {
 	return p
 }
 
-// question is what an explanation answers: "web-0 is on worker-2".
+// question returns what the report explains: "web-0 is on worker-2".
 func (r *Report) question() string {
 	pods := r.Pods
 	switch {

@@ -56,7 +56,7 @@ func (g *Group) text() string {
 	return words.UpperFirst(strings.Join(parts, "; ")) + "."
 }
 
-// messages are those of the pods that were refused, each once.
+// messages returns the messages about the refused pods, without duplicates.
 func (g *Group) messages() []string {
 	var all []string
 	for _, refused := range g.Refused {

@@ -10,12 +10,12 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// AddPreempted adds the preemptions of the pods that were asked for, and for them.
+// AddPreempted adds the preemptions that the question is about.
 func (r *Report) AddPreempted(all []explain.Preempted) {
 	r.Preempted = list.Each(all, func(p explain.Preempted) Preempted { return Preempted{p.Step, run.NewPreemption(p.Preemption)} })
 }
 
-// preempted says which pod made room for which, and why there, with the candidates of each choice once.
+// preempted writes which pods made room for which, and why on that node. It lists the candidate nodes of each choice once.
 func (t *writer) preempted(quiet bool) {
 	for i, p := range t.report.Preempted {
 		t.Linef(doc.Bold, "Pod %s, step %s: made room on %s for %s%s", p.Victim, p.Step, p.Node, p.For, p.Choice.Text())
@@ -25,7 +25,7 @@ func (t *writer) preempted(quiet bool) {
 	}
 }
 
-// candidates is a row for each node on which preemption helped, the chosen one first, below the titles.
+// candidates returns the titles, and a row for each node on which preemption helps, the chosen one first.
 func candidates(c *run.Choice) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("NODE", "VICTIMS", "HIGHEST PRIORITY", "BUDGETS VIOLATED")}
 	for _, candidate := range c.Candidates {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// story is the pod's way through the scheduling cycle, a sentence each.
+// story describes the pod's way through the scheduling cycle, a sentence per item.
 func (e *Explanation) story() []string {
 	if e.Cycle == nil {
 		story := []string{"The pod was held back before the scheduler looked at any node: " + e.Message}
@@ -66,7 +66,7 @@ func (e *Explanation) story() []string {
 	return append(story, e.consequences()...)
 }
 
-// filtering shows the filters.
+// filtering describes the filters.
 func (e *Explanation) filtering() []string {
 	c := e.Cycle
 	for _, verdict := range c.PreFilter {
@@ -98,7 +98,7 @@ func left(n int) string {
 	return words.Is(n, "node")
 }
 
-// preference says what one plugin prefers, and by which rules.
+// preference says which nodes a plugin prefers, and by which rules.
 func (e *Explanation) preference(plugin int) string {
 	byScore := slices.Clone(e.Cycle.Candidates)
 	slices.SortStableFunc(byScore, func(a, b placement.Candidate) int {
@@ -125,7 +125,7 @@ func (e *Explanation) preference(plugin int) string {
 	return sentence + "."
 }
 
-// reasons says where the rules count differently for two nodes.
+// reasons says for which rules the worst node has another number of pods than the best one.
 func reasons(best, worst []placement.Part) []string {
 	var all []string
 	for _, part := range worst {
@@ -147,7 +147,7 @@ func reasons(best, worst []placement.Part) []string {
 	return all
 }
 
-// verdict says which node wins, and what decided.
+// verdict says which node wins, and which plugins decided.
 func (e *Explanation) verdict() string {
 	d, chosen := e.Decision, e.Cycle.Chosen()
 	switch {
@@ -163,7 +163,7 @@ func (e *Explanation) verdict() string {
 	return fmt.Sprintf("%s Without the points of %s it would not be this node alone, so %s.", sentence, strings.Join(d.Deciders, " or "), words.Pick(len(d.Deciders), "that decided", "those decided"))
 }
 
-// consequences says what the rules and the weights are worth.
+// consequences says what other rules and weights would have changed.
 func (e *Explanation) consequences() []string {
 	var story []string
 	for _, flip := range e.Flips {
@@ -178,7 +178,7 @@ func (e *Explanation) consequences() []string {
 	return story
 }
 
-// help says what would place a Pending pod.
+// help says which changes would place a Pending pod.
 func (e *Explanation) help() []string {
 	var story []string
 	for _, effect := range e.Effects {

@@ -14,16 +14,16 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders an ExplainReport as text.
+// writer writes an ExplainReport as text.
 type writer struct {
 	doc.Doc
 	report *Report
-	shown  string // the workload whose rules were shown last
-	// admitted are the changes by admission that were shown last.
+	shown  string // the workload whose rules were written last
+	// admitted are the admission changes that were written last.
 	admitted []admission.Change
 }
 
-// document has the story alone if opts.Story is set.
+// document returns only the story of each pod if opts.Story is set.
 func document(r *Report, opts report.Options) *doc.Doc {
 	t := &writer{Doc: doc.New(r.Head, opts), report: r}
 	if r.Binding != nil {
@@ -72,7 +72,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// notMade says what the API server did not take, and which object refuses it.
+// notMade writes what the API server refused to create, and why.
 func (t *writer) notMade(quiet bool) {
 	for i := range t.report.NotMade {
 		r := &t.report.NotMade[i]
@@ -94,7 +94,7 @@ func (t *writer) notMade(quiet bool) {
 	}
 }
 
-// folds reports whether one line is enough of the pod: it runs, and so does the one before it, of the same workload.
+// folds reports whether one line suffices for the pod: it runs already, and so does the pod before it.
 func (t *writer) folds(i int) bool {
 	e := &t.report.Pods[i]
 	asked := slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.Node != e.Runs })
@@ -106,7 +106,7 @@ func (t *writer) explanation(e *Explanation) {
 		for _, line := range doc.Waits(e.Message, e.Reason, e.Untried) {
 			t.Linef(doc.Yellow, "  %s", line)
 		}
-		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil }) // the group has a line of its own
+		causes := list.Without(e.Causes, func(c cause.Cause) bool { return c.PodGroup != nil }) // a pod group has a line of its own
 		for _, line := range doc.Causes(causes) {
 			t.Linef(doc.Plain, "  %s", line)
 		}
@@ -135,7 +135,7 @@ func (t *writer) explanation(e *Explanation) {
 	}
 }
 
-// admission lists what plugins changed in the pod. The pods of a workload have the same changes.
+// admission lists what plugins changed in the pod, unless the pod before has the same changes, as in a workload.
 func (t *writer) admission(changes []admission.Change) {
 	if len(changes) == 0 || slices.Equal(changes, t.admitted) {
 		return
@@ -149,7 +149,7 @@ func (t *writer) admission(changes []admission.Change) {
 	t.Table("    ", rows...)
 }
 
-// claimText is "gpu, ResourceClaim web-gpu-x7k2p: gpu.example.com/node-1/gpu-0".
+// claimText returns "gpu, ResourceClaim web-gpu-x7k2p: gpu.example.com/node-1/gpu-0".
 func claimText(c *report.Claim) string {
 	name := "for extended resources"
 	if c.Name != "" {
@@ -164,7 +164,7 @@ func claimText(c *report.Claim) string {
 	return name + ", ResourceClaim " + c.Claim + ": " + strings.Join(c.Devices, ", ")
 }
 
-// flips lists the flip points that there are, and counts what else was tried.
+// flips lists the flip points, and names what was searched without success.
 func (t *writer) flips(flips []explain.Flip) {
 	if len(flips) == 0 {
 		return
