@@ -6,33 +6,33 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Bars is a picture of what a report counts: a bar for each row, the gravest first, in which parts stand one after the other.
+// Bars is a picture of counts: a bar for each row, the worst first, whose parts stand one after the other.
 type Bars struct {
 	// Title says what the bars show.
 	Title string
 	Parts []Part
 	Rows  []BarRow
-	// Noun and Nouns name one and several of the rows.
+	// Noun and Nouns name one row and several rows.
 	Noun, Nouns string
 }
 
-// Part is a part of each bar. Its style is the colour: Red is wrong, Yellow worth a look, Green good, and Plain neither.
+// Part is a part of each bar. Its style is its colour: Red is wrong, Yellow worth a look, Green good, and Plain neither.
 type Part struct {
 	Name  string
 	Style Style
 }
 
-// BarRow is a bar: the values of the parts, and what stands behind it.
+// BarRow is a bar: its name, the values of the parts, and a note behind the bar.
 type BarRow struct {
 	Name   string
 	Values []int
 	Note   string
 }
 
-// maxBarRows is how many bars a picture has.
+// maxBarRows is the largest number of bars in a picture.
 const maxBarRows = 24
 
-// Shown are the rows that are drawn, what the longest of them adds up to, and how many are left out, in words; "" if none.
+// Shown returns the rows that are drawn, the sum of the longest one, and how many rows are left out, in words; "" if none is.
 func (b *Bars) Shown() (rows []BarRow, longest int, more string) {
 	rows, longest = b.Rows[:min(len(b.Rows), maxBarRows)], 1
 	for _, row := range rows {

@@ -8,11 +8,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Causes are the lines on why the scheduler refuses a pod, with the values of both sides: "NodeResourcesFit refuses 3 nodes: asks 3 cpu; …".
+// Causes returns lines that say why the scheduler refuses a pod, with the values of both sides: "NodeResourcesFit refuses 3 nodes: asks 3
+// cpu; …".
 func Causes(causes []cause.Cause) []string {
 	return list.Each(causes, func(c cause.Cause) string {
 		switch {
-		case c.Denial != nil: // its object names the plugin
+		case c.Denial != nil: // its sentence names the plugin
 			return c.Sentence
 		case c.Nodes == 0:
 			return fmt.Sprintf("%s: %s", c.Plugin, c.Sentence)

@@ -23,22 +23,22 @@ const (
 type Cell struct {
 	Text  string
 	Style Style
-	// Drop says of a column's title when the column is left out of a table that is too wide: those with 1 first, those with 0 never.
+	// Drop is the order, in a row of titles, in which columns are left out of a table that is too wide: 1 goes first, and 0 stays.
 	Drop int
 }
 
-// Cell is the text in the style.
+// Cell returns the text in the style.
 func (s Style) Cell(text string) Cell { return Cell{Text: text, Style: s} }
 
-// Cellf is the formatted text in the style.
+// Cellf returns the formatted text in the style.
 func (s Style) Cellf(format string, args ...any) Cell { return s.Cell(fmt.Sprintf(format, args...)) }
 
-// Row makes cells of one style.
+// Row returns cells of one style.
 func (s Style) Row(texts ...string) []Cell {
 	return list.Each(texts, s.Cell)
 }
 
-// Dropped gives titles their place in the order in which columns are left out: the first of them goes first.
+// Dropped sets the order in which columns are left out: the first of order goes first. It returns the titles.
 func Dropped(titles []Cell, order ...string) []Cell {
 	for i := range titles {
 		titles[i].Drop = slices.Index(order, titles[i].Text) + 1
@@ -46,16 +46,16 @@ func Dropped(titles []Cell, order ...string) []Cell {
 	return titles
 }
 
-// NoBreak is a space where a line is not broken.
+// NoBreak is a space at which lines are not broken.
 const NoBreak = "\u00a0"
 
-// Clean is a text from elsewhere as it may stand on a page.
+// Clean removes from a text what could control a terminal or a page.
 func Clean(text string) string { return manifest.Clean(text) }
 
 // None is what kubectl prints for an empty cell.
 const None = "<none>"
 
-// OrNone is the text, or None if it is empty.
+// OrNone returns the text, or None if it is empty.
 func OrNone(text string) string {
 	if text == "" {
 		return None
@@ -63,7 +63,7 @@ func OrNone(text string) string {
 	return text
 }
 
-// Number has its style unless it is 0.
+// Number returns a cell with the number, in the style unless it is 0.
 func Number(n int, s Style) Cell {
 	if n == 0 {
 		s = Plain

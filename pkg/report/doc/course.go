@@ -4,23 +4,23 @@ import (
 	"strconv"
 )
 
-// Course is a picture of how counts change, such as nodes, Pending pods and the price: a curve for each, over the same moments.
+// Course is a picture of counts over time, such as nodes, Pending pods and the price: a curve for each count, over the same moments.
 type Course struct {
 	// Title says what the curves show.
 	Title string
-	// Moments are the steps, turns or times that the curves pass, in order.
+	// Moments are the names of the steps, turns or times, in order.
 	Moments []string
 	Curves  []Curve
 }
 
-// Curve is one count at each moment. Its style is the colour, as that of a Part.
+// Curve is one count at each moment. Its style is its colour, as in a Part.
 type Curve struct {
 	Name   string
 	Style  Style
 	Values []float64
 }
 
-// Most is the curve's highest value, and at least 0.
+// Most returns the curve's highest value, at least 0.
 func (c *Curve) Most() (most float64) {
 	for _, value := range c.Values {
 		most = max(most, value)
@@ -28,7 +28,7 @@ func (c *Curve) Most() (most float64) {
 	return most
 }
 
-// Note is "3 → 5, at most 7": where the curve begins and ends, and its highest value if that lies between.
+// Note returns "3 → 5, at most 7": the first and the last value, and the highest one if it is higher than both.
 func (c *Curve) Note() string {
 	if len(c.Values) == 0 {
 		return None
@@ -44,8 +44,8 @@ func (c *Curve) Note() string {
 	return note
 }
 
-// Amount is a number with at most two decimals.
+// Amount returns a number with at most two decimals.
 func Amount(value float64) string {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64) // it has just been printed
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(value, 'f', 2, 64), 64) // the text is a number
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxCandidates is how many nodes a score table shows before the rest is counted.
+	// maxCandidates is the largest number of nodes in a score table; more are counted.
 	maxCandidates = 6
-	// MaxNamed is how many names stand in a cell of it.
+	// MaxNamed is the largest number of names in a cell.
 	MaxNamed = 3
 )
 
-// Explained is a pod whose scheduling cycle is shown, by the name that it has on the page. The node is empty where it got none.
+// Explained is a pod whose scheduling cycle is shown, with its name on the page. Node is "" if the pod got none.
 type Explained struct {
 	Name, Node string
 	Decision   *placement.Decision
 	Cycle      *placement.Cycle
 }
 
-// Cycles writes the scheduling cycles of those pods that have one.
+// Cycles writes the scheduling cycles of the pods that have one.
 func (d *Doc) Cycles(pods []Explained) {
 	told := slices.DeleteFunc(pods, func(e Explained) bool { return e.Cycle == nil })
 	d.UpTo(len(told), "pod", "pods", func(i int) {
@@ -35,7 +35,7 @@ func (d *Doc) Cycles(pods []Explained) {
 	})
 }
 
-// Replacements writes the scheduling cycles of pods that took the place of others.
+// Replacements writes the scheduling cycles of pods that replace lost ones. name formats their names.
 func (d *Doc) Replacements(recovered []placement.RecoveredPod, stranded []placement.StrandedPod, name func(namespace, name string) string) {
 	var pods []Explained
 	for _, pod := range recovered {
@@ -47,7 +47,7 @@ func (d *Doc) Replacements(recovered []placement.RecoveredPod, stranded []placem
 	d.Cycles(pods)
 }
 
-// OutcomeOf is "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
+// OutcomeOf returns "→ worker-2 by 102 points over worker-3", or how else the node was chosen.
 func OutcomeOf(node string, d *placement.Decision) string {
 	switch {
 	case node == "":
@@ -62,7 +62,8 @@ func OutcomeOf(node string, d *placement.Decision) string {
 	return fmt.Sprintf("→ %s by %s over %s", node, words.Count(int(d.Margin), "point"), d.RunnerUp)
 }
 
-// Cycle writes what the plugins said of the nodes: who refused which, a table of the scores, and the parts that rules contributed.
+// Cycle writes the verdicts of the plugins on the nodes: which plugin refused which nodes, a table of the scores, and the parts that rules
+// contributed.
 func (d *Doc) Cycle(c *placement.Cycle) {
 	d.verdicts(c)
 	d.refusals(c)
@@ -76,7 +77,7 @@ func (d *Doc) Cycle(c *placement.Cycle) {
 	}
 }
 
-// verdicts shows a PreFilter plugin that refused the pod as a whole.
+// verdicts writes which PreFilter plugin refused the pod as a whole.
 func (d *Doc) verdicts(c *placement.Cycle) {
 	for _, verdict := range c.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {
@@ -101,8 +102,8 @@ func (d *Doc) refusals(c *placement.Cycle) {
 	d.Table("    ", rows...)
 }
 
-// scores writes the table: a row for each node, a column for each plugin whose scores differ. Scores that are equal on all nodes
-// decide nothing, and share one line below.
+// scores writes a table with a row for each node and a column for each plugin whose scores differ. Scores that are equal on all nodes
+// decide nothing, and share a line below.
 func (d *Doc) scores(c *placement.Cycle) {
 	shown := d.shownOf(c.Candidates)
 	apart, alike := Columns(c.Candidates)
@@ -160,7 +161,8 @@ func (d *Doc) scores(c *placement.Cycle) {
 	}
 }
 
-// shownOf are the candidates that the table shows: the first ones, the chosen one, and the best below the top.
+// shownOf returns the candidates that the table shows: the first ones, the chosen one, the present one, and the best one below the top
+// score.
 func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
 	if d.All || len(candidates) <= maxCandidates {
 		return candidates
@@ -168,7 +170,7 @@ func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
 	var shown []placement.Candidate
 	below := false
 	for i, candidate := range candidates {
-		next := candidate.Rank > 1 && !below // the runner-up, or one of its equals
+		next := candidate.Rank > 1 && !below // the first candidate below the top score
 		if i < maxCandidates-1 || candidate.Chosen || candidate.Present || next {
 			shown = append(shown, candidate)
 		}
@@ -177,7 +179,7 @@ func (d *Doc) shownOf(candidates []placement.Candidate) []placement.Candidate {
 	return shown
 }
 
-// origin says how a plugin's weighted score came about: "-100→0", or "-100" where it is not normalised.
+// origin returns the scores before weighting: "-100→0", or "-100" if normalising changed nothing.
 func origin(score placement.PluginScore) string {
 	if score.Raw == score.Normalised {
 		return strconv.FormatInt(score.Raw, 10)
@@ -185,7 +187,7 @@ func origin(score placement.PluginScore) string {
 	return fmt.Sprintf("%d→%d", score.Raw, score.Normalised)
 }
 
-// Columns returns the places of the plugins whose scores differ among the nodes, and of those whose do not.
+// Columns returns the indices of the plugins whose scores differ between the nodes, and of the others.
 func Columns(candidates []placement.Candidate) (apart, alike []int) {
 	for i, first := range candidates[0].Scores {
 		differs := slices.ContainsFunc(candidates, func(c placement.Candidate) bool {
@@ -200,7 +202,7 @@ func Columns(candidates []placement.Candidate) (apart, alike []int) {
 	return apart, alike
 }
 
-// parts writes what each rule contributed to the raw scores of one plugin, a row for each failure domain of the nodes shown.
+// parts writes what each rule contributed to the raw scores of a plugin, with a row for each failure domain of the shown nodes.
 func (d *Doc) parts(candidates []placement.Candidate, plugin int) {
 	type domain struct {
 		placement.Part
@@ -248,7 +250,7 @@ func (d *Doc) parts(candidates []placement.Candidate, plugin int) {
 	d.Add(named)
 }
 
-// sum is "2 pods × 1.61 + 2": how the score of a rule over domains came about. What is added is a constraint's maxSkew less one.
+// sum returns how the score of a rule was computed: "2 pods × 1.61 + 2". The last number is the maxSkew of a constraint minus 1.
 func sum(p placement.Part) string {
 	text := fmt.Sprintf("%s × %s", words.Count(p.Count, "pod"), trimmed(p.Weight))
 	if more := p.Score - float64(p.Count)*p.Weight; more > 0.5 {
@@ -257,7 +259,7 @@ func sum(p placement.Part) string {
 	return text
 }
 
-// trimmed writes a number with as many as two decimals.
+// trimmed returns a number with at most two decimals.
 func trimmed(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(x, 'f', 2, 64), "0"), ".")
 }

@@ -1,5 +1,6 @@
-// Package doc is a report as people read it, before it has a format: the answer, then sections of lines and tables. A report makes its
-// document once, and each format renders any document. It also has the words for levels, shares and scheduling cycles that reports share.
+// Package doc has reports as documents, before they have a format: the answer, then sections of lines and tables. A report makes its
+// document once, and each format can render any document. The package also has the words for levels, shares and scheduling cycles that
+// reports share.
 package doc
 
 import (
@@ -9,25 +10,25 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Doc is a document in the making. All text goes through cells, out of which each format takes what could act on its page.
+// Doc is a document. All its text is in cells, from which each format removes characters that could act on a page.
 type Doc struct {
-	// Head says what the report is about. Formats show it in their own way.
+	// Head says what the report is about. Each format shows it in its own way.
 	Head report.Head
-	// Sections are what it says. The first is the answer: what a reader must know first.
+	// Sections are the content. The first section is the answer: what a reader must know first.
 	Sections []*Section
-	// Judged means that the answer passes if it is green, fails if it is red, and is between if it is yellow.
+	// Judged means that a green answer passes, a red one fails, and a yellow one does neither.
 	Judged bool
 	// All lists every detail, however many there are.
 	All bool
 	gap bool // the next block begins a section
-	// proved means that the proof of the answer has been said, below its first line.
+	// proved means that the proof was added below the first line of the answer.
 	proved bool
 }
 
-// Section is what stands together.
+// Section is a group of blocks.
 type Section struct {
 	Title string
-	// Folded is detail: text shows it only with All, and a page folds it below the title.
+	// Folded marks details: text shows them only with All, and a page folds them below the title.
 	Folded bool
 	Blocks []Block
 }
@@ -35,10 +36,10 @@ type Section struct {
 // Block is a Line, a Verbatim, a Table, a More or Fields.
 type Block interface{ block() }
 
-// Line is cells one after the other. What begins with spaces belongs to the line before that begins with fewer.
+// Line is a row of cells on one line. A line that begins with spaces belongs to the last line before it that begins with fewer.
 type Line []Cell
 
-// Text is the line without its styles, and Indent the number of spaces that it begins with.
+// Text returns the line without its styles, and the number of spaces at its beginning.
 func (l Line) Text() (text string, indent int) {
 	for _, c := range l {
 		text += c.Text
@@ -47,39 +48,39 @@ func (l Line) Text() (text string, indent int) {
 	return strings.TrimSpace(trimmed), len(text) - len(trimmed)
 }
 
-// Verbatim is lines that are never wrapped: commands to be copied.
+// Verbatim is lines that are never wrapped, such as commands to copy.
 type Verbatim []string
 
-// Table is rows with aligned columns, and the titles in the first one.
+// Table is rows with aligned columns. The first row can have the titles.
 type Table struct {
 	Indent string
 	Rows   [][]Cell
-	// Least is of a table without titles how many columns it keeps at least where there is no room for all; 0 is all of them.
+	// Least is the number of columns that a table without titles keeps if it is too wide; 0 keeps all.
 	Least int
-	// Apart is whether the titles are names of plugins, whose words can be set apart: Node Resources Fit.
+	// Apart says that the titles are names of plugins, which may be split into words: Node Resources Fit.
 	Apart bool
-	// Most is how many rows besides the titles text shows without All; 0 is all of them. Noun and Nouns name one and several of the rows.
+	// Most is how many rows, beside the titles, text shows without All; 0 is no limit. Noun and Nouns name one row and several rows.
 	Most        int
 	Noun, Nouns string
 }
 
-// More counts what is not listed.
+// More counts things that are not listed.
 type More struct {
 	N           int
 	Noun, Nouns string
 }
 
-// Fields are lines with a title each: "Cluster:   4 nodes".
+// Fields are titles with lines: "Cluster:   4 nodes".
 type Fields []Field
 
-// Field is lines with one title. Head says that it repeats what the head says, for formats that do not show the head.
+// Field is a title with lines. Head says that it repeats the document's head, for formats that do not show the head.
 type Field struct {
 	Title string
 	Lines []string
 	Head  bool
 }
 
-// Answer is the first line; "" if the document does not begin with one.
+// Answer returns the first line, or "" if the document does not begin with a line.
 func (d *Doc) Answer() string {
 	if len(d.Sections) > 0 && len(d.Sections[0].Blocks) > 0 {
 		if line, is := d.Sections[0].Blocks[0].(Line); is {
@@ -90,10 +91,10 @@ func (d *Doc) Answer() string {
 	return ""
 }
 
-// Add adds lines with one title.
+// Add adds a title with lines.
 func (f *Fields) Add(title string, lines ...string) { *f = append(*f, Field{title, lines, false}) }
 
-// AddHead adds lines that repeat what the head says.
+// AddHead adds a title with lines that repeat the document's head.
 func (f *Fields) AddHead(title string, lines ...string) { *f = append(*f, Field{title, lines, true}) }
 
 func (Line) block()     {}
@@ -102,7 +103,7 @@ func (Table) block()    {}
 func (More) block()     {}
 func (Fields) block()   {}
 
-// New is an empty document.
+// New returns an empty document.
 func New(head report.Head, opts report.Options) Doc { return Doc{Head: head, All: opts.All} }
 
 // Add adds a block to the last section, or to a new one.
@@ -152,7 +153,7 @@ func (d *Doc) Lines(cells ...Cell) {
 // Linef adds a line of one style.
 func (d *Doc) Linef(s Style, format string, args ...any) { d.Line(s.Cellf(format, args...)) }
 
-// Verbatim adds a line to be copied, to those before it.
+// Verbatim adds a line to copy. Consecutive ones form one block.
 func (d *Doc) Verbatim(line string) {
 	d.Add(Verbatim{line})
 	blocks := d.Sections[len(d.Sections)-1].Blocks
@@ -171,7 +172,7 @@ func (d *Doc) Table(indent string, rows ...[]Cell) {
 	}
 }
 
-// Sentences puts one sentence beside the title, and several below it.
+// Sentences writes a title and one sentence on a line, or the title and several sentences below it.
 func (d *Doc) Sentences(title string, sentences []string) {
 	if len(sentences) == 1 {
 		d.Line(Bold.Cell(title), Plain.Cell(" "+sentences[0]))
@@ -184,13 +185,13 @@ func (d *Doc) Sentences(title string, sentences []string) {
 }
 
 const (
-	// MaxPods is how many pods a step lists before it sums them up by workload.
+	// MaxPods is the largest number of pods that a step lists; if there are more, it sums them up by workload.
 	MaxPods = 40
-	// MaxDetails is how many entries other lists of a step have before the rest is counted.
+	// MaxDetails is the largest number of entries in any other list of a step; more are counted.
 	MaxDetails = 10
 )
 
-// Some lists names. It counts the names after the first MaxDetails.
+// Some joins names with commas. It counts the names after the first MaxDetails.
 func (d *Doc) Some(names []string) string {
 	if more := len(names) - MaxDetails; more > 0 && !d.All {
 		return fmt.Sprintf("%s and %d more; use --all to list them", strings.Join(names[:MaxDetails], ", "), more)
@@ -198,7 +199,7 @@ func (d *Doc) Some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// UpTo shows each of n things. It counts the things after the first MaxDetails.
+// UpTo calls show for each of n things. It counts the things after the first MaxDetails.
 func (d *Doc) UpTo(n int, one, several string, show func(i int)) {
 	for i := range n {
 		if i == MaxDetails && !d.All {
@@ -209,10 +210,10 @@ func (d *Doc) UpTo(n int, one, several string, show func(i int)) {
 	}
 }
 
-// More counts things that are not listed.
+// More adds a count of things that are not listed.
 func (d *Doc) More(n int, one, several string) { d.Add(More{n, one, several}) }
 
-// Few names the first of a number of things. Not all of them may be known by name.
+// Few joins the first names of a number of things, and counts the others. Only some of the things may have names.
 func (d *Doc) Few(names []string, of int) string {
 	if !d.All {
 		names = names[:min(len(names), MaxNamed)]

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Header ends the document with what the report is about.
+// Header adds the last section, which says what the report is about.
 func (d *Doc) Header() {
 	h := d.Head
 	var about Fields
@@ -21,7 +21,7 @@ func (d *Doc) Header() {
 	}
 	about.AddHead("Cluster:", ClusterLine(h.Cluster))
 	about.AddHead("Scheduler:", SchedulerLine(h))
-	if h.Ties != "upstream" { // which goes without saying
+	if h.Ties != "upstream" { // upstream is the default
 		about.AddHead("Ties:", OrNone(Ties(h)))
 	}
 	if len(h.Scheduler.FeatureGates) > 0 {
@@ -35,7 +35,7 @@ func (d *Doc) Header() {
 	d.Add(about)
 }
 
-// StepHeading is "Step 2/3  grow: scale deployment/web --replicas=3" for the second of three steps.
+// StepHeading returns "Step 2/3  grow: scale deployment/web --replicas=3" for the second of three steps.
 func StepHeading(i, steps int, name, action string) string {
 	heading := fmt.Sprintf("Step %d/%d  %s", i+1, steps, name)
 	if action != "" {
@@ -44,7 +44,7 @@ func StepHeading(i, steps int, name, action string) string {
 	return heading
 }
 
-// Ties is how ties between nodes are broken: "upstream", or "random, seed 1".
+// Ties returns how ties between nodes are broken: "upstream", or "random, seed 1".
 func Ties(h report.Head) string {
 	if h.Ties == "random" {
 		return fmt.Sprintf("random, seed %d", h.Seed)
@@ -52,7 +52,7 @@ func Ties(h report.Head) string {
 	return h.Ties
 }
 
-// ClusterLine is "4 nodes, 2 regions (1 node without), 3 zones (1 node without)". Hosts are nodes, and go without saying.
+// ClusterLine returns "4 nodes, 2 regions (1 node without), 3 zones (1 node without)". It leaves out the level of host names.
 func ClusterLine(c report.Cluster) string {
 	parts := []string{words.Count(c.Nodes, "node")}
 	for _, level := range c.Levels {
@@ -71,7 +71,7 @@ func ClusterLine(c report.Cluster) string {
 	return strings.Join(parts, ", ")
 }
 
-// SchedulerLine is the scheduler's name, with its profiles unless only the default one is there, and Faultline's version.
+// SchedulerLine returns the scheduler's name, its profiles unless there is only the default one, and Faultline's version.
 func SchedulerLine(h report.Head) string {
 	line := h.Scheduler.Name()
 	if profiles := h.Scheduler.Profiles; len(profiles) > 0 && !slices.Equal(profiles, []string{"default-scheduler"}) {
@@ -83,7 +83,7 @@ func SchedulerLine(h report.Head) string {
 	return line
 }
 
-// IgnoredLines count the ignored objects by kind, the most frequent first, and list them below that if all is wanted.
+// IgnoredLines counts the ignored objects by kind, the most frequent first. With all, it also lists them.
 func IgnoredLines(objects []report.Ignored, all bool) []string {
 	var kinds []string
 	number := map[string]int{}
@@ -111,8 +111,8 @@ func IgnoredLines(objects []report.Ignored, all bool) []string {
 	return lines
 }
 
-// customKinds are the kinds of the objects whose group is not Kubernetes' own, which may be custom resources, sorted. Kubernetes' groups
-// have no dot, or end in k8s.io.
+// customKinds returns the sorted kinds of objects that may be custom resources, because their group is not one of Kubernetes'. Kubernetes'
+// groups have no dot, or end in k8s.io.
 func customKinds(objects []report.Ignored) []string {
 	var kinds []string
 	for _, object := range objects {
@@ -124,7 +124,7 @@ func customKinds(objects []report.Ignored) []string {
 	return slices.Compact(kinds)
 }
 
-// ignoredText says which object it is and where it stands: "ConfigMap kafka/settings of v1 in kafka.yaml".
+// ignoredText returns the object and its place: "ConfigMap kafka/settings of v1 in kafka.yaml".
 func ignoredText(i report.Ignored) string {
 	name := i.Name
 	if i.Namespace != "" {

@@ -17,13 +17,14 @@ const (
 	Hostname = v1.LabelHostname
 )
 
-// MaxDomains is how many failure domains are named one by one on a line of their own, maxCellDomains in a table.
+// MaxDomains is the largest number of failure domains that a line of text names one by one, MaxCellDomains the largest number in a cell of
+// a table.
 const (
 	MaxDomains     = 12
 	MaxCellDomains = 6
 )
 
-// Noun is what a failure domain of the level is called: zone for zone=b, too.
+// Noun returns the noun for a failure domain of the level, such as zone; also for a level such as zone=b.
 func Noun(level string) string {
 	key := level
 	if base, _, is := topology.Chosen(level); is {
@@ -42,7 +43,7 @@ func Noun(level string) string {
 	return "domain"
 }
 
-// DomainNoun is what a failure domain is called, by the short name of its level where there is no word for it.
+// DomainNoun returns the noun for a failure domain, or the short name of its level if there is no noun.
 func DomainNoun(key, short string) string {
 	if word := Noun(key); word != "domain" {
 		return word
@@ -50,10 +51,10 @@ func DomainNoun(key, short string) string {
 	return short
 }
 
-// LevelName is zone for topology.kubernetes.io/zone, and node for kubernetes.io/hostname.
+// LevelName returns zone for topology.kubernetes.io/zone, and node for kubernetes.io/hostname.
 func LevelName(key string) string { return DomainNoun(key, Shorts([]string{key})[0]) }
 
-// DomainOf is what a domain of the level is called: zone, or a key of its own.
+// DomainOf returns the noun for a domain of the level, or the level itself if there is no noun.
 func DomainOf(level string) string {
 	if word := Noun(level); word != "domain" {
 		return word
@@ -61,7 +62,7 @@ func DomainOf(level string) string {
 	return level
 }
 
-// AnyDomain is "any zone", or "zone b" for zone=b.
+// AnyDomain returns "any zone", or "zone b" for the level zone=b.
 func AnyDomain(level string) string {
 	if _, value, is := topology.Chosen(level); is {
 		return DomainOf(level) + " " + value
@@ -69,7 +70,7 @@ func AnyDomain(level string) string {
 	return "any " + DomainOf(level)
 }
 
-// Heads are the column heads of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L has it.
+// Heads returns the column titles of topology keys: ZONE for topology.kubernetes.io/zone, as kubectl's -L prints it.
 func Heads(keys []string) []string {
 	titles := Shorts(keys)
 	for i := range titles {
@@ -78,10 +79,10 @@ func Heads(keys []string) []string {
 	return titles
 }
 
-// Shorts are the topology keys without what stands before their last slash, or whole where another one ends alike.
+// Shorts returns the topology keys without the part up to their last slash. It keeps a whole key if another one ends in the same word.
 func Shorts(keys []string) []string {
 	last := func(key string) string {
-		parts := strings.Split(key, "+") // of a level of several keys
+		parts := strings.Split(key, "+") // a level can have several keys
 		for i, part := range parts {
 			parts[i] = part[strings.LastIndex(part, "/")+1:]
 		}
@@ -99,7 +100,7 @@ func Shorts(keys []string) []string {
 	return short
 }
 
-// DomainsText names domains that fail together. A domain may be the empty value of a label.
+// DomainsText joins the names of domains that fail together: "a + b". It writes the empty value of a label as "".
 func DomainsText(domains []string) string {
 	names := list.Each(domains, func(domain string) string { return cmp.Or(domain, `""`) })
 	return strings.Join(names, " + ")

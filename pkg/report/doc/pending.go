@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Refused is why a pod is Pending, as kubectl shows it: its message after the reason of its event, or of its condition where there is none. What
-// kubectl does not show is said to be so.
+// Refused returns why a pod is Pending, as kubectl shows it: the reason of its event or condition, then the message. It marks a reason that
+// kubectl does not show.
 func Refused(why string) string {
 	switch {
 	case why == "":
@@ -29,7 +29,7 @@ func Refused(why string) string {
 	return "FailedScheduling  " + why
 }
 
-// Waits are the lines on a Pending pod: what kubectl shows of it, and what there is to say besides.
+// Waits returns lines about a Pending pod: what kubectl shows, and what else is known.
 func Waits(message, reason, untried string) []string {
 	var lines []string
 	if message != "" || untried == "" {

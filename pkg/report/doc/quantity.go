@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Quantity is the amount as people write it: 1,096 or 14.5 cores, 250m, 1.5Gi.
+// Quantity returns the amount as people write it: 1,096 or 14.5 cores, 250m, 1.5Gi.
 func Quantity(name v1.ResourceName, n float64) string {
 	switch {
 	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
@@ -21,7 +21,7 @@ func Quantity(name v1.ResourceName, n float64) string {
 	return Grouped(fmt.Sprintf("%.0f", n))
 }
 
-// Grouped sets off thousands with commas.
+// Grouped separates thousands by commas.
 func Grouped(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -29,7 +29,7 @@ func Grouped(digits string) string {
 	return digits
 }
 
-// Binary is the number of bytes in the largest unit that it has one of: 1.5Gi.
+// Binary returns a number of bytes in the largest unit that does not exceed it: 1.5Gi.
 func Binary(n float64) string {
 	for _, unit := range []struct {
 		name string

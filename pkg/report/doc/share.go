@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Percent never rounds something to nothing, nor what is not everything to everything.
+// Percent returns a share in percent. It never rounds a positive share to 0%, nor a share below 1 to 100%.
 func Percent(share float64) string {
 	switch {
 	case share > 0 && share < 0.01:
@@ -15,7 +15,7 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%.0f%%", 100*share)
 }
 
-// ShareStyle is the style of a share of what is lost, between 0 and 1: Red for all, Yellow from a half on.
+// ShareStyle returns the style for a lost share, between 0 and 1: Red for 1, Yellow from 0.5 on.
 func ShareStyle(share float64) Style {
 	switch {
 	case share >= 1:

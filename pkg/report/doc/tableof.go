@@ -1,6 +1,6 @@
 package doc
 
-// TableOf is a table in the making: its columns, and then a row for each of several things.
+// TableOf builds a table: first its columns, then a row for each of several things.
 type TableOf[T any] struct {
 	titles []string
 	cells  []func(T) Cell
@@ -16,12 +16,12 @@ func (c *TableOf[T]) Text(title string, text func(T) string) {
 	c.Add(title, func(of T) Cell { return Plain.Cell(text(of)) })
 }
 
-// Number adds a column of numbers, which have the style unless they are 0.
+// Number adds a column of numbers in the style, which a 0 does not have.
 func (c *TableOf[T]) Number(title string, s Style, number func(T) int) {
 	c.Add(title, func(of T) Cell { return Number(number(of), s) })
 }
 
-// Rows are the titles, and a row for each thing.
+// Rows returns the titles, and a row for each thing.
 func (c *TableOf[T]) Rows(things []T) [][]Cell {
 	rows := [][]Cell{Bold.Row(c.titles...)}
 	for _, thing := range things {
