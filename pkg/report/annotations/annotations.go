@@ -1,4 +1,4 @@
-// Package annotations puts what the plugins said of pods into kube-scheduler-simulator's annotations.
+// Package annotations writes the verdicts of the plugins on pods as kube-scheduler-simulator's annotations.
 package annotations
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// The annotations in which kube-scheduler-simulator keeps what the plugins said of a pod, and which its web page shows. Values are
+// The annotations in which kube-scheduler-simulator keeps the verdicts of the plugins on a pod, and which its web page shows. Values are
 // JSON, and scores in them are strings. See
 // https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/scheduler/plugin/annotation/annotation.go.
 const (
@@ -31,17 +31,17 @@ const (
 	selectedNodeKey    = annotationPrefix + "selected-node"
 )
 
-// Overflow is a pod whose results are larger than the annotations of an object may be.
+// Overflow is a pod whose results exceed the limit of an object's annotations.
 type Overflow struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Annotations are all of them, whatever their size.
+	// Annotations are all results of the pod, whatever their size.
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Annotate returns the cluster after the step, its pods with what the plugins said of them in kube-scheduler-simulator's
-// annotations. The run must have kept the whole of every cycle. Where the API server's bound of 256 KiB leaves no room for every
-// node, those of the best nodes alone are on the pod, and all are in the overflow.
+// Annotate returns the cluster after the step, whose pods have the verdicts of the plugins in kube-scheduler-simulator's annotations. The
+// run must have kept every cycle as a whole. If the results of a pod exceed the API server's limit of 256 KiB, the pod has only those of
+// the best nodes, and the overflow has all.
 func Annotate(result *simulation.Result, step *simulation.Step) (*cluster.State, []Overflow, error) {
 	found := map[types.UID]*results{}
 	for i := range result.Steps {
@@ -86,17 +86,17 @@ func Annotate(result *simulation.Result, step *simulation.Step) (*cluster.State,
 	return step.State.With(pods...), overflow, nil
 }
 
-// results are what the plugins said of one pod, in the shapes of the annotations.
+// results are the verdicts of the plugins on one pod, in the form of the annotations.
 type results struct {
-	// whole are the results without nodes, by annotation; byNode those of each node.
+	// whole has the results that are not about a node, by annotation; byNode those about each node, by annotation and node.
 	whole  map[string]any
 	byNode map[string]map[string]map[string]string
-	// nodes are the nodes of byNode: the scored nodes, the best first, then the refused ones.
+	// nodes are the nodes in byNode: the scored ones, the best first, then the refused ones.
 	nodes    []string
 	selected string
 }
 
-// newResults returns nil where the pod was held back before the scheduler looked at it.
+// newResults returns nil if the scheduler has looked at no node for the pod.
 func newResults(cycle *placement.Cycle, node, nominated string) *results {
 	if cycle == nil {
 		return nil
@@ -148,7 +148,7 @@ func newResults(cycle *placement.Cycle, node, nominated string) *results {
 	return r
 }
 
-// statuses are success for success, nothing for skip, and the words of a refusal, as kube-scheduler-simulator has them.
+// statuses returns the statuses as kube-scheduler-simulator writes them: "success", "" for skip, and the message of a refusal.
 func statuses(verdicts []placement.Verdict) map[string]string {
 	said := map[string]string{}
 	for _, verdict := range verdicts {
@@ -159,7 +159,7 @@ func statuses(verdicts []placement.Verdict) map[string]string {
 	return said
 }
 
-// annotations returns the results, those by node for the first nodes alone.
+// annotations returns the annotations. Those about nodes have only the first most nodes.
 func (r *results) annotations(most int) map[string]string {
 	annotations := map[string]string{}
 	if r.selected != "" {
@@ -180,7 +180,7 @@ func (r *results) annotations(most int) map[string]string {
 	return annotations
 }
 
-// encoded is JSON, with the keys of maps in their order. Maps of strings can always be encoded.
+// encoded returns the value as JSON, in which the keys of maps are sorted. The values here can always be encoded.
 func encoded(value any) string {
 	text, _ := json.Marshal(value)
 	return string(text)
