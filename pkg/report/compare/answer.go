@@ -13,8 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// ranked are the variants and the scenario as it is, the best first: no rollout gets stuck; then the fewest pods newly Pending, and Pending;
-// then, level by level from the widest, the fewest pods that do not come back and the smallest radius; then the cost. Equal ones stay in order.
+// ranked returns the variants, the baseline among them, the best first. A variant whose rollout gets stuck comes last. Then the fewest
+// newly Pending pods count, then the fewest Pending pods; then, from the widest level to the narrowest, the fewest pods that do not come
+// back and the smallest radius; then the cost. Equal variants stay in order.
 func (r *Report) ranked() []*Variant {
 	all := make([]*Variant, len(r.Variants))
 	for i := range r.Variants {
@@ -43,8 +44,8 @@ func compareVariants(a, b *Variant) int {
 	return order
 }
 
-// answer says which variant is best and what it changes, or that none is better than the scenario as it is; then which leave pods newly
-// Pending or cannot come about.
+// answer says which variant is best and what it changes, or that none is better than the baseline. Then it names the variants that leave
+// pods newly Pending, and those whose rollout gets stuck.
 func (r *Report) answer() string {
 	base, others := &r.Variants[0], r.Variants[1:]
 	if len(others) == 0 {
@@ -96,7 +97,7 @@ func (r *Report) answer() string {
 	return answer
 }
 
-// beatsAll reports whether the variant is better than every other, or as good, in each of the goals that both have.
+// beatsAll reports whether the variant is at least as good as every variant that is not beaten, in each goal that both have.
 func (r *Report) beatsAll(v *Variant) bool {
 	goals := v.Goals()
 	return !slices.ContainsFunc(r.Variants, func(other Variant) bool {
@@ -109,8 +110,8 @@ func (r *Report) beatsAll(v *Variant) bool {
 	})
 }
 
-// changes are the figures that differ from those of the scenario as it is, in words: "1 pod Pending (now 3)", "the loss of a zone takes at most
-// 33% of a workload (now 50%)".
+// changes lists the figures that differ from the baseline: "1 pod Pending (now 3)", "the loss of a zone takes at most 33% of a workload
+// (now 50%)".
 func (v *Variant) changes(base *Variant) []string {
 	var parts []string
 	switch {
@@ -143,7 +144,7 @@ func (v *Variant) changes(base *Variant) []string {
 	return parts
 }
 
-// in puts a text that is not empty between two others.
+// in returns a text between two others, or "" for "".
 func in(text, before, after string) string {
 	if text == "" {
 		return ""
@@ -151,7 +152,7 @@ func in(text, before, after string) string {
 	return before + text + after
 }
 
-// front says which of several variants no other beats.
+// front names the variants that no other beats.
 func (r *Report) front() string {
 	var front []string
 	for _, v := range r.ranked() {
@@ -168,7 +169,7 @@ func (r *Report) front() string {
 	return fmt.Sprintf("%s are not beaten: no other is better in one thing and as good in the rest.", words.And(front))
 }
 
-// stuckRollouts are the rollouts that get stuck, and in which variants, each rollout once.
+// stuckRollouts lists the rollouts that get stuck, each once, with the names of the variants.
 func (r *Report) stuckRollouts() []string {
 	var texts []string
 	names := map[string][]string{}
@@ -182,7 +183,7 @@ func (r *Report) stuckRollouts() []string {
 			names[text] = append(names[text], v.Name)
 		}
 	}
-	if len(r.Variants) == 2 && len(texts) > 0 { // the answer has said the first
+	if len(r.Variants) == 2 && len(texts) > 0 { // the answer has the first one
 		texts = texts[1:]
 	}
 	return list.Each(texts, func(text string) string { return fmt.Sprintf("%s: %s.", listed(names[text]), text) })

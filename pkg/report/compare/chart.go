@@ -9,7 +9,7 @@ import (
 
 func draw(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }
 
-// drawing has a row of bars for each variant, and a panel for each of the numbers of which less is better.
+// drawing returns a chart with a row of bars for each variant, and a panel for each kind of goal.
 func drawing(r *Report) *chart.Chart {
 	var versions []chart.Version
 	for i := range r.Variants {

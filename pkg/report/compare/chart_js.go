@@ -1,4 +1,4 @@
 package compare
 
-// draw is missing where a page draws its own pictures: their fonts and their library are 3 MB of a download.
+// draw is nil in WebAssembly, where a page draws its own pictures: the library and its fonts would add 3 MB to the download.
 var draw func(r *Report, format string) ([]byte, error)

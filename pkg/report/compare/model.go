@@ -1,4 +1,4 @@
-// Package compare is the report that sets variants of a scenario side by side.
+// Package compare has the report that compares variants of a scenario.
 package compare
 
 import (
@@ -12,32 +12,33 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Kind is the kind of a report that sets variants side by side.
+// Kind is the kind of a report that compares variants.
 const Kind = "CompareReport"
 
-// Report sets variants of a scenario side by side with the scenario as it is.
+// Report compares variants of a scenario with the scenario without changes.
 type Report struct {
 	report.Head
 	// Step is the step after which the clusters are compared.
 	Step string `json:"step"`
-	// Workloads are those whose skew and blast radius are reported, as kind/name in lower case; empty: all but DaemonSets and bare pods.
+	// Workloads are the workloads whose skew and blast radius are reported, as kind/name in lower case; missing for all except DaemonSets
+	// and pods without a workload.
 	Workloads []string `json:"workloads,omitempty"`
-	// Variants are the scenario as it is, called baseline, and its variants.
+	// Variants are the scenario without changes, called baseline, and its variants.
 	Variants []Variant `json:"variants"`
 }
 
-// Variant is what one variant comes to.
+// Variant has the figures of one variant.
 type Variant struct {
 	Name string `json:"name"`
-	// Description is the variant's own, in its words.
+	// Description is the description in the scenario file.
 	Description string `json:"description,omitempty"`
-	// Front means that no other variant is better in one of these and worse in none: Pending pods, the blast radius of each level, what
-	// a failure of each level leaves without a node, cost.
+	// Front means that no other variant is better in one of these goals and at least as good in the others: Pending pods, and for each
+	// level the blast radius and the pods that do not come back after a failure, and cost.
 	Front bool `json:"front"`
 	whatif.Found
 }
 
-// New puts what variants come to into the model. Variants that were not finished are nil. The version is Faultline's own.
+// New returns the report on the variants. A nil in found is a variant that was not finished. version is Faultline's version.
 func New(base *whatif.Base, variants []scenario.LoadedVariant, found []*whatif.Found, opts whatif.Options, version string) *Report {
 	r := &Report{Head: report.NewHead(base.Result, Kind, version), Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric)}
 	if r.Step == "" {

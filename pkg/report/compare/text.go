@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// document is the answer, a table of the numbers with the best variant first, what failures leave behind, and what was compared.
+// document is the answer, a table of the figures with the best variant first, the pods that do not come back, and the descriptions.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Linef(doc.Bold, "%s", r.answer())
@@ -48,7 +48,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// heldBack says what autoscalers allow of the replicas that variants ask for; "" if they allow all.
+// heldBack says how many of the wanted replicas HorizontalPodAutoscalers allow, for each variant; "" if they allow all.
 func (r *Report) heldBack() string {
 	var names []string
 	for i := range r.Variants {
@@ -62,7 +62,7 @@ func (r *Report) heldBack() string {
 	return "HorizontalPodAutoscalers allow fewer replicas: " + listed(names) + "."
 }
 
-// maxNamed is how many variants the first line names.
+// maxNamed is the largest number of variants that a line names.
 const maxNamed = 6
 
 func listed(names []string) string {
@@ -89,8 +89,8 @@ func (r *Report) found() []*whatif.Found {
 	return all
 }
 
-// keys are the topology keys of the levels of all variants, in the order in which they are met, without those that have one domain in each:
-// its loss takes everything, whatever is compared.
+// keys returns the topology keys of the levels of all variants. It leaves out a level that has one domain in each variant: its loss takes
+// everything, in any variant.
 func (r *Report) keys() []string {
 	var keys []string
 	for _, v := range r.Variants {
@@ -103,7 +103,7 @@ func (r *Report) keys() []string {
 	return keys
 }
 
-// table is a row for each variant below the titles. What is better than in the baseline is green, what is worse is yellow.
+// table returns the titles, and a row for each variant. A figure is green if it is better than the baseline's, and yellow if it is worse.
 func (r *Report) table() [][]doc.Cell {
 	keys := r.keys()
 	titles := []string{"VARIANT", "PODS", "PENDING", "MOVED"}
@@ -157,7 +157,7 @@ func (r *Report) table() [][]doc.Cell {
 	return table
 }
 
-// looked are the keys of the levels of which it was looked at what comes back.
+// looked returns the keys of the levels for which recovery was simulated.
 func (r *Report) looked(keys []string) []string {
 	return list.Where(keys, func(key string) bool {
 		return slices.ContainsFunc(r.Variants, func(v Variant) bool {
@@ -170,11 +170,11 @@ func (r *Report) looked(keys []string) []string {
 // leftBehind is the title of failures.
 const leftBehind = "Lost pods that do not come back, of those that each failure takes:"
 
-// maxDomains is how many domains failures names in one row.
+// maxDomains is the largest number of domains that failures names in a row.
 const maxDomains = 6
 
-// failures is a row for each level after whose failures some pods do not come back, the worst domains first, and the variants of which it is so
-// alike. Where a level has one domain, its loss leaves nothing to come back to.
+// failures returns the titles, and a row for each level with failures after which some pods do not come back, the worst domains first.
+// Variants with the same failures share a row. It leaves out a level with one domain, whose loss leaves no node.
 func (r *Report) failures() [][]doc.Cell {
 	type row struct{ variant, level, notBack string }
 	var rows []row
