@@ -1,4 +1,4 @@
-// Package consolidate is the report on which nodes can go, and why each other stays.
+// Package consolidate has the report on which nodes can go, and why each other node stays.
 package consolidate
 
 import (
@@ -10,13 +10,13 @@ import (
 // Kind is the kind of a report on nodes that can go.
 const Kind = "ConsolidateReport"
 
-// Report is which nodes can go, in which order, and why each other stays.
+// Report says which nodes can go, in which order, and why each other node stays.
 type Report struct {
 	report.Head
 	consolidate.Answer
 }
 
-// New is the report on the answer, which begins at the end of the run. The version is Faultline's own.
+// New returns the report on the answer, which begins after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, answer *consolidate.Answer, version string) *Report {
 	return &Report{report.NewHead(result, Kind, version), *answer}
 }

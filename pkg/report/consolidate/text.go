@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, Names are the nodes that can go, and All lists every node.
+// Formats are the formats of the report. Quiet prints only the answer, name the nodes that can go, and All lists every node.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
 
 func names(r *Report) []string {
@@ -70,10 +70,10 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// mostStays is how many nodes that stay text lists.
+// mostStays is the largest number of nodes that stay and are listed in text.
 const mostStays = 20
 
-// because is why nodes stay, in words.
+// because has the reasons why nodes stay, in words.
 var because = map[consolidate.Why]string{
 	consolidate.Kept: "you keep it", consolidate.ControlPlane: "control planes are not asked about", consolidate.ByPod: "a pod cannot be evicted",
 	consolidate.ByBudget: "a budget allows no eviction", consolidate.ByVolume: "no other node can have the volume of a pod", consolidate.ByRoom: "no other node has room for a pod",
@@ -81,17 +81,17 @@ var because = map[consolidate.Why]string{
 	consolidate.ByAutoscaler: "the autoscaler would add another one", consolidate.ByPreemption: "a pod that nothing replaces would be preempted",
 }
 
-// untried reports whether a node that stays for this was not tried.
+// untried reports whether nodes that stay for this reason were not tried.
 func untried(why consolidate.Why) bool {
 	return why == consolidate.Kept || why == consolidate.ControlPlane
 }
 
-// stay counts the nodes that stay for such reasons.
+// stay counts the nodes that stay for a reason for which has returns true.
 func (r *Report) stay(has func(consolidate.Why) bool) int {
 	return list.Count(r.Stays, func(s consolidate.Stay) bool { return has(s.Why) })
 }
 
-// whyUntried is why no node was tried.
+// whyUntried says why no node was tried.
 func (r *Report) whyUntried() string {
 	planes := r.stay(func(w consolidate.Why) bool { return w == consolidate.ControlPlane })
 	kept := r.stay(func(w consolidate.Why) bool { return w == consolidate.Kept })
@@ -109,7 +109,7 @@ func (r *Report) whyUntried() string {
 	return fmt.Sprintf("%s, and you keep %s", words.Count(planes, "control plane")+words.Pick(planes, " is not asked about", " are not asked about"), words.Pick(kept, "the other", fmt.Sprintf("the other %d", kept)))
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	n := len(r.Removed)
 	switch tried := n + r.Unproven + r.stay(func(w consolidate.Why) bool { return !untried(w) }); {
@@ -142,7 +142,7 @@ func (r *Report) notTried() string {
 	return fmt.Sprintf("; %d %s not tried", r.Untried, words.Pick(r.Untried, "was", "were"))
 }
 
-// survives says which losses the nodes that stay survive.
+// survives says which losses the cluster still survives without the removed nodes.
 func (r *Report) survives() string {
 	if len(r.Survive) == 0 {
 		return " while no node fails"
@@ -154,7 +154,7 @@ func (r *Report) survives() string {
 	return line
 }
 
-// course is how the number of nodes and the saved price change from node to node.
+// course returns a picture of the number of nodes, the evicted pods and the saved price after each removal.
 func course(r *Report) *doc.Course {
 	c := &doc.Course{Title: "node by node", Moments: []string{"start"}}
 	nodes, evicted := doc.Curve{Name: "nodes", Values: []float64{float64(r.Nodes)}}, doc.Curve{Name: "evicted pods", Style: doc.Yellow, Values: []float64{0}}
