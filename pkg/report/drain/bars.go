@@ -11,7 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// bars are the pods that leave each node and those that stay, with what keeps them: the nodes whose drain does not end first.
+// bars returns a bar for each node: the pods that leave it and the pods that stay, with the reason. Nodes whose drain does not end come
+// first.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{
 		Title: "pods of each node", Noun: "node", Nouns: "nodes",

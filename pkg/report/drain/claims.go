@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Claims are what the report says: whether the drain ends, which pods it leaves on the nodes, and which pods are newly Pending; and that in
-// another order every drain ends. The report must be that of all namespaces.
+// Claims are the claims of the report: whether the drain ends, which pods it leaves on the nodes, and which pods are newly Pending; and
+// that every drain ends in another order, if there is one. The report must be about all namespaces.
 func (r *Report) Claims(options world.DrainOptions) []claim.Claim {
 	claims := []claim.Claim{claimOf(r.Nodes, options)}
 	if len(r.Order) > 0 {
@@ -25,7 +25,7 @@ func (r *Report) Claims(options world.DrainOptions) []claim.Claim {
 	return claims
 }
 
-// claimOf is what comes of the nodes in that order.
+// claimOf returns the claim about a drain of the nodes in that order.
 func claimOf(nodes []world.DrainedNode, options world.DrainOptions) claim.Claim {
 	names := list.Each(nodes, func(n world.DrainedNode) string { return n.Node })
 	drain := &scenario.Drain{Nodes: scenario.Nodes{Names: names}, Force: options.Force, DeleteEmptyDirData: options.DeleteEmptyDirData}
@@ -38,7 +38,7 @@ func claimOf(nodes []world.DrainedNode, options world.DrainOptions) claim.Claim 
 	newly := map[cluster.Ref]int{}
 	after, _ := pendingOf(&nodes[len(nodes)-1])
 	for _, pod := range after {
-		if pod.Node == "" { // otherwise it waits for its volume
+		if pod.Node == "" { // otherwise the pod waits for its volume
 			kind, name, _ := strings.Cut(pod.Workload, "/")
 			if pod.Workload == "" {
 				kind, name = "pod", pod.Name

@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, and All lists every pod.
+// Formats are the formats of the report. Quiet prints only the answer, and All lists every pod.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {

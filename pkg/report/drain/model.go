@@ -1,4 +1,4 @@
-// Package drain is the report on a drain: what is evicted, where it goes, and what keeps the drain from its end.
+// Package drain has the report on a drain: which pods are evicted, where they go, and what blocks the drain.
 package drain
 
 import (
@@ -15,21 +15,20 @@ import (
 // Kind is the kind of a report on a drain.
 const Kind = "DrainReport"
 
-// Report is what kubectl drain would do with nodes, and what keeps it from its end.
+// Report says what kubectl drain would do with nodes, and what would block it.
 type Report struct {
 	report.Head
-	// Namespace is that of the pods that are listed as evicted, placed, pending and not created; missing where all are. What keeps the drain from its end is
-	// listed whatever its namespace.
+	// Namespace is the namespace of the pods that are listed as evicted, placed, pending and not created; missing if all namespaces are. Pods that block
+	// the drain are listed whatever their namespace.
 	Namespace string `json:"namespace,omitempty"`
-	// Ends says whether the drain of every node ends, in the order given.
+	// Ends says whether the drains of all nodes end, in the given order.
 	Ends bool `json:"ends"`
-	// Nodes are what comes of each node, in the order given. Where a drain does not end, the next node's turn comes as if kubectl
-	// had been given a --timeout.
+	// Nodes are the drains of the nodes, in the given order. If a drain does not end, the next node is drained nevertheless, as if kubectl
+	// had a --timeout.
 	Nodes []world.DrainedNode `json:"nodes"`
-	// Order is what comes of an order in which the drain of every node ends, where the one given is none. It is empty if none
-	// was found.
+	// Order are the drains in an order in which all end, if they do not in the given one; missing if no such order was found.
 	Order []world.DrainedNode `json:"order,omitempty"`
-	// Searched means that another order was searched for. It is not if a node is blocked, since that holds in every order.
+	// Searched means that another order was searched for. There is no search if a pod blocks a drain, since it does so in every order.
 	Searched bool `json:"searched,omitempty"`
 }
 
@@ -45,7 +44,7 @@ func pendingOf(n *world.DrainedNode) (after, before []placement.StrandedPod) {
 	return after, before
 }
 
-// notCreated is how many pods are refused because of the drain.
+// notCreated counts the pods that the API server refuses because of the drain.
 func notCreated(n *world.DrainedNode) int {
 	sum := 0
 	for _, r := range n.NotCreated {
@@ -54,13 +53,13 @@ func notCreated(n *world.DrainedNode) int {
 	return sum
 }
 
-// New is the report on a drain. The order is what comes of another order, or nil. The version is Faultline's own.
+// New returns the report on a drain. order has the drains in another order, or is nil. version is Faultline's version.
 func New(result *simulation.Result, nodes, order []world.DrainedNode, searched bool, version string) *Report {
 	ends := !slices.ContainsFunc(nodes, func(n world.DrainedNode) bool { return !n.Ends })
 	return &Report{Head: report.NewHead(result, Kind, version), Ends: ends, Nodes: nodes, Order: order, Searched: searched}
 }
 
-// In is the report on the pods of one namespace.
+// In returns the report on the pods of one namespace.
 func (r *Report) In(namespace string) *Report {
 	in := *r
 	in.Namespace = namespace

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// writer renders a report as text: whether the drain ends and what keeps it from its end, then what is evicted and where it goes.
+// writer writes the report as text: whether the drain ends and what blocks it, then which pods are evicted and where they go.
 type writer struct {
 	doc.Doc
 	report     *Report
@@ -62,7 +62,7 @@ func (t *writer) everything() {
 	t.Header()
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func (t *writer) verdict() doc.Cell {
 	var stuck []string
 	var pending []placement.StrandedPod
@@ -91,7 +91,7 @@ func (t *writer) verdict() doc.Cell {
 		return doc.Yellow.Cellf("%s, and %s not created because of it.", line, words.Is(refused, "pod"))
 	case len(pending) > 0:
 		return doc.Yellow.Cellf("%s, and %s Pending because of it.", line, words.Is(len(pending), "pod"))
-	case evicted == 0 || len(t.report.Nodes) > 1 || t.report.Namespace != "": // a pod may be evicted from one node after the other
+	case evicted == 0 || len(t.report.Nodes) > 1 || t.report.Namespace != "": // a pod may be evicted from several nodes in turn
 	case evicted == 1 && placed == 0:
 		return doc.Red.Cellf("%s, and it does not come back.", line)
 	case placed < evicted:
@@ -102,7 +102,7 @@ func (t *writer) verdict() doc.Cell {
 	return doc.Green.Cellf("%s, and %s is Pending because of it.", line, none)
 }
 
-// attention says what keeps the drain from its end, in the words of kubectl and of the API server, and which pods are left without a node.
+// attention writes what blocks the drain, in the words of kubectl and the API server, and which pods have no node after it.
 func (t *writer) attention() {
 	var pending, before []placement.StrandedPod
 	var refused []cluster.Refusal
@@ -140,7 +140,7 @@ func (t *writer) attention() {
 	}
 }
 
-// blocked says which pods stay on the node, once for each reason.
+// blocked writes which pods stay on the node, grouped by reason.
 func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.BlockedPod) {
 	groups := list.Group(pods, func(p world.BlockedPod) string { return p.Reason })
 	t.UpTo(len(groups), "reason", "reasons", func(i int) {
@@ -151,7 +151,7 @@ func (t *writer) blocked(node *world.DrainedNode, what string, pods []world.Bloc
 
 func named(p placement.StrandedPod) cluster.PodRef { return p.PodRef }
 
-// who names a few pods, and counts more of them by workload.
+// who names a few pods, or counts more of them by workload.
 func (t *writer) who(pods []cluster.PodRef) string {
 	if len(pods) <= maxNamed || t.All {
 		return strings.Join(list.Each(pods, func(p cluster.PodRef) string { return t.pod(p.Namespace, p.Name) }), ", ")
@@ -162,12 +162,12 @@ func (t *writer) who(pods []cluster.PodRef) string {
 	})))
 }
 
-// lacking is "2 pods of deployment/web".
+// lacking returns "2 pods of deployment/web".
 func (t *writer) lacking(r cluster.Refusal) string {
 	return fmt.Sprintf("%s of %s", words.Count(r.Pods, "pod"), t.owner(r.Ref))
 }
 
-// maxNamed is how many pods are named on a line, and nodes in a cell.
+// maxNamed is the largest number of pods that a line names, and of nodes that a cell names.
 const maxNamed = 3
 
 func (t *writer) owner(of cluster.Ref) string {
@@ -177,7 +177,8 @@ func (t *writer) owner(of cluster.Ref) string {
 	return of.String()
 }
 
-// workloads is a table of what is evicted, by workload, and where it goes: what is left without a node first, then what loses most pods.
+// workloads writes a table of the evicted pods by workload, and where their replacements go. Workloads with pods that have no node come
+// first, then those with most evicted pods.
 func (t *writer) workloads() {
 	type row struct {
 		name                              string
@@ -250,7 +251,7 @@ func (t *writer) workloads() {
 	}
 }
 
-// otherOrder says whether another order ends.
+// otherOrder says whether the drain ends in another order.
 func (t *writer) otherOrder() doc.Cell {
 	switch r := t.report; {
 	case len(r.Order) > 0:
@@ -266,7 +267,7 @@ func orderOf(nodes []world.DrainedNode) string {
 	return strings.Join(names, ", ")
 }
 
-// summaryOfNodes is a row for each node below the titles.
+// summaryOfNodes returns the titles, and a row for each node.
 func summaryOfNodes(nodes []world.DrainedNode) [][]doc.Cell {
 	var c doc.TableOf[world.DrainedNode]
 	c.Text("NODE", func(n world.DrainedNode) string { return n.Node })
