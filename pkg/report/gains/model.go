@@ -1,4 +1,4 @@
-// Package gains is the report on what each workload gains by its best change, and what that costs.
+// Package gains has the report on what each workload gains by its best change, and what that costs.
 package gains
 
 import (
@@ -10,19 +10,19 @@ import (
 // Kind is the kind of a report on the best change of each workload.
 const Kind = "GainsReport"
 
-// Report is the best change of each workload, those first that gain most for what they cost.
+// Report has the best change of each workload. Workloads that gain most for the cost of their change come first.
 type Report struct {
 	report.Head
-	// Advice is the answer, in a sentence or two.
+	// Advice is the answer, in one or a few sentences.
 	Advice string `json:"advice"`
 	advice.Everything
-	// Apply are the commands that make the changes, in the order of the workloads that have one.
+	// Apply are the commands that make the changes, in the order of the workloads that have a change.
 	Apply []string `json:"apply,omitempty"`
 
-	top int // how many workloads are shown
+	top int // how many workloads text shows
 }
 
-// New puts the advice into the model, of which text and Markdown show the top workloads. The version is Faultline's own.
+// New returns the report on the advice. Text and Markdown show only the top workloads. version is Faultline's version.
 func New(e *advice.Everything, top int, version string) *Report {
 	r := &Report{Head: report.NewHead(e.Result, Kind, version), Everything: *e, top: top}
 	for i := range r.Workloads {

@@ -14,10 +14,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone. A patch is the command that makes the change.
+// Formats are the formats of the report. Quiet prints only the answer, and patch the commands that make the changes.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Patches: func(r *Report) []string { return r.Apply }}.Formats()
 
-// document is the answer, the workloads with a change, with what it costs and its command, and why the others have none.
+// document is the answer, the workloads with a change, its costs and its command, and why the other workloads have none.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Linef(doc.Bold, "%s", r.Advice)
@@ -43,15 +43,15 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// about says how many workloads were looked at, and at what.
+// about says how many workloads the report is about, and which losses.
 func (r *Report) about() string {
 	return fmt.Sprintf("%s after step %s, losses of %s.", words.Count(len(r.Workloads), "workload"), r.Steps(), words.Or(list.Each(r.Levels, doc.AnyDomain)))
 }
 
-// Steps names the last step.
+// Steps returns the name of the last step.
 func (r *Report) Steps() string { return r.Result.Steps[len(r.Result.Steps)-1].Name }
 
-// table is a row for each workload below the titles.
+// table returns the titles, and a row for each workload.
 func (r *Report) table(shown []advice.Improved) [][]doc.Cell {
 	titles := []string{"WORKLOAD", "PODS", "CHANGE"}
 	for _, head := range doc.Heads(r.Levels) {
@@ -73,7 +73,7 @@ func (r *Report) table(shown []advice.Improved) [][]doc.Cell {
 	return table
 }
 
-// costs are what the change takes.
+// costs says what the change costs.
 func costs(w *advice.Improved) string {
 	all := []string{"no capacity; its pods are made anew"}
 	if w.Further > 0 {
@@ -94,7 +94,7 @@ func costs(w *advice.Improved) string {
 	return strings.Join(all, "; ")
 }
 
-// amounts are resources in words, in the order of their names.
+// amounts returns resources in words, sorted by name.
 func amounts(asks map[string]string) string {
 	if len(asks) == 0 {
 		return "a pod without requests"
@@ -102,7 +102,7 @@ func amounts(asks map[string]string) string {
 	return reportadvice.Amounts(asks)
 }
 
-// unchanged counts the workloads without a change by the reason.
+// unchanged lists the workloads without a change, grouped by the reason.
 func (r *Report) unchanged(d *doc.Doc) {
 	rest := list.Where(r.Workloads, func(w advice.Improved) bool { return w.Change == "" })
 	var lines []string
@@ -119,7 +119,7 @@ func (r *Report) unchanged(d *doc.Doc) {
 
 func name(w advice.Improved) string { return cluster.Qualify(w.Namespace, w.Workload) }
 
-// verdict is the answer. A workload survives a loss if some pod of it runs on.
+// verdict returns the answer. A workload survives a loss if at least one of its pods still runs.
 func (r *Report) verdict() string {
 	if len(r.Levels) == 0 {
 		return "No change helps: all nodes are one failure domain of every level."
@@ -149,7 +149,7 @@ func (r *Report) verdict() string {
 	return strings.Join(sentences, " ")
 }
 
-// together says what all second replicas come to.
+// together says what all second replicas request together, or how many pods are then Pending.
 func (r *Report) together() string {
 	switch t := r.Together; {
 	case t == nil && r.Partial != "":
