@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// Formats are the ways to write the report. Quiet is the verdict alone, and All lists known and ignored findings, too.
+// Formats are the formats of the report. Quiet prints only the verdict and the counts, and All also lists known and ignored findings.
 var Formats = format.Of[Report]{Doc: document, Findings: (*Report).Found}.Formats()
 
 var checkFormats = append(report.Formats[[]lint.Check]{
@@ -25,7 +25,7 @@ var checkFormats = append(report.Formats[[]lint.Check]{
 	}),
 }, report.Models[[]lint.Check]()...)
 
-// WriteChecks lists checks: as a table in text, and as they are in a LintReport else.
+// WriteChecks writes the checks: as a table in text, and as in a LintReport in json and yaml.
 func WriteChecks(w io.Writer, checks []lint.Check, format string) error {
 	return checkFormats.Write(w, &checks, format, report.Options{})
 }

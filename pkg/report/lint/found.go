@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/findings"
 )
 
-// Found are the findings for the page of a change, without known and ignored ones.
+// Found returns the findings for the page of a change, without known and ignored ones.
 func (r *Report) Found() findings.Findings {
 	all := findings.Findings{Version: r.Version}
 	for _, c := range r.Checks {
@@ -31,7 +31,7 @@ func (r *Report) Found() findings.Findings {
 	return all
 }
 
-// maxLocated is how large a file is in which lines are looked for. Nobody reviews the lines of a dump.
+// maxLocated is the largest file, in bytes, in which lines are searched. Nobody reviews the lines of a dump.
 const maxLocated = 4 << 20
 
 // field is a field of an object in a file.
@@ -42,7 +42,7 @@ type field struct {
 
 func placeOf(f *lint.Finding) field { return field{*f.Source, f.Field} }
 
-// Locate finds the lines of the rules in the files. A rule whose line is not found has that of its object.
+// Locate finds the lines of the rules in the files. A rule whose line is not found gets the line of its object.
 func (r *Report) Locate(read func(file string) ([]byte, error)) {
 	r.lines = map[field]int{}
 	files := map[string][]*manifest.Lines{}

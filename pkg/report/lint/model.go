@@ -1,4 +1,4 @@
-// Package lint is the report on rules that do not do what they say.
+// Package lint has the report on rules that do not do what they say.
 package lint
 
 import (
@@ -16,16 +16,16 @@ import (
 // Kind is the kind of a report on rules that do not do what they say.
 const Kind = "LintReport"
 
-// Report is which rules of a scenario do not do what they say.
+// Report lists the rules of a scenario that do not do what they say.
 type Report struct {
 	report.Head
 	// Summary counts the findings by their severity.
 	Summary Summary `json:"summary"`
-	// KnownFindings are those that the baseline has, too. They are not counted.
+	// KnownFindings are the findings that the baseline also has. They are not counted.
 	KnownFindings []lint.Finding `json:"knownFindings,omitempty"`
 	lint.Result
 
-	lines map[field]int // of the rules, where they are known
+	lines map[field]int // lines of the rules in their files, if known
 }
 
 // Summary counts findings.
@@ -35,7 +35,7 @@ type Summary struct {
 	Notes    int `json:"notes"`
 }
 
-// New makes the report on what the checks found. The version is Faultline's own.
+// New returns the report on the findings of the checks. version is Faultline's version.
 func New(result *lint.Result, version string) *Report {
 	r := &Report{Head: report.NewHead(result.Simulation, Kind, version), Result: *result}
 	if result.Unexamined > 0 {
@@ -68,8 +68,8 @@ func Decode(file string, data []byte) (*Report, error) {
 	return report.Decode[Report](file, data, Kind)
 }
 
-// Since sets the findings aside that an earlier report has, too. A finding is the same if the check, its severity, the object and the field are,
-// whatever the position in a list.
+// Since sets aside the findings that an earlier report also has. Two findings are the same if they have the same check, severity, object
+// and field; positions in a list do not count.
 func (r *Report) Since(old *Report) {
 	type same struct {
 		check    string
@@ -96,16 +96,16 @@ func (r *Report) Since(old *Report) {
 	r.count()
 }
 
-// index is a position in a list.
+// index matches a position in a list.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// Fails reports whether any finding has at least that severity; no finding has "none".
+// Fails reports whether a finding is at least as severe as on. For "none" it is false.
 func (r *Report) Fails(on string) bool {
 	least := lint.Severity(on)
 	return slices.Contains(lint.Severities, least) && slices.ContainsFunc(r.Findings, func(f lint.Finding) bool { return f.Severity.AtLeast(least) })
 }
 
-// place is the object with its file, as editors take it: shop.yaml:12.
+// place returns the file and the line of the object, as editors take them: shop.yaml:12.
 func place(f *lint.Finding) string {
 	if f.Source == nil {
 		return ""

@@ -13,13 +13,13 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: the verdict, then the findings, object by object.
+// writer writes the report as text: the verdict, then the findings.
 type writer struct {
 	doc.Doc
 	report *Report
 }
 
-// maxListed is how many findings are listed object by object; more are counted check by check.
+// maxListed is the largest number of findings that are listed by object; if there are more, they are counted by check.
 const maxListed = 10
 
 // document is the verdict, then the findings: a few by object, many by check.
@@ -50,7 +50,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// byObject lists every finding below its object, the severest first.
+// byObject lists every finding below its object, the most severe first.
 func (t *writer) byObject() {
 	groups := list.Group(t.report.Findings, func(f lint.Finding) string { return header(&f) })
 	for _, found := range groups {
@@ -70,7 +70,7 @@ func bySeverity(a, b lint.Finding) int {
 	return cmp.Compare(slices.Index(lint.Severities, a.Severity), slices.Index(lint.Severities, b.Severity))
 }
 
-// byCheck counts the findings of each check, the severest first, and shows one of them; of notes, the count is enough.
+// byCheck counts the findings of each check, the most severe first, and shows the first of them. It only counts notes.
 func (t *writer) byCheck() {
 	groups := t.report.grouped()
 	for i, found := range groups {
@@ -97,7 +97,7 @@ func (t *writer) byCheck() {
 	t.Linef(doc.Plain, "Use --all to list every finding with its file and line, or --only CHECK.")
 }
 
-// counts is a row for each check that found something, the severest first.
+// counts returns the titles, and a row for each check with a finding, the most severe first.
 func (r *Report) counts() [][]doc.Cell {
 	groups := r.grouped()
 	if len(groups) == 0 {
@@ -112,7 +112,7 @@ func (r *Report) counts() [][]doc.Cell {
 	return table
 }
 
-// grouped are the findings of each check and severity, the severest first, then in the order of the checks.
+// grouped returns the findings by check and severity: the most severe first, then in the order of the checks.
 func (r *Report) grouped() [][]lint.Finding {
 	groups := list.Group(r.Findings, func(f lint.Finding) [2]string { return [2]string{f.Check, string(f.Severity)} })
 	check := func(f lint.Finding) int {
@@ -124,7 +124,7 @@ func (r *Report) grouped() [][]lint.Finding {
 	return groups
 }
 
-// title says what the check finds.
+// title returns what the check finds.
 func (r *Report) title(check string) string {
 	i := slices.IndexFunc(r.Checks, func(c lint.Check) bool { return c.ID == check })
 	if i < 0 {
@@ -133,7 +133,7 @@ func (r *Report) title(check string) string {
 	return r.Checks[i].Title
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	style := doc.Green
 	switch {
@@ -161,7 +161,7 @@ func (r *Report) verdict() doc.Cell {
 	return style.Cell(line + ".")
 }
 
-// header names the object of the finding, its file, and where the object comes from.
+// header returns the name of the finding's object, its file, and the resource that it was expanded from.
 func header(f *lint.Finding) string {
 	header := object(f)
 	if f.Namespace != "default" && f.Kind != "NodeGroup" {
