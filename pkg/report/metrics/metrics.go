@@ -1,4 +1,4 @@
-// Package metrics has the figures of a look at a cluster as metrics for Prometheus.
+// Package metrics has the figures of a look at a cluster, as metrics for Prometheus.
 package metrics
 
 import (
@@ -55,10 +55,10 @@ type Exporter struct {
 	looks, failed int
 }
 
-// New returns an exporter without figures. worst is how many workloads have a series of their own, the worst ones.
+// New returns an exporter without figures. worst is how many workloads have a series of their own; the worst ones do.
 func New(version string, worst int) *Exporter { return &Exporter{version: version, worst: worst} }
 
-// Set sets the figures to those of a look.
+// Set replaces the figures by those of a look.
 func (e *Exporter) Set(l *look.Look, at time.Time, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +74,7 @@ func (e *Exporter) Failed() {
 	e.failed++
 }
 
-// Handler serves /metrics, and /healthz, which is well as soon as there are figures.
+// Handler serves /metrics and /healthz. The latter answers ok as soon as there are figures.
 func (e *Exporter) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(e)
@@ -93,14 +93,14 @@ func (e *Exporter) Handler() http.Handler {
 	return mux
 }
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (e *Exporter) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{build, nodes, running, pending, radius, notBack, notBackOf, room, findings, unread, choices, contradicts, lookedAt, took, looks, failed} {
 		to <- d
 	}
 }
 
-// Collect is that of a prometheus.Collector. The figures are made anew each time, so those of what is gone end.
+// Collect implements prometheus.Collector. It makes all series anew each time, so that series of deleted objects end.
 func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,10 +157,10 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	gauge(contradicts, float64(l.Contradictions))
 }
 
-// other stands for the workloads without a series of their own.
+// other is the name of the workload that stands for those without a series of their own.
 const other = "other"
 
-// first returns the workloads with the lowest ranks, and the others, each in the order of their ranks.
+// first returns the workloads with the lowest ranks, and the others, both sorted by rank.
 func (e *Exporter) first(of map[workload]int, rank func(workload) int) (listed, rest []workload) {
 	all := slices.SortedFunc(maps.Keys(of), func(a, b workload) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), a.Compare(b)) })
 	at := min(e.worst, len(all))
