@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// placementsCSV has a row for each workload's pods on each node, by step and placement. Its head:
+// placementsCSV returns a row for each workload's pods on each node, by step and placement. The columns are:
 //
 //	step
 //	placement: its position among those of the step, from 1, the likeliest first
 //	share (between 0 and 1), probability (an exact fraction), low, high (the bounds of the share's interval), seed, ways: its chance
 //	namespace, workload (kind/name), node (empty: Pending), pods
 //
-// The columns of the placement are the same in each of its rows: do not add them up over nodes. What there is not is an empty cell.
+// All rows of a placement repeat its columns: do not add these up over nodes. A missing value is an empty cell.
 func placementsCSV(r *Report) [][]string {
 	table := [][]string{{"step", "placement", "share", "probability", "low", "high", "seed", "ways", "namespace", "workload", "node", "pods"}}
 	decimal := func(f *float64) string {

@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format"
 )
 
-// Formats are the ways to write the report. Quiet is a line for each step, and All lists every placement that the report has.
+// Formats are the formats of the report. Quiet prints a line for each step, and All lists every placement that the report has.
 var Formats = format.Of[Report]{Doc: document, CSV: placementsCSV}.Formats()
 
 func document(r *Report, opts report.Options) *doc.Doc {

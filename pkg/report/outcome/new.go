@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// NewExact makes the report of exact outcomes. The version is Faultline's own.
+// NewExact returns the report on exact outcomes. version is Faultline's version.
 func NewExact(found *outcome.Exact, version string) *Report {
 	r := newReport(found.First, "exact", version)
 	r.Notes = append(slices.Clip(r.Notes), found.Notes...)
@@ -19,7 +19,7 @@ func NewExact(found *outcome.Exact, version string) *Report {
 	return r
 }
 
-// NewTrials makes the report of trials. The version is Faultline's own.
+// NewTrials returns the report on trials. version is Faultline's version.
 func NewTrials(found *outcome.TrialSet, version string) *Report {
 	r := newReport(found.First, "trials", version)
 	r.Trials, r.Steps = &found.TrialsMethod, found.Steps

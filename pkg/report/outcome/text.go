@@ -15,16 +15,17 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// maxPlacements is how many placements of a step text lists unless all are wanted; maxParts into how many nodes or domains it
-// divides the pods of one; above maxWorkloads those that are in the same place in all placements are counted.
+// maxPlacements is the largest number of placements of a step that text lists without All. maxParts is the largest number of nodes or
+// domains over which it divides the pods of a placement. If there are more than maxWorkloads, it only counts those that all placements
+// place alike.
 const (
 	maxPlacements = 10
 	maxParts      = 12
 	maxWorkloads  = 10
 )
 
-// writer renders an OutcomesReport as text: for each step a sentence, the placements, and how the numbers vary; then what was asked. The
-// sentence on a single step comes first of all.
+// writer writes an OutcomesReport as text: for each step a sentence, the placements, and how the figures vary; then the scenario. If there
+// is only one step, its sentence is the first line.
 type writer struct {
 	doc.Doc
 	report *Report
@@ -42,7 +43,7 @@ func (t *writer) everything() {
 	t.header()
 }
 
-// header is that of a run, without the ties, which are what this report is about.
+// header writes the header of a run, without the ties, which are the subject of this report.
 func (t *writer) header() {
 	r := t.report
 	var about doc.Fields
@@ -54,7 +55,7 @@ func (t *writer) header() {
 	t.Add(about)
 }
 
-// method says what the shares are shares of.
+// method says how the shares were determined.
 func (t *writer) method() string {
 	r := t.report
 	if e := r.Exact; e != nil {
@@ -96,7 +97,7 @@ func (t *writer) step(i int) {
 	t.Table("", t.numbers(s)...)
 }
 
-// headline says how many placements there are, and whether a pod is Pending.
+// headline says how many placements there are, and whether a pod can be Pending.
 func (t *writer) headline(s *outcome.Step) string {
 	if podsOf(s) == 0 {
 		return "There are no pods."
@@ -159,7 +160,7 @@ func podsOf(s *outcome.Step) int {
 	return pods
 }
 
-// text is "33.3% (1/3)", or "34.2% (31.3% to 37.2%)".
+// chanceText returns "33.3% (1/3)", or "34.2% (31.3% to 37.2%)".
 func chanceText(c outcome.Chance) string {
 	switch {
 	case c.Low != nil:
@@ -170,7 +171,7 @@ func chanceText(c outcome.Chance) string {
 	return odds(c.Share)
 }
 
-// fraction is the exact probability where it is easy to read.
+// fraction returns the exact probability, or "" if it is too long to read.
 func fraction(c outcome.Chance) string {
 	if len(c.Probability) > len("9999/99999") {
 		return ""
@@ -178,7 +179,7 @@ func fraction(c outcome.Chance) string {
 	return c.Probability
 }
 
-// odds is "33.3%": two digits of those below 1 %, so that what is rare is not none.
+// odds returns "33.3%". A share below 1 % has two significant digits, so that a rare outcome does not become 0%.
 func odds(share float64) string {
 	switch p := 100 * share; {
 	case p == 0 || p == 100:
@@ -194,7 +195,7 @@ func odds(share float64) string {
 	}
 }
 
-// placements is a row for each of the likeliest below the titles, and what is said of the others.
+// placements returns the titles with a row for each of the likeliest placements, and lines about the others.
 func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string) {
 	if podsOf(s) == 0 {
 		return nil, nil
@@ -258,9 +259,9 @@ func (t *writer) placements(s *outcome.Step) (table [][]doc.Cell, left []string)
 	return table, left
 }
 
-// differing returns the placements with only the workloads that are not the same in all of them, and the number of the others.
+// differing returns the placements with only the workloads that they place differently, and the number of the other workloads.
 func differing(placements []outcome.Placement) (differ []outcome.Placement, same int) {
-	seen := map[string]int{} // in how many placements a workload is so placed
+	seen := map[string]int{} // in how many placements a workload has the same nodes
 	for _, p := range placements {
 		for _, w := range p.Workloads {
 			seen[fmt.Sprint(w)]++
@@ -274,7 +275,7 @@ func differing(placements []outcome.Placement) (differ []outcome.Placement, same
 	return differ, same
 }
 
-// dividedBy is the topology key by whose domains pods are counted: the hosts, unless some placement has too many.
+// dividedBy returns the topology key by whose domains pods are counted: that of the host name, unless a placement has too many nodes.
 func (t *writer) dividedBy(placements []outcome.Placement) string {
 	for _, p := range placements {
 		nodes := map[string]bool{}
@@ -296,7 +297,8 @@ func (t *writer) dividedBy(placements []outcome.Placement) string {
 	return doc.Hostname
 }
 
-// pods says where the pods of a placement are, in order of the nodes: "web: a 1, b 2; db: c 1". Named gives a single workload its name, too.
+// pods returns where the pods of a placement are, in the order of the nodes: "web: a 1, b 2; db: c 1". With named, a single workload has
+// its name, too.
 func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 	var parts []string
 	for _, w := range p.Workloads {
@@ -323,7 +325,7 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 			add(value, w.Nodes[node.Name])
 			delete(left, node.Name)
 		}
-		for _, node := range slices.Sorted(maps.Keys(left)) { // that came later
+		for _, node := range slices.Sorted(maps.Keys(left)) { // nodes that a later step adds
 			add(node, w.Nodes[node])
 		}
 		texts := list.Each(order[:min(len(order), 2*maxParts)], func(value string) string { return fmt.Sprintf("%s %d", value, counts[value]) })
@@ -342,7 +344,7 @@ func (t *writer) pods(p *outcome.Placement, key string, named bool) string {
 	return doc.OrNone(strings.Join(parts, "; "))
 }
 
-// numbers is a row for each number that varies over the placements; one that is the same in all of them says so by itself.
+// numbers returns the titles, and a row for each figure that can vary over the placements.
 func (t *writer) numbers(s *outcome.Step) [][]doc.Cell {
 	if podsOf(s) == 0 {
 		return nil
@@ -375,7 +377,7 @@ func (t *writer) numbers(s *outcome.Step) [][]doc.Cell {
 	return table
 }
 
-// summary is a row for each step below the titles.
+// summary returns the titles, and a row for each step.
 func (t *writer) summary() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("NAME", "PLACEMENTS", "LIKELIEST", "PENDING")}
 	for i := range t.report.Steps {
