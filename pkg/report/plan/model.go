@@ -1,4 +1,4 @@
-// Package plan is the report on what to add and to change so that the loss of a domain strands nobody.
+// Package plan has the report on what to add and to change so that the loss of a domain strands no pod.
 package plan
 
 import (
@@ -7,16 +7,16 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Kind is the kind of a report on what to add so that losses strand nobody.
+// Kind is the kind of a report on what to add so that losses strand no pod.
 const Kind = "PlanReport"
 
-// Report is what to add and to change, and what is left.
+// Report says what to add and to change, and which pods stay stranded.
 type Report struct {
 	report.Head
 	plan.Answer
 }
 
-// New is the report on the answer, which begins at the end of the run. The version is Faultline's own.
+// New returns the report on the answer, which begins after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, answer *plan.Answer, version string) *Report {
 	return &Report{report.NewHead(result, Kind, version), *answer}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, and All lists every workload.
+// Formats are the formats of the report. Quiet prints only the answer, and All lists every workload.
 var Formats = format.Of[Report]{Doc: document, Brief: true}.Formats()
 
-// document is the verdict, then the patches, the nodes to add, what is left, and what each loss strands now.
+// document is the verdict, then the patches, the nodes to add, the pods that stay stranded, and the pods that each loss strands now.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
@@ -42,7 +42,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// losses lists what each loss strands now.
+// losses lists the pods that each loss strands now.
 func losses(d *doc.Doc, r *Report, opts report.Options) {
 	rows := [][]doc.Cell{doc.Bold.Row("LOSS OF", "STRANDED", "NEEDS", "NO NODE HELPS", "WHOSE")}
 	for _, l := range r.Losses {
@@ -62,7 +62,8 @@ func losses(d *doc.Doc, r *Report, opts report.Options) {
 	d.Space()
 }
 
-// left lists the workloads that stay stranded, each once: with the losses that strand its pods, the most pods of one of them, and why.
+// left lists the workloads that stay stranded, each once: the losses that strand its pods, the largest number of pods that one of them
+// strands, and why.
 func left(d *doc.Doc, r *Report) {
 	rows := [][]doc.Cell{doc.Bold.Row("STAYS STRANDED", "PODS", "LOSS OF", "MESSAGE")}
 	for _, group := range list.Group(r.Left, func(l plan.Left) cluster.WorkloadRef { return l.WorkloadRef }) {
@@ -80,7 +81,7 @@ func left(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// notAsked is in the place of what an interrupted search has not found.
+// notAsked takes the place of a value that an interrupted search has not found.
 const notAsked = "not asked"
 
 // additions lists the nodes to add.
@@ -105,7 +106,7 @@ func additions(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// autoscaled says what the autoscaler adds by itself, and which of its limits the plan exceeds.
+// autoscaled says how many nodes the autoscaler adds by itself, and which maxima must be raised for the plan.
 func autoscaled(d *doc.Doc, r *Report) {
 	for _, a := range r.Autoscaled {
 		d.Linef(doc.Plain, "By itself the autoscaler adds %s to group %s after one loss, at most: from %d to %d, of no more than %d.", words.Count(a.Nodes, "node"), a.Group, a.To-a.Nodes, a.To, a.Max)
@@ -116,7 +117,7 @@ func autoscaled(d *doc.Doc, r *Report) {
 	d.Space()
 }
 
-// changes lists the patches by what they change, each with the command of the first workload, or of all.
+// changes lists the patches, grouped by what they change. It writes the commands for the first workload, or for all of them.
 func changes(d *doc.Doc, r *Report, opts report.Options) {
 	for _, group := range list.Group(r.Changes, func(c plan.Change) string { return c.Change + priceOf(c.Price) }) {
 		whose := list.Each(group, func(c plan.Change) string { return cluster.Qualify(c.Namespace, c.Workload) })
@@ -133,7 +134,7 @@ func changes(d *doc.Doc, r *Report, opts report.Options) {
 	}
 }
 
-// mostWhose is how many workloads a line names.
+// mostWhose is the largest number of workloads that a line names.
 const mostWhose = 3
 
 func shown(names []string, opts report.Options) string {
@@ -150,7 +151,7 @@ func priceOf(price []string) string {
 	return " (" + strings.Join(price, "; ") + ")"
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	any := words.Or(list.Each(r.Survive, doc.AnyDomain))
 	if len(r.Losses) == 0 && r.Partial != "" {
