@@ -1,4 +1,4 @@
-// Package rebalance is the report on pods to delete so that the next ones land better.
+// Package rebalance has the report on pods to delete so that their replacements land better.
 package rebalance
 
 import (
@@ -10,13 +10,13 @@ import (
 // Kind is the kind of a report on pods to delete.
 const Kind = "RebalanceReport"
 
-// Report is which pods to delete, in which order, and what comes of it.
+// Report says which pods to delete, in which order, and where their replacements land.
 type Report struct {
 	report.Head
 	rebalance.Answer
 }
 
-// New is the report on the answer, which begins at the end of the run. The version is Faultline's own.
+// New returns the report on the answer, which begins after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, answer *rebalance.Answer, version string) *Report {
 	return &Report{report.NewHead(result, Kind, version), *answer}
 }

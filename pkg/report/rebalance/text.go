@@ -12,14 +12,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, Names are the pods to delete, and All lists everything.
+// Formats are the formats of the report. Quiet prints only the answer, name the pods to delete, and All lists everything.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course, Names: names}.Formats()
 
 func names(r *Report) []string {
 	return list.Each(r.Moves, func(m rebalance.Move) string { return cluster.Qualify(m.Namespace, "pod/"+m.Name) })
 }
 
-// document is the verdict and the commands, then the moves, and what stays as it is.
+// document is the verdict and the commands, then the moves, and the workloads that stay as they are.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
@@ -51,10 +51,10 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// mostStuck is how many workloads that stay text lists.
+// mostStuck is the largest number of workloads that stay as they are and are listed in text.
 const mostStuck = 20
 
-// counted is what the goal counts.
+// counted returns n with the words for what the goal counts.
 func (r *Report) counted(n int) string {
 	pods := words.Count(n, "pod")
 	switch r.Goal {
@@ -66,7 +66,7 @@ func (r *Report) counted(n int) string {
 	return pods + " whose preferred rules are not met"
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func (r *Report) verdict() doc.Cell {
 	switch n := len(r.Moves); {
 	case r.Before == 0:
@@ -84,7 +84,7 @@ func (r *Report) verdict() doc.Cell {
 	}
 }
 
-// course is what the goal counts after each move.
+// course returns a picture of what the goal counts after each move.
 func course(r *Report) *doc.Course {
 	c := &doc.Course{Title: "move by move", Moments: []string{"start"}}
 	left := doc.Curve{Name: r.counted(r.Before), Style: doc.Yellow, Values: []float64{float64(r.Before)}}
