@@ -5,7 +5,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// bars are the pods that the loss of each domain of the level with the worst one takes: those that come back, and those that do not.
+// bars returns a bar for each domain of the level with the worst loss: the lost pods that come back, and those that do not.
 func bars(r *Report) *doc.Bars {
 	level, worst := r.worst()
 	if worst == nil {
@@ -17,7 +17,7 @@ func bars(r *Report) *doc.Bars {
 		Parts: []doc.Part{{Name: "come back", Style: doc.Plain}, {Name: "do not come back", Style: doc.Red}},
 	}
 	for _, l := range level.Losses {
-		back := max(0, l.Lost-l.NotBack) // what others lose by it can be more than what fails
+		back := max(0, l.Lost-l.NotBack) // a loss can also strand pods of others, so that more pods do not come back than were lost
 		b.Rows = append(b.Rows, doc.BarRow{Name: l.Domain, Values: []int{back, l.NotBack}, Note: words.Count(l.Down, "workload") + " down"})
 	}
 	return b

@@ -1,4 +1,4 @@
-// Package review is the report for who looks after a cluster once a week: room, losses, risks, cost, and what has changed since the last one.
+// Package review has the report for a weekly look at a cluster: room, losses, risks, cost, and what has changed since the last one.
 package review
 
 import (
@@ -14,17 +14,17 @@ import (
 // Kind is the kind of a report that reviews a cluster.
 const Kind = "ReviewReport"
 
-// Report is a review of a cluster, and what has changed since an earlier one.
+// Report is a review of a cluster, with the changes since an earlier one.
 type Report struct {
 	report.Head
 	review.Review
-	// Since is the file of the earlier review; missing if none was given, as Changes are.
+	// Since is the file of the earlier review; like Changes, it is missing if none was given.
 	Since string `json:"since,omitempty"`
 	// Changes are the figures that differ from the earlier review's.
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// What a change is of.
+// Values of Change.What.
 const (
 	Pods     = "pods"
 	Nodes    = "nodes"
@@ -37,16 +37,18 @@ const (
 
 // Change is a figure that differs from the earlier review's.
 type Change struct {
-	// What says which figure: the running or Pending pods, the nodes of a group, their cost in an hour, what does not come back after the loss of
-	// a domain, or how many workloads that takes down, how many findings of a check an object has, or the running pods of a workload.
+	// What says which figure: the running or Pending pods, the nodes of a group, the cost of the nodes in an hour, the pods that do not
+	// come back after the loss of a domain, the workloads that the loss takes down, the findings of a check about an object, or the running
+	// pods of a workload.
 	What string `json:"what" jsonschema:"enum=pods,enum=nodes,enum=cost,enum=notBack,enum=down,enum=risk,enum=workload"`
-	// Name is the group, the domain as "zone a", the check and the object, or the workload: "running" or "pending" of pods; missing of the whole cost.
+	// Name is the group, the domain as "zone a", the check and the object, or the workload. For pods it is "running" or "pending"; for the cost it is
+	// missing.
 	Name   string  `json:"name,omitempty"`
 	Before float64 `json:"before"`
 	After  float64 `json:"after"`
 }
 
-// New is the report on the review of the cluster at the end of the run. The version is Faultline's own.
+// New returns the report on the review of the cluster after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, found *review.Review, version string) *Report {
 	return &Report{Head: report.NewHead(result, Kind, version), Review: *found}
 }
@@ -56,14 +58,14 @@ func Decode(file string, data []byte) (*Report, error) {
 	return report.Decode[Report](file, data, Kind)
 }
 
-// CompareWith finds what has changed since the earlier review, which the file holds.
+// CompareWith sets the changes since the earlier review, which was read from the file.
 func (r *Report) CompareWith(file string, old *Report) {
 	r.Since, r.Changes = file, []Change{}
 	before, after := old.figures(), r.figures()
 	for _, f := range slices.Concat(before.order, list.Without(after.order, func(f figure) bool { _, has := before.value[f]; return has })) {
 		_, was := before.value[f]
 		_, is := after.value[f]
-		if domain := f.what == NotBack || f.what == Down; domain && !(was && is) { // one that is new or gone was or is not lost
+		if domain := f.what == NotBack || f.what == Down; domain && !(was && is) { // a domain that is new or gone has no loss to compare
 			continue
 		}
 		if b, a := before.value[f], after.value[f]; a != b {
@@ -73,13 +75,13 @@ func (r *Report) CompareWith(file string, old *Report) {
 	slices.SortStableFunc(r.Changes, func(a, b Change) int { return cmp.Compare(slices.Index(whats, a.What), slices.Index(whats, b.What)) })
 }
 
-// whats is the order of changes.
+// whats has the kinds of changes in the order in which they are listed.
 var whats = []string{Pods, Nodes, Cost, NotBack, Down, Risk, Workload}
 
-// figure names what may change.
+// figure is the name of a figure that may change.
 type figure struct{ what, name string }
 
-// figures are the values of a review, by name, and their order.
+// figures has the values of a review, and the order of their names.
 type figures struct {
 	value map[figure]float64
 	order []figure

@@ -17,13 +17,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, and All lists every risk and change.
+// Formats are the formats of the report. Quiet prints only the answer, and All lists every risk and change.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Bars: bars}.Formats()
 
-// Most rows of the tables without All.
+// The largest numbers of rows of the tables without All.
 const maxRisks, maxChanges, maxGroups = 10, 20, 12
 
-// document is the answer, then what has changed, the room in each group, what each loss leaves behind, and the risks with their fixes.
+// document is the answer, then what has changed, the room in each group, the pods that each loss leaves behind, and the risks with their
+// fixes.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.answer())
@@ -60,8 +61,8 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// worst is the loss after which most pods do not come back, the first of equal ones, and its level; nil if no level has several domains, or
-// is one that was asked about: that everything is lost with the only one is no news.
+// worst returns the loss after which most pods do not come back, the first of equal ones, and its level. A level with one domain only
+// counts if the user asked about it, since the loss of the only domain always takes everything. It returns nil if no level counts.
 func (r *Report) worst() (*review.Level, *review.Loss) {
 	var of *review.Level
 	var worst *review.Loss
@@ -76,7 +77,7 @@ func (r *Report) worst() (*review.Level, *review.Loss) {
 	return of, worst
 }
 
-// answer is the worst loss, what waits, what lint finds, and what the nodes cost.
+// answer returns the worst loss, the Pending pods, the findings of lint, and the cost of the nodes.
 func (r *Report) answer() doc.Cell {
 	style := doc.Green
 	var parts []string
@@ -110,7 +111,7 @@ func (r *Report) answer() doc.Cell {
 	return style.Cell(strings.Join(parts, "; ") + ".")
 }
 
-// domain is what a domain of the level is called: zone, also of a level of one zone.
+// domain returns the noun for a domain of the level: zone, also for the level zone=b.
 func domain(level *review.Level) string {
 	key, _, chosen := topology.Chosen(level.TopologyKey)
 	if !chosen {
@@ -119,10 +120,10 @@ func domain(level *review.Level) string {
 	return doc.DomainOf(doc.LevelName(key))
 }
 
-// domainsOf counts the domains of the level.
+// domainsOf counts the domains of the level: "3 zones".
 func domainsOf(level review.Level) string { return words.Count(len(level.Losses), domain(&level)) }
 
-// survived is the level as --survive takes it: zone, or zone=b.
+// survived returns the level in the form of --survive: zone, or zone=b.
 func survived(level *review.Level) string {
 	if _, value, is := topology.Chosen(level.TopologyKey); is {
 		return domain(level) + "=" + value
@@ -134,7 +135,7 @@ func (r *Report) severe(severity lint.Severity) int {
 	return list.Count(r.Risks, func(risk review.Risk) bool { return risk.Severity == severity })
 }
 
-// cost is what the nodes cost, and how many of them have no price.
+// cost returns the cost of the nodes, and how many of them have no price.
 func (r *Report) cost() string {
 	text := fmt.Sprintf("%.2f an hour", *r.Cost)
 	if r.Unpriced > 0 {
@@ -143,7 +144,7 @@ func (r *Report) cost() string {
 	return text
 }
 
-// sinceThen counts what has changed: nodes, what does not come back, risks.
+// sinceThen sums up what has changed: nodes, pods that do not come back, risks, and other figures.
 func (r *Report) sinceThen() string {
 	if len(r.Changes) == 0 {
 		return fmt.Sprintf("Nothing has changed since %s.", r.Since)
@@ -185,7 +186,7 @@ func (r *Report) sinceThen() string {
 	return fmt.Sprintf("Since %s: %s.", r.Since, strings.Join(parts, "; "))
 }
 
-// whatIs is what a change is of, in words.
+// whatIs has the words for the kinds of changes.
 var whatIs = map[string]string{
 	Pods: "pods", Nodes: "nodes of group", Cost: "cost of the nodes in an hour", NotBack: "pods not back after the loss of", Down: "workloads down after the loss of",
 	Risk: "risk", Workload: "running pods of",
@@ -199,7 +200,7 @@ func (r *Report) changes() [][]doc.Cell {
 	return c.Rows(r.Changes)
 }
 
-// room is a row for each group: what is free, and what of it no workload can use.
+// room returns the titles, and a row for each group: its free capacity, and the part of it that workloads can use.
 func (r *Report) room() [][]doc.Cell {
 	var c doc.TableOf[review.Group]
 	c.Text("GROUP", func(g review.Group) string { return g.Group })
@@ -240,7 +241,7 @@ func losses(level *review.Level) [][]doc.Cell {
 
 var colour = map[lint.Severity]doc.Style{lint.Error: doc.Red, lint.Warning: doc.Yellow, lint.Note: doc.Plain}
 
-// checks is a row for each check that finds something, with its first finding.
+// checks returns the titles, and a row for each check with a finding, with its first finding.
 func (r *Report) checks() [][]doc.Cell {
 	var c doc.TableOf[[]review.Risk]
 	c.Add("RISK", func(all []review.Risk) doc.Cell { return colour[all[0].Severity].Cell(all[0].Check) })
@@ -250,7 +251,7 @@ func (r *Report) checks() [][]doc.Cell {
 	return c.Rows(list.Group(r.Risks, func(risk review.Risk) string { return string(risk.Severity) + risk.Check }))
 }
 
-// risks is a row for each finding.
+// risks returns the titles, and a row for each finding.
 func (r *Report) risks() [][]doc.Cell {
 	var c doc.TableOf[review.Risk]
 	c.Add("RISK", func(risk review.Risk) doc.Cell { return colour[risk.Severity].Cell(risk.Check) })
