@@ -1,4 +1,4 @@
-// Package roll is the report on nodes that are replaced in turn: whether it ends, which pods move and wait, and what stops it.
+// Package roll has the report on nodes that are replaced in turn: whether the roll ends, which pods move and wait, and what stops it.
 package roll
 
 import (
@@ -10,16 +10,17 @@ import (
 // Kind is the kind of a report on a roll.
 const Kind = "RollReport"
 
-// Report is what comes of replacing the nodes of a pool in turn, in one or several ways.
+// Report says what happens if the nodes of a pool are replaced in turn, in one or several ways.
 type Report struct {
 	report.Head
-	// Rolls are what comes of each way, in the order asked for; of a single one if no comparison was asked for.
+	// Rolls are the results of each way, in the order in which the user gave them; one without a comparison.
 	Rolls []roll.Answer `json:"rolls"`
-	// NeverPending is the smallest surge of a comparison that leaves no pod Pending; missing if none was asked for, or none does.
+	// NeverPending is the smallest surge of a comparison that leaves no pod Pending; missing without a comparison, or if every surge leaves
+	// some.
 	NeverPending *int `json:"neverPending,omitempty"`
 }
 
-// New is the report on the answers, which begin at the end of the run. The version is Faultline's own.
+// New returns the report on the answers, which begin after the last step of the run. version is Faultline's version.
 func New(result *simulation.Result, answers []*roll.Answer, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version)}
 	for _, a := range answers {
@@ -31,7 +32,7 @@ func New(result *simulation.Result, answers []*roll.Answer, version string) *Rep
 	return r
 }
 
-// Met reports whether every node is replaced and no pod is left Pending, in one of the ways.
+// Met reports whether one of the ways replaces every node and leaves no pod Pending.
 func (r *Report) Met() bool {
 	for i := range r.Rolls {
 		if r.Rolls[i].Done() && len(r.Rolls[i].Pending) == 0 {

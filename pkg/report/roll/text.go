@@ -16,10 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone, and All lists every turn.
+// Formats are the formats of the report. Quiet prints only the answer, and All lists every turn.
 var Formats = format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats()
 
-// document is whether the roll ends, what stops it and what waits, then the turns; or the ways side by side.
+// document says whether the roll ends, what stops it and which pods wait, then lists the turns. For a comparison it is a table of the ways.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	if len(r.Rolls) == 1 {
@@ -75,7 +75,7 @@ func (t *writer) everything() {
 	t.turns()
 }
 
-// grown says how many more nodes, or fewer, an autoscaler leaves: the roll itself puts a node in the place of each.
+// grown writes how many nodes more or fewer the autoscaler leaves. Without it, a roll replaces each node by one.
 func (t *writer) grown() {
 	n := len(t.a.Turns)
 	if n == 0 || len(t.a.Blocked) > 0 {
@@ -90,7 +90,7 @@ func (t *writer) grown() {
 	}
 }
 
-// verdict is the first line.
+// verdict returns the first line.
 func verdict(a *roll.Answer) doc.Cell {
 	after, even := planned(a.Plan), ""
 	if after != "" {
@@ -113,7 +113,7 @@ func verdict(a *roll.Answer) doc.Cell {
 	return style.Cellf("%s%s replaced in %s (%s); %s; %s.", begin, all, words.Count(len(a.Turns), "turn"), span(a.Seconds), moves(a), waits(a))
 }
 
-// planned is "after 1 node is removed and 12 budgets are patched, "; "" if nothing is.
+// planned returns "after 1 node is removed and 12 budgets are patched, ", or "" if the plan does neither.
 func planned(p *roll.Plan) string {
 	if p == nil {
 		return ""
@@ -153,7 +153,7 @@ func (t *writer) plan() {
 	t.Space()
 }
 
-// lost is "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
+// lost returns "shop/deployment/web lost a replica", and how many other pods are Pending in the end.
 func lost(a *roll.Answer) string {
 	replicas := 0
 	for _, l := range a.Lost {
@@ -175,7 +175,7 @@ func lost(a *roll.Answer) string {
 	return words.And(parts)
 }
 
-// why is what keeps a drain from its end, in short.
+// why returns in short what blocks a drain.
 func why(b *roll.Blocked) string {
 	if b.Budget != nil {
 		return fmt.Sprintf("budget %s allows no eviction (%s)", b.Budget.Name, needs(b.Budget))
@@ -183,7 +183,7 @@ func why(b *roll.Blocked) string {
 	return fmt.Sprintf("%s stays on node/%s", pod(b.Stays[0].Namespace, b.Stays[0].Name), b.Node)
 }
 
-// whyAll is what keeps the drains of several nodes from their ends.
+// whyAll returns in short what blocks the drains of several nodes.
 func whyAll(all []roll.Blocked) string {
 	first := all[0].Budget
 	other := func(b roll.Blocked) bool { return b.Budget != nil && b.Budget.Name != first.Name }
@@ -193,8 +193,8 @@ func whyAll(all []roll.Blocked) string {
 	return fmt.Sprintf("budgets allow no eviction, such as %s (%s)", first.Name, needs(first))
 }
 
-// needs is why the budget allows none. One that needs nothing would allow all: it is that of pods of which the controller does not count how
-// many there should be.
+// needs says why the budget allows no eviction. A budget that needs no pod would allow all, so Needs is 0 if the controller cannot count
+// how many pods there should be.
 func needs(b *roll.Budget) string {
 	if b.Needs == 0 {
 		return "it cannot be computed"
@@ -202,7 +202,7 @@ func needs(b *roll.Budget) string {
 	return fmt.Sprintf("%d of %d needed", b.Healthy, b.Needs)
 }
 
-// blocked says which pods keep which drains from their ends, once for each reason, and what happens then.
+// blocked writes which pods block which drains, grouped by reason, and what happens then.
 func (t *writer) blocked() {
 	var stays []stay
 	for i := range t.a.Blocked {
@@ -225,13 +225,13 @@ func (t *writer) blocked() {
 	t.Linef(doc.Plain, "What follows is the state at that time: %s replaced, and node/%s is cordoned. --keep-going shows what blocks the other nodes.", words.Is(t.a.Replaced, "node"), t.a.Blocked[0].Node)
 }
 
-// stay is a pod that stays on its node.
+// stay is a pod that blocks the drain of its node.
 type stay struct {
 	node string
 	world.BlockedPod
 }
 
-// moves is "612 pods move once, 14 twice".
+// moves returns "612 pods move once, 14 twice".
 func moves(a *roll.Answer) string {
 	var parts []string
 	for i, m := range a.Moves {
@@ -276,7 +276,7 @@ func (t *writer) worst() {
 		words.Count(w.Unavailable, "pod"), words.Pick(w.Unavailable, "is", "are"), pending, t.Some(lacks))
 }
 
-// levels is how the pods are spread over domains at the start, at worst and at the end.
+// levels writes a table of how the pods are spread over domains at the start, at the worst moment and at the end.
 func (t *writer) levels() {
 	rows := [][]doc.Cell{doc.Bold.Row("LEVEL", "RADIUS AT START", "AT WORST", "AT THE END", "SKEW AT START", "AT THE END")}
 	for _, l := range t.a.Levels {
@@ -296,7 +296,7 @@ func (t *writer) levels() {
 	}
 }
 
-// mostTurns is how many turns text lists.
+// mostTurns is the largest number of turns that text lists.
 const mostTurns = 15
 
 func (t *writer) turns() {
@@ -312,7 +312,7 @@ func (t *writer) turns() {
 	t.Add(doc.Table{Rows: rows, Most: mostTurns, Noun: "turn", Nouns: "turns"})
 }
 
-// compared is the first line of a comparison.
+// compared returns the first line of a comparison.
 func (r *Report) compared() doc.Cell {
 	done := 0
 	for i := range r.Rolls {
@@ -340,7 +340,7 @@ func furthest(all []roll.Answer) int {
 	return most
 }
 
-// sideBySide is a row for each way.
+// sideBySide returns the titles, and a row for each way.
 func (r *Report) sideBySide() [][]doc.Cell {
 	rows := [][]doc.Cell{doc.Bold.Row("SURGE", "MAX UNAVAILABLE", "ORDER", "REPLACED", "TURNS", "TIME", "EVICTED", "MOVED TWICE", "NOT READY", "PENDING", "FOR AT MOST", "AT THE END")}
 	for i := range r.Rolls {
@@ -359,7 +359,8 @@ func (r *Report) sideBySide() [][]doc.Cell {
 	return rows
 }
 
-// course is how nodes, pods that are not ready, Pending pods and the price change from turn to turn, or how the ways differ.
+// course returns a picture of nodes, pods that are not ready, Pending pods and the price from turn to turn. For a comparison it is
+// courseOfWays.
 func course(r *Report) *doc.Course {
 	if len(r.Rolls) != 1 {
 		return r.courseOfWays()
@@ -386,7 +387,7 @@ func course(r *Report) *doc.Course {
 	return c
 }
 
-// courseOfWays sets the ways side by side.
+// courseOfWays returns a picture of the ways side by side.
 func (r *Report) courseOfWays() *doc.Course {
 	c := &doc.Course{Title: "way by way"}
 	pending, lacking, twice := doc.Curve{Name: "Pending pods, at most", Style: doc.Red}, doc.Curve{Name: "pods that are not ready, at most", Style: doc.Yellow}, doc.Curve{Name: "pods that move more than once"}
@@ -411,7 +412,7 @@ func movedAgain(a *roll.Answer) int {
 	return pods
 }
 
-// unavailable is how many pods are not ready at the worst moment.
+// unavailable returns how many pods are not ready at the worst moment.
 func unavailable(a *roll.Answer) int {
 	if a.Worst == nil {
 		return 0
