@@ -14,15 +14,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the report says of the cluster after the last step of the result: how many nodes each group has that a label names, and how many pods
-// stay Pending, of which workloads.
+// Claims are the claims about the cluster after the last step of the result: how many nodes each group has, if a label selects its nodes,
+// and how many pods of which workloads stay Pending.
 func (r *Report) Claims(result *simulation.Result) []claim.Claim {
 	expect := &scenario.Expect{Pending: new(int)}
 	state := result.Steps[len(result.Steps)-1].State
 	joined := 0
 	for i, group := range r.Groups {
 		of := &result.Scenario.Autoscaler.NodeGroups[i]
-		// A group whose nodes are not all that have its label is counted by no selector.
+		// No selector counts the nodes of a group if nodes outside of the group have its label, too.
 		labelled := scenario.Nodes{Selector: of.From}.Select(state.Nodes)
 		if joined += group.After - group.Before; of.From != "" && !slices.ContainsFunc(labelled, func(node *v1.Node) bool { return !of.Has(node) }) {
 			if expect.NodeCounts == nil {

@@ -1,4 +1,5 @@
-// Package scale is the report on what the Cluster Autoscaler makes of a change: how many nodes come, what they cost, and which pods get none.
+// Package scale has the report on what the Cluster Autoscaler does for new pods: how many nodes it adds, what they cost, and which pods get
+// none.
 package scale
 
 import (
@@ -17,60 +18,62 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Kind is the kind of the report.
+// Kind is the kind of a report on the nodes that an autoscaler adds.
 const Kind = "ScaleReport"
 
-// Report is what the autoscaler made of the last step.
+// Report says what the autoscaler did in the last step.
 type Report struct {
 	report.Head
 	// Answer says in a sentence whether every pod gets a node, and how many nodes come for that.
 	Answer string `json:"answer"`
-	// Fits is whether no pod is Pending that is new or ran before; without such pods, whether none is Pending.
+	// Fits says whether every new pod, and every pod that ran before, has a node. If there are no such pods, it says whether no pod is
+	// Pending.
 	Fits bool `json:"fits"`
 	// Groups are the node groups, in their order.
 	Groups []Group `json:"groups"`
-	// More is what all nodes cost in an hour more than before; missing if a price is not known.
+	// More is the increase of the cost of all nodes in an hour; missing if a price is unknown.
 	More *float64 `json:"more,omitempty"`
-	// Seconds is the time until nothing moves any more.
+	// Seconds is the time until the autoscaler, the controllers and the scheduler have nothing more to do.
 	Seconds float64 `json:"seconds"`
-	// Slow are the workloads for which nodes came little by little.
+	// Slow are the workloads for which the autoscaler added nodes in many small steps.
 	Slow []world.Slow `json:"slow,omitempty"`
 	// Waiting are the pods that stay Pending.
 	Waiting []Waiting `json:"waiting,omitempty"`
-	// Moments are the cluster whenever nothing moved.
+	// Moments are the states of the cluster whenever nothing moved.
 	Moments []world.Moment `json:"moments,omitempty"`
 
-	status string // of the autoscaler, as YAML, and since when
+	status string // the autoscaler's status as YAML, at the time at
 	at     metav1.Time
 }
 
-// Group is a node group before and after.
+// Group is a node group before and after the step.
 type Group struct {
 	Name   string `json:"name"`
 	Before int    `json:"before"`
 	After  int    `json:"after"`
 	Min    int    `json:"min"`
 	Max    int    `json:"max"`
-	// Price is what a node costs in an hour; missing if that is not known.
+	// Price is the price of a node in an hour; missing if it is unknown.
 	Price float64 `json:"price,omitempty"`
-	// New are its nodes that came.
+	// New are the nodes that the autoscaler added to the group.
 	New []string `json:"new,omitempty"`
 }
 
 // Waiting are pods that stay Pending for the same reasons.
 type Waiting struct {
 	Pods []cluster.PodRef `json:"pods"`
-	// Message is the scheduler's, and Autoscaler the autoscaler's; missing if it said nothing of the pods.
+	// Message is the scheduler's message. Autoscaler is the autoscaler's; missing if it has none about these pods.
 	Message    string `json:"message"`
 	Autoscaler string `json:"autoscaler,omitempty"`
 }
 
-// New puts what a run with an autoscaler found into the model. The report on the run is what its pods were before and after.
+// New returns the report on a run with an autoscaler. ran is the report on the run, from which it takes what changed for the pods. version
+// is Faultline's version.
 func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	r := &Report{Head: report.NewHead(result, Kind, version), Groups: []Group{}}
 	step := &result.Steps[len(result.Steps)-1]
 	last := &ran.Steps[len(ran.Steps)-1]
-	// Without pods before, all are new.
+	// If there were no pods before, all pods are new.
 	change := ptr.Deref(last.Change, run.Change{New: last.Summary.Pods + last.Summary.NotCreated, NewPending: last.Summary.Pending, Refused: last.Summary.NotCreated})
 	did := ptr.Deref(step.Autoscaling, world.Autoscaling{})
 	r.Answer, r.Fits = answer(ran.Answer, &change, did.With())
@@ -96,7 +99,7 @@ func New(result *simulation.Result, ran *run.Report, version string) *Report {
 	return r
 }
 
-// answer is the first line, and whether it is a yes.
+// answer returns the first line, and whether it is a yes.
 func answer(asked string, c *run.Change, with string) (string, bool) {
 	fits := c.Short() == 0
 	if asked == "" && c.New+c.Short() == 0 {
@@ -126,7 +129,7 @@ func answer(asked string, c *run.Change, with string) (string, bool) {
 	return line, fits
 }
 
-// wait adds the pods that stay Pending, with the reasons.
+// wait adds the pods that stay Pending, with the messages about them.
 func (r *Report) wait(step *simulation.Step, did *world.Autoscaling) {
 	said := map[types.NamespacedName]string{}
 	for _, e := range did.Events {

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Formats are the ways to write the report. Quiet is the answer alone. Status is the autoscaler's own.
+// Formats are the formats of the report. Quiet prints only the answer, and status is the autoscaler's own status.
 var Formats = append(format.Of[Report]{Doc: document, Brief: true, Course: course}.Formats(), status)
 
 func course(r *Report) *doc.Course { return run.Course(run.Stage{Name: "start", Moments: r.Moments}) }
@@ -44,7 +44,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// table is a row for each group below the titles.
+// table returns the titles, and a row for each group.
 func (r *Report) table(d *doc.Doc) [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "BEFORE", "AFTER", "MIN", "MAX", "PRICE", "MORE", "NEW NODES")}
 	for _, g := range r.Groups {
@@ -60,7 +60,7 @@ func (r *Report) table(d *doc.Doc) [][]doc.Cell {
 	return table
 }
 
-// wait says which pods stay Pending, and what scheduler and autoscaler say of them.
+// wait writes which pods stay Pending, with the messages of the scheduler and the autoscaler.
 func wait(d *doc.Doc, w *Waiting) {
 	of := list.Group(w.Pods, func(p cluster.PodRef) [2]string { return [2]string{p.Namespace, p.Workload} })
 	d.Linef(doc.Yellow, "%s", d.Some(list.Each(of, pods)))
@@ -70,7 +70,7 @@ func wait(d *doc.Doc, w *Waiting) {
 	}
 }
 
-// pods names one pod, or counts several of one workload.
+// pods names one pod, or counts several pods of one workload.
 func pods(same []cluster.PodRef) string {
 	first := same[0]
 	switch {
