@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// bars compares the nodes that each group needs with the nodes that it has.
+// bars returns a bar for each group and zone, which compares the needed nodes with the present ones.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{
 		Title: "nodes by group and zone", Noun: "group", Nouns: "groups",

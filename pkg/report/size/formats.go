@@ -2,5 +2,5 @@ package size
 
 import "github.com/faultline/faultline/pkg/report/format"
 
-// Formats are the ways to write the report. Quiet is the answer alone.
+// Formats are the formats of the report. Quiet prints only the answer.
 var Formats = format.Of[Report]{Doc: document, Bars: bars}.Formats()

@@ -1,4 +1,4 @@
-// Package size is the report on how few nodes would do.
+// Package size has the report on the fewest nodes that suffice.
 package size
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Kind is the kind of a report on how few nodes would do.
+// Kind is the kind of a report on the fewest nodes that suffice.
 const Kind = "SizeReport"
 
-// Report is the cheapest cluster on which everything is placed, and comes back after the failures that were asked for.
+// Report has the cheapest cluster on which every pod has a node, also after the failures that it is to survive.
 type Report struct {
 	report.Head
 	capacity.Sizing
 }
 
-// New makes the report on a sizing of the scenario, which has these nodes. The version is Faultline's own.
+// New returns the report on a sizing of the scenario, which has these nodes. version is Faultline's version.
 func New(s *scenario.Scenario, nodes []*v1.Node, sizing *capacity.Sizing, version string) *Report {
 	result := &simulation.Result{
 		Scenario: s, Initial: &cluster.State{Nodes: nodes}, Notes: slices.Concat(s.Notes, sizing.Mutated), Partial: sizing.Partial,

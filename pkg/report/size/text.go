@@ -37,7 +37,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// verdict is the answer, and what is to be known of it.
+// verdict returns the answer, and the lines that qualify it.
 func (r *Report) verdict() []doc.Cell {
 	goal := "every pod has a node"
 	if aside := r.aside(); aside > 0 {
@@ -109,7 +109,7 @@ func (r *Report) verdict() []doc.Cell {
 	return lines
 }
 
-// atLeast is the bound of an interrupted search.
+// atLeast returns the lower bound that an interrupted search has found.
 func (r *Report) atLeast() string {
 	if r.CostAtLeast != nil {
 		return "nodes of " + price(r.CostAtLeast) + " an hour"
@@ -117,7 +117,7 @@ func (r *Report) atLeast() string {
 	return words.Count(*r.AtLeast, "node")
 }
 
-// kept names the nodes that stay as they are, if there are any.
+// kept returns words for the nodes that stay as they are, or "" if there are none.
 func (r *Report) kept() string {
 	nodes, planes := 0, 0
 	for _, g := range r.Groups {
@@ -148,12 +148,12 @@ func (r *Report) allKept() bool {
 	return !slices.ContainsFunc(r.Groups, func(g capacity.Group) bool { return !g.Kept })
 }
 
-// useless says that pods have no node whatever the numbers are.
+// useless says how many pods have no node, however many nodes there are.
 func (r *Report) useless() string {
 	return fmt.Sprintf("%d of %s %s no node, however many there are", r.aside(), words.Count(r.Pods, "pod"), words.Pick(r.aside(), "has", "have"))
 }
 
-// autoscaled says to what the autoscaler comes by itself.
+// autoscaled says how many nodes the autoscaler ends with by itself.
 func autoscaled(a *capacity.Autoscaled) doc.Cell {
 	style, line := doc.Plain, fmt.Sprintf("The Cluster Autoscaler, from one node of each group in each of its zones, comes to %s", words.Count(a.Nodes, "node"))
 	if a.Cost != nil {
@@ -165,7 +165,7 @@ func autoscaled(a *capacity.Autoscaled) doc.Cell {
 	return style.Cell(line + ".")
 }
 
-// even says that the zones of a group have the same number, if so.
+// even says that each zone of a group has the same number of nodes, or returns "".
 func (r *Report) even() string {
 	if !r.Even {
 		return ""
@@ -173,7 +173,7 @@ func (r *Report) even() string {
 	return ", as many of a group in each of its zones"
 }
 
-// cheaper says how many nodes suffice if zones may differ.
+// cheaper says how many nodes suffice if the zones of a group may differ.
 func cheaper(u *capacity.Cheaper) string {
 	var where []string
 	for _, g := range u.Groups {
@@ -201,13 +201,13 @@ func (r *Report) aside() int {
 	return pods
 }
 
-// reason is the same for pods of a workload that do not come back for the same reason, whichever domain fails.
+// reason is a key that is equal for pods of a workload which do not come back for the same reason, whichever domain fails.
 func reason(a capacity.Aside) capacity.Aside {
 	a.Domain, a.Pod = "", ""
 	return a
 }
 
-// setAside says which pods are set aside, after which failures, and why. The failures have the same reason.
+// setAside says which pods are set aside, after which failures, and why. All failures must have the same reason.
 func setAside(failures []capacity.Aside) string {
 	a := failures[0]
 	line := fmt.Sprintf("Set aside: %s of %s", words.Count(a.Pods, "pod"), a.Workload)
@@ -230,17 +230,17 @@ func price(p *float64) string {
 	return fmt.Sprint(float64(int64(*p*1e4+0.5)) / 1e4)
 }
 
-// byName returns the zones, which the answer has in the input's order, in that of their names.
+// byName returns the zones sorted by name. The answer has them in the order of the input.
 func byName(zones []capacity.Zone) []capacity.Zone {
 	return slices.SortedFunc(slices.Values(zones), func(a, b capacity.Zone) int { return cmp.Compare(a.Zone, b.Zone) })
 }
 
-// table is a row for each group and zone below the titles.
+// table returns the titles, and a row for each group and zone.
 func (r *Report) table() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Bold.Row("GROUP", "ZONE", "NODES", "BEFORE", "PRICE")}
 	for _, g := range r.Groups {
 		for _, z := range byName(g.Zones) {
-			if r.Found && z.Nodes+z.Before == 0 { // a type that is not in the mix
+			if r.Found && z.Nodes+z.Before == 0 { // a type of node that is not in the mix
 				continue
 			}
 			name := g.Name
@@ -262,7 +262,7 @@ func (r *Report) table() [][]doc.Cell {
 	return table
 }
 
-// lacking says what goes wrong, and where.
+// lacking says how many pods have no node, and on which cluster.
 func lacking(f capacity.Fewer) string {
 	var on string
 	switch {
