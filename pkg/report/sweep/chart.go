@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// drawing shows what varies by the parameters that vary.
+// drawing returns a chart of the goals that vary by the parameters that vary.
 func drawing(r *Report) *chart.Chart {
 	names := list.Each(r.Parameters, func(name string) string { return chart.Cut(name, 24) })
 	s := &chart.Sweep{Title: chart.Title(r.Head, "sweep over "+chart.Cut(words.And(names), 80)), Notes: r.chartNotes(), Parameters: r.Parameters, Baseline: &r.Baseline}
@@ -19,7 +19,7 @@ func drawing(r *Report) *chart.Chart {
 	return s.Chart()
 }
 
-// chartNotes say what was looked at.
+// chartNotes say what the chart is about.
 func (r *Report) chartNotes() string {
 	front := 0
 	for i := range r.Points {

@@ -2,5 +2,5 @@ package sweep
 
 import "github.com/faultline/faultline/pkg/report/format"
 
-// Formats are the ways to write the report. Quiet is the answer alone, and All lists every point.
+// Formats are the formats of the report. Quiet prints only the answer, and All lists every point.
 var Formats = format.Of[Report]{Doc: document, Brief: true, CSV: figuresCSV, Draw: func(r *Report, format string) ([]byte, error) { return drawing(r).Draw(format) }}.Formats()

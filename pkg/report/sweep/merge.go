@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Merge returns the whole sweep of which the reports are parts, in any order; a part may be there twice. files are the reports'
-// names. The error says all that does not fit together, and which points are missing.
+// Merge joins the reports of shards, in any order, to the report of the whole sweep. A shard may be there twice. files are the names of the
+// reports. The error lists everything that does not fit together, and the missing points.
 func Merge(files []string, parts []*Report) (*Report, error) {
 	whole := *parts[0]
 	whole.Points, whole.Shard, whole.Partial = nil, nil, ""
@@ -27,7 +27,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 		}
 		for j := range part.Points {
 			point := part.Points[j]
-			point.Front = false // of all points it is shown anew
+			point.Front = false // front finds it anew among all points
 			known := points[point.Index]
 			switch {
 			case point.Index < 0 || point.Index >= whole.Total:
@@ -62,7 +62,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 	return &whole, nil
 }
 
-// sameSweep reports whether two reports are parts of one sweep.
+// sameSweep reports whether two reports are of shards of one sweep.
 func sameSweep(a, b *Report) bool {
 	x, y := *a, *b
 	x.Points, x.Shard, x.Partial = nil, nil, ""

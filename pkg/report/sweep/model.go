@@ -1,4 +1,4 @@
-// Package sweep is the report on the points of a sweep.
+// Package sweep has the report on the points of a sweep.
 package sweep
 
 import (
@@ -13,25 +13,26 @@ import (
 // Kind is the kind of a report on the points of a sweep.
 const Kind = "SweepReport"
 
-// Report is what the points of a sweep come to.
+// Report has the figures of the points of a sweep.
 type Report struct {
 	report.Head
-	// Key names what the sweep depends on besides its points: the scenario, the seed, what is looked at, and versions. Shards of one
-	// sweep have the same.
+	// Key stands for everything that the sweep depends on beside its points: the scenario, the seed, the options and the versions. Shards
+	// of one sweep have the same key.
 	Key string `json:"key"`
-	// Step is the step after which the clusters are looked at.
+	// Step is the step after which the figures are taken.
 	Step string `json:"step"`
-	// Workloads are those whose skew and blast radius are reported, as kind/name in lower case; empty: all but DaemonSets and bare pods.
+	// Workloads are the workloads whose skew and blast radius are reported, as kind/name in lower case; missing for all except DaemonSets
+	// and pods without a workload.
 	Workloads []string `json:"workloads,omitempty"`
-	// Parameters are the names of what varies, the slowest first.
+	// Parameters are the names of the parameters. The first one varies most slowly.
 	Parameters []string `json:"parameters"`
 	// Total is the number of points of the whole sweep.
 	Total int `json:"total"`
-	// Shard says which part of the sweep this is; missing if it is all of it.
+	// Shard says which part of the sweep this is; missing for the whole sweep.
 	Shard *Shard `json:"shard,omitempty"`
-	// Baseline is the scenario as it is.
+	// Baseline has the figures of the scenario without changes.
 	Baseline whatif.Found `json:"baseline"`
-	// Points are the points, in their order.
+	// Points are the points, in order.
 	Points []Point `json:"points"`
 }
 
@@ -46,15 +47,15 @@ type Shard struct {
 type Point struct {
 	// Index is the point's place in the sweep, from 0.
 	Index int `json:"index"`
-	// Values are the point's, by parameter.
+	// Values are the point's values, by parameter.
 	Values map[string]scenario.Scalar `json:"values"`
-	// Front means that no other point of the report is better in one of these and worse in none: Pending pods, the blast radius of each
-	// level, what a failure of each level leaves without a node, cost.
+	// Front means that no other point of the report is better in one of these goals and at least as good in the others: Pending pods, and
+	// for each level the blast radius and the pods that do not come back after a failure, and cost.
 	Front bool `json:"front"`
 	whatif.Found
 }
 
-// name is the point's values: replicas=3,rule=soft.
+// name returns the point's values: "replicas=3,rule=soft".
 func (p *Point) name(parameters []string) string {
 	parts := list.Each(parameters, func(name string) string { return name + "=" + p.Values[name].String() })
 	return strings.Join(parts, ",")

@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// New puts what the points of a sweep come to into the model; from is the place of the first, and shard nil for all of them. Points
-// that were not finished are nil. The key is that of the sweep, and the version Faultline's own.
+// New returns the report on points of a sweep. from is the index of the first one. A nil in found is a point that was not finished. shard
+// is nil for the whole sweep, key is the sweep's key, and version is Faultline's version.
 func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Found, shard *Shard, key string, opts whatif.Options, version string) *Report {
 	r := &Report{
 		Head: report.NewHead(base.Result, Kind, version), Key: key, Step: opts.Step, Workloads: figures.WorkloadNames(opts.Metric),
@@ -39,7 +39,7 @@ func New(base *whatif.Base, s *scenario.Scenario, from int, found []*whatif.Foun
 	return r
 }
 
-// front shows each point whether it is on the Pareto front.
+// front marks the points on the Pareto front.
 func (r *Report) front() {
 	goals := make([]map[string]float64, len(r.Points))
 	for i := range r.Points {

@@ -15,10 +15,10 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// maxPoints is how many points text lists where nobody asks for all, and maxRows how many a page lists.
+// maxPoints is the largest number of points that text lists without All, and maxRows the largest number that a page lists.
 const maxPoints, maxRows = 24, 2000
 
-// document is how many points place everything, and a table of the best of them.
+// document says how many points place every pod, and has a table of the best points.
 func document(r *Report, opts report.Options) *doc.Doc {
 	most := maxPoints
 	switch {
@@ -47,7 +47,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// verdict says how many points place everything, and which of them are not beaten.
+// verdict says how many points leave no more pods Pending than now, and how many are not beaten.
 func (r *Report) verdict() string {
 	placed, front := 0, 0
 	for i := range r.Points {
@@ -69,7 +69,7 @@ func (r *Report) verdict() string {
 	return fmt.Sprintf("%d of %s leave %s; %d are not beaten by another in %s.", placed, points, leave, front, words.And(r.goals()))
 }
 
-// stuck says of how many points the rollout of the change gets stuck, and why the first does; "" if none does.
+// stuck says at how many points a rollout gets stuck, and why at the first; "" if none does.
 func (r *Report) stuck() string {
 	first, n := -1, 0
 	for i := range r.Points {
@@ -85,7 +85,8 @@ func (r *Report) stuck() string {
 	return fmt.Sprintf("%d of %s: a rollout gets stuck; at point %d %s.", n, words.Count(len(r.Points), "point"), r.Points[first].Index+1, whatif.StuckText(&r.Points[first].StuckRollouts[0]))
 }
 
-// heldBack says at how many points autoscalers allow fewer replicas than are asked for, and what at the first; "" if they allow all.
+// heldBack says at how many points HorizontalPodAutoscalers allow fewer replicas than wanted, with the numbers of the first; "" if there is
+// none.
 func (r *Report) heldBack() string {
 	text, n := "", 0
 	for i := range r.Points {
@@ -101,7 +102,7 @@ func (r *Report) heldBack() string {
 	return fmt.Sprintf("%d of %s: HorizontalPodAutoscalers allow fewer replicas; %s.", n, words.Count(len(r.Points), "point"), text)
 }
 
-// goals are the numbers of which less is better, in words.
+// goals returns the words for the figures of which less is better.
 func (r *Report) goals() []string {
 	stranded, cost := false, false
 	for i := range r.Points {
@@ -155,7 +156,7 @@ func (r *Report) shown(most int) ([]*Point, string) {
 	return front, fmt.Sprintf("… and %s; see --all, or -o csv", words.Count(len(every)-len(front), "more point"))
 }
 
-// table is a row for each point below the titles, after one for the scenario as it is.
+// table returns the titles, a row for the scenario without changes, and a row for each point.
 func (r *Report) table(points []*Point) [][]doc.Cell {
 	var keys []string
 	stranded, cost, scaled := false, r.Baseline.Cost != nil, false
