@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Formats are the ways to write the report. All lists every pod and object.
+// Formats are the formats of the report. All lists every pod and object.
 var Formats = format.Of[Report]{Doc: document}.Formats()
 
-// document is the verdict, then the pods, the objects and the gates, and what is not simulated.
+// document is the verdict, then tables of pods, objects and feature gates, and the changes that are not simulated.
 func document(r *Report, opts report.Options) *doc.Doc {
 	d := doc.New(r.Head, opts)
 	d.Line(r.verdict())
@@ -49,7 +49,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &d
 }
 
-// verdict is the answer: for how many pods nothing changes, and what does for the others.
+// verdict says for how many pods nothing changes, and what changes for the others.
 func (r *Report) verdict() doc.Cell {
 	if len(r.Problems) > 0 {
 		return doc.Red.Cellf("Kubernetes %s refuses the input, which %s accepts: %s.", r.To, r.From, words.Count(len(r.Problems), "problem"))
@@ -74,7 +74,7 @@ func (r *Report) verdict() doc.Cell {
 	return style.Cellf("%s, from Kubernetes %s to %s.", line, r.From, r.To)
 }
 
-// reasons say which plugins decide of the pods that the releases do not place alike, a line each.
+// reasons say which plugins cause the different placements, a line each.
 func (r *Report) reasons() []doc.Cell {
 	decided := 0
 	var lines []doc.Cell
@@ -92,7 +92,7 @@ func (r *Report) reasons() []doc.Cell {
 	return lines
 }
 
-// others are what changes besides the places of pods, a line each.
+// others returns a line for each kind of change beside the placements.
 func (r *Report) others() []doc.Cell {
 	var lines []doc.Cell
 	add := func(style doc.Style, n int, noun, does string) {
@@ -140,7 +140,7 @@ func (r *Report) objectRows() [][]doc.Cell {
 	return rows
 }
 
-// gateRows names the first objects of each gate, or all of them.
+// gateRows returns the titles, and a row for each feature gate, with its first objects or all of them.
 func (r *Report) gateRows(all bool) [][]doc.Cell {
 	const first = 3
 	rows := [][]doc.Cell{doc.Bold.Row("FEATURE GATE", "IN "+r.From, "IN "+r.To, "OBJECTS", "WHEN IT IS ON")}

@@ -1,4 +1,4 @@
-// Package upgrade is the report on what another release of Kubernetes changes.
+// Package upgrade has the report on what another release of Kubernetes changes.
 package upgrade
 
 import (
@@ -13,20 +13,20 @@ import (
 // Kind is the kind of a report on an upgrade.
 const Kind = "UpgradeReport"
 
-// Report is what another release of Kubernetes changes for the objects of a scenario.
+// Report says what another release of Kubernetes changes for the objects of a scenario.
 type Report struct {
 	report.Head
 	upgrade.Answer
-	// FailOn are the kinds of changes that were not wanted.
+	// FailOn are the unwanted kinds of changes.
 	FailOn []string `json:"failOn,omitempty"`
 }
 
-// New is the report on the answer about the run, which was as the earlier release. The version is Faultline's own.
+// New returns the report on the answer about a run as the earlier release. version is Faultline's version.
 func New(result *simulation.Result, answer *upgrade.Answer, failOn []string, version string) *Report {
 	return &Report{Head: report.NewHead(result, Kind, version), Answer: *answer, FailOn: failOn}
 }
 
-// kinds are the changes that a user can reject, and whether a report has any.
+// kinds are the kinds of changes that a user can reject. has reports whether a report has a change of the kind.
 var kinds = []struct {
 	name string
 	has  func(*Report) bool
@@ -41,7 +41,7 @@ var kinds = []struct {
 	}},
 }
 
-// FailOns are the kinds of changes that a user can reject.
+// FailOns returns the kinds of changes that a user can reject.
 func FailOns() []string {
 	names := list.Each(kinds, func(kind struct {
 		name string
@@ -52,7 +52,7 @@ func FailOns() []string {
 	return names
 }
 
-// Met reports whether there is no change of a kind that was not wanted.
+// Met reports whether there is no change of an unwanted kind.
 func (r *Report) Met() bool {
 	for _, kind := range kinds {
 		if slices.Contains(r.FailOn, kind.name) && kind.has(r) {
@@ -66,7 +66,7 @@ func moved(c upgrade.Change) bool        { return c.From != "" && c.To != "" }
 func newlyPending(c upgrade.Change) bool { return c.To == "" }
 func newlyPlaced(c upgrade.Change) bool  { return c.From == "" }
 
-// pods are the changes of a kind.
+// pods returns the changes for which of returns true.
 func (r *Report) pods(of func(upgrade.Change) bool) []upgrade.Change {
 	return list.Where(r.Changes, of)
 }
