@@ -6,7 +6,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// bars are what the choices show: one bar of all, with the shares that contradict and that are open.
+// bars returns a bar for each result of a choice, with its share: contradictions, proved, explained by assumption, open.
 func bars(r *Report) *doc.Bars {
 	b := &doc.Bars{
 		Title: "choices of a node, by what they show", Noun: "row", Nouns: "rows",

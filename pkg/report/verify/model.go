@@ -1,4 +1,4 @@
-// Package verify is the report on how true the simulation is to a cluster.
+// Package verify has the report on how well the simulation agrees with a cluster.
 package verify
 
 import (
@@ -7,23 +7,23 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Kind is the kind of a report on how true the simulation is to a cluster.
+// Kind is the kind of a report on how well the simulation agrees with a cluster.
 const Kind = "VerifyReport"
 
-// Report is how true the simulation is to a real cluster: whether the nodes that its pods have are among the best that the
-// scheduler finds for them, each on the cluster as it was just before.
+// Report says how well the simulation agrees with a real cluster: whether the nodes of its pods are among the best that the scheduler finds
+// for them, on the cluster as it was just before each was scheduled.
 type Report struct {
 	report.Head
-	// Namespace is that of the pods that are counted and listed, on the cluster with all; missing where all are.
+	// Namespace is the namespace whose pods are counted and listed, though all pods are on the cluster; missing if all are counted.
 	Namespace string `json:"namespace,omitempty"`
-	// With are the sources besides the dump: events, audit log, earlier dump.
+	// With are the sources beside the dump: events, audit log, earlier dump.
 	With []string `json:"with,omitempty"`
 	verify.Count
-	// MinAgreement is the agreement in percent that was asked for; missing where none was.
+	// MinAgreement is the required agreement in percent; missing if none is required.
 	MinAgreement *float64 `json:"minAgreement,omitempty"`
 	// Divergences are the pods whose node is not among the best, in the order of the replay.
 	Divergences []verify.Divergence `json:"divergences"`
-	// Assumed are the pods that are gone and of which not everything is recorded.
+	// Assumed are the pods that are gone and are not completely recorded.
 	Assumed []verify.Assumed `json:"assumed,omitempty"`
 	// Pending are the dump's pods without a node.
 	Pending []verify.Pending `json:"pending,omitempty"`
@@ -31,7 +31,7 @@ type Report struct {
 	Skipped []verify.Skipped `json:"skipped,omitempty"`
 }
 
-// New makes the report. minAgreement is the agreement in percent that is asked for, or nil. The version is Faultline's own.
+// New returns the report. minAgreement is the required agreement in percent, or nil. version is Faultline's version.
 func New(result *verify.Result, minAgreement *float64, version string) *Report {
 	of := &simulation.Result{Scenario: result.Scenario, Initial: result.State, Notes: result.Notes, Partial: result.Partial}
 	return &Report{
@@ -40,7 +40,7 @@ func New(result *verify.Result, minAgreement *float64, version string) *Report {
 	}
 }
 
-// Met reports whether the agreement is as high as was asked for. Where nothing can be judged, nothing speaks against it.
+// Met reports whether the agreement is as high as required. If no choice can be judged, it is.
 func (r *Report) Met() bool {
 	return r.MinAgreement == nil || 100*float64(r.Explained) >= *r.MinAgreement*float64(r.Judged())
 }

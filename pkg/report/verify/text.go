@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// writer renders a report as text: the verdict, the divergences, the Pending pods, and what was left out.
+// writer writes the report as text: the verdict, the divergences, the Pending pods, and what was left out.
 type writer struct {
 	doc.Doc
 	report *Report
@@ -49,7 +49,7 @@ func document(r *Report, opts report.Options) *doc.Doc {
 	return &t.Doc
 }
 
-// verdict is how many choices contradict, are explained, or remain open, what these are worth, and whether that is enough.
+// verdict says how many choices are contradictions, explained or open, how certain that is, and whether it suffices.
 func (r *Report) verdict() []doc.Cell {
 	from := "From the dump alone"
 	if len(r.With) > 0 {
@@ -89,7 +89,7 @@ func (r *Report) verdict() []doc.Cell {
 	return append(lines, r.classes()...)
 }
 
-// parts is ", 115 proved, 70 need its history".
+// parts returns ", 115 proved, 70 need its history".
 func (r *Report) parts() string {
 	parts := fmt.Sprintf(", %d proved", r.Proved)
 	if r.ByAssumption > 0 {
@@ -105,7 +105,7 @@ func (r *Report) parts() string {
 	return parts
 }
 
-// tenths is a percentage with one digit after the point, and 100%% only where it is that.
+// tenths returns a percentage with one decimal. Only the exact values are 0% and 100%.
 func tenths(percent float64) string {
 	if percent == 100 || percent == 0 {
 		return fmt.Sprintf("%.0f%%", percent)
@@ -113,7 +113,7 @@ func tenths(percent float64) string {
 	return fmt.Sprintf("%.1f%%", min(max(percent, 0.1), 99.9))
 }
 
-// classes are how many divergences there are of each class, and whether the agreement is too low.
+// classes counts the divergences by class, and says if the agreement is too low.
 func (r *Report) classes() []doc.Cell {
 	var lines []doc.Cell
 	var classes []string
@@ -133,7 +133,7 @@ func (r *Report) classes() []doc.Cell {
 	return lines
 }
 
-// divergences is a row for each divergence below the titles: contradictions first, then the rarest classes.
+// divergences returns the titles, and a row for each divergence: contradictions first, then the rarest classes.
 func (r *Report) divergences() [][]doc.Cell {
 	table := [][]doc.Cell{doc.Dropped(doc.Bold.Row("POD", "NODE", "BEST", "RANK", "BEHIND", "COULD BE", "BECAUSE"), "RANK", "BEST", "BEHIND")}
 	number := map[verify.Class]int{}
@@ -158,13 +158,13 @@ func (r *Report) divergences() [][]doc.Cell {
 	return table
 }
 
-// ahead is "PodTopologySpread +68, NodeResourcesFit -1".
+// ahead returns "PodTopologySpread +68, NodeResourcesFit -1".
 func ahead(d verify.Divergence) string {
 	parts := list.Each(d.Ahead, func(points verify.Points) string { return fmt.Sprintf("%s %+d", points.Plugin, points.Points) })
 	return strings.Join(parts, ", ")
 }
 
-// words say once what was found by each check, with the pods.
+// words returns what each check found, once, with the pods that it is about.
 func (r *Report) words() []string {
 	var lines []string
 	for _, same := range list.Group(r.Divergences, func(d verify.Divergence) string { return string(d.Class) + d.Words }) {
@@ -190,7 +190,7 @@ func (t *writer) assumed() {
 
 const assumedVerdict = "Not all is recorded of pods that are gone. Taken to have been so, they leave the fewest choices unexplained:"
 
-// assumption is "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
+// assumption returns "shop/web: 12 pods of 250m CPU and 1Gi each; 3 of them gone by 2025-03-01T10:00:00Z".
 func assumption(a verify.Assumed) string {
 	text := fmt.Sprintf("%s/%s: %s", a.Namespace, a.Workload, words.Count(a.Pods, "pod"))
 	if a.CPU != "" {
@@ -232,7 +232,7 @@ func (r *Report) pendingVerdict() string {
 	return fmt.Sprintf("%d of %s %s Pending in the replay, too.", agree, words.Count(len(r.Pending), "Pending pod"), words.Pick(len(r.Pending), "is", "are"))
 }
 
-// inReplay says whether the pod is Pending in the replay, and for the same reason.
+// inReplay says whether the pod is Pending in the replay, and whether the message is the same.
 func inReplay(p verify.Pending) string {
 	switch {
 	case p.Preempts:
@@ -247,7 +247,7 @@ func inReplay(p verify.Pending) string {
 	return "Pending, with another message"
 }
 
-// leftOut says which pods and objects took no part, and on what the replay ran.
+// leftOut lists the pods and objects that took no part, and describes the cluster of the replay.
 func (t *writer) leftOut() {
 	var about doc.Fields
 	var skipped []string
