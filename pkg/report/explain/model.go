@@ -79,7 +79,7 @@ type Explanation struct {
 	Runs string `json:"runs,omitempty"`
 	// Claims are the pod's claims on devices after the step.
 	Claims []report.Claim `json:"claims,omitempty"`
-	// Admission is what the API server's plugins changed in the pod, in order; missing if only those two did that change every pod.
+	// Admission lists the changes by the API server's plugins, in order; missing if only the two plugins that change every pod made any.
 	Admission []admission.Change `json:"admission,omitempty"`
 	// Decision says how the node was chosen.
 	Decision *placement.Decision `json:"decision,omitempty"`
