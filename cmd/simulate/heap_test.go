@@ -7,7 +7,7 @@ func TestGrowth(t *testing.T) {
 	for _, test := range []struct{ before, live, want uint64 }{
 		{0, 0, 400},
 		{0, 30 * mib, 400},
-		{30 * mib, 80 * mib, 220}, // it is being filled: 256 MiB in all
+		{30 * mib, 80 * mib, 220}, // the heap grows: 256 MiB in all
 		{90 * mib, 128 * mib, 100},
 		{30 * mib, 30 * mib, 400},
 		{180 * mib, 200 * mib, 220}, // 640 MiB in all

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The build uses upstream's file for Windows instead of the file for other systems. This test checks that it is still needed, and enough.
+// The build uses upstream's file for Windows instead of the file for other systems. This test checks that the replacement is still
+// necessary and sufficient.
 func TestTheReplacedFileIsNeededAndItsReplacementIsEnough(t *testing.T) {
 	t.Chdir("../../..")
 	dir, err := folder()
@@ -41,7 +42,7 @@ func parse(t *testing.T, file string) *ast.File {
 	return parsed
 }
 
-// builds reports whether the lines above the package clause let the file be part of a build with the tag alone.
+// builds reports whether the constraints above the package clause include the file in a build with only this tag.
 func builds(t *testing.T, file *ast.File, tag string) bool {
 	t.Helper()
 	for _, group := range file.Comments {

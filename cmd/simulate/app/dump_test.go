@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// One place shows how to dump a cluster, beside the quick start: the short command, and the same with the kinds that not every API server has.
-// Together they cover every kind that a target can name.
+// One place beside the quick start documents how to dump a cluster: the short command, and the same command with the kinds that not every API
+// server has. Together they cover every kind that a target can name.
 func TestOneCommandDumps(t *testing.T) {
 	files, err := filepath.Glob("../../../docs/*.md")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestOneCommandDumps(t *testing.T) {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 	got := map[string]bool{}
-	untargeted := map[string]string{ // no step is about one
+	untargeted := map[string]string{ // no step names one
 		"validatingadmissionpolicies": "ValidatingAdmissionPolicy", "validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
 		"mutatingadmissionpolicies": "MutatingAdmissionPolicy", "mutatingadmissionpolicybindings": "MutatingAdmissionPolicyBinding",
 		"validatingwebhookconfigurations": "ValidatingWebhookConfiguration", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
@@ -77,8 +77,8 @@ func TestOneCommandDumps(t *testing.T) {
 	}
 }
 
-// moreKinds runs the documented pipeline on what two API servers have, one without and one with the kinds, and returns what the latter adds to
-// the command.
+// moreKinds runs the documented pipeline against two API servers, of which only one has the kinds. It returns the arguments that this one
+// adds.
 func moreKinds(t *testing.T) string {
 	t.Helper()
 	document, err := os.ReadFile("../../../docs/commands.md")

@@ -12,8 +12,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// extends FILE... serves an HTTP extender, and puts its URL where EXTENDER stands in the files. It refuses a-worker-1, and likes a-worker-3.
-// Below /hostile it fails with two lines.
+// extends FILE... serves an HTTP extender, and writes its URL over EXTENDER in the files. The extender refuses a-worker-1 and prefers
+// a-worker-3. Below /hostile it fails with two lines.
 func extends(ts *testscript.TestScript, _ bool, args []string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /filter", func(w http.ResponseWriter, r *http.Request) {

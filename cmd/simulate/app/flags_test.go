@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/command"
 )
 
-// A flag means the same in every command that has it: its short name, its type and the name of its value are the same, and what is said of
-// it begins alike.
+// A flag means the same in every command that has it: its short name, its type, the name of its value and the beginning of its usage are
+// the same.
 func TestFlagsAreShared(t *testing.T) {
 	begins := map[string]string{
 		"quiet": "print only the ", "output": "output `FORMAT`: ", "step": "the `STEP` ", "namespace": "the `NAMESPACE` of what is named without one", "fail-on": "exit with 3 if there ",

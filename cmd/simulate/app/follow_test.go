@@ -26,9 +26,9 @@ func servedPod(name, node string) string {
 		"spec":{"nodeName":%q,"schedulerName":"default-scheduler","containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]},"status":{"phase":"Pending"}}`, name, name, node)
 }
 
-// Pods get nodes while the command watches: the first any of two equal nodes, the second the emptier one, the third the fuller one, which no
-// scheduler does. In between, the server forgets what happened, so everything is listed again. Then Ctrl-C ends the watch, and the recording
-// says the same as the watch.
+// Pods get nodes while the command watches: the first one any of two equal nodes, the second one the emptier node, and the third one the
+// fuller node, which no scheduler chooses. In between, the server forgets its history, so that the client lists everything again. Then
+// Ctrl-C ends the watch. The recording gives the same answer as the watch.
 func TestVerifyWatch(t *testing.T) {
 	cluster := livetest.New([]byte(`{"items":[` + servedNode("a") + "," + servedNode("b") + "," + servedPod("one", "") + `]}`))
 	server := livetest.Serve(t, cluster)
@@ -77,7 +77,7 @@ func TestVerifyWatch(t *testing.T) {
 	}
 }
 
-// Who may list and not watch is shown the role that allows it.
+// Without the right to watch, the error shows the role that grants it.
 func TestVerifyWatchForbidden(t *testing.T) {
 	cluster := livetest.New([]byte(`{"items":[` + servedNode("a") + "," + servedPod("one", "a") + `]}`))
 	cluster.Before = func(w http.ResponseWriter, r *http.Request) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// patient is a context that ends when it has been asked a number of times, by an interruption or by the cause that is set.
+// patient is a context that ends after it was asked a number of times, by an interruption or by the given cause.
 type patient struct {
 	context.Context
 	left  atomic.Int64
@@ -30,7 +30,7 @@ func (p *patient) Err() error {
 	return nil
 }
 
-// endAfter runs the command with a context that ends when it has been asked so many times.
+// endAfter runs the command with a context that ends after it was asked that many times.
 func endAfter(args []string, asked int64, cause error) (status int, out, errOut string) {
 	ctx := &patient{Context: context.Background(), cause: cause}
 	ctx.left.Store(asked)
@@ -39,7 +39,7 @@ func endAfter(args []string, asked int64, cause error) (status int, out, errOut 
 	return status, stdout.String(), stderr.String()
 }
 
-// questions is how often a command that nobody interrupts asks its context whether it has ended.
+// questions returns how often a command without interruption asks its context whether it has ended.
 func questions(args []string) int64 {
 	const enough = 1 << 40
 	ctx := &patient{Context: context.Background()}
@@ -49,7 +49,7 @@ func questions(args []string) int64 {
 	return enough - ctx.left.Load()
 }
 
-// bound is the dump of two nodes with eight pods, each from a second of its own.
+// bound returns the dump of two nodes with eight pods, each created in a second of its own.
 func bound(t *testing.T) string {
 	t.Helper()
 	var dump strings.Builder
@@ -72,7 +72,7 @@ status: {phase: Running, conditions: [{type: PodScheduled, status: "True", lastT
 	return file
 }
 
-// An interrupted explanation has what was found by then of its pods, and says so.
+// An interrupted explanation has the parts that were found, and says that it is partial.
 func TestPartialExplain(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		args := []string{"explain", "deploy/lorem-ipsum-deployment", "-o", format}
@@ -101,7 +101,7 @@ func TestPartialExplain(t *testing.T) {
 	}
 }
 
-// An interrupted command reports on what it has finished, says so in every format, and exits as a shell expects it.
+// An interrupted command reports what it has finished, says so in every format, and exits with the status that a shell expects.
 func TestPartial(t *testing.T) {
 	for _, args := range [][]string{
 		{"run"}, {"run", "-o", "json"}, {"blast"}, {"blast", "-o", "json"}, {"lint", "-f", "testdata/mutations/web.yaml"},
@@ -117,7 +117,7 @@ func TestPartial(t *testing.T) {
 	} {
 		partial := 0
 		asked := questions(args)
-		// Some commands finish their first part early, capacity only after two fifths of the way: the whole way is tried.
+		// Some commands finish their first part early, capacity only after two fifths of its work: so the test tries many moments.
 		for part := int64(0); part < 24 && partial < 2; part++ {
 			status, out, errOut := endAfter(args, asked*part/24, nil)
 			if status == exit.Answered || status == exit.Unmet {
@@ -134,18 +134,18 @@ func TestPartial(t *testing.T) {
 				partial++
 			}
 		}
-		if args[0] != "explain" && args[0] != "lint" && partial == 0 { // which have nothing to show of one pod, or one workload
+		if args[0] != "explain" && args[0] != "lint" && partial == 0 { // explain and lint have no part of one pod or one workload
 			t.Errorf("%q: no report of a part", args)
 		}
 	}
 }
 
-// A command whose time is over prints what an interruption at the same moment prints, and has answered. Before anything is known it says so, and what
+// A command whose time is over prints the same as an interruption at the same moment, and exits with 0. Before any part is known, it says so and what
 // to do.
 func TestTimeout(t *testing.T) {
 	for _, test := range []struct {
 		args  []string
-		first string // of the first line of any part of the answer
+		first string // beginning of the first line of any part of the answer
 	}{
 		{[]string{"plan", "../../../scenarios/planning/zone-lost", "--step", "web", "--survive", "zone"}, "Partial: interrupted "},
 		{[]string{"size", "../../../scenarios/zone-failure", "--step", "workloads", "--survive", "zone"}, "Partial: interrupted "},
@@ -161,7 +161,7 @@ func TestTimeout(t *testing.T) {
 				nothing++
 			case status == exit.Answered && errOut == "" && strings.HasPrefix(out, test.first):
 				parts++
-			case status == exit.Answered && errOut == "" && !strings.HasPrefix(out, "Partial: "): // it was done
+			case status == exit.Answered && errOut == "" && !strings.HasPrefix(out, "Partial: "): // the command finished
 			default:
 				t.Errorf("%q, part %d: exit status %d, standard error %q, standard output:\n%s", test.args, part, status, errOut, out)
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline/faultline/cmd/simulate/app/exit"
 )
 
-// stuck is an input that never ends. Whoever reads it sends the process a signal.
+// stuck is an input that never ends. Reading it sends the process a signal.
 type stuck struct{ signal syscall.Signal }
 
 func (s stuck) Read([]byte) (int, error) {
@@ -32,10 +32,10 @@ func (s stuck) Read([]byte) (int, error) {
 	select {}
 }
 
-// signals are those that end a command, with its exit status.
+// signals returns the signals that end a command, with the exit status for each.
 func signals() map[syscall.Signal]int {
 	all := map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		all[syscall.SIGHUP] = 129
 	}
 	return all
@@ -50,7 +50,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A pipe into which nobody writes is waited for until the first signal.
+// A command that waits for a pipe without a writer ends at the first signal.
 func TestSignalsWhileLoading(t *testing.T) {
 	for _, command := range []string{"test", "bench"} {
 		folder := t.TempDir()
@@ -60,7 +60,7 @@ func TestSignalsWhileLoading(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once it is read
+			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // blocks until the command reads
 			if err == nil {
 				t.Cleanup(func() { writer.Close() })
 				err = syscall.Kill(syscall.Getpid(), syscall.SIGINT)
@@ -76,7 +76,7 @@ func TestSignalsWhileLoading(t *testing.T) {
 	}
 }
 
-// A command that renders ends with the gate, and with it what it has started: all that could write into the pipe is gone.
+// The gate ends with the command that renders: every process that it has started, which could write into the pipe, is gone.
 func TestSignalsWhileRendering(t *testing.T) {
 	for signal, want := range signals() {
 		pipe := filepath.Join(t.TempDir(), "pipe")
@@ -85,7 +85,7 @@ func TestSignalsWhileRendering(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			_, err := os.ReadFile(pipe) // until nobody can write any more
+			_, err := os.ReadFile(pipe) // blocks until nobody can write any more
 			ended <- err
 		}()
 		var out, errOut bytes.Buffer
@@ -100,7 +100,7 @@ func TestSignalsWhileRendering(t *testing.T) {
 	}
 }
 
-// The playground answers until it is told to end, which is what its user wants: no failure.
+// The playground runs until it is interrupted, and then exits with 0.
 func TestServeUntilSignalled(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		read, errOut := io.Pipe()

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestJob runs a Job as a cluster would: the ConfigMap is laid out as by the kubelet, upstream's code replaces the shard in the arguments,
-// and each pod is a process. All eight write to one folder; two are killed midway and retried. Their merged reports equal those of one
-// sweep, byte for byte.
+// TestJob runs a Job as a cluster would: the ConfigMap is laid out as the kubelet does, upstream's code replaces the shard in the
+// arguments, and each pod is a process. All eight write to one folder; two are killed midway and retried. Their merged reports equal those
+// of one sweep, byte for byte.
 func TestJob(t *testing.T) {
 	scenario, dir := filepath.Join(t.TempDir(), "spread"), t.TempDir()
 	writeSlowSweep(t, scenario)
@@ -70,8 +70,9 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// writeSlowSweep writes a scenario whose 48 points take some hundredths of a second each, so that a shard is mostly killed midway: 150
-// pods that keep apart, with six weights and eight sizes. It has no name, and reads a folder, a pattern and its scheduler's configuration.
+// writeSlowSweep writes a scenario with 48 points of some hundredths of a second each, so that a shard is usually killed midway: 150 pods
+// that keep apart, with six weights and eight sizes. The scenario has no name, and reads a folder, a pattern and its scheduler's
+// configuration.
 func writeSlowSweep(t *testing.T, dir string) {
 	t.Helper()
 	for name, text := range map[string]string{
@@ -198,7 +199,7 @@ func (c *testCluster) kill(shard int) int {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = pod.Wait() // its points show whether it did anything
+		_ = pod.Wait() // its points show how far it came
 		close(ended)
 	}()
 	for running := true; running && len(c.points()) == len(before); {
@@ -208,7 +209,7 @@ func (c *testCluster) kill(shard int) int {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	_ = pod.Process.Kill() // it may have ended
+	_ = pod.Process.Kill() // the process may have ended
 	<-ended
 	finished := slices.DeleteFunc(c.points(), func(file string) bool { return slices.Contains(before, file) })
 	if len(finished) == 0 {

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline/faultline/pkg/playground"
 )
 
-// cluster DUMP [NAME=VALUE...] serves the objects of a dump as an API server does, in the background, and writes a kubeconfig of it with
-// the contexts prod and other. With forbids=RESOURCE,RESOURCE nobody may list these, and with expires=RESOURCE a list of these never ends.
+// cluster DUMP [NAME=VALUE...] serves the objects of a dump as an API server does, in the background, and writes a kubeconfig for it with
+// the contexts prod and other. With forbids=RESOURCE,RESOURCE nobody may list these. With expires=RESOURCE a list of these never ends.
 func clusterOf(ts *testscript.TestScript, _ bool, args []string) {
 	c := livetest.New([]byte(ts.ReadFile(args[0])))
 	for _, arg := range args[1:] {
@@ -46,7 +46,7 @@ func clusterOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SERVER", server.URL)
 }
 
-// The playground begins with the live cluster, and reads it again when the page asks for that.
+// The playground begins with the live cluster, and reads it again if the page asks for that.
 func TestServeLive(t *testing.T) {
 	const dump = `{"apiVersion": "v1", "kind": "List", "items": [
 {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "1", "resourceVersion": "1"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}},

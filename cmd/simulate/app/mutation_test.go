@@ -25,8 +25,8 @@ var (
 	mutation  = flag.Uint64("mutation", 1, "the seed of the first of them")
 )
 
-// TestMutations runs the command lines of testdata/mutations/commands through Main, then mutates their words and the files they read. Any
-// input must give an answer, or an error with one problem per line. A failing line names the seed that repeats it: go test -run
+// TestMutations runs the command lines of testdata/mutations/commands through Main, then mutates their words and the files that they read.
+// Any input must give an answer, or an error with one problem per line. A failing line names the seed that repeats it: go test -run
 // TestMutations -args -mutation SEED -mutations 1.
 func TestMutations(t *testing.T) {
 	files, commands := corpus(t)
@@ -40,7 +40,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// corpus returns what testdata/mutations contains, and what is too large to be kept there.
+// corpus returns the files of testdata/mutations, and files that are too large to be kept there.
 func corpus(t *testing.T) (files map[string][]byte, commands [][]string) {
 	t.Helper()
 	files = map[string][]byte{
@@ -68,7 +68,7 @@ func corpus(t *testing.T) (files map[string][]byte, commands [][]string) {
 	return files, commands
 }
 
-// legalLine matches a line of standard error: an error, a hint, a warning, or how far a sweep was.
+// legalLine matches a line of standard error: an error, a hint, a warning, or the progress of a sweep.
 var legalLine = regexp.MustCompile(`^simulate: (error: .|hint: .|warning: .|[0-9]+ of [0-9]+ points were in )`)
 
 // attempt runs a command line in a folder with the files, and checks what must hold for every input.
@@ -101,7 +101,7 @@ func attempt(t *testing.T, name string, files map[string][]byte, words []string)
 		wrong("no such status")
 	}
 	failed := status == exit.Failed || status == exit.Invalid
-	// bench prints each scenario as it is measured, and the report of test lists those that cannot be run.
+	// bench prints each scenario when it is measured, and the report of test lists the scenarios that cannot be run.
 	if failed && out.Len() > 0 && words[0] != "bench" && words[0] != "test" {
 		wrong("standard output holds %.100q", out.String())
 	}
@@ -128,7 +128,7 @@ type mutator struct {
 	commands [][]string
 }
 
-// hostile are replacements for words and values. None asks for much work that is legal.
+// hostile has replacements for words and values. None is a legal value that asks for much work.
 var hostile = []string{
 	"", "-", "--", "-1", "0", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775807", "1e21", "1e-300%", "1e999999999", "NaN", "±",
 	"\x1b[31m", "a\nsimulate: error: b", "\u202e", "\x00", "/dev/zero", ".", "nowhere/x", "=", "a=", "=b", "{}", "[]", "null", "~", "x/y", "deployment/", "node/n1",
@@ -161,7 +161,7 @@ func (m *mutator) words() []string {
 			words = append(words, m.flag(words[0]))
 		}
 	}
-	if words[0] == "bench" { // which takes seconds if it is valid
+	if words[0] == "bench" { // a valid bench takes seconds
 		words = append(words, "--count=0")
 	}
 	return words

@@ -54,7 +54,7 @@ func matches(documented, output string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(output)
 }
 
-// named is a fenced block with the name of the file that it is.
+// named matches a fenced block that begins with the name of its file.
 var named = regexp.MustCompile("(?ms)^```yaml (\\S+)\n(.*?)^```$")
 
 // besideScenarios returns a folder with the named files, and with the project's scenarios.
@@ -76,10 +76,10 @@ func besideScenarios(t *testing.T, repo string, files [][]string) string {
 	return folder
 }
 
-// The documents show what the commands print. With -update, what one shows whole is written again; one that leaves lines out has to be
-// edited by hand.
+// The documents show what the commands print. -update writes an output again if the document shows all of it; an output with left-out lines
+// must be edited by hand.
 func TestDocuments(t *testing.T) {
-	t.Setenv("COLUMNS", "100") // as a terminal of that width would
+	t.Setenv("COLUMNS", "100") // as in a terminal of that width
 	const repo = "../../.."
 	for _, file := range []string{"README.md", "docs/blast-radius.md", "docs/commands.md", "docs/explain.md", "docs/federation.md", "docs/gate.md", "docs/lint/README.md", "docs/playground.md", "docs/proofs.md", "docs/what-if.md", "scenarios/ci/README.md"} {
 		document, err := os.ReadFile(filepath.Join(repo, file))
@@ -138,7 +138,7 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// The README says what everybody needs, and docs/commands.md lists every command.
+// The README shows what every user needs, and docs/commands.md lists every command.
 func TestCommandsListed(t *testing.T) {
 	const repo = "../../.."
 	readme, err := os.ReadFile(filepath.Join(repo, "README.md"))

@@ -39,7 +39,7 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REPO", repo)
-			env.Setenv("COLUMNS", "100") // as a terminal of that width would
+			env.Setenv("COLUMNS", "100") // as in a terminal of that width
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -101,7 +101,7 @@ func large(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(object, 10_000)), 0o644))
 }
 
-// utf16 FROM TO writes a file anew as PowerShell's > would have written it.
+// utf16 FROM TO writes a file in the encoding that PowerShell's > uses.
 func inUTF16(ts *testscript.TestScript, _ bool, args []string) {
 	data := []byte{0xff, 0xfe}
 	for _, unit := range utf16.Encode([]rune(strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n"))) {

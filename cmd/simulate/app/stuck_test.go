@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Situations that people asked about in public, rebuilt. Of each, the first screen of one command says the cause, with the names and numbers of
-// both sides, the answer has the change that helped, and no command says what did not help.
+// Problems that people asked about in public, rebuilt. For each, the first screen of one command names the cause, with the names and
+// numbers of both sides, and the answer has the change that helped. No command advises what did not help.
 func TestStuck(t *testing.T) {
 	const (
 		screen  = 30 // lines
@@ -18,7 +18,7 @@ func TestStuck(t *testing.T) {
 		own     = "testdata/stuck"
 	)
 	for name, test := range map[string]struct {
-		file, commands string // of which {} is the file; one a line
+		file, commands string // {} in a command stands for the file; one command per line
 		cause          []string
 		fix            []string
 		never          []string
@@ -140,5 +140,5 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// flat is the text in one line.
+// flat returns the text on one line.
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

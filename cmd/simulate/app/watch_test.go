@@ -74,8 +74,8 @@ spec:
     spec: {containers: [{name: web, image: web, resources: {requests: {cpu: 500m}}}]}
 `
 
-// Four replicas of half a CPU are on nodes of 4 CPUs and of 1. West has room for two at most, so of those that zone east loses, some do not
-// come back. The look after the file was broken keeps the figures, and is counted.
+// Four replicas of half a CPU are on nodes of 4 CPUs and of 1. Zone west has room for two at most, so that some of those that zone east
+// loses do not come back. A look at the broken file fails: it keeps the figures, and is counted.
 func TestWatch(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.yaml")
 	write := func(text string) {
@@ -123,7 +123,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// What deploy grants is what simulate rbac prints, and what it runs is a command that there is.
+// The deployment grants the rights that simulate rbac prints, and runs a command that exists.
 func TestDeploy(t *testing.T) {
 	read := func(name string) []byte {
 		data, err := os.ReadFile(filepath.Join("../../../deploy", name))

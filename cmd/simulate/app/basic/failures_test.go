@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// The flag decides, then the scenario, then nodes times pods, added up over the steps.
+// The flag decides, then the scenario, then the sum of nodes times pods over the steps.
 func TestPageFailuresRecovers(t *testing.T) {
 	yes, no := true, false
 	state := func(nodes, pods int) simulation.Step {

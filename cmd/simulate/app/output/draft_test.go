@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A report replaces a file once it is kept, keeps its mode, and leaves nothing beside it. What is not a regular file stays what it is.
+// A report replaces a file as a whole, keeps its mode, and leaves no other file beside it. A file that is not regular stays what it is.
 func TestDraft(t *testing.T) {
 	dir := t.TempDir()
 	mine, fresh, link := filepath.Join(dir, "mine"), filepath.Join(dir, "fresh"), filepath.Join(dir, "link")

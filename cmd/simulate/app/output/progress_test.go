@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// The bar counts what is read of a file, and what else is at work of how many; without a terminal there is none.
+// The bar counts the bytes that are read of a file, and the finished parts of any other work. Without a terminal there is no bar.
 func TestProgress(t *testing.T) {
 	t.Setenv("COLUMNS", "60")
 	before := began
