@@ -32,7 +32,7 @@ func TestTextPercent(t *testing.T) {
 	}
 }
 
-// Paths are URIs, and no message holds a link.
+// Paths are URIs, and no message contains a link.
 func TestSARIFEscapes(t *testing.T) {
 	for path, want := range map[string]string{
 		"deploy.yaml": "deploy.yaml", "../a b/é.yaml": "../a%20b/%C3%A9.yaml", "c:d.yaml": "./c:d.yaml", "/abs/x.yaml": "file:///abs/x.yaml", "a#b?.yaml": "a%23b%3F.yaml",

@@ -40,7 +40,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// schemas are the files by the kind of the report.
+// schemas has the schema's file for each kind of report.
 var schemas = map[string]struct {
 	model       any
 	file, title string
@@ -68,7 +68,8 @@ var schemas = map[string]struct {
 	advice.Kind:      {&advice.Report{}, "advice-report", "Faultline report on how the pods of a workload should keep apart"},
 }
 
-// nameOf is what a schema calls a type. Who reads it does not see the packages, so that a Step of outcomes is an OutcomeStep there.
+// nameOf returns the name of a type in a schema. A reader of the schema does not see packages, so that a Step of outcomes is an
+// OutcomeStep.
 func nameOf(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[cluster.Refusal]():
@@ -85,7 +86,7 @@ func nameOf(t reflect.Type) string {
 	folder, within := strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/report/")
 	if !within {
 		folder, within = strings.CutPrefix(t.PkgPath(), "github.com/faultline/faultline/pkg/ask/")
-		within = within && !slices.Contains([]string{"advice", "metric", "whatif"}, folder) // whose types have long names
+		within = within && !slices.Contains([]string{"advice", "metric", "whatif"}, folder) // the types of these packages have long names
 	}
 	for kind, about := range schemas {
 		if reflect.TypeOf(about.model).Elem() == t {
@@ -100,7 +101,7 @@ func nameOf(t reflect.Type) string {
 	return strings.ToUpper(folder[:1]) + folder[1:] + t.Name()
 }
 
-// reflected is the schema of a model. Comments are keyed by package and name.
+// reflected returns the schema of a model. Comments are keyed by package and name.
 func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 	about := schemas[kind]
 	reflector := jsonschema.Reflector{
@@ -131,7 +132,7 @@ func reflected(kind string, comments map[string]string) *jsonschema.Schema {
 	return schema
 }
 
-// The files under docs are written from the Go types of the models and the comments on them.
+// The files under docs are generated from the Go types of the models and their comments.
 func TestSchemas(t *testing.T) {
 	var reader jsonschema.Reflector
 	for _, dir := range []string{".", "../ask", "../cluster", "../engine/placement", "../expect", "../federation", "../input/manifest", "../world"} {

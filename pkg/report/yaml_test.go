@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// What is written in pieces is what the library makes of the whole, where it breaks lines too.
+// The pieces are the YAML that the library writes of the whole, with the same line breaks.
 func TestYAMLPieces(t *testing.T) {
 	type object = map[string]any
 	long := strings.Repeat("a message that is broken by its width ", 5)

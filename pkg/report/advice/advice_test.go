@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// counted is so many Pending pods, and over 2 zones that radius and what the loss of each strands.
+// counted returns figures with that many Pending pods, that radius over 2 zones, and the pods that the loss of each zone strands.
 func counted(pending int, radius float64, stranded ...int) metric.Metrics {
 	zones := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Domains: 2, Radius: radius, RadiusIn: "a"}
 	for i, n := range stranded {
@@ -25,7 +25,7 @@ func counted(pending int, radius float64, stranded ...int) metric.Metrics {
 	return metric.Metrics{Pods: 4, Pending: pending, Levels: []metric.LevelMetrics{zones}}
 }
 
-// advised has a best rule, one with the same figures, one whose rollout gets stuck, and the workload as it is.
+// advised returns a report with a best rule, one with the same figures, one whose rollout gets stuck, and the workload without changes.
 func advised(t *testing.T, top int) *Report {
 	t.Helper()
 	candidate := func(name string, patch string, of metric.Metrics, trials *advice.CandidateTrials) advice.Candidate {
@@ -79,7 +79,7 @@ func TestFormats(t *testing.T) {
 	)
 }
 
-// The workload as it is has nothing to apply, and is not compared with itself.
+// The workload without changes has no patch, and is not compared with itself.
 func TestAllShown(t *testing.T) {
 	r := advised(t, 4)
 	out := reporttest.Write(t, Formats, r, "text", report.Options{All: true})
@@ -109,7 +109,7 @@ func TestUnknownFigures(t *testing.T) {
 	}
 }
 
-// The first of the worst failures is named, and a rolling update by what gets worse.
+// Of equal worst failures, the first is named. A rolling update is named with what gets worse after it.
 func TestUnsolved(t *testing.T) {
 	level := func(key string, radius float64, skew int, stranded ...int) metric.LevelMetrics {
 		of := metric.LevelMetrics{TopologyKey: key, Radius: radius, RadiusIn: "x", Skew: skew}
@@ -207,7 +207,7 @@ func TestVerdict(t *testing.T) {
 		"Leave deployment/web as it is (no rule): it ranks first, and none of 1 other candidate beats it.":     base(bare, of(2, "soft zone", "{}")),
 		"Leave deployment/web as it is (as it is): 1 other candidate came to the same. " + onlyHere:            base(of(1, "soft zone", "{}"), of(1, "as it is", "")),
 		"Leave deployment/web as it is (as it is): it ranks first, and none of 1 other candidate beats it.":    base(of(1, "as it is", ""), of(2, "soft zone", "{}")),
-		// No rule at all is equal here, which is no reason to drop the present one.
+		// No rule at all has equal results here, which is no reason to drop the present one.
 		"Leave deployment/web as it is (as it is): it ranks first, and none of 2 other candidates beats it. Without any rule it comes to the same here. " + onlyHere: base(of(1, "as it is", ""), none, of(2, "soft zone", "{}")),
 		"Let the pods of deployment/web keep apart by soft zone.": base(of(1, "soft zone", "{}"), later("soft zone")),
 	} {
@@ -225,7 +225,7 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// Pods of others that are Pending in any case are no reason for or against a rule of the workload.
+// Pods of other workloads that are Pending with any rule count neither for nor against a rule.
 func TestPendingOfOthers(t *testing.T) {
 	r := &Report{Workload: "deployment/web", Candidates: []Candidate{
 		{Candidate: advice.Candidate{Name: "soft zone", Patch: json.RawMessage(`{}`), Found: whatif.Found{Metrics: counted(3, 0.5)}, Trials: &advice.CandidateTrials{N: 5, Seed: 1, SomePending: 5, WorstPending: 3}}},

@@ -56,7 +56,7 @@ func annotatedStep(t *testing.T, placed []placement.Placement, pending []placeme
 	return all, overflow
 }
 
-// The shapes are those of kube-scheduler-simulator: JSON in strings, scores as strings, no plugin after the one that refuses.
+// The shapes are those of kube-scheduler-simulator: JSON in strings, scores as strings, and no plugin after the one that refuses.
 func TestAnnotated(t *testing.T) {
 	all, overflow := annotatedStep(t,
 		[]placement.Placement{{Pod: podNamed("placed"), Node: "n0", Cycle: cycleOver(2)}},
@@ -96,7 +96,7 @@ func TestAnnotated(t *testing.T) {
 	}
 }
 
-// What is too large for a pod is whole in the overflow, and the pod keeps as many of the best nodes as fit.
+// The overflow has all results of a pod that exceed the limit, and the pod keeps as many of the best nodes as fit.
 func TestAnnotatedOverflows(t *testing.T) {
 	const nodes = 5000
 	all, overflow := annotatedStep(t, []placement.Placement{{Pod: podNamed("large"), Node: "n0", Cycle: cycleOver(nodes)}}, nil)

@@ -25,7 +25,7 @@ func TestShareNotBack(t *testing.T) {
 	}
 }
 
-// By hand: b breaks web's budget, a takes solo whole and db's quorum, and c takes db's quorum; what comes back is as with b.
+// By hand: b breaks web's budget, a takes all of solo and db's quorum, and c takes db's quorum; with c as many pods come back as with b.
 func TestBars(t *testing.T) {
 	want := []doc.BarRow{
 		{Name: "zone b", Values: []int{1, 2}, Note: "1 budget broken, 2 of 3 lost pods do not come back"},

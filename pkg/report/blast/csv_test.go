@@ -36,7 +36,7 @@ func TestLossesCSV(t *testing.T) {
 
 func readTable(t *testing.T, data string) [][]string {
 	t.Helper()
-	table, err := csv.NewReader(strings.NewReader(data)).ReadAll() // which wants as many cells in each row
+	table, err := csv.NewReader(strings.NewReader(data)).ReadAll() // the reader requires the same number of cells in each row
 	if err != nil {
 		t.Fatal(err)
 	}

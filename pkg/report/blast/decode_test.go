@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// What DecodeBlast accepts can be rendered in every format.
+// A report that Decode accepts can be rendered in every format.
 func FuzzDecodeBlast(f *testing.F) {
 	data, err := report.EncodeJSON(storedBlast(f))
 	if err != nil {
@@ -32,7 +32,7 @@ func FuzzDecodeBlast(f *testing.F) {
 	})
 }
 
-// What is written comes back as it was.
+// Reading a written report gives the same report.
 func TestBlastRoundTrip(t *testing.T) {
 	want := storedBlast(t)
 	for _, format := range []string{"json", "yaml"} {

@@ -85,7 +85,7 @@ func TestBlastFindingsNameTheWorst(t *testing.T) {
 	}
 }
 
-// Several domains that fail together are named together, and a level without a word of its own by its key.
+// Domains that fail together are named together, and a level without a noun is named by its key.
 func TestFailed(t *testing.T) {
 	for want, level := range map[string]blast.Level{
 		"zones a + b together": {TopologyKey: doc.Zone, Failures: []blast.Failure{{Domains: []string{"a", "b"}}}},

@@ -55,7 +55,7 @@ func TestBlastVerdict(t *testing.T) {
 	}
 }
 
-// What the worst failure does not do is said of the one that does most of it; and what was selected.
+// If another failure takes more of something than the worst one, it is named, too; so is the selection of workloads.
 func TestBlastConclusion(t *testing.T) {
 	r := zones()
 	level := &r.Steps[0].Levels[0]
@@ -77,7 +77,7 @@ func TestBlastMarkdownHostile(t *testing.T) {
 	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileBlast(), "markdown", report.Options{}))
 }
 
-// However much there is to say, it fits a comment, and what is left out is counted.
+// Even the largest report fits a comment, and counts what is left out.
 func TestBlastMarkdownIsBounded(t *testing.T) {
 	wide := hostileBlast()
 	for len(wide.Steps) < 500 {

@@ -47,7 +47,7 @@ func reported(t testing.TB, s *scenario.Scenario, opts blast.Options) *Report {
 	return New(result, []Blasted{blasted}, opts, blast.Filter{}, true, "v0.1.0")
 }
 
-// The figures of testdata/world.yaml as they were worked out by hand.
+// The figures of testdata/world.yaml, as computed by hand.
 func TestNewBlast(t *testing.T) {
 	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	level := r.Steps[0].Levels[0]
@@ -78,8 +78,8 @@ func TestNewBlast(t *testing.T) {
 	}
 }
 
-// The pod of agent, a DaemonSet, that each zone takes is counted apart. Zone a takes one pod each of web and db, and nothing brings them
-// back, so that one more failure takes 1 of the 2 that are left; of solo it takes all.
+// The pod of the DaemonSet agent that each zone takes is counted apart. Zone a takes one pod each of web and db, which do not come back, so
+// that one more failure takes 1 of the 2 that are left; of solo it takes all.
 func TestNewRecovery(t *testing.T) {
 	r := blasted(t, "testdata/world.yaml", blast.Options{Simultaneous: 1, Mode: node.Unreachable, Levels: []string{doc.Zone}})
 	a := r.Steps[0].Levels[0].Failures[0].Recovery

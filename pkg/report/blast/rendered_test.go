@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// renderedBlasts are the reports of which every page and picture has a golden file.
+// renderedBlasts returns the reports whose pages and pictures have golden files.
 func renderedBlasts(t *testing.T) map[string]*Report {
 	t.Helper()
 	return map[string]*Report{"zones": zones(), "walkthrough": storedBlast(t)}
@@ -24,7 +24,7 @@ func TestBlastRenderedGolden(t *testing.T) {
 	}
 }
 
-// Nothing to say is said in every format but that of annotations, of which there are none then.
+// An empty report has every format except annotations, of which there are none.
 func TestBlastRenderedNothing(t *testing.T) {
 	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Analysis: blast.Analysis{Levels: []blast.Level{{}}}}}}, {Steps: []Step{{Analysis: blast.Analysis{Levels: []blast.Level{{Failures: []blast.Failure{{}}}}}}}}} {
 		for _, format := range Formats.Names() {

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// storedBlast is what the failures in three steps of the walkthrough take: one in which a pod waits, one whose rule is hard, and one
-// whose rule is soft.
+// storedBlast returns the failures in three steps of the walkthrough: one in which a pod waits, one with a hard rule, and one with a soft
+// rule.
 func storedBlast(t testing.TB) *Report {
 	t.Helper()
 	data, err := os.ReadFile("testdata/walkthrough.json")
@@ -61,8 +61,8 @@ func TestWriteBlastGolden(t *testing.T) {
 	}
 }
 
-// many is a report of n nodes that fail one by one. The first 3 hold all of a workload, the next 7 hold half of one, 90 a tenth
-// of one, the others nothing. The recovery of each that loses something is that of the first.
+// many returns a report of n nodes that fail one by one. The first 3 hold all pods of a workload, the next 7 half of one, 90 a tenth of
+// one, and the others none. Each failure that takes something has the recovery of the first.
 func many(n int) *Report {
 	level := blast.Level{TopologyKey: doc.Hostname, Domains: n, Mean: new(float64), Shares: []blast.Share{{Share: 0, Failures: n - 100}, {Share: 0.1, Failures: 90}, {Share: 0.5, Failures: 7}, {Share: 1, Failures: 3}}}
 	for i := range n {
@@ -112,8 +112,8 @@ func TestWriteBlastMany(t *testing.T) {
 	}
 }
 
-// What a planner gets for the dump of a real cluster fits a screen: the worst failure first, workloads of one replica once, no pod of a
-// DaemonSet, and no cell that is cut.
+// For the dump of a real cluster, the report fits a screen: the worst failure comes first, workloads of one replica are named once, there
+// is no pod of a DaemonSet, and no cell is cut.
 func TestWriteBlastOfADump(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.json")
 	if err := os.WriteFile(file, dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24}), 0o600); err != nil {
@@ -124,7 +124,7 @@ func TestWriteBlastOfADump(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := reported(t, s, blast.Options{Simultaneous: 1, Mode: node.Unreachable, Worst: 4})
-	r.Notes = nil // which name the file
+	r.Notes = nil // the notes name the file
 	got := writeBlast(t, r, "text", report.Options{Width: 100})
 	reporttest.Golden(t, "dump.text", got)
 	if lines := strings.Count(got, "\n"); lines > 45 {
@@ -137,7 +137,7 @@ func TestWriteBlastOfADump(t *testing.T) {
 	}
 }
 
-// The same name in two namespaces, and of two kinds, is shown apart; what could drive a terminal is not written.
+// Equal names in two namespaces, and of two kinds, are distinguished; control characters are not written.
 func TestWriteBlastNames(t *testing.T) {
 	r := many(100)
 	r.Steps[0].Levels[0].Failures[0].Workloads = []blast.Loss{

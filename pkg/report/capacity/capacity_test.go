@@ -15,7 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// mixes are of every kind: what fits and what binds, nothing more, not even what there is, and the end of the search.
+// mixes returns one of every kind: more that fit, with what prevents the next; no more; not even the present ones; and a search that
+// stopped.
 func mixes() []capacity.Mix {
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 	db := cluster.Ref{Kind: "StatefulSet", Namespace: "default", Name: "db"}
@@ -82,7 +83,7 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// Of four workloads those with the least room come first, and the sentence is on how many have none.
+// The workloads with the least room come first, and a sentence counts those without room.
 func TestTightestFirst(t *testing.T) {
 	r := &Report{Mode: "unreachable"}
 	for _, fit := range []capacity.Limit{{More: 7}, {More: 100, Capped: true}, {Short: true}, {More: 2}} {
@@ -109,7 +110,7 @@ func TestMarkdownHostile(t *testing.T) {
 	reporttest.Harmless(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}))
 }
 
-// Of 7 more replicas 2 are safe, of 50 or more none was looked at, and the tightest are first.
+// Of 7 more replicas 2 are safe, for 50 or more no failure was tried, and the tightest workloads come first.
 func TestBars(t *testing.T) {
 	r := &Report{Nodes: 3, Mixes: []capacity.Mix{
 		{Name: "deployment/web", Fit: capacity.Limit{More: 7, Binds: []capacity.Binding{{What: "cpu", Nodes: 3}}}, Survive: []capacity.Limit{{Level: v1.LabelTopologyZone, More: 2}}},

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// Each resource with stranded capacity has a sentence and a table, with a column for each reason; another has none.
+// Each resource with stranded capacity has a sentence and a table with a column for each reason; other resources have none.
 func TestStranded(t *testing.T) {
 	spare := func(free float64, reasons ...capacity.StrandedBy) capacity.Spare {
 		s := capacity.Spare{Allocatable: 400, DaemonSets: 20, Free: free, Reasons: reasons}

@@ -16,7 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// found is a version with so many Pending pods of 6, that skew and radius over 3 zones, and what the loss of zones a and b strands.
+// found returns a version with that many Pending pods of 6, that skew and radius over 3 zones, and the pods that the loss of zones a and b
+// strands.
 func found(pending, skew int, radius float64, stranded ...int) *whatif.Found {
 	zones := metric.LevelMetrics{TopologyKey: v1.LabelTopologyZone, Domains: 3, Skew: skew, SkewOf: "deployment/web", Radius: radius, RadiusOf: "deployment/web", RadiusIn: "a"}
 	for i, n := range stranded {
@@ -25,7 +26,7 @@ func found(pending, skew int, radius float64, stranded ...int) *whatif.Found {
 	return &whatif.Found{Moved: skew, Metrics: metric.Metrics{Pods: 6, Pending: pending, Levels: []metric.LevelMetrics{zones}}}
 }
 
-// compared sets the scenario as it is beside a variant that is better in everything, one that is better in one thing and worse in
+// compared compares the scenario without changes with a variant that is better in everything, one that is better in one thing and worse in
 // another, and one that is worse.
 func compared(t *testing.T) *Report {
 	t.Helper()
@@ -53,7 +54,7 @@ func TestFormats(t *testing.T) {
 	)
 }
 
-// The variants that an interrupted comparison has finished are compared with each other.
+// An interrupted comparison compares the variants that it has finished.
 func TestPartial(t *testing.T) {
 	base := &whatif.Base{Found: *found(1, 1, 0.5), Result: reporttest.Result(t, reporttest.Nodes("a-1"), "apply")}
 	variants := []scenario.LoadedVariant{{Name: "soft"}, {Name: "hard"}, {Name: "none"}}
@@ -84,7 +85,8 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// What was not looked at is not shown: levels that a variant lacks, failures that strand nothing, descriptions. A failure too many is counted.
+// The report leaves out what is unknown: levels that a variant lacks, failures that strand no pod, descriptions. It counts a failure for
+// which there is no room.
 func TestSparse(t *testing.T) {
 	level := func(key string, radius float64, domains string) *whatif.Found {
 		of := metric.LevelMetrics{TopologyKey: key, Domains: max(2, len(domains)), Skew: 2, Radius: radius}
@@ -135,19 +137,19 @@ func TestFrontInWords(t *testing.T) {
 	}
 }
 
-// stuck is a version whose rollout gets stuck.
+// stuck returns a version whose rollout gets stuck.
 func stuck(pending int) *whatif.Found {
 	f := found(pending, 0, 0.5)
 	f.StuckRollouts = []controller.Rollout{{Ref: cluster.Ref{Kind: "Deployment", Name: "web", Namespace: "default"}, Desired: 3, Waiting: "no room."}}
 	return f
 }
 
-// The first line is about the best variant, or says that none is better than what there is.
+// The first line is about the best variant, or says that none is better than the present.
 func TestAnswer(t *testing.T) {
 	newly := found(1, 1, 0.5)
 	newly.NewlyPending, newly.Cause = 1, "cpu"
 	alone := found(0, 1, 0.5, 4)
-	alone.Levels[0].Domains = 1 // nothing is left that lost pods could come back to
+	alone.Levels[0].Domains = 1 // no domain is left to which lost pods could come back
 	for want, variants := range map[string][]*whatif.Found{
 		"a: no figure changes.":                           {found(1, 1, 0.5)},
 		"a: 1 pod newly Pending (cpu), 1 in all (now 1).": {newly},
@@ -170,7 +172,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// What variants say of themselves comes from a file, too.
+// The descriptions of variants come from a file, too.
 func TestMarkdownHostile(t *testing.T) {
 	const h = reporttest.Hostile + "\a\u202e"
 	r := &Report{Head: report.Head{Scenario: h}, Variants: []Variant{{Name: "baseline"}, {Name: h, Description: h}}}

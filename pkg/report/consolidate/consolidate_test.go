@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// answer lets two of four nodes go, one of them without a price, and one stay for each reason.
+// answer removes two of four nodes, one of them without a price, and has one node that stays for each reason.
 func answer() *consolidate.Answer {
 	price := 0.5
 	a := &consolidate.Answer{
@@ -39,7 +39,7 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, New(result, none, "v0.1.0"), "none", "consolidate-report", Kind)
 }
 
-// The first line of a part of an answer says nothing about nodes and losses that were not tried.
+// The first line of a partial answer says nothing about nodes and losses that were not tried.
 func TestPartialVerdict(t *testing.T) {
 	zone := []string{"topology.kubernetes.io/zone"}
 	went := []consolidate.Removed{{Node: "a-1"}, {Node: "b-1"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// What Karmada decides is compared, not what its clusters then run, which the pods show.
+// The comparison is about Karmada's decisions, and not about the pods that then run, which are compared as pods.
 func TestDiffBindings(t *testing.T) {
 	in := func(name string, shares ...world.Share) run.Binding {
 		return run.Binding{Kind: "Deployment", Namespace: "default", Name: name, Policy: "PropagationPolicy default/all", Reason: "Success", Clusters: shares}

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// declaring is a Deployment whose pods have a spec with these rules.
+// declaring returns a Deployment whose pods have these rules.
 func declaring(t *testing.T, spec string) report.Declared {
 	t.Helper()
 	var pod v1.PodSpec
@@ -25,7 +25,7 @@ func declaring(t *testing.T, spec string) report.Declared {
 	return report.Declared{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}, Rules: rule.Of(&pod)}
 }
 
-// Each change of a rule says what became of it, and whether a gate may fail on it.
+// Each change of a rule has its word, and says whether a gate may fail on it.
 func TestDeclaredRules(t *testing.T) {
 	const own = `labelSelector: {matchLabels: {app: web}}`
 	hard := `affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, ` + own + `}]}}`
@@ -33,7 +33,7 @@ func TestDeclaredRules(t *testing.T) {
 	spread := func(fields string) string { return `topologySpreadConstraints: [{topologyKey: zone, ` + fields + `}]` }
 	for name, c := range map[string]struct {
 		old, new string
-		want     string // what became of the rule; "" if nothing did
+		want     string // the change; "" for none
 		removed  bool
 	}{
 		"the same":             {hard, hard, "", false},
@@ -98,8 +98,8 @@ func TestDeclaredNumbers(t *testing.T) {
 	}
 }
 
-// A difference is listed with the first step in which it is so. A report that leaves out a step's declarations has those of the step before, and
-// one that has none at all, as those of older versions, is not compared.
+// A difference is listed with the first step that has it. A report that leaves out the declarations of a step has those of the step before.
+// A report without any, as of an older version, is not compared.
 func TestDeclaredOverSteps(t *testing.T) {
 	with := func(replicas int) []report.Declared {
 		return []report.Declared{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Replicas: &replicas, Priority: 1}}

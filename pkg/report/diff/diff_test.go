@@ -23,11 +23,11 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// edited is the stored walkthrough after a change of some of its steps, under other conditions:
+// edited returns the stored walkthrough after changes of some steps, under other conditions:
 //   - hard-zone-3: the third pod finds no node
-//   - soft-region-3: the second and the third pod change places, and have other names, since the template is another
-//   - weighted-2: the first pod, one of three equals, is on another node; weighted-3 keeps it there
-//   - hard-region-2 is no longer there, and last is new
+//   - soft-region-3: the second and the third pod change places, and have other names, since the template changed
+//   - weighted-2: the first pod, which has three equal nodes, is on another one; weighted-3 keeps it there
+//   - hard-region-2 is missing, and last is new
 func edited(t *testing.T) *run.Report {
 	r := oldReport(t)
 	r.Version, r.Scheduler.Version, r.Ties, r.Seed = "v2", "v1.38.0", "random", 7
@@ -78,8 +78,8 @@ func diffGolden(t *testing.T, name string, d *Report) {
 	reporttest.Golden(t, ""+name+".markdown", writeDiff(t, d, "markdown", report.Options{}))
 }
 
-// editedBlast is the stored one with another worst failure in its second step: the failure of zone east-1b takes two of three,
-// strands two, and a quorum.
+// editedBlast returns the stored report with another worst failure in its second step: the failure of zone east-1b takes two of three pods,
+// strands two, and takes a quorum.
 func editedBlast(t *testing.T) *blast.Report {
 	r := oldBlast(t)
 	i := slices.IndexFunc(r.Steps, func(s blast.Step) bool { return s.Name == "hard-zone-3" })
@@ -110,10 +110,10 @@ func TestDiffOfItself(t *testing.T) {
 	}
 }
 
-// From new to old what moved has moved back, what was added is removed, and what got worse gets better.
+// In the other direction, a moved pod moves back, an added one is removed, and a change for the worse is one for the better.
 func TestDiffBothWays(t *testing.T) {
 	worlds := []*run.Report{oldReport(t), edited(t)}
-	for i := range 20 { // each a rotation of the nodes, the names and the number of pods of some steps
+	for i := range 20 { // each time rotates the nodes, the names and the number of pods of some steps
 		r := oldReport(t)
 		for j := range r.Steps {
 			s := &r.Steps[j]
@@ -168,7 +168,7 @@ func TestDiffBothWays(t *testing.T) {
 }
 
 func TestPairPods(t *testing.T) {
-	// "a@1 b@2" are pods a on node 1 and b on node 2.
+	// "a@1 b@2" means pod a on node 1 and pod b on node 2.
 	pods := func(kind, words string) []run.Pod {
 		var all []run.Pod
 		for word := range strings.FieldsSeq(words) {
@@ -209,7 +209,7 @@ func TestPairPods(t *testing.T) {
 	}
 }
 
-// What chance may have moved: both nodes were among equals, and no score that was kept says otherwise.
+// A move may be due to chance if both nodes were among equals, and no recorded score contradicts that.
 func TestAmongEquals(t *testing.T) {
 	pod := func(node string, ties int, candidates ...placement.Candidate) run.Pod {
 		p := run.Pod{PodRef: cluster.PodRef{Name: "p"}, Node: node, Decision: &placement.Decision{Feasible: 3, Scored: 3, Ties: ties}}
@@ -238,7 +238,7 @@ func TestAmongEquals(t *testing.T) {
 	}
 }
 
-// A pod that keeps its node over several steps has its choice from the step in which it got it.
+// A pod that keeps its node over several steps has the choice of the step that placed it.
 func TestDiffSince(t *testing.T) {
 	steps := func(node, plugin string) []run.Step {
 		return []run.Step{
@@ -288,7 +288,7 @@ func TestDiffVerdict(t *testing.T) {
 		"1 newly Pending in b, 1 pod added": {[]run.Step{step("a"), step("b")}, []run.Step{step("a"), step("b", on("p", ""))}, "pending any", true},
 		"up to 2 newly Pending in b and 1 other step, 3 pods added": {[]run.Step{step("a"), step("b")},
 			[]run.Step{step("a", on("o", "")), step("b", on("p", ""), on("q", ""))}, "pending any", true},
-		// One step got worse, though the other got better by more.
+		// One step got worse, though another got better by more.
 		"1 newly Pending in b": {[]run.Step{step("a", on("p", ""), on("q", "")), step("b", on("r", "n"))},
 			[]run.Step{step("a", on("p", "n"), on("q", "n")), step("b", on("r", ""))}, "pending any", true},
 		"2 newly not ready":             {[]run.Step{step("a")}, []run.Step{lost}, "any", true},
@@ -316,8 +316,8 @@ func deployed(name, node string) run.Pod {
 }
 
 func TestBlastDiffVerdict(t *testing.T) {
-	// A world of four zones, of which the failure of one takes lost of 4, and leaves as many of another workload stranded as it says; -1: no
-	// recovery was looked at.
+	// world is four zones. The failure of one takes lost of 4 pods, and leaves the given number of pods of another workload stranded; -1
+	// means that no recovery was simulated.
 	world := func(lost, stranded int) *blast.Report {
 		f := askblast.Failure{Domains: []string{"a"}, Workloads: []askblast.Loss{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "d"}, Replicas: 4, Lost: lost, Even: 1, Gone: lost == 4}}}
 		if stranded >= 0 {
@@ -339,7 +339,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 		"up to 2 more lost pods do not come back":                                         {world(1, 0), world(1, 2), "stranded any", true},
 		"up to 2 more lost pods come back":                                                {world(1, 2), world(1, 0), "", false},
 		"up to 1 more lost pod does not come back, radius of zone 50% → 25%":              {world(2, 0), world(1, 1), "stranded any", true},
-		"no difference": {world(1, -1), world(1, 2), "", false}, // recoveries of one alone
+		"no difference": {world(1, -1), world(1, 2), "", false}, // only one report has recoveries
 	} {
 		d := NewBlast(test.old, test.new, "")
 		if d.Verdict != want || strings.Join(d.Differences, " ") != test.kinds || d.Worse != test.worse {
@@ -348,7 +348,7 @@ func TestBlastDiffVerdict(t *testing.T) {
 	}
 }
 
-// Both ends of the model hold: what is written follows the schema, and comes back as it was.
+// A written report follows the schema, and reading it gives the same report.
 func TestDiffSchema(t *testing.T) {
 	schema := reporttest.Schema(t, "diff-report")
 	empty := &run.Report{Steps: []run.Step{{Name: "a"}}}
@@ -380,7 +380,7 @@ func TestDiffFormats(t *testing.T) {
 	}
 }
 
-// crowd is a report of 3,000 pods on nodes of that name.
+// crowd returns a report of 3,000 pods on nodes with that name.
 func crowd(node string) *run.Report {
 	s := run.Step{Name: "all", Summary: run.Summary{Pods: 3000, Running: 3000}}
 	for i := range 3000 {
@@ -389,7 +389,7 @@ func crowd(node string) *run.Report {
 	return &run.Report{Steps: []run.Step{s}}
 }
 
-// However much differs, text is a few pages, a page of Markdown has its limit, and --all lists everything.
+// For a large difference, text has a few pages, a page of Markdown keeps its limit, and --all lists everything.
 func TestDiffLarge(t *testing.T) {
 	d := New(crowd("n"), crowd("elsewhere"), "")
 	if want := "3000 pods moved"; d.Verdict != want {
@@ -408,7 +408,7 @@ func TestDiffLarge(t *testing.T) {
 	}
 }
 
-// oldReport and oldBlast are the walkthrough's, without some of its steps.
+// oldReport and oldBlast return those of the walkthrough, without some of its steps.
 func oldReport(t testing.TB) *run.Report {
 	t.Helper()
 	r, err := run.Decode("walkthrough.json", reporttest.File(t, "../run/testdata/walkthrough.json"))
@@ -427,7 +427,7 @@ func oldBlast(t testing.TB) *blast.Report {
 	return r
 }
 
-// hostileRun and hostileFailure have texts from elsewhere in everything that a comparison shows.
+// hostileRun and hostileFailure return reports with hostile texts in everything that a comparison shows.
 func hostileRun() *run.Report {
 	const h = reporttest.Hostile
 	return &run.Report{
@@ -455,7 +455,7 @@ func hostileFailure(lost int) *blast.Report {
 	}}}}}}
 }
 
-// changed is the report with other pods, numbers and a name for everything that Markdown shows.
+// altered returns the report with other pods, other numbers, and a name for everything that Markdown shows.
 func altered(r *run.Report) *run.Report {
 	r.Version, r.Scenario = r.Version+"2", r.Scenario+"2"
 	s := &r.Steps[0]

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/blast"
 )
 
-// zoned is a report on three zones, of which the worst failure takes lost of a workload's replicas. Even is over open zones; 0: the report is
-// of a version that does not say.
+// zoned returns a report on three zones, of which the worst failure takes lost of a workload's replicas. The even spread is over open
+// zones; 0 means that the report is of a version without even spreads.
 func zoned(replicas, lost, open int) *blast.Report {
 	even := 0
 	if open > 0 {
@@ -32,12 +32,12 @@ func zoned(replicas, lost, open int) *blast.Report {
 	return &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{level}}}}}
 }
 
-// What is judged is the part of the loss that an even spread over the zones would not have.
+// The excess is the part of the loss that an even spread over the zones would not have.
 func TestExcess(t *testing.T) {
 	none := &blast.Report{Simultaneous: 1, Steps: []blast.Step{{Name: "s", Analysis: askblast.Analysis{Levels: []askblast.Level{{TopologyKey: "topology.kubernetes.io/zone", Domains: 3}}}}}}
 	for name, test := range map[string]struct {
 		old, new *blast.Report
-		want     string // what was and is lost, and would be by an even spread; "" for no finding
+		want     string // lost before and now, and with an even spread; "" for no finding
 	}{
 		"one replica more":                    {zoned(6, 2, 3), zoned(7, 3, 3), ""},
 		"one replica fewer":                   {zoned(7, 3, 3), zoned(6, 2, 3), ""},
@@ -46,10 +46,10 @@ func TestExcess(t *testing.T) {
 		"further together":                    {zoned(6, 3, 3), zoned(6, 4, 3), "3/6 → 4/6, even 2"},
 		"less together":                       {zoned(6, 4, 3), zoned(6, 3, 3), ""},
 		"twice as many, and as much together": {zoned(3, 2, 3), zoned(6, 4, 3), ""},
-		// One pod is too many before and after: of six that is more than of seven, but no other pod.
+		// One pod is too many before and now. It is a larger share of six than of seven, but still one pod.
 		"fewer, and the same pod too many": {zoned(7, 4, 3), zoned(6, 3, 3), ""},
 		"fewer, and more together":         {zoned(100, 50, 3), zoned(10, 10, 3), "50/100 → 10/10, even 4"},
-		// An even spread of two over two zones and over three is the same: it is the three that six are spread over.
+		// Two replicas are spread evenly over two zones or over three. The six replicas decide that it is three.
 		"two replicas leave open how many zones": {zoned(2, 1, 3), zoned(6, 3, 3), "1/2 → 3/6, even 2"},
 		"a rule shuts two zones":                 {zoned(6, 2, 3), zoned(6, 6, 1), "2/6 → 6/6, even 2"},
 		"two zones were shut before":             {zoned(4, 4, 1), zoned(5, 5, 1), ""},
@@ -59,7 +59,7 @@ func TestExcess(t *testing.T) {
 		"gone":                                   {zoned(7, 4, 3), none, ""},
 		"new, with one replica":                  {none, zoned(1, 1, 3), ""},
 		"one replica before":                     {zoned(1, 1, 3), zoned(3, 2, 3), ""},
-		// Reports of versions that do not say what an even spread would lose.
+		// Reports of versions without even spreads.
 		"old: one replica more":           {zoned(6, 2, 0), zoned(7, 3, 3), ""},
 		"old: together":                   {zoned(6, 2, 0), zoned(6, 4, 3), "2/6 → 4/6, even 2"},
 		"old: a rule shuts two zones":     {zoned(6, 2, 0), zoned(6, 6, 1), "2/6 → 6/6, even 2"},
@@ -104,10 +104,10 @@ func TestOneReplica(t *testing.T) {
 	}
 }
 
-// Pods are newly stranded that no failure of the level left so before, whichever failure it is.
+// A workload is newly stranded if a failure leaves more of its pods behind than any failure of the level did before.
 func TestNewlyStranded(t *testing.T) {
-	// "a: web 2/1, api 1/1; b: -" are a failure of a that takes 2 of web of which 1 is stranded, and so on, and one of b whose recovery was not
-	// looked at.
+	// "a: web 2/1, api 1/1; b: -" means that a failure of a takes 2 pods of web, of which 1 is stranded, and so on, and that the recovery
+	// from a failure of b was not simulated.
 	type left struct {
 		workload       string
 		lost, stranded int

@@ -57,8 +57,8 @@ func TestWriteDrain(t *testing.T) {
 	}
 }
 
-// several is a drain of a node with more pods than are named one by one: 4 of web go, 5 of 2 workloads stay for the same reason, and of
-// the 2 without a node one had none before.
+// several returns a drain of a node with more pods than are named one by one: 4 of web are evicted, 5 of 2 workloads stay for the same
+// reason, and of the 2 without a node one had none before.
 func several() *Report {
 	n := world.DrainedNode{Node: "n1", Pending: []world.PendingPod{
 		{StrandedPod: placement.StrandedPod{PodRef: cluster.PodRef{Namespace: "shop", Name: "giant-1", Workload: "deployment/giant"}, Wait: placement.Wait{Message: "too large"}}, Before: true},
@@ -79,7 +79,7 @@ func several() *Report {
 	return &Report{Nodes: []world.DrainedNode{n}}
 }
 
-// aDrain is a drain of two nodes that does not end in the order given, and does in another.
+// aDrain returns a drain of two nodes that does not end in the given order, and ends in another.
 func aDrain() *Report {
 	return &Report{
 		Head: report.Head{APIVersion: report.APIVersion, Kind: Kind, Ties: "upstream"}, Searched: true,
@@ -111,7 +111,7 @@ func TestDrainMarkdownHostile(t *testing.T) {
 	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileDrain(), "markdown", report.Options{}))
 }
 
-// However much there is to say, it fits a comment, and what is left out is counted.
+// Even the largest report fits a comment, and counts what is left out.
 func TestDrainMarkdownIsBounded(t *testing.T) {
 	r := hostileDrain()
 	for len(r.Nodes[0].Evicted) < 5000 {
@@ -123,7 +123,7 @@ func TestDrainMarkdownIsBounded(t *testing.T) {
 	reporttest.Bounded(t, reporttest.Write(t, Formats, r, "markdown", report.Options{}), "rows")
 }
 
-// What is written comes back as it was, and is taken for no other report.
+// Reading a written report gives the same report, and reading it as another kind is an error.
 func TestDrainRoundTrip(t *testing.T) {
 	want := aDrain()
 	for _, format := range []string{"json", "yaml"} {
@@ -144,7 +144,7 @@ func TestDrainRoundTrip(t *testing.T) {
 	}
 }
 
-// The nodes whose drain does not end are first, with what keeps them.
+// Nodes whose drain does not end come first, with the reason.
 func TestBars(t *testing.T) {
 	stays := world.BlockedPod{PodRef: cluster.PodRef{Name: "db-0"}, Reason: "the budget db"}
 	r := &Report{Nodes: []world.DrainedNode{{Node: "a", Ends: true, Evicted: make([]cluster.PodRef, 4)}, {Node: "b", Evicted: make([]cluster.PodRef, 1), Refused: []world.BlockedPod{stays, stays}}}}

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// explained reads the stored reports on a placed pod and on a Pending one.
+// explainReports reads the stored reports on a placed pod and on a Pending one.
 func explainReports(t *testing.T) map[string]*Report {
 	t.Helper()
 	reports := map[string]*Report{}
@@ -62,7 +62,7 @@ func TestWriteExplain(t *testing.T) {
 	}
 }
 
-// What the story says follows from the cycle.
+// The story follows from the cycle.
 func TestStory(t *testing.T) {
 	score := func(plugin string, raw, normalised, weight int64, parts ...placement.Part) placement.PluginScore {
 		return placement.PluginScore{Plugin: plugin, Raw: raw, Normalised: normalised, Weight: weight, Weighted: normalised * weight, Parts: parts}

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// improved has these shares of a zone's loss, now and then.
+// improved returns a workload with these shares of a zone's loss, now and then.
 func improved(name, change string, now, then float64, further int) advice.Improved {
 	i := advice.Improved{WorkloadRef: cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/" + name}, Replicas: 2, Change: change, Further: further,
 		Levels: []advice.Share{{TopologyKey: "topology.kubernetes.io/zone", Now: now, Then: then}}, Gain: now - then}

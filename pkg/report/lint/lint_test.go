@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// aLint has findings of every severity, of two objects, and texts from elsewhere.
+// aLint returns a report with findings of every severity, about two objects, and hostile texts.
 func aLint(name string) *Report {
 	finding := func(check string, severity lint.Severity, kind, field string) lint.Finding {
 		return lint.Finding{Check: check, Severity: severity, Object: lint.Object{Namespace: "shop", Kind: kind, Name: name}, Field: field, Step: "workloads",

@@ -47,8 +47,8 @@ func scrape(t *testing.T, e *Exporter) string {
 	return strings.Join(lines, "")
 }
 
-// Two workloads have series of their own. api and job are the others of the zone: 2 and 1 make 3 for one workload listed; and the least room
-// of web 0, job 4 and api 7 beyond the first is that of job.
+// One workload, web, has series of its own. For the zone, the others are api and job, whose 2 and 1 add up to 3. For the room, the others are
+// job with 4 and api with 7, of which the least is exported.
 func TestScrape(t *testing.T) {
 	e := New("v1", 1)
 	if got := scrape(t, e); strings.Contains(got, "faultline_nodes") {
@@ -80,7 +80,7 @@ faultline_workload_room_replicas{namespace="shop",workload="deployment/web"} 0
 	}
 }
 
-// A look that fails keeps the last figures, and series of what is gone end with the next good one.
+// A look that fails keeps the last figures. Series of deleted objects end with the next look that succeeds.
 func TestSeriesEnd(t *testing.T) {
 	e := New("v1", 5)
 	e.Set(seen(), time.Unix(1, 0), time.Second)
@@ -112,7 +112,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// The rules and the dashboard of deploy only use metrics and labels that a scrape has, and every metric has a help text.
+// The rules and the dashboard in deploy only use metrics and labels of a scrape, and every metric has a help text.
 func TestRulesAndDashboard(t *testing.T) {
 	e := New("v1", 1)
 	e.Set(seen(), time.Unix(1, 0), time.Second)

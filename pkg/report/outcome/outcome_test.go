@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// placed has the pods of web on these nodes.
+// placed returns an outcome with the pods of web on these nodes.
 func placed(pending int, nodes map[string]int) outcome.Distribution {
 	web := cluster.WorkloadRef{Namespace: "default", Workload: "deployment/web"}
 	return outcome.Distribution{Workloads: []outcome.PlacedWorkload{{WorkloadRef: web, Nodes: nodes, Pending: pending}}}
@@ -26,7 +26,7 @@ func figures(pending, skew int, radius float64) *metric.Metrics {
 	return &metric.Metrics{Pending: pending, Levels: []metric.LevelMetrics{{TopologyKey: v1.LabelTopologyZone, Skew: skew, Radius: radius}}}
 }
 
-// exact is a step of three placements: two alike of 3/8 each, and one of 1/4 that leaves a pod Pending.
+// exact returns a step with three placements: two of 3/8 each, and one of 1/4 that leaves a pod Pending.
 func exact(t *testing.T) *Report {
 	t.Helper()
 	return NewExact(&outcome.Exact{
@@ -41,7 +41,7 @@ func exact(t *testing.T) *Report {
 	}, "v0.1.0")
 }
 
-// trials are 8 of 10 trials with one placement and 2 with another.
+// trials returns 10 trials, 8 with one placement and 2 with another.
 func trials(t *testing.T) *Report {
 	t.Helper()
 	vary := func(median, low, high, p95, worst float64, seed uint64) outcome.Variation {
@@ -62,7 +62,7 @@ func trials(t *testing.T) *Report {
 	}, "v0.1.0")
 }
 
-// By hand: 2 · 3/8 + 1/4 are all; the median has no pod Pending, and the worst has one.
+// By hand: 2 · 3/8 + 1/4 = 1; the median has no Pending pod, and the worst has one.
 func TestExact(t *testing.T) {
 	r := exact(t)
 	reporttest.Formats(t, Formats, r, "exact", "outcomes-report", Kind)
@@ -78,7 +78,7 @@ func TestExact(t *testing.T) {
 	)
 }
 
-// By hand: the interval of 8 of 10 is that of Wilson, 49.0 % to 94.3 %. The third placement has the trial that is left.
+// By hand: Wilson's interval for 8 of 10 is 49.0 % to 94.3 %. The third placement has the remaining trial.
 func TestTrials(t *testing.T) {
 	r := trials(t)
 	reporttest.Formats(t, Formats, r, "trials", "outcomes-report", Kind)
@@ -90,7 +90,7 @@ func TestTrials(t *testing.T) {
 	)
 }
 
-// Of many workloads those are listed whose places differ: of 12, web in one placement, and the rest in none.
+// If there are many workloads, only those with different places are listed: web is, and the other 11 of 12 are not.
 func TestManyWorkloads(t *testing.T) {
 	r := exact(t)
 	for i := range 11 {

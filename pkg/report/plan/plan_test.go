@@ -19,7 +19,7 @@ func of(name string) cluster.WorkloadRef {
 	return cluster.WorkloadRef{Namespace: "shop", Workload: "deployment/" + name}
 }
 
-// answer needs nodes of two groups, of which one has no price, and two patches; a pod is left.
+// answer needs nodes of two groups, of which one has no price, and two patches; one pod stays stranded.
 func answer() *plan.Answer {
 	price := 0.2
 	return &plan.Answer{
@@ -44,7 +44,7 @@ func TestFormats(t *testing.T) {
 	reporttest.Formats(t, Formats, New(result, &plan.Answer{Survive: []string{zone}, Mode: node.Deleted, Domains: 3, Nodes: 12}, "v0.1.0"), "none", "plan-report", Kind)
 }
 
-// The first line says what is lost now, and what would do, or leaves what.
+// The first line says what is lost now, and what would suffice, or which pods stay stranded.
 func TestVerdict(t *testing.T) {
 	change := func(edit func(*plan.Answer)) *plan.Answer {
 		a := answer()
@@ -70,7 +70,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The first line of a part of an answer says nothing about losses that were not tried, nor what would do.
+// The first line of a partial answer says nothing about losses that were not tried, nor what would suffice.
 func TestPartialVerdict(t *testing.T) {
 	price := 1.25
 	for want, a := range map[string]*plan.Answer{

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// found has two groups, of which one has no price, three zones, and three risks.
+// found returns a review with two groups, of which one has no price, three zones, and three risks.
 func found() *review.Review {
 	price := 0.8
 	spare := func(all, free, stranded float64) capacity.Spare {
@@ -36,7 +36,7 @@ func found() *review.Review {
 	}
 }
 
-// reviewed is the report on what was found after an edit.
+// reviewed returns the report on the review after an edit.
 func reviewed(t *testing.T, edit func(*review.Review)) *Report {
 	t.Helper()
 	f := found()
@@ -61,7 +61,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The first line is the worst loss, what waits, what lint finds and what the nodes cost.
+// The first line has the worst loss, the Pending pods, the findings of lint and the cost of the nodes.
 func TestAnswer(t *testing.T) {
 	for want, edit := range map[string]func(*review.Review){
 		"After the loss of zone b 2 of 4 lost pods do not come back, the most of 3 zones; 1 of 12 pods is Pending now; " +
@@ -94,7 +94,7 @@ func TestSinceThen(t *testing.T) {
 	}
 }
 
-// Whatever names stand in a dump, they do no harm.
+// Hostile names in a dump do no harm.
 func TestHostile(t *testing.T) {
 	const h = reporttest.Hostile + "\a\u202e"
 	r := reviewed(t, func(f *review.Review) {

@@ -20,7 +20,7 @@ func sample(nodes, unavailable, pending int, price float64) roll.Sample {
 	return roll.Sample{Total: nodes, Unavailable: unavailable, Pending: pending, Price: &price}
 }
 
-// done is a roll of two nodes that ends.
+// done returns a roll of two nodes that ends.
 func done() *roll.Answer {
 	return &roll.Answer{
 		Pool: "pool=general", Surge: 1, Order: roll.ByName, Nodes: 2, Replaced: 2, Seconds: 7800, Evicted: 640,
@@ -39,7 +39,7 @@ func done() *roll.Answer {
 	}
 }
 
-// stopped is a roll that a budget stops at its second node.
+// stopped returns a roll that a budget stops at its second node.
 func stopped() *roll.Answer {
 	a := done()
 	a.Replaced, a.Turns = 1, a.Turns[:1]
@@ -48,7 +48,7 @@ func stopped() *roll.Answer {
 	return a
 }
 
-// left ends with a pod that has no node, and one that nothing replaces.
+// left returns a roll that ends with a pod without a node, and one that nothing replaces.
 func left() *roll.Answer {
 	a := done()
 	a.Pending = []placement.StrandedPod{{PodRef: ref("web-3"), Wait: placement.Wait{Message: "0/2 nodes are available: 2 Insufficient cpu."}}}
@@ -106,7 +106,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// What is lost is said by workload; pods that are Pending and stand for none that ran come after.
+// Lost replicas are named by workload; Pending pods that replace none are counted after them.
 func TestLost(t *testing.T) {
 	of := func(name string, replicas int) roll.Lost {
 		return roll.Lost{WorkloadRef: cluster.WorkloadRef{Namespace: "default", Workload: "deployment/" + name}, Replicas: replicas}

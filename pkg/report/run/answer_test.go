@@ -35,7 +35,7 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// What an autoscaler allows more of is not held back.
+// More replicas than wanted are not held back.
 func TestHeldBack(t *testing.T) {
 	web, db, idle := world.Held{Ref: cluster.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Replicas: 6, Wanted: 105},
 		world.Held{Ref: cluster.Ref{Kind: "StatefulSet", Name: "db"}, Replicas: 1, Wanted: 2}, world.Held{Ref: cluster.Ref{Kind: "Deployment", Name: "idle"}, Replicas: 2, Wanted: 1}

@@ -55,10 +55,10 @@ func TestChangeText(t *testing.T) {
 	}
 }
 
-// Before, the StatefulSet db has 2 pods that run and the Deployment web has 2 that run and 1 that waits. The step asks for 3 pods of job: 1 runs,
-// 1 waits and 1 is not made yet. It has evicted db-1, which waits, and a pod of web, whose place the waiting one has taken, so web has lost none: as
-// many of it wait as before.
-// A pod without a controller is gone. What a new node brings does not count, nor what has ended.
+// Before the step, the StatefulSet db has 2 running pods, and the Deployment web has 2 running pods and 1 that waits. The step asks for 3
+// pods of job: 1 runs, 1 waits and 1 is not made yet. It has evicted db-1, which waits, and a pod of web. The waiting pod of web has taken
+// its place, so that web has lost none: as many of its pods wait as before. A pod without a controller is gone. Pods that a new node brings
+// do not count, nor pods that have ended.
 func TestNewChange(t *testing.T) {
 	pod := func(owner cluster.Ref, name, uid, node string) *v1.Pod {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(uid)}, Spec: v1.PodSpec{NodeName: node}, Status: v1.PodStatus{Phase: v1.PodRunning}}
@@ -90,7 +90,8 @@ func TestNewChange(t *testing.T) {
 	}
 }
 
-// What a step applies is asked for, also if kubectl printed it before somebody edited it. The dump that a first step can be is not.
+// A step asks for the objects that it applies, even if they were printed by kubectl and then edited. It does not ask for a dump that a
+// first step applies.
 func TestAskedBy(t *testing.T) {
 	deployment := func(name, version string) cluster.Object {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", ResourceVersion: version}}

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/chart"
 )
 
-// The figures behind the bars of the walkthrough's fourth step, three pods on three nodes and a fourth that waits.
+// The figures behind the bars of the walkthrough's fourth step: three pods on three nodes, and a fourth that waits.
 func TestPodSeries(t *testing.T) {
 	r := fixtures(t)["walkthrough"]
 	levels := stackLevels(r)
@@ -34,7 +34,7 @@ func TestPodSeries(t *testing.T) {
 	}
 }
 
-// Beyond the palette workloads are one series, and pods that are not ready are shown apart.
+// Workloads beyond the palette are one series, and pods that are not ready have a series of their own.
 func TestPodSeriesOfMany(t *testing.T) {
 	var want []chart.StackSeries
 	for i := range 6 {
@@ -61,7 +61,7 @@ func TestCountOthers(t *testing.T) {
 	}
 }
 
-// A node that keeps ordinary pods away is no empty domain, and nodes are those that the step leaves.
+// A node that repels ordinary pods adds no empty domain, and the nodes are those after the step.
 func TestDomainsOf(t *testing.T) {
 	node := func(name, zone string, taints ...string) report.Node {
 		return report.Node{Name: name, Topology: map[string]string{doc.Zone: zone}, Taints: taints}
@@ -78,7 +78,7 @@ func TestDomainsOf(t *testing.T) {
 	}
 }
 
-// racks is a report of 38 nodes with long names in 9 racks of 3 zones, and of 9 workloads; one pod waits, one is not ready.
+// racks returns a report of 38 nodes with long names in 9 racks of 3 zones, and of 9 workloads; one pod waits, and one is not ready.
 func racks() *Report {
 	keys := []string{doc.Region, doc.Zone, "example.com/rack", doc.Hostname}
 	r := &Report{Head: report.Head{Scenario: "racks"}}

@@ -85,7 +85,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// What Decode accepts can be rendered in every format, and comes back from json and yaml as it was.
+// A report that Decode accepts can be rendered in every format, and comes back from json and yaml unchanged.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// spread is a distribution over domains with these numbers of pods.
+// spread returns a distribution over domains with these numbers of pods.
 func spread(empty int, pods ...int) Distribution {
 	d := Distribution{TopologyKey: doc.Zone, Empty: empty}
 	for i, n := range pods {
@@ -45,7 +45,7 @@ func TestDistributionText(t *testing.T) {
 	}
 }
 
-// Pods in all domains are as uneven as the fullest is ahead of the emptiest; a pod that lacks a level counts in the others.
+// If every domain has pods, the skew is the difference between the fullest and the emptiest. A pod without one level counts in the others.
 func TestMergeDomains(t *testing.T) {
 	in := func(domain string, pods, empty int) Workload {
 		return Workload{Domains: []Distribution{{TopologyKey: doc.Zone, Counts: []Count{{domain, pods}}, Empty: empty}}}

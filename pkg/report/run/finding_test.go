@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// sourced is a report of one step whose expectations and workloads stand in files: two pods of web wait for the same reason and one
-// for another, one bare pod waits without a message, and the rollout of web is stuck.
+// sourced returns a report of one step whose expectations and workloads are in files: two pods of web wait for the same reason and one for
+// another, a pod without an owner waits without a message, and the rollout of web is stuck.
 func sourced() *Report {
 	wait := func(name, workload, message string) Pod {
 		return Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: name, Workload: workload}, Ready: "0/1", Status: "Pending", Wait: placement.Wait{Message: message}}

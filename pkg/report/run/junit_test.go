@@ -50,7 +50,7 @@ func TestExpectationsJUnit(t *testing.T) {
 	}
 }
 
-// A set names its suites by their paths, and has the time that each took; what could not be run has failed.
+// The suites of a set are named by paths, and each has its time; a scenario that could not be run has failed.
 func TestWriteJUnit(t *testing.T) {
 	var out strings.Builder
 	met := &Report{Steps: []Step{{Name: "up", Expectations: []expect.Judged{{Want: "0 pods Pending", Met: true}}}}}
@@ -70,7 +70,7 @@ func TestWriteJUnit(t *testing.T) {
 	}
 }
 
-// What XML cannot hold, and what would end a section of characters, comes through as it is shown elsewhere.
+// Characters that XML cannot hold, and the end of a CDATA section, are replaced as in the other formats.
 func TestJUnitHostile(t *testing.T) {
 	const hostile = "a\x00\x1b]]>\n<b>&\ufffe\xff"
 	r := &Report{Head: report.Head{Scenario: hostile}, Steps: []Step{{Name: hostile, Why: []string{hostile},

@@ -35,7 +35,7 @@ func TestMarkdownHostile(t *testing.T) {
 	reporttest.Harmless(t, reporttest.Write(t, Formats, hostileReport(), "markdown", report.Options{}))
 }
 
-// However much there is to say, it fits a comment, and what is left out is counted.
+// Even the largest report fits a comment, and counts what is left out.
 func TestMarkdownIsBounded(t *testing.T) {
 	huge := hostileReport()
 	huge.Steps[0].Why = []string{strings.Repeat("long ", 100_000)}

@@ -24,8 +24,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ran is the result of one step on nodes a-1, a-2, b-1 and n-1, which has no zone and a taint: web, a Deployment of 5, has pods on a-1,
-// a-1 and b-1, one that waits, and one that is being deleted on a-2; a bare pod runs on n-1, one is gated, and one has ended.
+// ran returns the result of one step on nodes a-1, a-2, b-1 and n-1, which has no zone and a taint. web, a Deployment of 5, has pods on
+// a-1, a-1 and b-1, one that waits, and one on a-2 that is being deleted. Of the pods without an owner, one runs on n-1, one is gated, and
+// one has ended.
 func ran(t *testing.T) *simulation.Result {
 	t.Helper()
 	nodes := reporttest.Nodes("a-1", "a-2", "b-1", "n-1")
@@ -79,7 +80,7 @@ func newReport(t *testing.T) *Report {
 	return New(ran(t), judged, "v0.1.0")
 }
 
-// By hand: of the 7 pods that have not ended one is being deleted; 3 run, 2 wait, and 1 is on a node that is lost.
+// By hand: of the 7 pods that have not ended, one is being deleted, 3 run, 2 wait, and 1 is on a lost node.
 func TestNew(t *testing.T) {
 	r := newReport(t)
 	reporttest.Golden(t, "new/report.json", reporttest.Write(t, Formats, r, "json", report.Options{}))
@@ -128,7 +129,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// What kubectl would print of a pod by its node, its conditions and its deletion.
+// kubectl's columns for a pod, by its node, its conditions and its deletion.
 func TestPodStatus(t *testing.T) {
 	condition := func(kind v1.PodConditionType, status v1.ConditionStatus) []v1.PodCondition {
 		return []v1.PodCondition{{Type: kind, Status: status}}
@@ -158,7 +159,7 @@ func TestPodStatus(t *testing.T) {
 	}
 }
 
-// Pods without rules are counted over all levels; nodes are listed where they changed, and rollouts and drains where they do not end.
+// Pods without rules are counted over all levels. Nodes are listed if they changed, and rollouts and drains if they do not end.
 func TestNewWithoutRules(t *testing.T) {
 	nodes := reporttest.Nodes("a-1", "b-1")
 	r := reporttest.Result(t, nodes, "apply")
@@ -188,7 +189,7 @@ func TestTopologyKeys(t *testing.T) {
 	}
 }
 
-// By hand: two pods of 750m are charged to a quota that limits configmaps, too, which are not counted.
+// By hand: two pods of 750m are charged to a quota. It also limits configmaps, which are not counted.
 func TestNewStatuses(t *testing.T) {
 	result := ran(t)
 	pod := func(name string) *v1.Pod {

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// rendered are the reports of which every page and picture has a golden file.
+// rendered returns the reports whose pages and pictures have golden files.
 func rendered(t *testing.T) map[string]*Report {
 	t.Helper()
 	stored := fixtures(t)
@@ -25,7 +25,7 @@ func TestRenderedGolden(t *testing.T) {
 	}
 }
 
-// Nothing to say is said in every format but that of annotations, of which there are none then.
+// An empty report has every format except annotations, of which there are none.
 func TestRenderedNothing(t *testing.T) {
 	for _, r := range []*Report{{}, {Steps: []Step{{}}}, {Steps: []Step{{Name: "empty", Pods: []Pod{{PodRef: cluster.PodRef{Name: "a"}}}}}}} {
 		for _, format := range Formats.Names() {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// By hand: the lines of each rule in what is written.
+// By hand: the lines of each rule in the YAML.
 func TestNewRules(t *testing.T) {
 	web := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	spec := &v1.PodSpec{

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// sarifLog is what forges read.
+// sarifLog has the fields of SARIF that forges read.
 type sarifLog struct {
 	Runs []struct {
 		Tool struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/format/text"
 )
 
-// fixtures are the stored reports by name.
+// fixtures returns the stored reports by name.
 func fixtures(t testing.TB) map[string]*Report {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.json")
@@ -87,8 +87,8 @@ func TestWriteLarge(t *testing.T) {
 	}
 }
 
-// large is a report of 3,000 pods: 10 workloads of 300 pods on 300 nodes of 3 zones. Pod i of each workload is on node i; the
-// last 10 pods of workload 9 wait, and 3 of workload 0 share the node of another.
+// large returns a report of 3,000 pods: 10 workloads of 300 pods on 300 nodes of 3 zones. Pod i of each workload is on node i; the last 10
+// pods of workload 9 wait, and 3 of workload 0 share the node of another.
 func large() *Report {
 	const nodes, size = 300, 300
 	r := &Report{
@@ -149,7 +149,7 @@ func large() *Report {
 	return r
 }
 
-// Colour changes no column, and no control character of a report reaches the terminal.
+// Colour does not move columns, and no control character of a report reaches the terminal.
 func TestWriteColor(t *testing.T) {
 	sequence := regexp.MustCompile("\x1b\\[[0-9]*m")
 	for name, r := range fixtures(t) {
@@ -207,7 +207,7 @@ func TestWriteReportsTheWritersError(t *testing.T) {
 	}
 }
 
-// Lists that nobody filled are empty lists, and the given report stays as it is.
+// Lists without entries are written as empty lists, and the given report is not changed.
 func TestWriteNoNull(t *testing.T) {
 	r := &Report{Steps: []Step{{Workloads: []Workload{{Domains: []Distribution{{}}}}}}}
 	for _, given := range []*Report{r, {}} {
@@ -265,7 +265,7 @@ func TestSummaryText(t *testing.T) {
 	}
 }
 
-// Nodes are a level where they are few. The NODE column says which, and a level that no pod has needs no column, unless a rule names it.
+// A few nodes are a level, which the NODE column shows. A level that no pod has needs no column, unless a rule names it.
 func TestColumns(t *testing.T) {
 	type columns struct {
 		Keys, Columns []string
@@ -292,7 +292,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Of one workload a table is shown where its pods are not.
+// If the pods of a single workload are not listed, a table shows it.
 func TestManyPodsOfOneWorkload(t *testing.T) {
 	for pods, table := range map[int]bool{doc.MaxPods: false, doc.MaxPods + 1: true} {
 		s := Step{Workloads: []Workload{{Ref: cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}}}}
@@ -306,7 +306,7 @@ func TestManyPodsOfOneWorkload(t *testing.T) {
 	}
 }
 
-// A rollout that is stuck names the pods that are not created; only those of other workloads are named once more.
+// A stuck rollout names the pods that are not created. Only those of other workloads are named below.
 func TestNotCreatedOnce(t *testing.T) {
 	of := func(kind, namespace, name string) Workload {
 		return Workload{Ref: cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, NotCreated: []string{name + "-1"}}

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// sized is a group of 5 nodes in two zones, and a control plane that is kept.
+// sized returns a report on a group of 5 nodes in two zones, and a control plane that is kept.
 func sized(t *testing.T, found bool, a, b, kept int) *Report {
 	t.Helper()
 	cost, before, price := 0.75, 1.25, 0.25
@@ -45,7 +45,7 @@ func sized(t *testing.T, found bool, a, b, kept int) *Report {
 	return New(reporttest.Result(t, nil).Scenario, reporttest.Nodes("a-1", "a-2", "a-3", "b-1", "b-2", "cp-1"), sizing, "v0.1.0")
 }
 
-// By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's is not counted.
+// By hand: 2 of 3 nodes in zone a and 1 of 2 in zone b are 3 of 5. The control plane's node is not counted.
 func TestFormats(t *testing.T) {
 	r := sized(t, true, 2, 1, 1)
 	reporttest.Formats(t, Formats, r, "found", "size-report", Kind)
@@ -63,7 +63,7 @@ func TestFormats(t *testing.T) {
 	)
 }
 
-// What keeps the zones equal says so, and what their difference would save: 2 of 4 nodes are enough where zone b has none.
+// The report says that the zones are equal, and what different numbers would save: 2 of 4 nodes suffice if zone b has none.
 func TestEven(t *testing.T) {
 	cost, before, less, price := 1.0, 0.5, 0.5, 0.25
 	group := func(b int) []capacity.Group {
@@ -86,7 +86,7 @@ func TestNothingWillDo(t *testing.T) {
 	reporttest.Has(t, reporttest.Write(t, Formats, r, "text", report.Options{}), "small                  a        <none>   3        0.25")
 }
 
-// The first line is the answer also where no node is needed, and where none helps.
+// The first line is the answer, also if no node is needed, and if no number helps.
 func TestFirstLine(t *testing.T) {
 	group := func(kept, plane bool, before int) capacity.Group {
 		return capacity.Group{Name: "g", Kept: kept, ControlPlane: plane, Zones: []capacity.Zone{{Before: before}}}

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/report"
 )
 
-// An interrupted shard is one of the sweep: merging names the points that it lacks, and needs another report for these.
+// An interrupted shard can be merged: the error names the points that it lacks, which need another report.
 func TestMergePartial(t *testing.T) {
 	whole := swept(t)
 	part := *whole
@@ -27,7 +27,7 @@ func TestMergePartial(t *testing.T) {
 	}
 }
 
-// What DecodeSweep accepts can be rendered as text and merged with itself, or is refused.
+// A report that Decode accepts can be rendered as text, and merged with itself or refused.
 func FuzzMergeSweeps(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"faultline/v1alpha1","kind":"SweepReport","parameters":["a"],"total":1,"points":[{"index":0,"values":{"a":1},"levels":[{"topologyKey":"zone"}]}]}`))
 	f.Add([]byte(`{"apiVersion":"faultline/v1alpha1","kind":"SweepReport","total":9223372036854775807,"points":[{"index":-1}]}`))

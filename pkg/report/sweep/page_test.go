@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// sweptOver is a sweep over one parameter, in which point i has i%3 Pending pods.
+// sweptOver returns a sweep over one parameter, in which point i has i%3 Pending pods.
 func sweptOver(parameter string, values ...string) *Report {
 	r := &Report{Head: report.Head{Scenario: "shop"}, Step: "apply", Parameters: []string{parameter}, Total: len(values)}
 	for i, value := range values {
@@ -25,7 +25,7 @@ func sweptOver(parameter string, values ...string) *Report {
 	return r
 }
 
-// The page holds its picture, runs nothing, and shows hostile names as words.
+// The page contains its picture, runs no script, and shows hostile names as text.
 func TestSweepPage(t *testing.T) {
 	many := make([]string, maxRows+1)
 	for i := range many {
@@ -46,7 +46,7 @@ func TestSweepPage(t *testing.T) {
 		if !strings.Contains(html.UnescapeString(got), `<img src="data:image/svg+xml;base64,`) || strings.Contains(got, "<script") || strings.Contains(got, "script-src") || strings.Contains(got, "\x1b") {
 			t.Errorf("%s: no picture, or a script, or control characters", name)
 		}
-		if rows := strings.Count(got, "<tr>") - 2; rows != test.rows { // titles, and the scenario as it is
+		if rows := strings.Count(got, "<tr>") - 2; rows != test.rows { // titles, and the scenario without changes
 			t.Errorf("%s: %d rows, want %d", name, rows, test.rows)
 		}
 		if name == "hostile" && !strings.Contains(got, "&lt;script&gt;") {

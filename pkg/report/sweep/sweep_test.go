@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// swept is a sweep of 30 points over the replicas: i of them are Pending from 25 on, and the radius is 1/i.
+// swept returns a sweep of 30 points over the replicas: point i has radius 1/i and, from 25 on, one more Pending pod than the point before.
 func swept(t *testing.T) *Report {
 	t.Helper()
 	base := &whatif.Base{Result: reporttest.Result(t, reporttest.Nodes("a-1", "b-1"), "apply"), Found: found(3, 0)}
@@ -35,8 +35,8 @@ func found(replicas, pending int) whatif.Found {
 	}}}
 }
 
-// By hand: 24 points leave no pod Pending, of which the last has the smallest radius; each further one has a smaller radius for
-// another Pending pod, so that 7 points are not beaten.
+// By hand: 24 points leave no pod Pending, and the last of these has the smallest radius. Each further point has a smaller radius and one
+// more Pending pod, so that 7 points are not beaten.
 func TestFormats(t *testing.T) {
 	r := swept(t)
 	reporttest.Formats(t, Formats, r, "replicas", "sweep-report", Kind)
@@ -59,7 +59,8 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// At the points 2 and 3 of 3 an autoscaler holds back 4 of 6 and 7 of 9 replicas; that it wants more than are asked for holds nothing back.
+// At points 2 and 3 of 3 an autoscaler holds back 4 of 6 and 7 of 9 replicas. At point 1 it allows more than were asked for, and holds back
+// none.
 func TestHeldBack(t *testing.T) {
 	r := &Report{}
 	for i, wanted := range []int32{1, 6, 9} {

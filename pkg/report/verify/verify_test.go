@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// aVerification has a placement of every kind, and texts from elsewhere.
+// aVerification returns a report with a placement of every kind, and hostile texts.
 func aVerification(name string) *Report {
 	least := 90.0
 	r := &Report{
@@ -83,7 +83,7 @@ func TestWriteVerify(t *testing.T) {
 	}
 }
 
-// What comes from elsewhere drives no terminal and makes no markup.
+// Hostile texts neither control a terminal nor make markup.
 func TestVerifyHostile(t *testing.T) {
 	const hostile = "\x1b[31m<b>@you</b>|`x`\n# h"
 	for _, format := range []string{"text", "json", "yaml", "markdown"} {
@@ -97,7 +97,7 @@ func TestVerifyHostile(t *testing.T) {
 	}
 }
 
-// The first line can be quoted: from what, what contradicts, what is proved, and what remains open.
+// The first line can be quoted: it has the sources, the contradictions, the proved choices and the open ones.
 func TestVerifyVerdict(t *testing.T) {
 	for want, r := range map[string]*Report{
 		"With its events, 2 contradictions among 842 choices, 820 proved, 14 explained with what is assumed, 6 need more history.": {

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// svg is what a chart's test looks at.
+// svg has the parts of a picture that the tests check.
 type svg struct {
 	Height string   `xml:"height,attr"`
 	Width  string   `xml:"width,attr"`
@@ -41,7 +41,7 @@ type svgWords struct {
 	Words  string  `xml:",chardata"`
 }
 
-// box is where words stand on the page, from the bottom left.
+// box is the position of words on the page, measured from the bottom left.
 type box struct {
 	words                     string
 	left, right, below, above float64
@@ -58,7 +58,7 @@ func boxes(t *testing.T, g svgGroup, turned bool) []box {
 			t.Fatal(err)
 		}
 		b := box{text.Words, text.X, text.X + text.Length, -text.Y, -text.Y + 0.7*size}
-		if turned { // by 90 degrees: the page's x is -y there, and its y is x
+		if turned { // by 90 degrees: the page's x is the negative y there, and the page's y is x
 			b = box{text.Words, text.Y - 0.7*size, text.Y, text.X, text.X + text.Length}
 		}
 		all = append(all, b)
@@ -78,7 +78,7 @@ func points(t *testing.T, length string) float64 {
 	return n
 }
 
-// charts are pictures small and large.
+// charts returns small and large pictures.
 func charts() map[string]*Chart {
 	all := sweepCharts()
 	for name, s := range stacks() {
@@ -106,7 +106,7 @@ func charts() map[string]*Chart {
 	return all
 }
 
-// drawn are the charts as SVG, each drawn once for all tests.
+// drawn has the charts as SVG, each drawn once for all tests.
 var drawn = sync.OnceValue(func() map[string]svg {
 	pictures := map[string]svg{}
 	for name, c := range charts() {
@@ -124,7 +124,7 @@ var drawn = sync.OnceValue(func() map[string]svg {
 	return pictures
 })
 
-// numbered are n names.
+// numbered returns n names.
 func numbered(format string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -133,7 +133,7 @@ func numbered(format string, n int) []string {
 	return names
 }
 
-// filled has as many steps, in which bar i of series k has i+k pods, by a remainder.
+// filled adds these steps. Bar i of series k has i+k pods, modulo a number.
 func filled(s *Stacks, steps ...string) *Stacks {
 	bars := 1
 	for _, level := range s.Levels {
@@ -199,7 +199,7 @@ func losses() map[string]*Losses {
 	}
 }
 
-// No words cover others, and none leave the page.
+// No words cover others, and none are outside of the page.
 func TestChartWordsAreLegible(t *testing.T) {
 	for name, picture := range drawn() {
 		width, height := points(t, picture.Width), points(t, picture.Height)
@@ -212,7 +212,7 @@ func TestChartWordsAreLegible(t *testing.T) {
 				t.Errorf("%s: %q leaves the page of %g × %g: %+v", name, a.words, width, height, a)
 			}
 			for _, b := range all[:i] {
-				const slack = 0.1 // of rounding
+				const slack = 0.1 // for rounding
 				if min(a.right, b.right)-max(a.left, b.left) > slack && min(a.above, b.above)-max(a.below, b.below) > slack {
 					t.Errorf("%s: %+v covers %+v", name, a, b)
 				}
@@ -221,7 +221,7 @@ func TestChartWordsAreLegible(t *testing.T) {
 	}
 }
 
-// A picture is the same each time.
+// Drawing a chart twice gives the same bytes.
 func TestChartIsDeterministic(t *testing.T) {
 	again := charts()
 	for name, picture := range drawn() {
@@ -235,7 +235,7 @@ func TestChartIsDeterministic(t *testing.T) {
 	}
 }
 
-// As PNG it is the same picture, and as large as it says.
+// The PNG is the same picture, with the right size.
 func TestChartSize(t *testing.T) {
 	all := charts()
 	for name, picture := range drawn() {
@@ -244,7 +244,7 @@ func TestChartSize(t *testing.T) {
 			t.Errorf("%s is %g × %g pixels", name, width, height)
 		}
 		if width*height > 2_000_000 {
-			continue // painting them takes long, and shows nothing that the small ones do not
+			continue // painting large ones takes long, and shows no more than the small ones do
 		}
 		data, err := all[name].Draw("png")
 		if err != nil {
@@ -322,7 +322,7 @@ func TestStackColours(t *testing.T) {
 func TestAbbreviated(t *testing.T) {
 	for _, test := range []struct{ names, want []string }{
 		{[]string{"node-1.example.com", "node-2.example.com"}, []string{"node-1", "node-2"}},
-		{[]string{"node-1.example.com"}, []string{"node-1.example.com"}}, // as many letters as are shown
+		{[]string{"node-1.example.com"}, []string{"node-1.example.com"}}, // a name of the largest length that is shown whole
 		{[]string{"node-1x.example.com"}, []string{"node-1x.e…mple.com"}},
 		{[]string{"a.b", "b"}, []string{"a.b", "b"}},
 		{[]string{"gke-cluster-default-pool-7f3a-x2k9"}, []string{"gke-clust…f3a-x2k9"}},
@@ -346,7 +346,7 @@ func TestWholeTicks(t *testing.T) {
 	}
 }
 
-// A reader without the font gets the words in the width for which they were laid out.
+// Without the font, words keep the width for which they were laid out.
 func TestSteadyText(t *testing.T) {
 	given := `<text x="1" y="2"` + "\n\t" + `style="font-family:Liberation Sans;font-size:9px">a &amp; b</text>`
 	width := textWidth("a & b", 9)

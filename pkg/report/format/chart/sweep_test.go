@@ -18,14 +18,14 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// found is a version with so many Pending pods, and so large blast radii of zones and of nodes.
+// found returns a version with that many Pending pods, and these blast radii of zones and of nodes.
 func found(pending int, zones, nodes float64) whatif.Found {
 	return whatif.Found{Metrics: metric.Metrics{Pods: 10, Pending: pending, Levels: []metric.LevelMetrics{
 		{TopologyKey: doc.Zone, Domains: 3, Radius: zones}, {TopologyKey: doc.Hostname, Domains: 9, Radius: nodes},
 	}}}
 }
 
-// recovered adds what the loss of a zone strands, and what the nodes cost.
+// recovered adds the pods that the loss of a zone strands, and the cost of the nodes.
 func recovered(f whatif.Found, stranded int, cost float64) whatif.Found {
 	f.Levels[0].Failures = []metric.FailureMetrics{{Domain: "a", Lost: stranded + 1, Stranded: stranded}, {Domain: "b", Lost: 1}}
 	f.Cost = &cost
@@ -39,7 +39,7 @@ func scalar(value string) scenario.Scalar {
 	return scenario.Scalar{Value: value}
 }
 
-// swept is a sweep over the parameters, each of which has values after its name: every combination comes to what is said of it.
+// swept returns a sweep over the parameters, each a name and its values. of returns the figures of each combination.
 func swept(of func(values []string) whatif.Found, parameters ...string) *Sweep {
 	base := found(1, 0.5, 0.2)
 	r := &Sweep{Title: "shop: a sweep", Notes: "after step apply; less is better", Baseline: &base}
@@ -63,7 +63,7 @@ func swept(of func(values []string) whatif.Found, parameters ...string) *Sweep {
 		}
 		r.Points = append(r.Points, p)
 	}
-	if len(r.Points) <= 1000 { // every point is compared with every other
+	if len(r.Points) <= 1000 { // the test compares every point with every other
 		markFront(r)
 	}
 	return r
@@ -88,7 +88,7 @@ func upTo(n int) string {
 	return words
 }
 
-// mixed comes to something else for each combination, with a long front.
+// mixed returns other figures for each combination, with a long front.
 func mixed(values []string) whatif.Found {
 	sum, product := 0, 1
 	for i, value := range values {
@@ -103,7 +103,7 @@ func mixed(values []string) whatif.Found {
 
 const endless = "a-name-that-goes-on-and-on-and-on-until-nobody-reads-it-any-more-and-then-some-more-of-it"
 
-// sweeps are those of every shape.
+// sweeps returns sweeps of every form.
 func sweeps() map[string]*Sweep {
 	all := map[string]*Sweep{
 		"sweep-nothing":      {Title: "nothing", Parameters: []string{"a"}},
@@ -146,7 +146,7 @@ func sweeps() map[string]*Sweep {
 	return all
 }
 
-// compared are versions of those names.
+// compared returns versions with these names.
 func compared(names ...string) []Version {
 	var versions []Version
 	for i, name := range names {
@@ -156,7 +156,7 @@ func compared(names ...string) []Version {
 	return versions
 }
 
-// sweepCharts are charts of sweeps and comparisons of every shape.
+// sweepCharts returns charts of sweeps and comparisons of every form.
 func sweepCharts() map[string]*Chart {
 	all := map[string]*Chart{}
 	for name, s := range sweeps() {
@@ -171,7 +171,7 @@ func sweepCharts() map[string]*Chart {
 	return all
 }
 
-// panelTitles are the words in the size of a plot's title.
+// panelTitles returns the words in the size of a plot's title.
 func panelTitles(name string) []string {
 	var titles []string
 	var look func(svgGroup)
@@ -189,7 +189,7 @@ func panelTitles(name string) []string {
 	return titles
 }
 
-// The form follows from what varies.
+// The varying parameters decide the form.
 func TestSweepChartForms(t *testing.T) {
 	for name, want := range map[string]string{
 		"sweep-number":     "Pending pods, Blast radius, Pods not back by zone, Cost per hour, Trade-off",
@@ -208,7 +208,7 @@ func TestSweepChartForms(t *testing.T) {
 	}
 }
 
-// pareto is a sweep of eight points at seven places:
+// paretoSweep is a sweep of eight points at seven places:
 //
 //	radius
 //	100%  a
@@ -258,7 +258,8 @@ func TestParetoPlaces(t *testing.T) {
 	}
 }
 
-// What is had for what: Pending pods for blast radius, or else cost, or stranded pods, or the blast radius of another level.
+// The trade-off is Pending pods against blast radius; or else cost, stranded pods, or the blast radius of another level takes the place of
+// the first.
 func TestTradeOff(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
@@ -291,7 +292,7 @@ func TestTradeOff(t *testing.T) {
 	}
 }
 
-// Numbers are in their order, not that of the report, and a place without a point is none of the values.
+// Numbers are in ascending order, not in that of the report, and a cell without a point has no value.
 func TestCells(t *testing.T) {
 	r := swept(func(values []string) whatif.Found {
 		a, _ := strconv.Atoi(values[0])
@@ -319,7 +320,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// The more the darker, and words are legible on every colour: a contrast of 4.5 by WCAG.
+// A larger value is darker, and words are legible on every colour: the contrast is at least 4.5, as WCAG requires.
 func TestHeatIsLegible(t *testing.T) {
 	luminance := func(c color.Color) float64 {
 		r, g, b, _ := c.RGBA()
@@ -349,7 +350,7 @@ func TestHeatIsLegible(t *testing.T) {
 	}
 }
 
-// Combinations that come to the same are one line, and the words say which.
+// Combinations with equal figures share a line, and its name says which they are.
 func TestCombinations(t *testing.T) {
 	r := swept(func(values []string) whatif.Found {
 		n, _ := strconv.Atoi(values[0])
@@ -384,7 +385,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// Labels of values that are close together give way.
+// If values are close together, some have no label.
 func TestSweepTicks(t *testing.T) {
 	a := newSweepAxis(swept(mixed, "weight 1 2 3 1000 100000").Points, "weight")
 	var got []string

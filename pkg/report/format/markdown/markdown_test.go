@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/reporttest"
 )
 
-// What a cell holds is what a reader sees of it, whatever stands in the text.
+// A reader sees the text of a cell as it is, whatever characters it has.
 func TestMarkdownShowsTheText(t *testing.T) {
 	tag := regexp.MustCompile(`<[^>]*>`)
 	for _, text := range []string{"a|b", `a\|b`, `\`, "`", "a`b|c", `x\`, "<none>", "&amp;", "1. a_b_c * d", "~/k8s/x.yaml:3", "{key: value}", "a://b"} {

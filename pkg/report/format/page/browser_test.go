@@ -26,7 +26,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	b.OpenFile(walkthrough(t).html(t))
 	b.Has(".head", "kind-walkthrough", "17 of 17 expectations met", "kube-scheduler v1.37.1", "upstream, seed 1")
 
-	// The keyboard walks the steps, round and back.
+	// The arrow keys walk through the steps, and around the end.
 	if got := browsertest.Evaluate[string](b, chosenStep); got != "hard-region-2" {
 		t.Errorf("%s is the first step shown, want hard-region-2", got)
 	}
@@ -45,7 +45,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	}
 	b.Press(kb.ArrowRight)
 
-	// A click fails a zone. As the stored report has it, its pod is stranded, since the rule is hard.
+	// A click fails a zone. In the stored report its pod is stranded, since the rule is hard.
 	b.Click(`[data-key="topology.kubernetes.io/zone"][data-domain="east-1b"]`)
 	b.Has("#panel", "Zone east-1b fails", "1 node of 4, 25% of the CPU", "1 of 3 pods lost", "1 of 3, 33%", "1 not back", "lorem-ipsum-deployment-5569b854b6-4mhxb",
 		"2 node(s) didn't match pod anti-affinity rules", "One more zone\n50%", "1 of 2 of deployment/lorem-ipsum-deployment, with zone west-1a")
@@ -62,7 +62,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Errorf("%d nodes are failed after Escape", n)
 	}
 
-	// A soft rule gets it back, and the map shows where. Enter on a node's name fails it, and Enter again restores it.
+	// With a soft rule the pod comes back, and the map shows where. Enter on a node's name fails it, and Enter again restores it.
 	b.Click("#tab-4")
 	b.Focus(`[data-key="kubernetes.io/hostname"][data-domain="affinity-worker3"]`)
 	b.Press(kb.Enter)
@@ -73,7 +73,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	b.Press(kb.Enter)
 	b.Has("#panel", "What if something fails?")
 
-	// Shift adds a zone. The report holds no two that fail together, and the page says so.
+	// Shift adds a zone. The report has no two zones that fail together, and the page says so.
 	b.Focus(`[data-domain="west-1a"]`)
 	b.Press(kb.Enter)
 	b.Focus(`[data-domain="west-1c"]`)
@@ -87,7 +87,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		t.Errorf("%s is shown, want soft-region-3", got)
 	}
 
-	// The scores of a pod open: of all nodes where its cycle was kept, else those of its own node.
+	// The scores of a pod open: those of all nodes if its cycle was kept, and otherwise those of its own node.
 	b.Click(".part-pods tbody tr:nth-child(3) button.scores")
 	b.Has(".part-pods tbody tr:nth-child(4)", "4 searched → 3 feasible → 3 scored", "The best is ahead by 200.", "-200 → 0 × 2")
 	b.Click(".part-pods button.scores")
@@ -101,7 +101,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	}
 }
 
-// The page counts what a failure takes from the placements alone; that is what the analysis counted.
+// The page counts the losses from the placements alone, and gets the same numbers as the analysis.
 func TestHTMLCountsAsTheAnalysis(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile(walkthrough(t).html(t))
@@ -149,7 +149,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b.Click(`[data-domain="c & d"]`)
 	b.Has("#panel", "Zone c & d fails", "1 of 2, 50%", "1 pod of DaemonSets or without an owner is lost, too", "Not on this page, which holds placements alone. simulate run … --failures recover --report html=… looks at it.")
 
-	// An explanation can stand alone.
+	// An explanation can be on a page without a run.
 	alone := hostile(t)
 	alone.Report = nil
 	b.OpenFile(alone.html(t))
@@ -157,7 +157,7 @@ func TestHTMLScoresInBrowser(t *testing.T) {
 	b.Has(".part-explain", "web-1 → "+node, "in step one's <step>")
 }
 
-// What a pod waits for is said in the words of the text report, wherever the page speaks of it.
+// The page gives the reasons why a pod waits in the words of the text report, in every place.
 func TestHTMLSaysWhatPodsWaitFor(t *testing.T) {
 	r := &run.Report{Steps: []run.Step{{Name: "only", Summary: run.Summary{Pods: 5, Pending: 4}, Pods: []run.Pod{
 		{PodRef: cluster.PodRef{Namespace: "default", Name: "gang"}, Status: "Pending", Wait: placement.Wait{Untried: "1 of 2 pods of its gang are there"}},
@@ -193,7 +193,7 @@ func TestHTMLOfEveryReportInBrowser(t *testing.T) {
 			t.Errorf("%s: %d tabs for %d steps", name, n, len(r.Steps))
 		}
 		for i := range r.Steps {
-			if len(r.Steps) > 1 { // a single step needs no choosing
+			if len(r.Steps) > 1 { // a single step cannot be chosen
 				b.Click(fmt.Sprintf("#tab-%d", i))
 			}
 			b.Has("#step-title", r.Steps[i].Name)
@@ -245,7 +245,7 @@ func TestHTMLOfALargeClusterInBrowser(t *testing.T) {
 	b.Has(".part-pods", "service-39-56447b58fb-04c2c", "Show 15 more of 485")
 }
 
-// The map of many nodes is coloured by what their pods request, and grouped by any label; a pod on it says where it is.
+// The map of many nodes is coloured by the requests of their pods, and can be grouped by any label. A pod on the map shows its place.
 func TestHTMLMapByLabelAndHeat(t *testing.T) {
 	r := wide()
 	r.Labels = map[string]map[string]string{}
@@ -269,9 +269,9 @@ func TestHTMLMapByLabelAndHeat(t *testing.T) {
   return select.dispatchEvent(new Event("change"));
 })()`
 	browsertest.Evaluate[bool](b, group)
-	// Nodes have four pods, but for the last ten, which have three; one of these is a spot node.
+	// Nodes have four pods, except for the last ten, which have three; one of these is a spot node.
 	b.Has("#map", "regular", "4,500 · 17,991", "spot", "500 · 1,999")
-	// The nodes of the spot pool are full, and those of the other are at a quarter.
+	// The nodes of the spot pool are full, and the others use a quarter.
 	const shade = `[...document.querySelectorAll("canvas")].map((of) => of.getContext("2d").getImageData(3, 3, 1, 1).data[0])`
 	if red := browsertest.Evaluate[[]int](b, shade); len(red) != 2 || red[0] < red[1]+40 {
 		t.Errorf("the first cells of the pools have %d of red; the second is darker", red)
@@ -290,8 +290,8 @@ func TestHTMLMapByLabelAndHeat(t *testing.T) {
 	}
 }
 
-// wide is a report of 5,000 nodes in 9 zones of 3 regions, with 8 racks each, and of 20,000 pods: 40 workloads of 500 pods, whose
-// pod i is on node 125 w + i, modulo 5,000, so that every node has 4. The last 10 pods of the last workload wait.
+// wide returns a report of 5,000 nodes in 9 zones of 3 regions, with 8 racks each, and of 20,000 pods: 40 workloads of 500 pods. Pod i of
+// workload w is on node 125 w + i, modulo 5,000, so that every node has 4. The last 10 pods of the last workload wait.
 func wide() *run.Report {
 	const nodes, workloads, size = 5000, 40, 500
 	r := &run.Report{Head: report.Head{APIVersion: report.APIVersion, Kind: run.Kind, Version: "dev", Scenario: "wide", Ties: "upstream", Scheduler: report.Scheduler{Version: "v1.37.1"},

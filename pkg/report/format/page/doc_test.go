@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// Every kind of block has its element; details are folded, and what the head of the page has is not repeated.
+// Every kind of block has its element; details are folded, and the document does not repeat the head of the page.
 func TestWriteDoc(t *testing.T) {
 	d := doc.New(report.Head{Kind: "SizeReport", Scenario: "shop <b>"}, report.Options{})
 	d.Line(doc.Green.Cell("3 nodes will do: every pod has a node."))
@@ -70,7 +70,7 @@ simulate run shop.yaml
 	}
 }
 
-// Bars are drawn by attributes, since the page's policy refuses styles. What is too much is counted.
+// Bars are drawn by attributes, since the page's policy refuses inline styles. Bars without room are counted.
 func TestWriteDocBars(t *testing.T) {
 	d := doc.New(report.Head{Kind: "DrainReport", Files: "dump.json"}, report.Options{})
 	d.Line(doc.Red.Cell("The drain does not end: node/a."))
@@ -97,7 +97,7 @@ func TestWriteDocBars(t *testing.T) {
 	}
 }
 
-// A course is columns by attributes alone. What passes the page's policy needs no style, and a count that is always 0 has no column.
+// A course is drawn as columns, by attributes alone. A count that is always 0 has no column.
 func TestWriteDocCourse(t *testing.T) {
 	d := doc.New(report.Head{Kind: "RollReport", Files: "dump.json"}, report.Options{})
 	d.Line(doc.Green.Cell("The roll ends."))

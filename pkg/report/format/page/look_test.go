@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// Who opens a page on a small laptop sees the map; on a phone nothing is wider than the screen.
+// On a small laptop the map is visible without scrolling; on a phone nothing is wider than the screen.
 func TestHTMLMapIsAboveTheFold(t *testing.T) {
 	b := browsertest.Start(t)
 	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t), "wide": {Report: wide()}, "daemons": {Report: daemons()}} {
@@ -27,7 +27,7 @@ func TestHTMLMapIsAboveTheFold(t *testing.T) {
 	}
 }
 
-// The total of a node's scores is on the screen, however many plugins there are and however narrow it is.
+// The total of a node's scores is visible, however many plugins there are and however narrow the screen is.
 func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile(hostile(t).html(t))
@@ -39,7 +39,7 @@ func TestHTMLTotalIsNeverBehindAScroll(t *testing.T) {
 	}
 }
 
-// On paper nobody selects anything, and rules that are folded up are open.
+// On paper there is nothing to select, and folded rules are open.
 func TestHTMLInPrint(t *testing.T) {
 	b := browsertest.Start(t)
 	b.OpenFile((&reports{Report: daemons()}).html(t))
@@ -57,8 +57,8 @@ func TestHTMLInPrint(t *testing.T) {
 	}
 }
 
-// daemons is a report by hand: of two nodes, with a pod of a DaemonSet each, whose second step moves the pod of web from a to b. The
-// pods of a request 1 of 2 cores.
+// daemons returns a report of two nodes with a pod of a DaemonSet each. Its second step moves the pod of web from a to b. The pods of a
+// request 1 of 2 cores.
 func daemons() *run.Report {
 	r := wide()
 	r.Nodes, r.Cluster.Levels = r.Nodes[:2], nil
@@ -96,18 +96,18 @@ func TestHTMLShowsUseDaemonSetsRulesAndChanges(t *testing.T) {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	b.Has("#map", "Without a node: 1", "The pods of 1 DaemonSet are counted, not drawn: daemonset/agent.")
-	// The rule that a sentence speaks of is marked, in the rules of its workload.
+	// The rule that a sentence mentions is marked among the rules of its workload.
 	if diff := cmp.Diff([]string{"nodeSelector:\n  disk: ssd"}, texts(".rules[open] mark")); diff != "" {
 		t.Errorf("marked (-want +got):\n%s", diff)
 	}
 	b.Has(".rules", "The rule: nodeSelector", "topologyKey: zone")
-	// The step's card and its words say what is not as it was in the step before.
+	// The step's card and its words show the differences from the step before.
 	if diff := cmp.Diff([]string{"1 moved"}, texts(".tabs .change")); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	b.Click("#tab-1")
 	b.Has(".changes", "Since first: 1 moved", "deployment/web: −1 on a; +1 on b")
-	// The map is a table, too, with Pending pods first in that of the pods, and those of DaemonSets last.
+	// The map is also a table. In the table of pods, Pending pods come first and those of DaemonSets last.
 	if diff := cmp.Diff([]string{"a\t1\t1\t\n50%, 1 of 2\n\t\n25%, 0.25 GiB of 1 GiB\n\t–", "b\t2\t1\t\n0%, 0 of 2\n\t\n0%, 0 GiB of 1 GiB\n\t–"}, texts(".part-nodes tbody tr")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
@@ -125,7 +125,7 @@ func TestHTMLSearch(t *testing.T) {
 	b.OpenFile(walkthrough(t).html(t))
 	search := func(words string, keys ...string) {
 		t.Helper()
-		b.Press("/") // of a browser without a screen the key reaches the field, too
+		b.Press("/") // in a browser without a screen the key is also typed into the field
 		browsertest.Evaluate[any](b, `document.activeElement.id === "search" && (document.activeElement.value = "")`)
 		b.Press(words)
 		for _, key := range keys {
@@ -168,7 +168,7 @@ func TestHTMLSearch(t *testing.T) {
 		t.Error("Escape leaves the list open")
 	}
 
-	// So is a pod that waits.
+	// A Pending pod can be found, too.
 	b.Click("#tab-1")
 	search(browsertest.Evaluate[string](b, `faultline.steps[1].pods.find((pod) => !pod.node).name`), kb.Enter)
 	b.Has("#panel", "Pending, on no node", "didn't match pod anti-affinity rules")
@@ -185,7 +185,7 @@ func TestHTMLSearch(t *testing.T) {
 	}
 }
 
-// What a page does not hold it says, with the flag that brings it.
+// The page says which data it lacks, and which flag adds them.
 func TestHTMLSaysWhatItLacks(t *testing.T) {
 	b := browsertest.Start(t)
 	r := walkthrough(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/report/doc"
 )
 
-// The script has no way to read text as HTML or as code.
+// The script never parses text as HTML or code.
 func TestHTMLScript(t *testing.T) {
 	for _, forbidden := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "fetch(", "import(", "</script", "<!--", "http:"} {
 		if strings.Contains(strings.ReplaceAll(pageScript, "http://www.w3.org/2000/svg", ""), forbidden) {
@@ -34,7 +34,7 @@ func TestIgnoredKinds(t *testing.T) {
 	}
 }
 
-// What pack writes is what was given, once it is taken apart.
+// Unpacking the output of pack gives the input.
 func TestPack(t *testing.T) {
 	models := map[string]any{
 		"hostile": stored(t, "testdata/hostile.json"), "string": "a<b", "number": 3, "nothing": nil, "list": []any{},
@@ -94,7 +94,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// By hand: the object occurs twice and is shared, with the long text that stands in it; the number is not.
+// By hand: the object occurs twice and is shared, with the long text in it; the number is not.
 func TestPackShares(t *testing.T) {
 	pod := map[string]any{"name": "a long name", "n": 1}
 	var got strings.Builder
@@ -107,7 +107,7 @@ func TestPackShares(t *testing.T) {
 	}
 }
 
-// stored is what a file of JSON holds.
+// stored returns the content of a JSON file.
 func stored(t *testing.T, file string) any {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -121,7 +121,7 @@ func stored(t *testing.T, file string) any {
 	return model
 }
 
-// A page may be empty, and a figure may have no rows. The policy allows both their style.
+// A page may be empty, and a figure may have no rows. The policy allows the style of both.
 func TestPagesOfNothing(t *testing.T) {
 	var page, figure strings.Builder
 	if err := (&Page{}).WriteHTML(&page); err != nil || !strings.Contains(page.String(), "<title>Faultline report · Faultline</title>") {

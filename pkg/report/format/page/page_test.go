@@ -17,14 +17,14 @@ import (
 	"github.com/faultline/faultline/pkg/report/run"
 )
 
-// reports are the models of a page.
+// reports are the models on a page.
 type reports struct {
 	Report  *run.Report     `json:"report"`
 	Blast   *blast.Report   `json:"blast"`
 	Explain *explain.Report `json:"explain"`
 }
 
-// page is that of the report, with what else there is.
+// page returns the page of the report, with the other models.
 func (r *reports) page() *page.Page {
 	if r.Report == nil {
 		return r.Explain.Page()
@@ -39,7 +39,7 @@ func (r *reports) page() *page.Page {
 	return page
 }
 
-// walkthrough is the stored reports of the kind walkthrough, in which one pod alone has kept its cycle.
+// walkthrough returns the stored reports of the kind walkthrough, in which only one pod has its cycle.
 func walkthrough(t *testing.T) *reports {
 	t.Helper()
 	r := &reports{Report: &run.Report{}, Blast: &blast.Report{}}
@@ -48,7 +48,7 @@ func walkthrough(t *testing.T) *reports {
 	return r
 }
 
-// hostile has names and messages that try to leave their place, a pod with a cycle and one that waits with it, and the
+// hostile returns reports with names and messages that try to break out of their place, a pod with a cycle and a Pending one, and the
 // explanations of both.
 func hostile(t *testing.T) *reports {
 	t.Helper()
@@ -79,7 +79,7 @@ func (r *reports) html(t *testing.T) string {
 	return html.String()
 }
 
-// The golden files hold the page without its style and script, which are files of their own, and without their hashes.
+// The golden files have the page without its style and script, which are files of their own, and without the hashes of these.
 func TestPageGolden(t *testing.T) {
 	inline, hash := regexp.MustCompile(`(?s)(<style>|<script>).*?(</style>|</script>)`), regexp.MustCompile(`sha256-[A-Za-z0-9+/]+=*`)
 	for name, r := range map[string]*reports{"walkthrough": walkthrough(t), "hostile": hostile(t)} {
@@ -94,7 +94,7 @@ func TestHTMLSaysTheSameTwice(t *testing.T) {
 	}
 }
 
-// Names and messages never stand in the page as they are: not in its HTML, not in its data.
+// Names and messages are always escaped on the page: in its HTML and in its data.
 func TestHTMLEscapes(t *testing.T) {
 	out, script := hostile(t).html(t), regexp.MustCompile(`(?s)<script>.*?</script>`)
 	for part, want := range map[string]int{"<script": 2, "</script": 2, "<title": 1, "</title": 1, "<img": 0, "<i>": 0, "<b>": 0, "<em>": 0, "<pod>": 0} {

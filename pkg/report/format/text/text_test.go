@@ -17,7 +17,7 @@ func rendered(opts report.Options, b doc.Block) string {
 	return string(Render(&d, opts))
 }
 
-// A long line goes on below, and keeps its words, its colours and its margin.
+// A long line continues on the next one, and keeps its words, its colours and its margin.
 func TestLineWraps(t *testing.T) {
 	for name, test := range map[string]struct {
 		width int
@@ -47,7 +47,7 @@ func TestVerbatimStaysWhole(t *testing.T) {
 	}
 }
 
-// A table that is too wide loses columns in the order given, then wraps its widest cells. Nothing of a cell that is shown is lost.
+// A table that is too wide loses columns in the given order, then wraps its widest cells. The cells that stay are complete.
 func TestTableFits(t *testing.T) {
 	rows := [][]doc.Cell{
 		doc.Dropped(doc.Bold.Row("NAME", "NODES", "WORST", "WHY"), "NODES", "WORST"),
@@ -85,7 +85,7 @@ Not shown for lack of width: NODES and
 	}
 }
 
-// Whatever the width, each line fits unless a word does not, and each word of what is shown is there.
+// At any width, each line fits unless a single word does not, and no word of a shown cell is lost.
 func FuzzTableFits(f *testing.F) {
 	f.Add("NAME", "a b c", "deployment/web is Pending", 0)
 	f.Add("", "\x1b[2J", "ÄÖÜ ≥ →", -1)
