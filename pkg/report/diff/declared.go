@@ -25,7 +25,7 @@ const (
 	dropped = "dropped"
 )
 
-// number returns the word for a change of a number, and firmness that for a rule or a budget: by is -1 for less, 1 for more and 0 for
+// number returns the word for a change of a number, and [firmness] that for a rule or a budget: by is -1 for less, 1 for more and 0 for
 // neither.
 func number(by int) string { return map[int]string{-1: "lowered", 0: "changed", 1: "raised"}[by] }
 func firmness(by int) string {
@@ -177,7 +177,7 @@ func pairInTurn[T any, K comparable](old, new []T, keys ...func(T) K) []pair[T] 
 	return all
 }
 
-// sameRule, sameSubject and sameDomains are keys that keep less and less of a rule: all but its path in the spec; the pods or nodes that it
+// sameRule, [sameSubject] and [sameDomains] are keys that keep less and less of a rule: all but its path in the spec; the pods or nodes that it
 // is about; only its kind and its level.
 func sameRule(r rule.Rule) rule.Rule {
 	r.Path = ""

@@ -183,7 +183,7 @@ func (t *writer) short(s *stepText, of []Binding) {
 	})
 }
 
-// promised reports whether short has written this reason for Pending pods.
+// promised reports whether [writer.short] has written this reason for Pending pods.
 func (s *stepText) promised(message string) bool {
 	return message != "" && slices.ContainsFunc(s.Bindings, func(b Binding) bool {
 		return slices.ContainsFunc(b.Clusters, func(share world.Share) bool { return share.Short() && share.Message == message })

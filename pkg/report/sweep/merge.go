@@ -27,7 +27,7 @@ func Merge(files []string, parts []*Report) (*Report, error) {
 		}
 		for j := range part.Points {
 			point := part.Points[j]
-			point.Front = false // front finds it anew among all points
+			point.Front = false // [Report.front] finds it anew among all points
 			known := points[point.Index]
 			switch {
 			case point.Index < 0 || point.Index >= whole.Total:

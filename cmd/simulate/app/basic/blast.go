@@ -236,7 +236,7 @@ func (f *Failures) after(ctx context.Context, s *scenario.Scenario, step *simula
 	opts.From = step.Mark()
 	if !f.filter.Empty() {
 		var err error
-		if opts.Only, err = f.filter.Select(step.State); err != nil { // there are such workloads only after another step, or known would have failed
+		if opts.Only, err = f.filter.Select(step.State); err != nil { // there are such workloads only after another step, or [Failures.known] would have failed
 			opts.Only = map[cluster.Ref]bool{}
 		}
 	}

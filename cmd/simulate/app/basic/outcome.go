@@ -28,7 +28,7 @@ type outcomes struct {
 // untilTrials is how many trials --until runs if --trials is not given. That always suffices for an interval of ±1 %.
 const untilTrials = 100_000
 
-// maxTrials is the largest number of trials. It brings any interval to ±0.1 %, which is leastWithin, the narrowest interval that --until
+// maxTrials is the largest number of trials. It brings any interval to ±0.1 %, which is [leastWithin], the narrowest interval that --until
 // accepts.
 const (
 	maxTrials   = 1_000_000

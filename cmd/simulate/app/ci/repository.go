@@ -100,7 +100,7 @@ func (r *repository) within(path string) (inside string, is bool) {
 	return r.follow(path, func(real string) bool { _, is := below(r.top, real); return is })
 }
 
-// follow does the work of within for a path with links: it takes the lowest folder at or above the path whose real path satisfies leads.
+// follow does the work of [repository.within] for a path with links: it takes the lowest folder at or above the path whose real path satisfies leads.
 func (r *repository) follow(path string, leads func(real string) bool) (inside string, is bool) {
 	for above := path; ; above = filepath.Dir(above) {
 		if real, err := filepath.EvalSymlinks(above); err == nil && leads(real) {

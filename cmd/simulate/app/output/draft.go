@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// draft is the new content of a file. keep replaces the old file as a whole, so that nobody sees half of it, not even after a crash. If the
+// draft is the new content of a file. [draft.keep] replaces the old file as a whole, so that nobody sees half of it, not even after a crash. If the
 // file is not a regular one, or its folder takes no new files, the draft is in memory and the file is written in place.
 type draft struct {
 	io.Writer

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// began is when the program started. quiet is how long it then shows nothing: most questions are answered sooner.
+// began is when the program started. [quiet] is how long it then shows nothing: most questions are answered sooner.
 var began = time.Now()
 
 const quiet = 500 * time.Millisecond

@@ -43,7 +43,7 @@ func (j *jobFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&j.ScenarioClaim, "scenario-claim", "", "PersistentVolumeClaim `NAME` that holds the scenario's folder, if it is too large for a ConfigMap")
 }
 
-// onlyOfJobs are the flags without effect except on a Job. notOfJobs are the flags that a Job sets for each of its shards.
+// onlyOfJobs are the flags without effect except on a Job. [notOfJobs] are the flags that a Job sets for each of its shards.
 var (
 	onlyOfJobs = []string{"image", "job-name", "job-namespace", "parallelism", "results-claim", "scenario-claim"}
 	notOfJobs  = []string{"shard", "results", "output", "report", "all"}

@@ -27,7 +27,7 @@ func (f *Findings) GitHub() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// data and property escape the text of a command as https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts does.
+// data and [property] escape the text of a command as https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts does.
 func data(text string) string { return dataEscapes.Replace(text) }
 
 func property(text string) string { return propertyEscapes.Replace(text) }

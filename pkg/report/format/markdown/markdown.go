@@ -44,7 +44,7 @@ func Render(d *doc.Doc) []byte {
 	return []byte(m.out.String())
 }
 
-// page builds a page of GitHub flavoured Markdown. Texts that do not come from Faultline go through prose, Code or summary, which escape
+// page builds a page of GitHub flavoured Markdown. Texts that do not come from Faultline go through [prose], [Code] or [summary], which escape
 // markup.
 type page struct{ out strings.Builder }
 
