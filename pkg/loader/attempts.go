@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// failedScheduling is an Event of v1, or of events.k8s.io/v1, which names the same things differently.
+// failedScheduling is an Event of v1 or of events.k8s.io/v1. The two APIs have different names for the same fields.
 type failedScheduling struct {
 	Reason         string           `json:"reason"`
 	InvolvedObject eventOf          `json:"involvedObject"`
@@ -27,17 +27,17 @@ type failedScheduling struct {
 	} `json:"series"`
 }
 
-// eventOf is the pod of an Event.
+// eventOf is the reference of an Event to its pod.
 type eventOf struct {
 	UID types.UID `json:"uid"`
 }
 
-// last returns when the event was last observed.
+// last returns when the Event was last observed.
 func (e *failedScheduling) last() time.Time {
 	return slices.MaxFunc([]time.Time{e.FirstTimestamp.Time, e.LastTimestamp.Time, e.DeprecatedLast.Time, e.EventTime.Time, e.Series.LastObservedTime.Time}, time.Time.Compare)
 }
 
-// probe notes in a pod when its PodScheduled condition was last probed.
+// probe sets the time at which the pod's PodScheduled condition was last probed. It adds the condition to a pod without one.
 func probe(pod *v1.Pod, at metav1.Time) {
 	conditions := slices.Clone(pod.Status.Conditions)
 	i := slices.IndexFunc(conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
@@ -48,9 +48,9 @@ func probe(pod *v1.Pod, at metav1.Time) {
 	pod.Status.Conditions = conditions
 }
 
-// probed gives the waiting pods of a dump the time of their last attempt that its FailedScheduling Events say, as the time at which their
-// PodScheduled condition was last probed. The condition itself says only when the first attempt failed: an attempt that fails again changes
-// nothing in it.
+// probed reads from FailedScheduling Events when the scheduler last tried each waiting pod of a dump, and stores this as the time at which
+// the pod's PodScheduled condition was last probed. The condition itself shows only when the first attempt failed: an attempt that fails
+// again does not change it.
 func probed(s *scenario.Scenario) {
 	last := map[types.UID]time.Time{}
 	for _, ignored := range s.Ignored {

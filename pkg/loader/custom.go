@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// customResources takes the rules by which custom resources become workloads.
+// customResources checks the rules that turn custom resources into workloads, and adds them to the operators.
 func (l *loader) customResources(given []scenario.CustomResource) {
 	first := map[schema.GroupKind]int{}
 	for i := range given {
@@ -63,7 +63,7 @@ func (l *loader) customResources(given []scenario.CustomResource) {
 	}
 }
 
-// shapesOf reports problems of the shapes that do not depend on resources.
+// shapesOf reports the problems of a rule's objects that are independent of any resource.
 func (l *loader) shapesOf(path *field.Path, c *scenario.CustomResource) {
 	if c.PodTemplatePath+c.As != "" {
 		l.problems.Add(path, "objects take the place of podTemplatePath and as; leave those out")
@@ -79,6 +79,7 @@ func (l *loader) shapesOf(path *field.Path, c *scenario.CustomResource) {
 	}
 }
 
+// shapeOfPath reports a path of fields that is missing or has an empty part.
 func (l *loader) shapeOfPath(path *field.Path, given, example string) {
 	switch {
 	case given == "":

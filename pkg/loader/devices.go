@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// noteDevices notes devices that no pod can get, since their node is not there or the scheduler does not use their pool, and devices that
-// take each other's place.
+// noteDevices notes three kinds of devices: devices of a node that does not exist, devices of a pool that the scheduler ignores, and
+// devices with the same name in one pool.
 func noteDevices(s *scenario.Scenario) (notes []string) {
 	nodes := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
 	pools, homeless := poolsOf(s.Objects(), nodes)
@@ -48,14 +48,14 @@ func noteDevices(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// devicePool is a pool of devices of a driver, in all its generations.
+// devicePool is a pool of devices of one driver, with the slices of all its generations.
 type devicePool struct {
 	driver, name string
 	slices       []*resourcev1.ResourceSlice
 }
 
-// poolsOf returns the pools of the slices among the objects, and the slices whose nodes do not exist. Of two slices with one name the later
-// counts.
+// poolsOf returns the pools of the ResourceSlices among the objects, and a description of each slice whose node does not exist. If two
+// slices have the same name, the later one counts.
 func poolsOf(objects []cluster.Object, nodes map[string]bool) (pools []*devicePool, homeless []string) {
 	last := map[string]*resourcev1.ResourceSlice{}
 	for _, obj := range objects {
@@ -92,23 +92,23 @@ func (p *devicePool) newest() (generation int64) {
 	return generation
 }
 
-// usage is what the scheduler uses of a pool.
+// usage lists the slices of a pool that the scheduler uses, and the problem of the pool on a node.
 type usage struct {
 	slices              map[*resourcev1.ResourceSlice]bool
-	incomplete, invalid string // what is wrong on a node
+	incomplete, invalid string // the problem on a node; "" if there is none
 }
 
-// look walks over the nodes as GatherPools does in
+// look finds the slices that the scheduler uses. It walks over the nodes as GatherPools does in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go,
 // which upstream does not export.
 func (p *devicePool) look(nodes []*v1.Node) usage {
 	local := list.Set(p.slices, func(slice *resourcev1.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") })
-	if !local[""] { // only these nodes have any
+	if !local[""] { // only these nodes have slices of the pool
 		nodes = list.Where(nodes, func(node *v1.Node) bool { return local[node.Name] })
 	}
 	used := usage{slices: map[*resourcev1.ResourceSlice]bool{}}
 	for _, node := range nodes {
-		var here []*resourcev1.ResourceSlice // of the newest generation on the node
+		var here []*resourcev1.ResourceSlice // the slices of the newest generation on the node
 		for _, slice := range p.slices {
 			if !reaches(slice, node) || len(here) > 0 && slice.Spec.Pool.Generation < here[0].Spec.Pool.Generation {
 				continue
@@ -144,7 +144,7 @@ func (p *devicePool) look(nodes []*v1.Node) usage {
 	return used
 }
 
-// twice notes a device that slices of different nodes publish.
+// twice returns a note if slices of different nodes publish a device of the same name, and "" otherwise.
 func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
 	one, other, device := sameDevice(list.Where(p.slices, func(slice *resourcev1.ResourceSlice) bool { return used[slice] }))
 	if device == "" {
@@ -154,7 +154,7 @@ func (p *devicePool) twice(used map[*resourcev1.ResourceSlice]bool) string {
 		one.Name, other.Name, device, p)
 }
 
-// sameDevice returns two slices that publish a device of the same name.
+// sameDevice returns two slices that publish a device of the same name, and the name; "" if there are none.
 func sameDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.ResourceSlice, device string) {
 	published := map[string]*resourcev1.ResourceSlice{}
 	for _, slice := range all {
@@ -169,7 +169,7 @@ func sameDevice(all []*resourcev1.ResourceSlice) (one, other *resourcev1.Resourc
 	return nil, nil, ""
 }
 
-// reaches reports whether the devices of a slice, or some of them, are within reach of the node.
+// reaches reports whether the node can use the devices of a slice, or some of them.
 func reaches(slice *resourcev1.ResourceSlice, node *v1.Node) bool {
 	if !ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
 		return matches(node, slice.Spec.NodeName, slice.Spec.AllNodes, slice.Spec.NodeSelector)
@@ -177,6 +177,7 @@ func reaches(slice *resourcev1.ResourceSlice, node *v1.Node) bool {
 	return slices.ContainsFunc(slice.Spec.Devices, func(d resourcev1.Device) bool { return matches(node, d.NodeName, d.AllNodes, d.NodeSelector) })
 }
 
+// matches reports whether a slice or a device is for the node, by its node name, allNodes or node selector.
 func matches(node *v1.Node, name *string, all *bool, selector *v1.NodeSelector) bool {
 	switch {
 	case ptr.Deref(name, "") != "":

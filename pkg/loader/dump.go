@@ -23,19 +23,21 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// A dump is of a cluster that works, whatever this release makes of it. So nothing in it is a problem, unless --strict asks for that:
-// what cannot be taken is set aside and noted, and the question is answered with the rest.
+// A dump comes from a cluster that works, even if this release would refuse some of its objects. So a flaw of a dump is no problem, unless
+// the user gives --strict: the loader sets the object aside, adds a note, and answers with the other objects.
 
-// maxFlaws is how many different flaws are noted, maxFlawed how many objects are named of each, and maxNamed how many in other notes.
+// maxFlaws is how many kinds of flaws are noted, maxFlawed how many objects are named for each kind, and maxNamed how many objects other
+// notes name.
 const (
 	maxFlaws  = 10
 	maxFlawed = 1
 	maxNamed  = 3
 )
 
+// position matches the index of a list in the path of a field.
 var position = regexp.MustCompile(`\[\d+\]`)
 
-// dump sets aside what a dump holds and a simulation cannot take.
+// dump notes the flaws of a dump, and sets aside the objects that a simulation cannot take.
 func (l *loader) dump(s *scenario.Scenario) {
 	if l.opts.Strict || l.incomplete {
 		return
@@ -46,7 +48,7 @@ func (l *loader) dump(s *scenario.Scenario) {
 	}
 }
 
-// notesOf says of each kind of flaw which objects have it.
+// notesOf returns a note for each kind of flaw, with the objects that have it.
 func notesOf(flaws []manifest.Flaw) []string {
 	notes := leftOut(flaws)
 	flaws = list.Without(flaws, func(f manifest.Flaw) bool { return f.Field != "" })
@@ -55,7 +57,7 @@ func notesOf(flaws []manifest.Flaw) []string {
 		if f.Aside {
 			words = "set aside"
 		}
-		// In a list of containers the same is wrong at several positions.
+		// The same flaw may be at several positions of a list of containers.
 		return fmt.Sprintf("%s: %s (%%s): %s.", words, cmp.Or(f.Kind, "object"), strings.ReplaceAll(position.ReplaceAllString(f.Problem, "[*]"), "%", "%%"))
 	}
 	groups := list.Group(flaws, note)
@@ -70,7 +72,8 @@ func notesOf(flaws []manifest.Flaw) []string {
 	return notes
 }
 
-// leftOut counts the fields that were left out because they are not valid, as a tool that redacts dumps makes them, and no pod is placed by them.
+// leftOut returns a note that counts the fields that were left out because their values are invalid. A tool that redacts dumps makes such
+// values. No pod is placed by these fields.
 func leftOut(flaws []manifest.Flaw) []string {
 	left := list.Without(flaws, func(f manifest.Flaw) bool { return f.Field == "" })
 	if len(left) == 0 {
@@ -84,10 +87,10 @@ func leftOut(flaws []manifest.Flaw) []string {
 	return []string{fmt.Sprintf("read without fields that are not valid and by which no pod is placed: %s.", some(counts, maxFlaws))}
 }
 
-// nodeAside reports whether a node was set aside, or what may be one.
+// nodeAside reports whether the flaw set a node aside, or an object of unknown kind, which may be a node.
 func nodeAside(f manifest.Flaw) bool { return f.Aside && (f.Kind == "Node" || f.Kind == "") }
 
-// noNodesLeft reports why the nodes of a dump were all set aside.
+// noNodesLeft reports why all nodes of a dump were set aside.
 func (l *loader) noNodesLeft(s *scenario.Scenario) {
 	if len(s.Nodes()) > 0 {
 		return
@@ -106,12 +109,13 @@ func noteSkipped(set *manifest.Set) []string {
 	return []string{fmt.Sprintf("left out, without any Kubernetes object: %s (%s).", words.Count(len(names), "file"), some(names, maxNamed))}
 }
 
-// setAside takes the pods of a dump out of the scenario whose node it never holds: it was deleted while they ran, or set aside itself.
-// The garbage collector deletes such pods, and their controllers make others. Those that a Job has yet to count stay until it has, as failed.
+// setAside removes the pods of a dump whose node is not in the scenario: the node was deleted while they ran, or was set aside itself. In a
+// cluster, the garbage collector deletes such pods, and their controllers make new ones. A pod that a Job has yet to count stays as a
+// failed pod until the Job has counted it.
 func setAside(s *scenario.Scenario) (notes []string) {
 	there := list.Set(s.Nodes(), func(node *v1.Node) string { return node.Name })
 	if len(there) == 0 {
-		return nil // which is the problem
+		return nil // no node is a problem of its own
 	}
 	var aside []*v1.Pod
 	homeless := func(obj cluster.Object) bool {
@@ -155,7 +159,8 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// uncounted returns the pods that a Job among the objects has yet to count, as the pod garbage collector leaves them.
+// uncounted returns those of the pods that a Job among the objects has yet to count. They are failed, as the pod garbage collector leaves
+// them.
 func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
 	var known []cluster.Object
 	for _, obj := range objects {
@@ -166,15 +171,15 @@ func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedNam
 	var ending []*v1.Pod
 	for _, pod := range pods {
 		asked := *pod
-		asked.DeletionTimestamp, asked.DeletionGracePeriodSeconds = nil, nil // by which its kubelet was to end it
+		asked.DeletionTimestamp, asked.DeletionGracePeriodSeconds = nil, nil // the kubelet that would end the pod is gone
 		ending, known = append(ending, &asked), append(known, &asked)
 	}
 	state := (&cluster.State{Now: cluster.Latest(objects)}).With(known...)
 	return list.By(admission.Terminate(state, "", ending...).Pods, func(pod *v1.Pod) types.NamespacedName { return cluster.NameOf(pod) })
 }
 
-// leftToOthers notes the pods that wait for a scheduler which is not simulated, or run where one has placed them, and the workloads of manifests
-// whose pods will wait for it.
+// leftToOthers notes three groups that use a scheduler which is not simulated: pods that wait for it, pods that it has placed, and
+// workloads of manifests whose pods will wait for it.
 func leftToOthers(s *scenario.Scenario) (notes []string) {
 	var foreign, placed []*v1.Pod
 	var templates []cluster.Object
@@ -216,7 +221,7 @@ func leftToOthers(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// isOfNode reports whether a kubelet made the pod from a file, which no scheduler places.
+// isOfNode reports whether the pod is a mirror pod: its kubelet made it from a file, and no scheduler places it.
 func isOfNode(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "Node"
@@ -224,6 +229,7 @@ func isOfNode(pod *v1.Pod) bool {
 
 func schedulerOf(pod *v1.Pod) string { return pod.Spec.SchedulerName }
 
+// somePods names the first pods, and counts the others.
 func somePods(pods []*v1.Pod) string {
 	return some(list.Each(pods, func(pod *v1.Pod) string { return namespacedName(pod.Namespace, pod.Name) }), maxNamed)
 }
@@ -235,7 +241,7 @@ func namespacedName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// some names the first few, and counts the others.
+// some names the first names, at most as many as given, and counts the others.
 func some(names []string, most int) string {
 	if more := len(names) - most; more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
@@ -243,7 +249,7 @@ func some(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// addOwners adds, beside the pods of a dump, the controllers that the scenario lacks.
+// addOwners adds, beside the pods of a dump, the controllers that the dump lacks.
 func (l *loader) addOwners(s *scenario.Scenario) {
 	if l.incomplete {
 		return
@@ -265,7 +271,8 @@ func (l *loader) addOwners(s *scenario.Scenario) {
 	s.Notes = append(s.Notes, unknown.Notes(l.ownersGone)...)
 }
 
-// noteOlderKeys says by which labels nodes of before Kubernetes 1.17 are in zones and regions, and which are in none.
+// noteOlderKeys notes which labels of before Kubernetes 1.17 put nodes into zones and regions, and which nodes with such labels are in no
+// zone.
 func noteOlderKeys(nodes []*v1.Node) (notes []string) {
 	keys, apart := topology.OlderKeys(nodes)
 	if len(keys) > 0 {

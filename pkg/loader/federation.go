@@ -34,7 +34,7 @@ func (l *loader) clusters(s *scenario.Scenario, file *scenario.File) []content {
 	return nil
 }
 
-// member reads a cluster of a federation.
+// member reads one cluster of a federation.
 func (l *loader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 	scenario.ValidateCluster(l.problems, path, c)
 	if at, twice := l.members[c.Name]; twice {
@@ -65,8 +65,8 @@ func (l *loader) member(path *field.Path, c *scenario.Cluster) scenario.Member {
 	return scenario.NewMember(c.Karmada(), alone.Cluster)
 }
 
-// ownZones puts the cluster's name before the zones of nodes that are made up, where the file gives zones no names: those of one name in several
-// clusters are one zone, which fails in all of them.
+// ownZones puts the cluster's name before the names of synthetic zones, if the file gives the zones no names. Otherwise zones of different
+// clusters with the same name would be one zone, which fails in all of them at once.
 func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
 	if made == nil || len(made.Regions) > 0 || slices.ContainsFunc(made.Zones, func(z topology.Zone) bool { return z.Name != "" }) {
 		return
@@ -78,7 +78,8 @@ func ownZones(name string, made *topology.Spec, nodes []cluster.Object) {
 	}
 }
 
-// ofControlPlane reports a resource of Karmada among the sources of a member, which does not have it.
+// ofControlPlane reports a resource of Karmada among the sources of a member as a problem, since only the control plane has such resources.
+// It returns whether the resource is one.
 func (l *loader) ofControlPlane(path *field.Path, resource manifest.Ignored) bool {
 	if !federation.IsKarmada(resource.APIVersion) {
 		return false
@@ -87,8 +88,8 @@ func (l *loader) ofControlPlane(path *field.Path, resource manifest.Ignored) boo
 	return true
 }
 
-// storageOfMembers gives StorageClasses to members for the claims that they may get: kind's default class to a kind cluster, and the classes
-// that the claims name to a synthetic cluster.
+// storageOfMembers adds StorageClasses to members for the claims that they may get. A kind cluster gets kind's default class, and a
+// synthetic cluster gets the classes that the claims name.
 func (l *loader) storageOfMembers(s *scenario.Scenario) {
 	alone := *s
 	alone.Members, alone.Steps = nil, slices.Clone(s.Steps)

@@ -11,10 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Files returns all files that a scenario, its variants and the points of its sweep are read from, each once, in the order of their
-// names. Names that are relative to the folder of the scenario's file give paths relative to that folder, and absolute names give absolute
-// paths. Files that the options name are not among them. The error lists what is no longer there.
-// The file system is the one that the scenario was loaded from; nil is the machine's own.
+// Files returns the files from which a scenario, its variants and the points of its sweep are read: each once, sorted by name. A relative
+// name in the scenario gives paths relative to the folder of its file; an absolute name gives absolute paths. Files of the options are left
+// out. The error lists files that no longer exist. The file system is the one that the scenario was loaded from; nil is the machine's own.
 func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	dir := filepath.Dir(s.File)
 	files := []string{filepath.Base(s.File)}
@@ -36,9 +35,9 @@ func Files(fsys fs.FS, s *scenario.Scenario) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// Holds reports whether a path is that of a scenario, or of manifests: objects of Kubernetes or of something else, or a snapshot of
-// kube-scheduler-simulator. It is neither where that
-// cannot be said, such as for a file that is not there, or a pipe, which can be read only once.
+// Holds reports whether a path is a scenario, or manifests: objects of Kubernetes or of something else, or a snapshot of
+// kube-scheduler-simulator. Both are false if this cannot be decided, such as for a file that does not exist, or for a pipe, which can be
+// read only once.
 func Holds(fsys fs.FS, path string) (aScenario, manifests bool) {
 	info, err := os.Stat(path)
 	switch {

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// notSimulated are the kinds of Karmada that are left out although they could change where workloads go, with what is so instead.
+// notSimulated lists the kinds of Karmada that are left out although they could change where workloads go, each with what happens instead.
 var notSimulated = map[string]string{
 	"FederatedResourceQuota":                  "clusters are chosen whatever quota there is",
 	"ResourceInterpreterCustomization":        "replicas of custom resources are those of customResources",
@@ -33,19 +33,19 @@ var notSimulated = map[string]string{
 	"ClusterTaintPolicy":                      "clusters have the taints that the scenario gives them",
 }
 
-// ofKarmada reports whether the resource is one of Karmada's own in a federation.
+// ofKarmada reports whether the resource belongs to Karmada. It is false outside of a federation.
 func (l *loader) ofKarmada(resource manifest.Ignored) bool {
 	return l.federation != nil && federation.IsKarmada(resource.APIVersion)
 }
 
-// patchesResource reports whether a variant that patches the target patches no object of Kubernetes but a custom resource or, in a federation,
-// something of Karmada's.
+// patchesResource reports whether the target of a variant's patch is a custom resource or, in a federation, a resource of Karmada. Other
+// targets are objects of Kubernetes.
 func (l *loader) patchesResource(target scenario.Target) bool {
 	_, _, karmada := scenario.ParseKarmada(target.Target)
 	return l.given.holds(target) || l.federation != nil && karmada
 }
 
-// karmada takes a resource of Karmada's own.
+// karmada adds a policy of Karmada to the ones of a step. It reports a Cluster, and keeps other kinds as ignored.
 func (l *loader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	switch resource.Kind {
 	case federation.KindPropagationPolicy, federation.KindClusterPolicy:
@@ -66,6 +66,8 @@ func (l *loader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	}
 }
 
+// policy decodes and checks a PropagationPolicy, or one of the whole cluster. It reports problems, and returns nil for a policy that cannot
+// be read.
 func (l *loader) policy(resource manifest.Ignored) *federation.Policy {
 	p := &federation.Policy{}
 	if !l.decode(resource, p) {
@@ -93,6 +95,8 @@ func (l *loader) policy(resource manifest.Ignored) *federation.Policy {
 	return p
 }
 
+// override decodes and checks an OverridePolicy, or one of the whole cluster. It reports problems, and returns nil for a policy that cannot
+// be read.
 func (l *loader) override(resource manifest.Ignored) *federation.Override {
 	o := &federation.Override{}
 	if !l.decode(resource, o) {
@@ -105,7 +109,7 @@ func (l *loader) override(resource manifest.Ignored) *federation.Override {
 	return o
 }
 
-// decode decodes a policy as the API server of Karmada does.
+// decode decodes a policy as Karmada's API server does. It reports problems, and returns false if the policy cannot be read.
 func (l *loader) decode(resource manifest.Ignored, into any) bool {
 	if resource.APIVersion != federation.PolicyAPIVersion {
 		l.refuse(resource, fmt.Errorf("apiVersion: unknown version %q; give %s", resource.APIVersion, federation.PolicyAPIVersion))
@@ -128,7 +132,7 @@ func (l *loader) decode(resource manifest.Ignored, into any) bool {
 	return true
 }
 
-// refuse reports what is wrong with a resource, a line each.
+// refuse reports each line of the error as a problem of the resource.
 func (l *loader) refuse(resource manifest.Ignored, err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(manifest.Clean(fmt.Sprintf("%s: %s: %s", resource.Source, describe(resource), strings.TrimSpace(line)))))
@@ -146,7 +150,7 @@ func namespaceOf(resource manifest.Ignored) string {
 	return cmp.Or(resource.Namespace, v1.NamespaceDefault)
 }
 
-// describe is the resource as in a sentence: PropagationPolicy default/web.
+// describe returns the kind and the name of a resource, such as "PropagationPolicy default/web".
 func describe(resource manifest.Ignored) string {
 	if clusterWide(resource) {
 		return resource.Kind + " " + resource.Name
@@ -154,7 +158,8 @@ func describe(resource manifest.Ignored) string {
 	return fmt.Sprintf("%s %s/%s", resource.Kind, namespaceOf(resource), resource.Name)
 }
 
-// targets returns the resources that a step deletes by name: those of Karmada and custom ones. A cluster leaves.
+// targets returns the custom resources and the resources of Karmada that a step deletes by name. If a target is a cluster, the cluster
+// leaves the federation.
 func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest.Ignored {
 	var gone []manifest.Ignored
 	for i, text := range action.Targets {
@@ -178,7 +183,7 @@ func (e *expander) targets(path *field.Path, action *scenario.Delete) []manifest
 	return gone
 }
 
-// patchCluster follows a cluster that a step patches.
+// patchCluster applies the patch of a step to a member cluster, so that later steps see the patched cluster.
 func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
 	at := e.cluster(path.Child("target"), patch.Target.Target)
 	if at < 0 || patch.Misshapen() != nil {
@@ -192,7 +197,7 @@ func (e *expander) patchCluster(path *field.Path, patch *scenario.Patch) {
 	e.members[at], patch.Target.Target = patched, "cluster/"+patched.Name
 }
 
-// cluster returns where the cluster is that the target names; one that is not there is reported.
+// cluster returns the index of the member that the target names, or reports that there is none and returns -1.
 func (e *expander) cluster(path *field.Path, target string) int {
 	_, name, _ := scenario.ParseKarmada(target)
 	at := slices.IndexFunc(e.members, func(c *federation.Cluster) bool { return c.Name == name })
@@ -205,7 +210,7 @@ func (e *expander) cluster(path *field.Path, target string) int {
 	return at
 }
 
-// notThere reports a policy that is not there, or not at the step.
+// notThere reports that a policy does not exist, or does not exist at this step.
 func (l *loader) notThere(path *field.Path, target scenario.Target, kind string) {
 	_, name, _ := scenario.ParseKarmada(target.Target)
 	wanted := describe(manifest.Ignored{Ref: cluster.Ref{Kind: kind, Namespace: target.Namespace, Name: name}})
@@ -225,7 +230,8 @@ func (l *loader) notThere(path *field.Path, target scenario.Target, kind string)
 	l.problems.Add(path, "there is no %s in the scenario; %s", wanted, scenario.Choices(name, slices.Compact(names)))
 }
 
-// template is the custom resource as Karmada takes it, with what its operator makes of it in a member.
+// template makes the template that Karmada distributes for a custom resource, with the objects that the resource's operator makes of it in
+// a member.
 func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate {
 	objects := e.loader.made(operator.Expand(e.operators, []manifest.Ignored{resource}, e.known...))
 	of := &federation.Template{
@@ -237,7 +243,7 @@ func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
 	}
-	if _, err := manifest.DecodeResource(resource.JSON, &head); err != nil { // its other fields are nothing to it
+	if _, err := manifest.DecodeResource(resource.JSON, &head); err != nil { // other fields do not matter here
 		e.refuse(resource, err)
 	}
 	of.UID, of.Labels = head.Metadata.UID, head.Metadata.Labels
@@ -257,8 +263,8 @@ func (e *expander) template(resource manifest.Ignored) *cluster.ResourceTemplate
 	return template
 }
 
-// rule is the one of the scenario that says where the resource has its replicas and its pod template. Of other custom resources Karmada
-// knows no replicas: each cluster that is chosen gets them whole.
+// rule returns the scenario's rule that says where the resource has its replicas and its pod template, or nil. Karmada cannot count the
+// replicas of a resource without such a rule, and gives each chosen cluster the whole resource.
 func (e *expander) rule(resource manifest.Ignored) *generic.Rule {
 	for i := range e.opts.Operators.Custom {
 		if rule := &e.opts.Operators.Custom[i]; rule.Kind.GroupVersion().String() == resource.APIVersion && rule.Kind.Kind == resource.Kind && rule.PodTemplatePath != "" {
@@ -268,7 +274,7 @@ func (e *expander) rule(resource manifest.Ignored) *generic.Rule {
 	return nil
 }
 
-// replicasOf returns how many pods the workload has.
+// replicasOf returns how many pods the workload has; for a Job, its parallelism.
 func replicasOf(obj cluster.Object) int32 {
 	replicas, _ := cluster.Replicas(obj)
 	if job, is := obj.(*batchv1.Job); is {

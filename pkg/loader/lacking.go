@@ -18,9 +18,10 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Manifests that come without a cluster may lack more than nodes. Notes say what pods will wait for, and what gives it.
+// Manifests without a cluster may lack more than nodes. Notes say what pods will wait for, and which input would mend that.
 
-// lonePod is the pod of a cluster that is all that is given of it, as kubectl get pod -o yaml writes it; nil if there is none.
+// lonePod returns the only pod with a node among the objects, if the pod comes from a cluster, as kubectl get pod -o yaml prints it. It
+// returns nil for several such pods, and for a pod that has ended or that a kubelet made from a file.
 func lonePod(objects []cluster.Object) *v1.Pod {
 	var lone *v1.Pod
 	for _, obj := range objects {
@@ -34,7 +35,7 @@ func lonePod(objects []cluster.Object) *v1.Pod {
 	return lone
 }
 
-// placeAnew takes the pod off its node.
+// placeAnew takes the pod off its node, so that the scheduler places it.
 func (l *loader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
 	free := pod.DeepCopy()
 	free.Spec.NodeName, free.Status = "", v1.PodStatus{Phase: v1.PodPending}
@@ -48,7 +49,7 @@ func (l *loader) placeAnew(s *scenario.Scenario, pod *v1.Pod) {
 	l.notes = append(l.notes, fmt.Sprintf("placed anew: Pod (%s), whose node %s is not given.", namespacedName(pod.Namespace, pod.Name), pod.Spec.NodeName))
 }
 
-// noteLacking notes the resources that pods request and none of the nodes has, and the claims that they name and nothing gives.
+// noteLacking notes two things that pods need and the input lacks: resources that no node has, and claims that nothing defines.
 func (l *loader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
 	objects := s.Objects()
 	name := func(l lack) string { return l.name }
@@ -69,7 +70,7 @@ func (l *loader) noteLacking(s *scenario.Scenario, nodes []*v1.Node) {
 	}
 }
 
-// asked says who asks for something.
+// asked returns the clause that names the objects that need something: "default/web, default/db request".
 func asked(who []lack, one, several string) string {
 	names := list.Each(who, func(l lack) string { return cluster.RefTo(l.of).Qualified() })
 	if len(names) > 1 {
@@ -86,7 +87,7 @@ func lackingResources(objects []cluster.Object, nodes []*v1.Node) (lacking []lac
 			has[name] = true
 		}
 	}
-	for _, obj := range objects { // devices of such a class take the resource's place
+	for _, obj := range objects { // a device of such a class serves as the resource
 		if class, is := obj.(*resourcev1.DeviceClass); is && class.Spec.ExtendedResourceName != nil {
 			has[v1.ResourceName(*class.Spec.ExtendedResourceName)] = true
 		}
@@ -115,7 +116,7 @@ func lackingResources(objects []cluster.Object, nodes []*v1.Node) (lacking []lac
 	return lacking
 }
 
-// lackingClaims are the claims that the objects' pods name and no object is or makes.
+// lackingClaims returns the claims that the objects' pods name, but that no object defines or makes.
 func lackingClaims(objects []cluster.Object) (lacking []lack) {
 	given := map[types.NamespacedName]bool{}
 	var made []types.NamespacedName // of a StatefulSet, without the ordinal
@@ -151,16 +152,16 @@ func lackingClaims(objects []cluster.Object) (lacking []lack) {
 	return lacking
 }
 
-// lack is something that an object's pods need and do not find.
+// lack is a resource or a claim that an object's pods need and do not find.
 type lack struct {
 	name string
 	of   cluster.Object
 }
 
-// maxBeside is how many files beside the input are read to find a claim, and maxBesideBytes how large each may be.
+// maxBeside is how many files of a folder are read to find a claim, and maxBesideBytes how many bytes each may have.
 const maxBeside, maxBesideBytes = 100, 1 << 20
 
-// fileWith returns the file with the claim that is in a folder of the files with the objects that lack it; "" if none has it.
+// fileWith returns the file that defines the claim, in one of the folders with the objects that need it; "" if no file does.
 func (l *loader) fileWith(lacking []lack, claim string) string {
 	var folders []string
 	for _, lack := range lacking {

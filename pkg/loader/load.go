@@ -1,5 +1,5 @@
-// Package loader reads scenarios: files, dumps, custom resources, the configuration of the scheduler. What it returns is complete, and all
-// problems of the files are reported at once.
+// Package loader reads a scenario and what it names: files, dumps, custom resources, the configuration of the scheduler. The scenario that
+// it returns is complete. It reports all problems of the files at once.
 package loader
 
 import (
@@ -31,10 +31,10 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// FileName is the scenario file of a folder.
+// FileName is the name of the scenario file in a folder.
 const FileName = "scenario.yaml"
 
-// Options are what a command line says besides the scenario, or in place of what it says.
+// Options are the settings of a command line. They add to the scenario, or take the place of its fields.
 type Options struct {
 	// FS is read in place of the machine's own file system, and has the same paths. Default: the machine's own.
 	FS fs.FS
@@ -47,49 +47,50 @@ type Options struct {
 	Kubernetes string
 	// Server is the version of the API server that has the objects, such as v1.35.4. Default: the nodes' kubelets say which release it is.
 	Server string
-	// FeatureGates are switched besides the scenario's, or otherwise than there, as kube-scheduler takes them:
-	// "A=true,B=false". Default: the scenario's.
+	// FeatureGates add to the scenario's feature gates, and win over them. They have kube-scheduler's form: "A=true,B=false". Default: the
+	// scenario's.
 	FeatureGates string
-	// Dump says that the files are the dump of a real cluster, whatever its objects look like. That its pods are for a scheduler of
-	// another name is then how it was, and no problem. Default: it is one of objects without a resourceVersion.
+	// Dump says that the files are the dump of a real cluster, whatever its objects look like. A pod of a dump may name a scheduler that
+	// the simulation lacks; this is no problem. Default: the objects with a resourceVersion are from a dump.
 	Dump bool
-	// Strict reports a problem where an object of a dump would otherwise be set aside.
+	// Strict reports a problem for each object of a dump that the loader would otherwise set aside.
 	Strict bool
 	// Nodes are made up for files that have none. They have no effect on scenario files. Default: a cluster without nodes is a problem.
 	Nodes *Nodes
-	// Limits bound the scenario. What exceeds them is not made, and is a scenario.LimitError, or a problem of the workload that asks for it.
-	// Default: none.
+	// Limits bound the scenario. A scenario that exceeds them ends the loading with a scenario.LimitError, or is a problem of the workload
+	// that asks for too much. Default: none.
 	Limits scenario.Limits
-	// Plain has the scheduler ask its plugins everything anew for each pod; see sched.Config.Plain.
+	// Plain makes the scheduler ask its plugins anew for each pod, without caches; see sched.Config.Plain.
 	Plain bool
-	// Every configuration of a scheduler is read with these.
+	// ConfigOptions apply to every configuration of a scheduler.
 	sched.ConfigOptions
 	// Operators adds to the options of operators in the scenario.
 	Operators OperatorOptions
 	// Flags take the place of fields of the scenario. Default: none.
 	Flags []Flag
-	// Unread are the kinds of which the cluster may have objects that could not be read. Default: none.
+	// Unread lists the kinds whose objects could not all be read from the cluster. Default: none.
 	Unread []string
-	// Notes are of what read the files: what they lack, and what that means for an answer. Default: none.
+	// Notes come from the reader of the files: what the files lack, and what that means for an answer. Default: none.
 	Notes []string
 
-	// grouped are pod groups that the objects of a dump name: they are read for the second time, with the gate that lets them.
+	// grouped lists the pod groups that objects of a dump name. It is set when the loader reads the input for the second time, with the
+	// feature gate that keeps the names of groups.
 	grouped []string
-	// found is the release of the cluster, which the objects are read as for the second time.
+	// found is the release of the cluster. It is set when the loader reads the input for the second time, as that release.
 	found string
 }
 
-// Flag is a flag of a command line that takes the place of a field of the scenario, and is checked as that.
+// Flag is a flag of a command line that sets a field of the scenario. The loader checks its value like that of the field.
 type Flag struct {
-	// Name is the flag's, and Path the field's: ties, federation.estimate.
+	// Name is the name of the flag, and Path the path of the field, such as ties or federation.estimate.
 	Name, Path string
 	// Set puts the flag's value into the field.
 	Set func(*scenario.File)
 }
 
-// Load reads the scenario of a file, or of a folder that holds a scenario.yaml. Every problem of it and of the files it names
-// is reported at once, a line each, in one joined error. The process has the scenario's feature gates while it is read, since
-// they change what the API server accepts.
+// Load reads the scenario of a file, or of a folder that holds a scenario.yaml. The error joins all problems of the scenario and of the
+// files that it names, a line each. During the loading, the process has the scenario's feature gates, since they change what the API server
+// accepts.
 func Load(path string, opts Options) (*scenario.Scenario, error) {
 	if path == "" {
 		return nil, fmt.Errorf("the path of the scenario is empty; give a scenario file, or a folder that holds a %s", FileName)
@@ -113,12 +114,12 @@ func Load(path string, opts Options) (*scenario.Scenario, error) {
 	return LoadFS(opts.FS, path, opts)
 }
 
-// LoadFS is Load for a file of a file system other than the machine's own; nil is the machine's own.
+// LoadFS is [Load] for a file of another file system; nil is the machine's own.
 func LoadFS(fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 	return LoadContext(context.Background(), fsys, path, opts)
 }
 
-// LoadContext is LoadFS until the context ends, whose cause is then the error.
+// LoadContext is [LoadFS] with a context. If the context ends first, the error is its cause.
 func LoadContext(ctx context.Context, fsys fs.FS, path string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(path, opts)
 	l.ctx, l.stop = context.WithCancelCause(ctx)
@@ -179,8 +180,8 @@ func (e *ForeignError) Error() string {
 		e.File, e.APIVersion, e.Kind, scenario.APIVersion, scenario.Kind)
 }
 
-// New completes a scenario that a program put together. Paths in it are relative to the working directory. The name stands in
-// errors in place of a file's.
+// New completes a scenario that a program put together. Its paths are relative to the working directory. Errors show the name where they
+// would show the scenario's file.
 func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 	file.APIVersion, file.Kind = scenario.APIVersion, scenario.Kind
 	l := newLoader(name, Options{})
@@ -191,8 +192,9 @@ func New(name string, file *scenario.File) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// FromFiles puts together the scenario of a command line: the nodes of the cluster files and of the others, and one step that
-// applies whatever else there is. "-" is the given standard input; paths are relative to the working directory.
+// FromFiles makes a scenario from the files of a command line. Its cluster has the objects of the cluster files and the nodes of the other
+// files. Its one step applies the other objects of the other files. "-" is the given standard input; paths are relative to the working
+// directory.
 func FromFiles(stdin io.Reader, clusterFiles, files []string, opts Options) (*scenario.Scenario, error) {
 	l := newLoader(scenario.CommandLine, opts)
 	var read bytes.Buffer
@@ -249,21 +251,21 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 	return s, nil
 }
 
-// loader reads what a scenario file names.
+// loader reads a scenario file and everything that it names.
 type loader struct {
-	ctx      context.Context         // ends the loading
-	stop     context.CancelCauseFunc // so does a limit that is exceeded
-	nodes    *int                    // how many there are by now; see scenario.Limits
+	ctx      context.Context         // whose end ends the loading
+	stop     context.CancelCauseFunc // ends the loading, for example at a limit
+	nodes    *int                    // the number of nodes so far; see scenario.Limits
 	devices  *int
 	problems *scenario.Problems // of the file
 	dir      string
 	fsys     fs.FS
 	stdin    io.Reader
 	opts     Options
-	given    *contents // what was read, for the kinds of custom resources
+	given    *contents // everything that was read, to look up custom resources
 	lines    *manifest.Lines
-	data     []byte          // the file's; nil where there is none
-	named    map[string]bool // the files, folders and globs that the scenario and its variants name, as they name them
+	data     []byte          // of the scenario's file; nil if there is no file
+	named    map[string]bool // the files, folders and globs that the scenario and its variants name, spelled as there
 
 	sources      map[string]map[cluster.Ref]manifest.Source
 	step         string // the step whose objects are being read
@@ -271,24 +273,24 @@ type loader struct {
 	ignored      []manifest.Ignored
 	flaws        []manifest.Flaw
 	single       []string   // pod groups whose pods are placed one by one
-	grouped      []string   // of them the groups that objects of a dump name
-	gateGiven    bool       // somebody says whether there are pod groups
-	releaseGiven bool       // somebody says as which release to answer
-	machines     []*v1.Node // that were read
-	release      string     // of the cluster, if it is to be read again as that
-	notes        []string   // of what operators make
+	grouped      []string   // of these, the groups that objects of a dump name
+	gateGiven    bool       // the scenario or a flag sets the feature gate for pod groups
+	releaseGiven bool       // the scenario or a flag sets the release
+	machines     []*v1.Node // the nodes that were read
+	release      string     // the cluster's release, if the input has to be read again as that release
+	notes        []string   // for the report
 	levelKeys    []string
 	classes      []*resourcev1.DeviceClass // of synthetic devices
-	storage      string                    // of the file, or of a flag
-	config       *manifest.Raw             // a scheduler configuration found among the objects, as snapshots hold one
-	prices       *price.Table              // nil if nobody gives prices
-	pricesFile   string                    // that has them
-	ownersGone   bool                      // nobody replaces pods whose controllers are not known
+	storage      string                    // the mode of the file or of a flag, such as none
+	config       *manifest.Raw             // the scheduler configuration among the objects; a snapshot has one
+	prices       *price.Table              // nil without a file of prices
+	pricesFile   string                    // the path of the file of prices
+	ownersGone   bool                      // pods with unknown controllers are not replaced
 
-	federation *scenario.Federation // nil of a single cluster
-	members    map[string]string    // where clusters stand, by name
-	ofKind     map[string]bool      // whether they are kind clusters
-	madeUp     map[string]bool      // whether all their nodes are synthetic
+	federation *scenario.Federation // nil for a single cluster
+	members    map[string]string    // the path of each cluster in the file, by name
+	ofKind     map[string]bool      // by name of a member: it is a kind cluster
+	madeUp     map[string]bool      // by name of a member: all its nodes are synthetic
 }
 
 func newLoader(file string, opts Options) *loader {
@@ -303,10 +305,11 @@ func newLoader(file string, opts Options) *loader {
 	return l
 }
 
-// ended reports whether nobody waits for the scenario any more, or a limit is exceeded.
+// ended reports whether the loading has ended: its context ended, or the scenario exceeds a limit.
 func (l *loader) ended() bool { return l.ctx.Err() != nil }
 
-// within counts what is read, or is about to be made. If that is more than a limit allows, it ends the loading.
+// within adds to the counts of nodes and devices, and compares them and the number of pods with the limits. A count above its limit ends
+// the loading.
 func (l *loader) within(nodes, devices, pods int) bool {
 	*l.nodes, *l.devices = *l.nodes+nodes, *l.devices+devices
 	for _, err := range []error{
@@ -320,6 +323,7 @@ func (l *loader) within(nodes, devices, pods int) bool {
 	return !l.ended()
 }
 
+// build completes the scenario of a file. It returns nil, nil if the input has to be read again as another release.
 func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	s := &scenario.Scenario{Name: file.Metadata.Name, Description: strings.TrimSpace(file.Description), Expect: file.Expect}
 	if s.Name == "" {
@@ -388,7 +392,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	return s, nil
 }
 
-// finish checks what was read.
+// finish completes the scenario with notes, prices, assumed claims and owners, and checks it.
 func (l *loader) finish(s *scenario.Scenario) {
 	l.assumeClaims(s)
 	l.price(s.Objects())
@@ -411,7 +415,7 @@ func (l *loader) finish(s *scenario.Scenario) {
 	}
 }
 
-// again returns the options to read everything once more with, if the objects prove that their cluster is not as they were read.
+// again returns the options for a second reading, if the objects prove that their cluster has another release, or pod groups.
 func (l *loader) again() (Options, bool) {
 	if opts := l.opts; l.release != "" {
 		opts.found = l.release
@@ -420,7 +424,7 @@ func (l *loader) again() (Options, bool) {
 	return l.withPodGroups()
 }
 
-// places are the lines of an expectation.
+// places returns the lines of an expectation in the scenario's file.
 func (l *loader) places(expect *scenario.Expect, path ...any) scenario.Places {
 	if l.data == nil || expect == nil {
 		return scenario.Places{}
@@ -428,7 +432,7 @@ func (l *loader) places(expect *scenario.Expect, path ...any) scenario.Places {
 	return scenario.Places{File: l.problems.File, Lines: l.fileLines().Below(path...)}
 }
 
-// fileLines are the lines of the scenario's file.
+// fileLines returns the lines of the scenario's file.
 func (l *loader) fileLines() *manifest.Lines {
 	if l.lines == nil {
 		l.lines = manifest.NewLines(l.data)
@@ -436,8 +440,8 @@ func (l *loader) fileLines() *manifest.Lines {
 	return l.lines
 }
 
-// locate keeps where an object stands that makes pods, is a budget of them or a claim on devices, unless a controller owns it: a dump has
-// thousands of those.
+// locate keeps the place of an object in its file if the object is a pod, a workload, a disruption budget, a device claim or a policy.
+// Objects with a controller are left out: a dump has thousands of these.
 func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	spec, _ := cluster.PodSpec(obj)
 	kind := cluster.KindOf(obj)
@@ -454,6 +458,7 @@ func (l *loader) locate(obj cluster.Object, source manifest.Source) {
 	l.sources[l.step][cluster.RefTo(obj)] = source
 }
 
+// head reports a file whose apiVersion and kind are not a scenario's.
 func (l *loader) head(file *scenario.File) {
 	switch {
 	case file.APIVersion == scenario.APIVersion && file.Kind == scenario.Kind:
@@ -466,7 +471,8 @@ func (l *loader) head(file *scenario.File) {
 	}
 }
 
-// overlay puts what the flags say into the file, and takes from it what chance decides and what fails.
+// overlay puts the values of flags into the file, and copies the fields on ties, failures and the API server from the file into the
+// scenario.
 func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	for _, flag := range l.opts.Flags {
 		flag.Set(file)
@@ -491,10 +497,12 @@ func (l *loader) overlay(s *scenario.Scenario, file *scenario.File) {
 	scenario.ValidateFile(l.problems, file)
 }
 
-// terminationSeconds is how long a pod takes to end where the scenario does not say: with it the recorded cases come out as on a real
-// control plane; see docs/model.md.
+// terminationSeconds is how many seconds a pod takes to end if the scenario does not say. With this value, the recorded cases come out as
+// on a real control plane; see docs/model.md.
 const terminationSeconds = 1
 
+// defaultName returns the name of a scenario without one: the name of its folder if the file is a [FileName], else the name of the file
+// without its extension.
 func (l *loader) defaultName() string {
 	base := filepath.Base(l.problems.File)
 	if base == FileName {

@@ -23,10 +23,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Many dumps have pods and no claims: kubectl cluster-info dump writes none. A pod that runs proves that its claims are there, are bound, and
-// reach its node, since no API server deletes a claim while a pod uses it. Without them no pod that takes such a pod's place would get a node.
+// Many dumps have pods, but no claims: kubectl cluster-info dump writes none. A running pod proves that its claims exist, are bound, and
+// reach its node, since no API server deletes a claim while a pod uses it. Without the claims, a pod that replaces a running pod would not
+// get a node.
 
-// assumeClaims adds the claims and volumes of running pods that the scenario lacks, and the classes of these claims if it has no class at all.
+// assumeClaims adds the claims and volumes that running pods use and the scenario lacks. If the scenario has no StorageClass, it also adds
+// the classes of these claims.
 func (l *loader) assumeClaims(s *scenario.Scenario) {
 	if l.incomplete || l.federation != nil {
 		return
@@ -54,27 +56,27 @@ func (l *loader) assumeClaims(s *scenario.Scenario) {
 	l.notes = append(l.notes, missing.note())
 }
 
-// missingClaims are the claims of running pods that the objects lack, or whose volumes they lack.
+// missingClaims finds and makes the claims of running pods that the objects lack, or whose volumes they lack.
 type missingClaims struct {
 	objects []cluster.Object
 	nodes   map[string]*v1.Node
 	claims  map[types.NamespacedName]*v1.PersistentVolumeClaim
 	volumes map[string]*v1.PersistentVolume
-	holding map[types.NamespacedName]*v1.PersistentVolume // the volumes, by the claims that they name
+	holding map[types.NamespacedName]*v1.PersistentVolume // the volumes with a claim, by the name of that claim
 	sets    map[types.NamespacedName]*appsv1.StatefulSet
 	classes []*storagev1.StorageClass
 	found   []*missingClaim
 }
 
-// missingClaim is one of them.
+// missingClaim is a claim of running pods that the objects lack, or whose volume they lack.
 type missingClaim struct {
 	name      types.NamespacedName
-	pods      []*v1.Pod                 // that run with the claim
+	pods      []*v1.Pod                 // the running pods with the claim
 	claim     *v1.PersistentVolumeClaim // nil: the claim itself is missing
-	template  *v1.PersistentVolumeClaim // from which it was made; nil: nobody knows
-	templated cluster.Object            // has the template
+	template  *v1.PersistentVolumeClaim // the template of the claim; nil: unknown
+	templated cluster.Object            // the StatefulSet or pod that has the template
 	made      []cluster.Object
-	class     *storagev1.StorageClass // that says which nodes reach the volume; nil: all do, or the volume itself says it
+	class     *storagev1.StorageClass // the class that limits which nodes reach the volume; nil: no limit, or the volume has its own
 }
 
 func newMissingClaims(objects []cluster.Object) *missingClaims {
@@ -100,12 +102,12 @@ func newMissingClaims(objects []cluster.Object) *missingClaims {
 	return m
 }
 
-// runs reports whether the pod has a node of the cluster, and its volumes there.
+// runs reports whether the pod runs on a node of the cluster, and so has its volumes there.
 func (m *missingClaims) runs(pod *v1.Pod) bool {
 	return m.nodes[pod.Spec.NodeName] != nil && !cluster.Terminal(pod) && (cluster.Dumped(pod) || pod.Status.Phase == v1.PodRunning)
 }
 
-// find finds the claims, in the order of the pods.
+// find collects the missing claims, in the order of the pods.
 func (m *missingClaims) find() {
 	known := map[types.NamespacedName]*missingClaim{}
 	for _, obj := range m.objects {
@@ -127,7 +129,7 @@ func (m *missingClaims) find() {
 	}
 }
 
-// claimOf returns the claim behind a volume of the pod if it, or its volume, is missing.
+// claimOf returns the claim behind a volume of the pod if the claim or its volume is missing, and nil otherwise.
 func (m *missingClaims) claimOf(pod *v1.Pod, vol *v1.Volume) *missingClaim {
 	of := &missingClaim{name: types.NamespacedName{Namespace: pod.Namespace}}
 	switch {
@@ -149,7 +151,7 @@ func (m *missingClaims) claimOf(pod *v1.Pod, vol *v1.Volume) *missingClaim {
 	return of
 }
 
-// setTemplate finds the template of a StatefulSet from which the claim was made.
+// setTemplate finds the template of the StatefulSet from which the claim was made, if the pod belongs to a StatefulSet.
 func (c *missingClaim) setTemplate(sets map[types.NamespacedName]*appsv1.StatefulSet, pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil || owner.Kind != "StatefulSet" {
@@ -167,7 +169,8 @@ func (c *missingClaim) setTemplate(sets map[types.NamespacedName]*appsv1.Statefu
 	}
 }
 
-// claiming returns the objects that name the classes of the claims, with what says which classes there are.
+// claiming returns the objects that name the classes of the claims, and the StorageClasses and PersistentVolumes, which show what classes
+// there are.
 func (m *missingClaims) claiming() []cluster.Object {
 	var all []cluster.Object
 	for _, of := range m.found {
@@ -184,13 +187,14 @@ func (m *missingClaims) claiming() []cluster.Object {
 	})...)
 }
 
+// makeObjects makes the objects of all missing claims.
 func (m *missingClaims) makeObjects() {
 	for _, of := range m.found {
 		of.make(m)
 	}
 }
 
-// make makes the claim, unless it is there, and its volume, unless that is.
+// make makes the claim and its volume, except for the one that the objects have.
 func (c *missingClaim) make(m *missingClaims) {
 	claim := c.claim
 	held := m.holding[c.name]
@@ -203,7 +207,7 @@ func (c *missingClaim) make(m *missingClaims) {
 		class = unrestricted
 	}
 	pv, bound := controller.Provision(claim, class, m.nodes[c.pods[0].Spec.NodeName])
-	if !c.reached(pv, m.nodes) { // it is none of that class
+	if !c.reached(pv, m.nodes) { // so the volume is not of that class
 		pv, bound = controller.Provision(claim, unrestricted, nil)
 	}
 	if pv.Spec.NodeAffinity == nil {
@@ -225,24 +229,24 @@ func (c *missingClaim) make(m *missingClaims) {
 	pv.UID = admission.UID("PersistentVolume", "", pv.Name, 0)
 }
 
-// unrestricted is the class of volumes that all nodes reach.
+// unrestricted is a StorageClass whose volumes all nodes reach.
 var unrestricted = &storagev1.StorageClass{
 	ObjectMeta:  metav1.ObjectMeta{Annotations: map[string]string{controller.VolumeTopologyAnnotation: "none"}},
 	Provisioner: assumedProvisioner,
 }
 
-// reached reports whether the nodes of all pods reach the volume.
+// reached reports whether the nodes of all pods with the claim reach the volume.
 func (c *missingClaim) reached(pv *v1.PersistentVolume, nodes map[string]*v1.Node) bool {
 	return !slices.ContainsFunc(c.pods, func(pod *v1.Pod) bool {
 		return volume.CheckNodeAffinity(pv, nodes[pod.Spec.NodeName].Labels) != nil
 	})
 }
 
-// assumedSize is the size of a claim of which nobody knows it.
+// assumedSize is the size of a claim whose size is unknown.
 var assumedSize = resource.MustParse("1Gi")
 
-// madeClaim returns the claim as its template or the volume that it holds describes it. If there is neither, any number of nodes may use it at
-// a time, since then nothing keeps a pod from its place.
+// madeClaim makes the claim from its template, or else from the volume that it holds. If both are unknown, any number of nodes may use the
+// claim at a time, so that the claim keeps no pod from its node.
 func (c *missingClaim) madeClaim(held *v1.PersistentVolume) *v1.PersistentVolumeClaim {
 	first := c.pods[0]
 	claim := &v1.PersistentVolumeClaim{}
@@ -267,8 +271,9 @@ func (c *missingClaim) madeClaim(held *v1.PersistentVolume) *v1.PersistentVolume
 	return claim
 }
 
-// classIn returns the class that says which nodes reach the claim's volume: the class that it names, the default one if its template names
-// none, or, if nothing is known of the claim, any class if the volumes of all classes reach as far.
+// classIn returns the class that limits which nodes reach the claim's volume: the class that the claim names, or the default class if its
+// template names none. If nothing is known of the claim, and the volumes of all classes reach equally far, it returns the default class or
+// the first by name.
 func (c *missingClaim) classIn(classes []*storagev1.StorageClass, claim *v1.PersistentVolumeClaim) *storagev1.StorageClass {
 	if volume.PersistentVolumeClaimHasClass(claim) {
 		name := volume.GetPersistentVolumeClaimClass(claim)
@@ -295,7 +300,7 @@ func (c *missingClaim) classIn(classes []*storagev1.StorageClass, claim *v1.Pers
 	return class
 }
 
-// beside returns what was made for pods among the objects.
+// beside returns the objects that were made for pods among the given ones.
 func (m *missingClaims) beside(objects []cluster.Object) (made []cluster.Object) {
 	among := map[cluster.Object]bool{}
 	for _, obj := range objects {
@@ -309,7 +314,7 @@ func (m *missingClaims) beside(objects []cluster.Object) (made []cluster.Object)
 	return made
 }
 
-// note says which claims are assumed, and which nodes reach their volumes.
+// note returns the note that names the assumed claims, and says which nodes reach their volumes.
 func (m *missingClaims) note() string {
 	names := list.Each(m.found, func(of *missingClaim) string { return cluster.Qualify(of.name.Namespace, of.name.Name) })
 	n := len(m.found)
@@ -333,7 +338,7 @@ func (m *missingClaims) note() string {
 		words.Count(n, "claim"), lacks, some(names, maxNamed), words.Pick(n, "is", "are"), strings.Join(reaches, ", "))
 }
 
-// reach says which nodes reach the volume.
+// reach returns the clause that says which nodes reach the claim's volume.
 func (m *missingClaims) reach(of *missingClaim) string {
 	if of.claim == nil && m.holding[of.name] != nil {
 		return "that the input has"

@@ -14,20 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Nodes are made up for objects that come without any.
+// Nodes describes the nodes that the loader makes up for objects without nodes.
 type Nodes struct {
-	// Spec describes them, as synthetic does in a scenario.
+	// Spec describes the nodes, as synthetic does in a scenario.
 	Spec topology.Spec
 	// KindName, if set, makes them the workers of the kind cluster of this name, and adds its control plane.
 	KindName string
-	// Flags are the flags that ask for the nodes. If there are none, the nodes are assumed, and Assumed is the note about that.
+	// Flags are the flags that ask for the nodes. Without flags the nodes are assumed, and Assumed is the note about them.
 	Flags   []string
 	Assumed string
 }
 
-// makeNodes gives the scenario the nodes that its objects lack. Those that nobody asks for are assumed only where no cluster is given and no
-// pod has a node: no others can stand in for the nodes of a dump, nor for those that were set aside. A pod of a cluster that is given alone is
-// placed anew.
+// makeNodes adds made-up nodes to a scenario whose objects have none. Without flags that ask for nodes, it assumes them only if no cluster
+// is given, no node was set aside, and no pod has a node: made-up nodes cannot stand in for the nodes of a dump. The exception is a pod
+// that is all that is given of its cluster; the scheduler places this pod anew.
 func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {
@@ -80,7 +80,7 @@ func namesOf(nodes []*v1.Node) []string {
 	return list.Each(nodes, func(node *v1.Node) string { return node.Name })
 }
 
-// nodeGroups finds the groups of the autoscaler that labels name.
+// nodeGroups adds the node groups that the labels of nodes name to the autoscaler, with a note that lists them.
 func (l *loader) nodeGroups(s *scenario.Scenario) {
 	if s.Autoscaler == nil || l.incomplete || s.Federated() {
 		return

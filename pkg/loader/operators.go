@@ -20,16 +20,16 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// OperatorOptions are what operators are given besides their resources.
+// OperatorOptions are the settings of the operators, besides their resources.
 type OperatorOptions struct {
 	KafScale  kafscale.Options
 	Stackable stackable.Options
 	Hydrolix  hydrolix.Options
-	// Custom are the rules for resources of kinds that no operator knows.
+	// Custom are the rules that expand resources of kinds that no operator knows.
 	Custom []generic.Rule
 }
 
-// operators are all that are known. A new one has its package below pkg/input/operator, and a line here; see docs/operators.md.
+// operators returns all known operators. A new operator has its package below pkg/input/operator, and a line here; see docs/operators.md.
 func operators(opts OperatorOptions) []operator.Operator {
 	known := programmed(opts)
 	for _, rule := range opts.Custom { // before the built-in rules, which they can replace
@@ -38,7 +38,7 @@ func operators(opts OperatorOptions) []operator.Operator {
 	return append(known, generic.Shipped()...)
 }
 
-// programmed returns the operators that are code, not rules.
+// programmed returns the operators that are written in Go, not as rules.
 func programmed(opts OperatorOptions) []operator.Operator {
 	return []operator.Operator{
 		kafscale.New(opts.KafScale),
@@ -48,9 +48,9 @@ func programmed(opts OperatorOptions) []operator.Operator {
 	}
 }
 
-// Expand reads files and returns what operators make of the custom resources in them, after what their charts bring along, and the
-// other objects of the files. "-" is the given standard input. What is not known of a dump is noted, or wrong if it is strict. The error lists
-// all that is wrong, a line each.
+// Expand reads files, and expands the custom resources in them. The result has the objects of the operators' charts, then the objects that
+// operators make of the custom resources. The other return value has the other objects of the files. "-" is the given standard input. The
+// flaws of a dump are notes, or errors if strict is set. The error lists all problems, a line each.
 func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) (*operator.Result, []manifest.Object, error) {
 	if err := opts.KafScale.Validate(); err != nil {
 		return nil, nil, err
@@ -82,18 +82,19 @@ func Expand(stdin io.Reader, files []string, opts OperatorOptions, strict bool) 
 	}, set.Objects, nil
 }
 
-// operators puts what the command line says to operators over what the file says.
+// operators merges the operators' options of the file into those of the command line, which win.
 func (l *loader) operators(given *scenario.Operators) {
 	l.opts.Operators.KafScale = l.kafscale(given.KafScale).Over(l.opts.Operators.KafScale)
 	if err := l.opts.Operators.KafScale.Validate(); err != nil {
 		l.addLines(err)
 		l.incomplete = true
-		l.opts.Operators.KafScale = kafscale.Options{} // so that it is said once
+		l.opts.Operators.KafScale = kafscale.Options{} // so that the problem is reported once
 	}
 	l.opts.Operators.Stackable.ADR = l.opts.Operators.Stackable.ADR || given.Stackable.ADR
 	l.hydrolix(given.Hydrolix)
 }
 
+// kafscale returns the KafScale options of the file. Without any option, the release kafscale stands for the chart with its defaults.
 func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 	if given == nil {
 		return kafscale.Options{}
@@ -112,12 +113,12 @@ func (l *loader) kafscale(given *scenario.KafScale) kafscale.Options {
 		opts.Values = append(opts.Values, kafscale.Document{Name: fmt.Sprintf("%s: %s", l.problems.File, path.Child("valuesInline")), Data: given.ValuesInline.Raw})
 	}
 	if given.Release == "" && given.Namespace == "" && given.Revision == "" && len(opts.Values) == 0 {
-		opts.Release = "kafscale" // the chart as it is
+		opts.Release = "kafscale" // the chart with its defaults
 	}
 	return opts
 }
 
-// hydrolix reads the profile that the scenario names, unless the options have one.
+// hydrolix reads the profile that the scenario names. A profile of the command line wins over it.
 func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
 	if given == nil || given.Profile == "" {
 		return
@@ -136,11 +137,12 @@ func (l *loader) hydrolix(given *scenario.HydrolixOptions) {
 	}
 }
 
-// install returns what the operators' own charts bring along.
+// install returns the objects of the operators' own charts.
 func (l *loader) install() []cluster.Object {
 	return l.made(operator.Install(operators(l.opts.Operators)))
 }
 
+// made returns the objects that operators made, and keeps their notes, places and ignored resources. An error is reported line by line.
 func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	if err != nil {
 		l.addLines(err)
@@ -151,7 +153,7 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	l.notes = append(l.notes, result.Notes...)
 	var objects []cluster.Object
 	for _, obj := range result.Objects {
-		if obj.Source.Line > 0 { // a chart is no file
+		if obj.Source.Line > 0 { // objects of a chart are in no file
 			l.locate(obj.Object, obj.Source)
 		}
 		if obj.PodGroup != "" {
@@ -162,7 +164,7 @@ func (l *loader) made(result *operator.Result, err error) []cluster.Object {
 	return objects
 }
 
-// addLines reports each line of an error as a problem that names its place by itself.
+// addLines reports each line of an error as a problem. Each line names its own place.
 func (l *loader) addLines(err error) {
 	for line := range strings.Lines(err.Error()) {
 		l.problems.AddErrors(errors.New(strings.TrimSpace(line)))

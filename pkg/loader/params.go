@@ -17,7 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// params makes a cluster.Param of every object whose kind is that of the parameters of a policy, and of these kinds' definitions.
+// params replaces each custom resource whose kind is the parameter kind of a policy by a cluster.Param, and also the definitions of these
+// kinds.
 func (r *contents) params() {
 	wanted := map[admissionv1.ParamKind]bool{}
 	all := [][]content{r.cluster, r.workloads, r.steps}
@@ -85,6 +86,7 @@ func (r *contents) params() {
 	})
 }
 
+// paramOf returns the resource as a parameter of policies.
 func paramOf(resource manifest.Ignored, namespace string, content map[string]any) *cluster.Param {
 	return &cluster.Param{
 		TypeMeta:   metav1.TypeMeta{APIVersion: resource.APIVersion, Kind: resource.Kind},
@@ -93,8 +95,9 @@ func paramOf(resource manifest.Ignored, namespace string, content map[string]any
 	}
 }
 
-// withoutParams leaves out the bindings of policies in a dump whose parameters the dump lacks, with a note each: these are unknown, not missing, since
-// a dump has no ConfigMaps unless somebody adds them. What reads a live cluster has read the parameters, too.
+// withoutParams removes the bindings of policies from a dump if the dump lacks their parameters, with a note for each. The parameters are
+// unknown, not missing: a dump has no ConfigMaps unless somebody adds them. The reader of a live cluster has read the parameters, so its
+// bindings stay.
 func (l *loader) withoutParams(r *contents) {
 	if l.opts.Server != "" {
 		return
@@ -138,7 +141,7 @@ func (l *loader) withoutParams(r *contents) {
 	}
 }
 
-// paramRefOf returns the policy of a binding, and the reference to its parameters; nil if it has none.
+// paramRefOf returns the policy of a binding, and the reference to its parameters; nil if the binding has none.
 func paramRefOf(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamRef) {
 	switch o := obj.(type) {
 	case *admissionv1.ValidatingAdmissionPolicyBinding:
@@ -149,7 +152,7 @@ func paramRefOf(obj cluster.Object) (policy cluster.Ref, ref *admissionv1.ParamR
 	return cluster.Ref{}, nil
 }
 
-// isParam reports whether the object may be a parameter that a binding means.
+// isParam reports whether the object may be a parameter that the reference of a binding selects.
 func isParam(obj cluster.Object, kind admissionv1.ParamKind, ref *admissionv1.ParamRef) bool {
 	if cluster.KindOf(obj) != kind.Kind || ref.Namespace != "" && obj.GetNamespace() != ref.Namespace {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// placedSingly notes pod groups without effect: an API server drops their names from pods.
+// placedSingly notes the pod groups that have no effect: the API server drops their names from pods while the feature gate is off.
 func placedSingly(groups []string) []string {
 	if len(groups) == 0 {
 		return nil
@@ -20,8 +20,8 @@ func placedSingly(groups []string) []string {
 		"to place all or none, give --feature-gates GenericWorkload=true, or scheduler.featureGates in the scenario.", some(groups, maxNamed))}
 }
 
-// withPodGroups returns the options with the feature gate GenericWorkload if objects of a dump prove that it is on in their cluster: an API
-// server without it drops the names of groups. Who sets the gate has the last word.
+// withPodGroups returns the options with the feature gate GenericWorkload, and true, if objects of a dump name pod groups: an API server
+// keeps these names only if the gate is on. A gate that the scenario or a flag sets wins.
 func (l *loader) withPodGroups() (Options, bool) {
 	opts := l.opts
 	if len(l.grouped) == 0 || l.gateGiven {

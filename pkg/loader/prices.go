@@ -40,7 +40,7 @@ func (l *loader) readPrices(named string) {
 	l.prices = table
 }
 
-// price gives the nodes among the objects the prices of the file. A node whose annotation has one keeps that.
+// price annotates the nodes among the objects with the prices of the file. A price in a node's own annotation wins.
 func (l *loader) price(objects []cluster.Object) {
 	var nodes []*v1.Node
 	for _, obj := range objects {

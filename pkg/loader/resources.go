@@ -22,22 +22,23 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// content is what one source holds, before operators expand the custom resources in it; or the patch of a step.
+// content holds what one source gives: its objects, and the custom resources that operators have yet to expand. For a step that patches, it
+// holds the patch.
 type content struct {
 	objects   []cluster.Object
 	resources []manifest.Ignored
 	patch     *scenario.Patch
-	kind      bool // whether it is a kind cluster
-	madeUp    bool // whether it is synthetic nodes
+	kind      bool // the source is a kind cluster
+	madeUp    bool // the source has synthetic nodes
 }
 
-// contents are what all sources hold. Custom resources refer to each other whatever source they are in, so that none is expanded before all
-// of its time are read.
+// contents holds what all sources of a scenario give. Custom resources refer to each other across sources, so the loader reads all sources
+// of a moment before it expands any of them.
 type contents struct {
 	cluster, workloads, steps []content
 }
 
-// holds reports whether the target is a custom resource.
+// holds reports whether the target names a custom resource.
 func (r *contents) holds(target scenario.Target) bool {
 	for _, all := range [][]content{r.cluster, r.workloads, r.steps} {
 		for i := range all {
@@ -49,7 +50,7 @@ func (r *contents) holds(target scenario.Target) bool {
 	return false
 }
 
-// kind reports whether some of the nodes are those of a kind cluster.
+// kind reports whether a source is a kind cluster.
 func (r *contents) kind() bool {
 	return slices.ContainsFunc(slices.Concat(r.cluster, r.workloads, r.steps), func(read content) bool { return read.kind })
 }
@@ -62,7 +63,7 @@ func (r *contents) madeUp() bool {
 		!slices.ContainsFunc(all, func(read content) bool { return !read.madeUp && slices.ContainsFunc(read.objects, isNode) })
 }
 
-// isResource reports whether the target names the resource, as kubectl does: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
+// isResource reports whether the target names the resource, as in kubectl: kafkacluster/main, or kafkaclusters.kafka.stackable.tech/main.
 func isResource(target scenario.Target, resource manifest.Ignored) bool {
 	word, name, found := strings.Cut(target.Target, "/")
 	kind, group, _ := strings.Cut(strings.ToLower(word), ".")
@@ -75,16 +76,16 @@ func isResource(target scenario.Target, resource manifest.Ignored) bool {
 			cmp.Or(target.Namespace, v1.NamespaceDefault) == cmp.Or(resource.Namespace, v1.NamespaceDefault))
 }
 
-// expander follows the custom resources through the steps.
+// expander expands custom resources, and follows them through the steps.
 type expander struct {
 	*loader
 	operators []operator.Operator
-	known     []manifest.Ignored             // as they are by now
-	made      map[cluster.Ref]cluster.Object // what operators have made of them
-	withPods  map[string]bool                // the names of those whose pods are those of a dump
+	known     []manifest.Ignored             // the custom resources at the present step
+	made      map[cluster.Ref]cluster.Object // the objects that operators have made so far
+	withPods  map[string]bool                // the names of resources whose pods a dump has
 
-	templates map[string]*cluster.ResourceTemplate // what they are in a federation, by name
-	members   []*federation.Cluster                // as they are by now
+	templates map[string]*cluster.ResourceTemplate // in a federation: the template of each resource, by name
+	members   []*federation.Cluster                // the members at the present step
 }
 
 func (l *loader) expander() *expander {
@@ -93,8 +94,8 @@ func (l *loader) expander() *expander {
 	}
 }
 
-// assemble gives the scenario the objects that were read, with what operators make of the custom resources. Each step has besides its own
-// what operators change in that moment of the resources that are there already.
+// assemble gives the scenario the objects that were read, and the objects that operators make of the custom resources. A step also gets the
+// objects that operators now change because of the step, although their resources are from before.
 func (l *loader) assemble(s *scenario.Scenario, read *contents) {
 	l.given = read
 	read.params()
@@ -156,7 +157,7 @@ func (e *expander) knows(resource manifest.Ignored) bool {
 	return operator.Knows(e.operators, resource)
 }
 
-// learn takes the resources that are applied, in place of what they were before.
+// learn adds the custom resources of a step to the known ones. A resource replaces an earlier one of the same name.
 func (e *expander) learn(given []content) {
 	at := map[string]int{}
 	for i := range e.known {
@@ -175,8 +176,9 @@ func (e *expander) learn(given []content) {
 	}
 }
 
-// expand returns the objects of the contents, each with what operators make of its custom resources, and keeps the others as ignored. What was
-// read beside them stays as it is: a dump has the resource and what its operator has made of it, with the pods that belong to it.
+// expand returns the objects of the sources and the objects that operators make of their custom resources, and keeps the other resources as
+// ignored. An object that was read wins over one that an operator makes: a dump has a resource, the objects that its operator made, and
+// their pods.
 func (e *expander) expand(given []content) []cluster.Object {
 	var all []cluster.Object
 	for _, read := range given {
@@ -193,8 +195,8 @@ func (e *expander) expand(given []content) []cluster.Object {
 	return all
 }
 
-// leaveToDump keeps the resources whose pods a dump has as ignored, and returns a function that reports whether a resource is one of these.
-// What their operators would change of such pods is not simulated.
+// leaveToDump finds the custom resources whose pods are in a dump, and keeps them as ignored. It returns a function that reports whether a
+// resource is one of them. Later changes of such a resource do not change its pods; a note says so.
 func (e *expander) leaveToDump(read content) func(manifest.Ignored) bool {
 	has := withPods(read)
 	for _, resource := range list.Where(read.resources, e.knows) {
@@ -212,8 +214,8 @@ func (e *expander) leaveToDump(read content) func(manifest.Ignored) bool {
 	return func(resource manifest.Ignored) bool { return e.withPods[operator.Name(resource)] }
 }
 
-// withPods returns a function that reports whether a resource of a dump has made pods, itself or by a resource that it owns. The dump then has
-// those pods, and nothing more is made of the resource: a RayCluster owns its pods.
+// withPods returns a function that reports whether a dump has pods of a custom resource, or of a resource that the resource owns. For
+// example, a RayJob owns a RayCluster, which owns pods. Operators make nothing more of such a resource.
 func withPods(read content) func(manifest.Ignored) bool {
 	has := map[types.UID]bool{}
 	for _, obj := range read.objects {
@@ -245,7 +247,8 @@ func withPods(read content) func(manifest.Ignored) bool {
 	}
 }
 
-// bring returns the objects of the contents. In a federation, custom resources are templates, from which the members' operators make objects.
+// bring expands the custom resources of a single cluster. In a federation, it makes templates of them instead, from which the members'
+// operators make objects, and collects the resources of Karmada.
 func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 	var karmada scenario.Karmada
 	if e.federation == nil {
@@ -268,7 +271,7 @@ func (e *expander) bring(given []content) ([]cluster.Object, scenario.Karmada) {
 	return all, karmada
 }
 
-// again adds to the step what operators now make otherwise of the resources that are there.
+// again adds to the step the objects that operators now make otherwise than before the step.
 func (e *expander) again(step *scenario.LoadedStep) {
 	known := list.Where(e.known, func(resource manifest.Ignored) bool { return e.knows(resource) && !e.withPods[operator.Name(resource)] })
 	if e.federation != nil {
@@ -288,8 +291,8 @@ func (e *expander) again(step *scenario.LoadedStep) {
 	}
 }
 
-// patch makes of the patch of a custom resource a step that applies what its operator then makes, and of the patch of a policy one that applies
-// it as it is then.
+// patch applies the patch of a custom resource or of a policy of Karmada. The step then applies the objects that the operator makes of the
+// patched resource, or the patched policy.
 func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *scenario.Patch) {
 	i := slices.IndexFunc(e.known, func(resource manifest.Ignored) bool {
 		return (e.knows(resource) || e.ofKarmada(resource)) && isResource(patch.Target, resource)
@@ -304,7 +307,7 @@ func (e *expander) patch(path *field.Path, step *scenario.LoadedStep, patch *sce
 	case karmada:
 		e.notThere(path.Child("target"), patch.Target, kind)
 	default:
-		return // of an object
+		return // the patch of an object, not of a custom resource
 	}
 	scenario.ValidatePatch(e.problems, path, patch, func(scenario.Target) bool { return true }, true)
 	step.Action = patch.Action()

@@ -17,7 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// scheduler returns the scheduler's configuration: the one of the options, or the scenario's own, or one found among the objects, or the default.
+// scheduler returns the scheduler's configuration: that of the options, or else the scenario's own, or else one found among the objects, or
+// else the default.
 func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	path := field.NewPath("scheduler")
 	var config *sched.Config
@@ -56,8 +57,8 @@ func (l *loader) scheduler(given *scenario.Scheduler) *sched.Config {
 	return config
 }
 
-// clusterRelease returns the release of the cluster, such as 1.35, as its API server or else its kubelets have it, and who they are; "" if
-// neither is known.
+// clusterRelease returns the release of the cluster, such as 1.35, according to its API server or else to its kubelets. who is the
+// beginning of a sentence about the source, such as "nodes run". The release is "" if neither is known.
 func (l *loader) clusterRelease() (who, release string) {
 	if v, err := version.ParseGeneric(l.opts.Server); err == nil {
 		return "API server runs", version.MajorMinor(v.Major(), v.Minor()).String()
@@ -65,8 +66,9 @@ func (l *loader) clusterRelease() (who, release string) {
 	return "nodes run", cluster.Kubelets(l.machines)
 }
 
-// otherRelease returns the release of the cluster, as far as it is known by now, if everything has to be read again as that release: it
-// differs from the present one, and nobody has chosen a release. Otherwise it returns "". A release decides which fields objects may have.
+// otherRelease returns the release of the cluster if the input has to be read again as that release, and "" otherwise. A release decides
+// which fields objects may have. The input is read again if the cluster's release is known, differs from the present one, and no option or
+// field chooses a release.
 func (l *loader) otherRelease() string {
 	_, release := l.clusterRelease()
 	if l.releaseGiven || l.opts.found != "" || release == (sched.Release{}).Minor() || !slices.Contains(sched.Releases(), release) {
@@ -75,7 +77,8 @@ func (l *loader) otherRelease() string {
 	return release
 }
 
-// noteRelease notes that the cluster's release answers, or that it cannot, unless somebody says which one shall.
+// noteRelease notes that the simulation answers as the cluster's release, or that it lacks this release. It is silent if an option or a
+// field chooses a release.
 func (l *loader) noteRelease() []string {
 	who, release := l.clusterRelease()
 	own := sched.Release{}.Minor()
@@ -97,8 +100,8 @@ func (l *loader) loadConfig(file string, data []byte) (*sched.Config, error) {
 	return sched.LoadConfig(l.opts.ConfigOptions, manifest.Clean(file), document)
 }
 
-// switchRelease switches the process to the scenario's release and gates, and then to the gates of the options, while the scenario is read:
-// they change what the API server accepts and what the scheduler's configuration may say.
+// switchRelease switches the process to the scenario's release and feature gates, and then to the gates of the options. These change which
+// objects the API server accepts and which scheduler configurations are valid. The caller calls back after the scenario is read.
 func (l *loader) switchRelease(given *scenario.Scheduler) (back func()) {
 	_, l.gateGiven = given.FeatureGates[string(features.GenericWorkload)]
 	l.gateGiven = l.gateGiven || strings.Contains(l.opts.FeatureGates, string(features.GenericWorkload)+"=")

@@ -22,7 +22,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// clusterSources reads the cluster. Of two nodes of one name the later would take the place of the earlier, which nobody means.
+// clusterSources reads the sources of a cluster. Two nodes with the same name are a problem: the later one would replace the earlier one,
+// and nobody means that.
 func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (all []content) {
 	if len(sources) == 0 {
 		l.problems.Add(path, "is missing; name files, objects or synthetic that give the nodes")
@@ -52,7 +53,7 @@ func (l *loader) clusterSources(path *field.Path, sources []scenario.Source) (al
 	return all
 }
 
-// source returns what a source holds. Nodes may be described by regions and zones only where there is a cluster to build.
+// source reads one source. Only the source of a cluster may be synthetic; nodes says whether the source is one.
 func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) content {
 	given := list.Count([]bool{len(source.Files) > 0, len(source.Objects) > 0, source.Synthetic != nil}, func(is bool) bool { return is })
 	problems := l.problems.Len()
@@ -92,7 +93,7 @@ func (l *loader) source(path *field.Path, source *scenario.Source, nodes bool) c
 	return found
 }
 
-// count counts the nodes and pods that were read, and keeps the nodes.
+// count adds the nodes and pods that were read to the counts, and keeps the nodes.
 func (l *loader) count(objects []cluster.Object) {
 	nodes, pods := 0, 0
 	for _, obj := range objects {
@@ -107,7 +108,8 @@ func (l *loader) count(objects []cluster.Object) {
 	l.within(nodes, 0, pods)
 }
 
-// resource decodes an object that is written out, if it is a custom resource of an operator that is known or, in a federation, of Karmada.
+// resource decodes an object of the scenario's file if it is a custom resource of a known operator or, in a federation, of Karmada. It
+// returns false for any other object.
 func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool) {
 	set, err := manifest.Decode(l.problems.File, data)
 	if err != nil || len(set.Ignored) != 1 || !operator.Knows(operators(l.opts.Operators), set.Ignored[0]) && !l.ofKarmada(set.Ignored[0]) {
@@ -121,7 +123,7 @@ func (l *loader) resource(path *field.Path, data []byte) (manifest.Ignored, bool
 	return resource, true
 }
 
-// read returns what files, folders and globs hold.
+// read reads files, folders and globs.
 func (l *loader) read(path *field.Path, files []string) content {
 	problems := l.problems.Len()
 	defer func() { l.incomplete = l.incomplete || l.problems.Len() > problems }()
@@ -173,6 +175,7 @@ func (l *loader) read(path *field.Path, files []string) content {
 // resolve returns the path of a file that the scenario names.
 func (l *loader) resolve(file string) string { return resolve(l.dir, file) }
 
+// resolve returns the path of a file relative to the folder dir, or the file itself if it is absolute.
 func resolve(dir, file string) string {
 	if filepath.IsAbs(file) {
 		return file
@@ -180,7 +183,7 @@ func resolve(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// file reads a file that a field of the scenario names, and reports why it cannot.
+// file reads a file that a field of the scenario names. It reports a problem, and returns false, if it cannot.
 func (l *loader) file(path *field.Path, name string) (file string, data []byte, ok bool) {
 	l.named[name] = true
 	if file = l.resolve(name); !l.exists(file) {
@@ -204,7 +207,7 @@ func (l *loader) exists(file string) bool {
 	return err == nil
 }
 
-// missing says that a file is not there, and where one is looked for.
+// missing returns the sentence that a file does not exist, with the folder to which paths are relative.
 func (l *loader) missing(file string) string {
 	if l.dir == "" {
 		return fmt.Sprintf("there is no file or folder %s", file)
@@ -212,6 +215,7 @@ func (l *loader) missing(file string) string {
 	return fmt.Sprintf("there is no file or folder %s; paths are relative to the folder of the scenario", file)
 }
 
+// synthetic makes the nodes and ResourceSlices of a synthetic source, and keeps its DeviceClasses for later.
 func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Object {
 	if most := l.opts.Limits.Nodes; most > 0 {
 		if nodes, devices := spec.Planned(most); !l.within(nodes, devices, 0) {
@@ -234,7 +238,7 @@ func (l *loader) synthetic(path *field.Path, spec *topology.Spec) []cluster.Obje
 	return objects
 }
 
-// withClasses adds the classes of synthetic devices, unless the objects have them.
+// withClasses adds the DeviceClasses of synthetic devices that the objects lack.
 func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
 	given := map[string]bool{}
 	for _, obj := range objects {
@@ -251,7 +255,7 @@ func (l *loader) withClasses(objects []cluster.Object) []cluster.Object {
 	return objects
 }
 
-// take keeps what was read besides objects and custom resources, and returns those.
+// take keeps the flaws, notes, pod groups and scheduler configurations of a set, and returns its objects and custom resources.
 func (l *loader) take(set *manifest.Set) content {
 	for i := range set.SchedulerConfigs {
 		if l.config != nil {
@@ -277,8 +281,8 @@ func (l *loader) take(set *manifest.Set) content {
 	return content{objects: objects, resources: set.Ignored, kind: set.Kind}
 }
 
-// markRunning gives a pod that a controller has made and that has a node a resourceVersion, if a tool that tidies dumps has dropped its own:
-// it comes from a cluster all the same. No API server gives an object the version 0.
+// markRunning gives the resourceVersion 0 to a pod that has a controller and a node, but no resourceVersion. The pod comes from a cluster;
+// a tool that tidies dumps has dropped the field. No API server gives an object the version 0.
 func markRunning(obj cluster.Object) {
 	if pod, is := obj.(*v1.Pod); is && pod.Spec.NodeName != "" && metav1.GetControllerOfNoCopy(pod) != nil && !cluster.Dumped(pod) {
 		pod.ResourceVersion = "0"

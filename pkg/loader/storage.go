@@ -20,22 +20,23 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// The storage of a cluster that is made up is made up, too: manifests leave their StorageClasses to the cluster.
+// A made-up cluster has made-up storage: manifests leave StorageClasses to the cluster.
 
 const (
-	// assumedProvisioner makes the volumes of these classes, and assumedDefault is the default one of them.
-	assumedProvisioner = "assumed.faultline.dev" // a name that CSI drivers may have, too
+	// assumedProvisioner is the provisioner of assumed classes, and assumedDefault the name of the default one among them.
+	assumedProvisioner = "assumed.faultline.dev" // a valid name of a CSI driver
 	assumedDefault     = "standard"
 )
 
-// makeStorage gives the scenario the StorageClasses that its objects lack, where its nodes are made up or somebody asks for them.
+// makeStorage adds the StorageClasses that the scenario's objects name and lack, if its nodes are made up or the storage mode asks for
+// classes.
 func (l *loader) makeStorage(s *scenario.Scenario, madeUp bool) {
 	s.Cluster = slices.Concat(s.Cluster, l.assumedClasses(s.Objects(), madeUp))
 }
 
-// assumedClasses returns the classes that claims among the objects name, and a default class if some name none. Objects that have a
-// StorageClass say what there is. A class that has PersistentVolumes is that of volumes which nobody provisions, and claims without a class
-// are for volumes without one.
+// assumedClasses returns a class for each name of a class that claims among the objects use, and a default class for claims without one. It
+// returns none if the objects have a StorageClass, since then they list all classes. If a PersistentVolume names a class, nobody provisions
+// volumes of this class, so the class is not made. If a PersistentVolume has no class, claims without a class are for such volumes.
 func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster.Object {
 	if l.storage == scenario.StorageNone || l.storage == "" && !madeUp {
 		return nil
@@ -71,7 +72,7 @@ func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster
 			has, name := volume.PersistentVolumeClaimHasClass(claim), volume.GetPersistentVolumeClaimClass(claim)
 			named := cmp.Or(name, assumedDefault)
 			if claim.Spec.VolumeName != "" || has && name == "" || !has && there[""] || there[named] {
-				continue // it asks for a volume, or for one without a class
+				continue // the claim names a volume, or wants one without a class, or its class is there
 			}
 			there[named] = true
 			assume(named, named == assumedDefault && !there[""])
@@ -84,13 +85,13 @@ func (l *loader) assumedClasses(objects []cluster.Object, madeUp bool) []cluster
 	return classes
 }
 
-// kindStorage gives the scenario, whose nodes are those of a kind cluster, kind's default StorageClass if something in it claims storage.
+// kindStorage adds kind's default StorageClass to a scenario of a kind cluster, if an object claims storage.
 func (l *loader) kindStorage(s *scenario.Scenario) {
 	s.Cluster = slices.Concat(s.Cluster, l.kindClass(s.Objects()))
 }
 
-// kindClass is kind's default StorageClass if something among the objects claims storage; nil if nothing does. Objects that have a default
-// class, or one of that name, are about another cluster than kind makes.
+// kindClass returns kind's default StorageClass if an object claims storage, and nil otherwise. It also returns nil if the objects have a
+// default class, or a class with that name: then they describe another cluster than kind makes.
 func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
 	class := topology.KindStorageClass()
 	given := func(obj cluster.Object) bool {
@@ -105,10 +106,10 @@ func (l *loader) kindClass(objects []cluster.Object) []cluster.Object {
 	return []cluster.Object{class}
 }
 
-// claimsStorage reports whether the object is a claim, or makes some.
+// claimsStorage reports whether the object is a claim, or makes claims.
 func claimsStorage(obj cluster.Object) bool { return len(claimsOf(obj)) > 0 }
 
-// claimsOf returns the claim that the object is, or the templates of the claims that it makes.
+// claimsOf returns the object itself if it is a claim, and the templates of the claims that it makes otherwise.
 func claimsOf(obj cluster.Object) (claims []*v1.PersistentVolumeClaim) {
 	switch o := obj.(type) {
 	case *v1.PersistentVolumeClaim:

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// maxPointProblems is after how many problems the further points are not looked at: mostly they have the same.
+// maxPointProblems is the number of problems after which no more points of a sweep are read: most points have the same problems.
 const maxPointProblems = 10
 
 // sweep reads the points of the sweep.
@@ -96,7 +96,7 @@ func (v *varier) point(template any, i int, values []scenario.Scalar) (*scenario
 // placeholder is $(NAME), or $$(NAME), which stands for $(NAME) itself.
 var placeholder = regexp.MustCompile(`\$?\$\(([^()]*)\)`)
 
-// fill returns the value with what lookup finds in the places of $(NAME). What it does not find stays.
+// fill returns the value with $(NAME) replaced by what lookup finds. A name that lookup does not find stays.
 func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -123,6 +123,7 @@ func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
 	return value
 }
 
+// fillText replaces $(NAME) in a text, as fill does.
 func fillText(text string, lookup func(name string) (scenario.Scalar, bool)) string {
 	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {

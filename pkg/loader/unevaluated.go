@@ -20,8 +20,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// unevaluated takes from the ignored objects what acts on the workloads of the scenario, but cannot be asked: webhooks, and the policies of
-// Kyverno and Gatekeeper. It returns a note that names the webhooks, and one for each other kind.
+// unevaluated removes from the ignored objects the ones that act on workloads of the scenario but are not simulated: webhooks, and the
+// policies of Kyverno and Gatekeeper. It returns one note that names the webhooks, and one note for each other kind.
 func unevaluated(s *scenario.Scenario) []string {
 	objects := slices.Concat(s.Cluster, s.Workloads)
 	for i := range s.Steps {
@@ -78,7 +78,7 @@ func isWebhook(ignored manifest.Ignored) bool {
 	return strings.HasPrefix(ignored.APIVersion, admissionv1.GroupName+"/") && strings.HasSuffix(ignored.Kind, "WebhookConfiguration")
 }
 
-// webhookEffect says what webhooks could do, by the kinds and names of their configurations.
+// webhookEffect returns the clause that says what webhooks could do, from the kinds and names of their configurations.
 func webhookEffect(configurations []string) string {
 	mutating := list.Count(configurations, func(c string) bool { return strings.HasPrefix(c, "Mutating") })
 	effect := "could change or refuse them"
@@ -91,10 +91,11 @@ func webhookEffect(configurations []string) string {
 	return effect + "; what those that change pods have done to the running pods of a dump, new pods get, too"
 }
 
-// matchFunc reports whether what an object stands for looks at the workload or its pods. It may ask how an API server matches.
+// matchFunc reports whether a webhook or a policy acts on the workload or its pods. It may call matches, which matches as an API server
+// does.
 type matchFunc func(workload cluster.Object, matches func(cluster.Object, admissionv1.MatchResources) bool) bool
 
-// matcherOf returns how the object matches workloads, or nil if it is of a kind that does not act on any.
+// matcherOf returns the function that matches workloads against the object, or nil if an object of its kind acts on none.
 func matcherOf(ignored manifest.Ignored) matchFunc {
 	group, _, _ := strings.Cut(ignored.APIVersion, "/")
 	switch {
@@ -120,7 +121,7 @@ func matcherOf(ignored manifest.Ignored) matchFunc {
 	return nil
 }
 
-// webhooks matches as the API server does.
+// webhooks returns a function that matches workloads as the API server does before it calls a webhook.
 func webhooks(ignored manifest.Ignored) matchFunc {
 	var of struct {
 		Webhooks []admissionv1.ValidatingWebhook // a mutating one has the same fields to match by
@@ -139,11 +140,11 @@ func webhooks(ignored manifest.Ignored) matchFunc {
 	}
 }
 
-// scope is what a policy of Kyverno or Gatekeeper says of the objects it is for; what is empty restricts nothing.
+// scope restricts a policy of Kyverno or Gatekeeper to some objects; an empty field restricts nothing.
 type scope struct{ Kinds, Namespaces, ExcludedNamespaces, Names []string }
 
-// takes reports whether the workload or its pods are in the scope. Policies for pods of Kyverno are for workloads, too, and labels are not
-// compared: a policy may match although it does not.
+// takes reports whether the workload or its pods are in the scope. Kyverno applies a policy for pods to workloads, too. Labels are not
+// compared, so the scope can include an object that the policy leaves alone.
 func (s scope) takes(obj cluster.Object) bool {
 	in := func(patterns []string, value string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { matched, err := path.Match(pattern, value); return err == nil && matched })
@@ -157,6 +158,7 @@ func (s scope) takes(obj cluster.Object) bool {
 		!in(s.ExcludedNamespaces, namespace) && (len(s.Names) == 0 || in(s.Names, obj.GetName()))
 }
 
+// kyverno returns a function that matches workloads against a Policy or ClusterPolicy of Kyverno, or nil if the object cannot be read.
 func kyverno(ignored manifest.Ignored) matchFunc {
 	type filter struct{ Resources scope }
 	var of struct {
@@ -187,6 +189,7 @@ func kyverno(ignored manifest.Ignored) matchFunc {
 	}
 }
 
+// gatekeeper returns a function that matches workloads against a constraint or mutation of Gatekeeper, or nil if the object cannot be read.
 func gatekeeper(ignored manifest.Ignored) matchFunc {
 	var of struct {
 		Spec struct {

@@ -19,7 +19,7 @@ import (
 
 // varier reads the variants of a file and the points of its sweep.
 type varier struct {
-	*loader  // of the file
+	*loader  // of the scenario's file
 	base     *scenario.Scenario
 	read     *contents
 	maker    *variant.Maker
@@ -27,7 +27,7 @@ type varier struct {
 	configs  map[string]*sched.Config
 }
 
-// otherCluster is the cluster of variants.
+// otherCluster is a cluster that variants have in place of the scenario's.
 type otherCluster struct {
 	objects   []cluster.Object
 	levelKeys []string
@@ -51,9 +51,9 @@ func (v *varier) variants(variants []scenario.Variant) {
 	}
 }
 
-// vary derives the scenario of a variant whose fields are right by themselves.
+// vary derives the scenario of a variant whose fields are valid by themselves.
 func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.LoadedVariant {
-	// What was read of the scenario stays as it is.
+	// The variant has a loader of its own, so that the base scenario stays as it was read.
 	l := &loader{ctx: v.ctx, stop: v.stop, nodes: v.nodes, devices: v.devices, problems: p, dir: v.dir, fsys: v.fsys, stdin: v.stdin, opts: v.opts, named: v.named, federation: v.federation, given: v.read, storage: v.storage, ofKind: v.ofKind, madeUp: v.madeUp}
 	varied := scenario.NewVariant(v.base, change)
 	read := *v.read
@@ -79,7 +79,7 @@ func (v *varier) vary(p *scenario.Problems, change *scenario.Variant) *scenario.
 	return varied
 }
 
-// cluster gives the scenario another cluster, which is read once for all variants that have the same.
+// cluster replaces the cluster of a variant's scenario. Each cluster is read once for all variants that have it.
 func (v *varier) cluster(l *loader, s *scenario.Scenario, sources []scenario.Source) []content {
 	key := keyOf(sources)
 	other, found := v.clusters[key]
@@ -101,7 +101,8 @@ func (v *varier) cluster(l *loader, s *scenario.Scenario, sources []scenario.Sou
 	return other.read
 }
 
-// scheduler returns another configuration, which is made once for all variants that have the same: a scheduler is built for each.
+// scheduler returns the scheduler configuration of a variant. Equal configurations share one value, since a scheduler is built for each
+// value.
 func (v *varier) scheduler(l *loader, given *scenario.Scheduler) *sched.Config {
 	key := keyOf(given)
 	if v.configs[key] == nil {
@@ -110,7 +111,7 @@ func (v *varier) scheduler(l *loader, given *scenario.Scheduler) *sched.Config {
 	return v.configs[key]
 }
 
-// keyOf returns different keys for what is written differently.
+// keyOf returns a key of the value: its JSON.
 func keyOf(value any) string {
 	key, err := json.Marshal(value)
 	if err != nil { // it has been read from JSON
@@ -119,8 +120,8 @@ func keyOf(value any) string {
 	return string(key)
 }
 
-// patchResources patches the custom resources among the targets, wherever the scenario has them, and has their operators make everything
-// anew.
+// patchResources applies the patches of a variant to the custom resources that they target, wherever the scenario has them. Operators then
+// make all objects again.
 func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, patches []scenario.Patch) {
 	patched := false
 	for i := range patches {
@@ -144,7 +145,7 @@ func (l *loader) patchResources(varied *scenario.LoadedVariant, read *contents, 
 						l.problems.Add(field.NewPath("patches").Index(i).Child("patch"), "%s", err)
 						continue
 					}
-					if l.ofKarmada(after) { // which is read anew
+					if l.ofKarmada(after) { // the expander decodes it again
 						after.Source = manifest.Source{File: l.problems.File, Path: field.NewPath("patches").Index(i).Child("patch").String()}
 					}
 					resources[j] = after
