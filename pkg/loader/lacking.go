@@ -158,7 +158,7 @@ type lack struct {
 	of   cluster.Object
 }
 
-// maxBeside is how many files of a folder are read to find a claim, and maxBesideBytes how many bytes each may have.
+// maxBeside is how many files of a folder are read to find a claim, and [maxBesideBytes] how many bytes each may have.
 const maxBeside, maxBesideBytes = 100, 1 << 20
 
 // fileWith returns the file that defines the claim, in one of the folders with the objects that need it; "" if no file does.

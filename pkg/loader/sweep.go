@@ -123,7 +123,7 @@ func fill(value any, lookup func(name string) (scenario.Scalar, bool)) any {
 	return value
 }
 
-// fillText replaces $(NAME) in a text, as fill does.
+// fillText replaces $(NAME) in a text, as [fill] does.
 func fillText(text string, lookup func(name string) (scenario.Scalar, bool)) string {
 	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		if strings.HasPrefix(match, "$$") {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// An archive has at most this many files and bytes, after gzip's compression is undone, and folders inside each other.
+// An archive may have maxEntries files, maxArchive bytes after decompression, and maxFolders folders inside each other.
 const (
 	maxEntries = 100_000
 	maxArchive = 8 << 30
@@ -21,10 +21,11 @@ const (
 // tarHeader is the number of bytes of a header in a tar archive.
 const tarHeader = 512
 
-// endOfTar is the number of bytes of 0 at the end of an archive. gzip has an end of its own.
+// endOfTar is the number of zero bytes at the end of a tar archive. A shorter end means that the archive was cut off. gzip finds this by
+// itself.
 const endOfTar = 1024
 
-// ending counts the bytes of 0 at the end of what was read.
+// ending is a reader that counts the zero bytes at the end of the text so far.
 type ending struct {
 	in    io.Reader
 	zeros int
@@ -41,12 +42,12 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// isTar reports whether a file that begins so is a tar archive of any of the formats in use.
+// isTar reports whether a file with this beginning is a tar archive, in any of the formats in use.
 func isTar(beginning []byte) bool {
 	return len(beginning) == tarHeader && string(beginning[257:262]) == "ustar"
 }
 
-// IsArchive reports whether a file is a tar archive, also compressed by gzip.
+// IsArchive reports whether a file is a tar archive, with or without gzip compression.
 func IsArchive(file string) bool {
 	in, _, err := tree{}.start(nil, file)
 	if err != nil {
@@ -56,13 +57,13 @@ func IsArchive(file string) bool {
 	return in.archive
 }
 
-// entry is what a file of an archive holds.
+// entry is the decoded content of a file in an archive.
 type entry struct {
 	name string
 	decoded
 }
 
-// decodeArchive decodes the files of a tar archive that would be read from a folder, in the order of their names. It follows no links.
+// decodeArchive decodes those files of a tar archive that [Read] would read from a folder, sorted by name. It follows no links.
 func (c *collection) decodeArchive(file string, in *content) (documents int) {
 	text := &ending{in: &limited{in: in, left: maxArchive}}
 	entries, err := c.entries(file, tar.NewReader(text))
@@ -82,6 +83,7 @@ func (c *collection) decodeArchive(file string, in *content) (documents int) {
 	return documents
 }
 
+// entries decodes the files of the archive, in their order there. The error is about the archive as a whole.
 func (c *collection) entries(file string, archive *tar.Reader) (entries []entry, err error) {
 	source := Source{File: file}
 	for n := 1; ; n++ {
@@ -116,9 +118,9 @@ func (c *collection) entries(file string, archive *tar.Reader) (entries []entry,
 	}
 }
 
-// decodeEntry decodes a file of an archive, which can be read only once. The error is one of the archive.
+// decodeEntry decodes the present file of an archive, which can be read only once. The error is about the archive as a whole.
 func (c *collection) decodeEntry(file string, archive io.Reader) (decoded, error) {
-	whole := &content{in: archive} // notes what is wrong with the archive
+	whole := &content{in: archive} // keeps the first error of the archive
 	in, err := open(io.NopCloser(whole))
 	if err == nil && in.archive {
 		return decoded{file: file, foreign: true, errs: []error{Source{File: file}.errorf("is an archive inside of an archive, which is not read")}}, nil
@@ -139,7 +141,7 @@ func unreadArchive(file string, err error) error {
 	return Source{File: file}.errorf("is a tar archive, and damaged: %v; write or copy it anew", err)
 }
 
-// hidden reports whether a name, or that of a folder above it, begins with a dot.
+// hidden reports whether a file, or a folder above it, has a name that begins with a dot.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }

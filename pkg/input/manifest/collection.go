@@ -13,17 +13,17 @@ import (
 
 // collection gathers the objects in the files, and the problems with them.
 type collection struct {
-	ctx  context.Context // ends the reading when it is done; may be nil
+	ctx  context.Context // its end ends the reading; may be nil
 	stop context.CancelCauseFunc
 	most map[string]int           // maximum number of objects by kind
 	left map[string]*atomic.Int64 // how many more objects may be read, by kind
 	set  Set
 	errs []error
-	// at has the place of each object in the set, ignoredAt that of each ignored one, and said the flaws without their sources.
+	// The places of objects and of ignored objects in the set, and the flaws so far, without their sources.
 	at        map[cluster.Ref]int
 	ignoredAt map[ignoredID]int
 	said      map[Flaw]bool
-	// documents is how many were read, and lists whether one of them held several objects or a folder was read, as dumps are.
+	// documents is the number of documents so far. lists means that a folder was read, or a document with several objects, as in dumps.
 	documents int
 	lists     bool
 }
@@ -38,10 +38,10 @@ func newCollection(ctx context.Context, most map[string]int) *collection {
 	return c
 }
 
-// ended reports whether the reading must end.
+// ended reports whether the reading must end: its context ended, or there are too many objects of a kind.
 func (c *collection) ended() bool { return c.ctx != nil && c.ctx.Err() != nil }
 
-// count ends the reading if there are too many objects of a kind. Several goroutines call it as soon as objects are decoded.
+// count counts decoded objects, and ends the reading if there are too many of a kind. Several goroutines call it.
 func (c *collection) count(made outcome) {
 	for _, obj := range made.Objects {
 		kind := cluster.KindOf(obj.Object)
@@ -83,7 +83,7 @@ func (c *collection) decodeWhole(file string, data []byte) decoded {
 	return read
 }
 
-// take adds what a file holds, and returns the number of its documents. Of a folder, it skips files without any object of Kubernetes.
+// take adds the content of a file, and returns the number of its documents. It skips a file of a folder that has no Kubernetes object.
 func (c *collection) take(read decoded, inFolder bool) (documents int) {
 	if inFolder && read.isForeign() {
 		c.set.Skipped = append(c.set.Skipped, read.skipped())
@@ -98,6 +98,7 @@ func (c *collection) take(read decoded, inFolder bool) (documents int) {
 	return read.documents
 }
 
+// add adds the outcome of one item to the set.
 func (c *collection) add(o outcome) {
 	c.errs = append(c.errs, o.errs...)
 	c.set.Kind = c.set.Kind || o.Kind
@@ -121,6 +122,7 @@ func (c *collection) add(o outcome) {
 	}
 }
 
+// result returns the set, or one error with all problems.
 func (c *collection) result() (*Set, error) {
 	if c.ended() {
 		return nil, context.Cause(c.ctx)

@@ -106,6 +106,7 @@ func (it item) flaw(problem string, aside bool) Flaw {
 	return Flaw{Ref: h.ref(), Problem: oneLine(problem), Aside: aside, Source: it.source}
 }
 
+// missing returns the problem of an object without an apiVersion or a kind.
 func missing(h header, dumped bool) string {
 	switch {
 	case dumped:
@@ -118,8 +119,8 @@ func missing(h header, dumped bool) string {
 	return "no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"
 }
 
-// decodeObject decodes an object of a kind that takes part in scheduling. It leaves out fields of a dump that are not valid and by which no
-// pod is placed.
+// decodeObject decodes an object of a kind that takes part in scheduling. If an object of a dump has invalid fields that no placement
+// depends on, it decodes the object without them.
 func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 	var flaws []Flaw
 	for {
@@ -136,7 +137,7 @@ func (it item) decodeObject(gvk schema.GroupVersionKind) outcome {
 	}
 }
 
-// decodeTyped decodes the object as one of the kind. It returns what an API server would refuse.
+// decodeTyped decodes the object as one of the kind. It returns the problems for which an API server would refuse the object.
 func (it item) decodeTyped(gvk schema.GroupVersionKind) (o outcome, refused []string) {
 	obj, err := legacyscheme.Scheme.New(gvk)
 	if err != nil {
@@ -145,7 +146,7 @@ func (it item) decodeTyped(gvk schema.GroupVersionKind) (o outcome, refused []st
 	if found := checkQuantities(reflect.TypeOf(obj), it.json); len(found) > 0 {
 		return outcome{}, found
 	}
-	// This is what the API server's JSON serializer calls, too:
+	// The API server's JSON serializer calls the same function:
 	// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/json.go
 	strict, err := kjson.UnmarshalStrict(it.json, obj)
 	if err != nil {
@@ -154,8 +155,9 @@ func (it item) decodeTyped(gvk schema.GroupVersionKind) (o outcome, refused []st
 	return it.create(obj.(cluster.Object), gvk.GroupVersion(), strict)
 }
 
-// decodeUnread is decode for an object whose header has not been read, so that its text is parsed only once. It works if the text begins
-// with apiVersion and kind, or the List names them, and the kind takes part in scheduling. It reports whether it decoded the object.
+// decodeUnread is [item.decode] for an object whose header has not been read, so that its text is parsed only once. It works only if the
+// object begins with apiVersion and kind, or the List around it names them, and if the kind takes part in scheduling. It reports whether it
+// decoded the object.
 func (it item) decodeUnread() (outcome, bool) {
 	apiVersion, kind := leadingType(it.json)
 	h := &it.header
@@ -182,7 +184,8 @@ func (it item) decodeUnread() (outcome, bool) {
 	return o, len(refused) == 0
 }
 
-// create does what an API server does with a decoded object, and returns what it would refuse. The strict errors are those of the decoder.
+// create admits a decoded object as an API server does, and returns the problems for which the server would refuse it. The strict errors
+// are those of the decoder.
 func (it item) create(obj cluster.Object, gv schema.GroupVersion, strict []error) (o outcome, refused []string) {
 	unknown := strictProblems(reflect.TypeOf(obj), strict)
 	if len(unknown) > 0 && !it.dumped() {
@@ -242,7 +245,7 @@ func strictProblems(t reflect.Type, errs []error) []string {
 	return problems
 }
 
-// problems describes the parts of a value that do not fit the type. The error is the decoder's.
+// problems describes each part of a value that does not fit the type. err is the error of the decoder, for values without such a part.
 func problems(t reflect.Type, value []byte, err error) []string {
 	if found := locate(t, value); len(found) > 0 {
 		return found

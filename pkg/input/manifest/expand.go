@@ -21,10 +21,10 @@ import (
 // item is an object that is not decoded yet.
 type item struct {
 	header header
-	text   []byte // as written, if the object is a whole document; otherwise the same as json
+	text   []byte // the document as written, or the same as json for a part of a document
 	json   []byte
 	source Source
-	// errs are the reasons why the item is not an object. If there are any, no other field is set.
+	// errs are the reasons why the item is no object. If there are any, the header may be incomplete.
 	errs []error
 	// noObject means that the item is a value of another type, such as a number.
 	noObject bool

@@ -55,12 +55,13 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
+// decodesItself reports whether the type has its own decoder for JSON.
 func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) && t.Kind() != reflect.Pointer
 }
 
-// locate returns an error with the path for each value that does not fit the type. The decoder stops at the first one, and gives no path
-// for an invalid quantity or time.
+// locate returns a problem, with its path, for each value that does not fit the type. The decoder itself stops at the first such value, and
+// gives no path for an invalid quantity or time.
 func locate(t reflect.Type, value []byte) []string { return locateAt(t, value, "") }
 
 func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
@@ -103,7 +104,7 @@ func locateAt(t reflect.Type, value []byte, path string) (problems []string) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
 	}
 	if err != nil {
-		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // for the object as a whole
+		problems = append(problems, strings.TrimPrefix(misfit(t, value, path, err), ": ")) // a problem of the whole object has no path
 	}
 	return problems
 }
@@ -142,7 +143,7 @@ func wanted(t reflect.Type) string {
 
 func isWhole(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 }
 
-// misfit returns an error for a value of the wrong type. It never has the words of the decoder.
+// misfit returns the problem of a value of the wrong type, without the decoder's words.
 func misfit(t reflect.Type, value []byte, path string, err error) string {
 	problem := fmt.Sprintf("%s: Invalid value: %s: ", path, shown(value))
 	whole := t
@@ -219,18 +220,18 @@ func suggestField(root reflect.Type, path string) string {
 	return suggestion
 }
 
-// place is a place in a type.
+// place is a field of a type, with the path that leads to it.
 type place struct {
 	path string
-	typ  reflect.Type // the type there, or the element type of lists
+	typ  reflect.Type // the type of the field, or of the elements of a list
 }
 
-// of returns the place of a field.
+// of returns the place of a field of the place's type.
 func (p place) of(f jsonField) place {
 	return place{strings.TrimPrefix(p.path+"."+f.name, "."), element(f.typ)}
 }
 
-// find returns the place of the field of that name.
+// find returns the place of the field with that name.
 func (p place) find(name string) (place, bool) {
 	for _, f := range fieldsOf(p.typ) {
 		if f.name == name {
@@ -240,7 +241,7 @@ func (p place) find(name string) (place, bool) {
 	return place{}, false
 }
 
-// inside returns the place of the fields inside a field, which may be a list.
+// inside returns the place from which the fields inside a field start. The path of a list gets "[]".
 func (p place) inside(f jsonField) place {
 	in := p.of(f)
 	if f.typ.Kind() == reflect.Slice {

@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Skipped is a file of a folder or an archive that holds no object of Kubernetes, such as a list of permissions that a support bundle has
+// Skipped is a file of a folder or an archive that holds no Kubernetes object. For example, a support bundle has a list of permissions
 // beside the objects.
 type Skipped struct {
 	File string
-	// Problem is the error that the file would be if it was given by itself.
+	// Problem is the error that the file would be if somebody named it.
 	Problem string
 }
 
-// objectFields matches what each object in a text has, also in one that cannot be parsed.
+// objectFields matches a field that every object has. It also works on text that cannot be parsed.
 var objectFields = regexp.MustCompile(`(?m)\b(apiVersion|kind|metadata)["']?\s*:`)
 
-// decoded is what a file holds, until a collection takes it.
+// decoded is the content of a file, before a collection takes it.
 type decoded struct {
 	file      string
 	documents int
 	outcomes  []outcome
 	errs      []error
-	// foreign means that nothing in the file can be an object of Kubernetes, although it cannot be parsed.
+	// foreign means that the file cannot be parsed, and has no field that every Kubernetes object has.
 	foreign bool
 }
 
-// isForeign reports whether nothing in the file can be an object of Kubernetes.
+// isForeign reports whether the file holds nothing that can be a Kubernetes object.
 func (d *decoded) isForeign() bool {
 	if len(d.errs) > 0 {
 		return d.foreign
@@ -35,7 +35,7 @@ func (d *decoded) isForeign() bool {
 	return len(d.outcomes) > 0 && !slices.ContainsFunc(d.outcomes, func(o outcome) bool { return !o.foreign })
 }
 
-// IsForeign reports whether the content of a file can be no object of Kubernetes, so that of a folder the file is skipped.
+// IsForeign reports whether the content of a file cannot be a Kubernetes object. [Read] skips such a file of a folder.
 func IsForeign(file string, data []byte) bool {
 	text, err := plain(data)
 	if err != nil {
@@ -45,7 +45,7 @@ func IsForeign(file string, data []byte) bool {
 	return read.isForeign()
 }
 
-// skipped returns the file, with its first problem.
+// skipped returns the file as [Skipped], with its first problem.
 func (d *decoded) skipped() Skipped {
 	errs := d.errs
 	for _, o := range d.outcomes {
@@ -54,8 +54,8 @@ func (d *decoded) skipped() Skipped {
 	return Skipped{File: d.file, Problem: errs[0].Error()}
 }
 
-// nameless reports whether the item has neither all that says what an object is, nor a name. An object of which somebody forgot the kind has
-// a name.
+// nameless reports whether the item has no name. An object whose kind somebody forgot has a name; an item without a name and a kind is no
+// Kubernetes object.
 func (it item) nameless() bool {
 	h := it.header
 	return h.Metadata.Name == "" && h.Metadata.GenerateName == ""

@@ -8,10 +8,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// removed lists the versions that upstream's module has no types for any more, and what they are read as.
+// removed lists API versions for which upstream has no types any more, each with the version as which they are read.
 var removed = map[schema.GroupVersionKind]struct {
 	as schema.GroupVersion
-	// edit makes the fields those of the other version; nil if they are the same.
+	// edit converts the fields to those of the other version; nil if the fields are the same.
 	edit func(object map[string]any)
 }{
 	{Group: "scheduling.k8s.io", Version: "v1alpha1", Kind: "PriorityClass"}:    {schema.GroupVersion{Group: "scheduling.k8s.io", Version: "v1"}, nil},
@@ -20,7 +20,8 @@ var removed = map[schema.GroupVersionKind]struct {
 	{Group: "autoscaling", Version: "v2beta1", Kind: "HorizontalPodAutoscaler"}: {schema.GroupVersion{Group: "autoscaling", Version: "v2"}, nestTargets},
 }
 
-// decodeFormer decodes an object of a dump whose version only earlier releases served. It reports whether there was such a version.
+// decodeFormer decodes an object of a dump with an API version that only earlier releases served. It reports whether the version is such a
+// one.
 func (it item) decodeFormer(gvk schema.GroupVersionKind) (outcome, bool) {
 	if known := admission.KindNamed(gvk.Kind); known != nil && known.ServedFormerly(gvk.GroupVersion()) {
 		return it.decodeObject(gvk), true
@@ -52,8 +53,9 @@ func (it *item) edit(change func(object map[string]any)) error {
 	return err
 }
 
-// nestTargets nests the metrics of an autoscaler of autoscaling/v2beta1, which it has side by side, as later versions do. See
-// https://github.com/kubernetes/kubernetes/blob/v1.24.0/pkg/apis/autoscaling/v2beta1/conversion.go. What they were at last is left out.
+// nestTargets converts the metrics of an autoscaler of autoscaling/v2beta1, whose fields are side by side, to the nested fields of later
+// versions. See https://github.com/kubernetes/kubernetes/blob/v1.24.0/pkg/apis/autoscaling/v2beta1/conversion.go. It leaves out the current
+// metrics of the status.
 func nestTargets(object map[string]any) {
 	spec, _ := object["spec"].(map[string]any)
 	metrics, _ := spec["metrics"].([]any)
@@ -70,7 +72,7 @@ func nestTargets(object map[string]any) {
 	}
 }
 
-// nestTarget nests one metric.
+// nestTarget converts one metric.
 func nestTarget(kind string, source map[string]any) {
 	move := func(into map[string]any, to, from string) {
 		if value, found := source[from]; found {
@@ -94,7 +96,7 @@ func nestTarget(kind string, source map[string]any) {
 		target["type"] = "Utilization"
 	case target["averageValue"] != nil:
 		target["type"] = "AverageValue"
-		delete(target, "value") // a metric of an object has one in any case
+		delete(target, "value") // a metric of an object always has a target value
 	default:
 		target["type"] = "Value"
 	}

@@ -13,16 +13,17 @@ const maxObject = 16 << 20
 
 var errObjectTooLarge = errors.New("too large; of one object at most 16 MiB are read, and an API server takes at most 3 MiB, so leave it out")
 
-// notText means that a text has a byte of 0.
+// notText is the error of a text with a zero byte.
 type notText struct{ at int }
 
-// Error names the byte, from 1.
+// Error names the position of the byte, from 1.
 func (e notText) Error() string {
 	return fmt.Sprintf("byte %d is 0, so this is no text; give YAML or JSON in UTF-8", e.at)
 }
 
-// guard ends a text in JSON at a string that is larger than any object may be, and at as many bytes outside of strings: a few kilobytes that
-// gzip has compressed can become a gigabyte, which a decoder would store before it looks at it. It passes other text unchanged.
+// guard is a reader that refuses JSON with a string larger than any object may be, or with as many bytes outside of strings. Without it, a
+// few kilobytes that gzip has compressed could become a gigabyte, which a decoder stores before it looks at it. guard passes other text
+// unchanged.
 type guard struct {
 	in       io.Reader
 	at       int  // bytes read

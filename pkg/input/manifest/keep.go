@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// kept is a pipe that stores the text read so far, in case it has to be read again. The text is compressed, to about a twentieth for a
-// dump.
+// kept is a pipe that stores the text read so far, so that the text can be read a second time. It stores the text compressed: a dump takes
+// about a twentieth of its size.
 type kept struct {
 	in     io.Reader
 	err    error // the error at which the pipe ended

@@ -12,11 +12,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// Go programs that write objects as client-go returns them, such as OpenShift's Insights operator, leave out apiVersion and kind. What an API
-// server has stored shows its kind by its fields.
+// Go programs that write objects as client-go returns them, such as OpenShift's Insights operator, leave out apiVersion and kind. If an API
+// server has stored an object, its fields show its kind.
 
-// signs lists the kinds of such objects, and the fields that an API server gives each object of the kind and none of another. An object has
-// one of the alternatives, and all fields of that; spec.strategy! is a field that it must not have.
+// signs lists, for each kind, fields that an API server gives every object of this kind and no object of another kind. An object of the
+// kind has all fields of at least one alternative; a field with "!", such as spec.strategy!, must be missing.
 var signs = []struct {
 	kind         string
 	alternatives []string
@@ -64,9 +64,9 @@ func (it *item) giveKind() bool {
 		spec, _ := object["spec"].(map[string]any)
 		status, _ := object["status"].(map[string]any)
 		_, listed := spec["metrics"]
-		_, current := status["currentMetrics"] // null where nothing was measured
+		_, current := status["currentMetrics"] // null if nothing was measured
 		if sign.kind == "HorizontalPodAutoscaler" && !listed && !current {
-			gvk.Version = "v1" // which has one metric, and that not in a list
+			gvk.Version = "v1" // v1 has a single metric, which is not in a list
 		}
 		of := it.header
 		if (of.Kind == "" || of.Kind == sign.kind) && (of.APIVersion == "" || of.APIVersion == gvk.GroupVersion().String()) && hasOneOf(object, sign.alternatives) &&
@@ -81,7 +81,7 @@ func (it *item) giveKind() bool {
 	return true
 }
 
-// hasOneOf reports whether the object has all fields of one of the alternatives.
+// hasOneOf reports whether the object satisfies one of the alternatives.
 func hasOneOf(object map[string]any, alternatives []string) bool {
 	return slices.ContainsFunc(alternatives, func(fields string) bool {
 		for _, field := range strings.Fields(fields) {
@@ -102,8 +102,8 @@ func hasField(value any, path []string) bool {
 	return hasField(fields[path[0]], path[1:])
 }
 
-// fits reports whether the kind's spec has all fields of the object's. A custom resource with a pod template has others, as a DeploymentConfig
-// of OpenShift has triggers.
+// fits reports whether the kind's spec has all fields of the object's spec. It is false for a custom resource with a pod template, which
+// has other fields: a DeploymentConfig of OpenShift has triggers.
 func fits(object []byte, gvk schema.GroupVersionKind) bool {
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(object, &parts) != nil {
@@ -126,7 +126,7 @@ func fits(object []byte, gvk schema.GroupVersionKind) bool {
 	return true
 }
 
-// unlistedItems returns the items of a list that lacks apiVersion and kind, as its items do, and nil for anything else.
+// unlistedItems returns the items of a list if the list and its items lack apiVersion and kind, and nil otherwise.
 func (it item) unlistedItems() []item {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
@@ -138,7 +138,7 @@ func (it item) unlistedItems() []item {
 	for i, value := range list.Items {
 		member := it.member(i, value)
 		if !member.readHeader() || !member.dumped() {
-			return nil // no objects of an API server
+			return nil // not from an API server
 		}
 		items = append(items, member)
 	}

@@ -38,13 +38,13 @@ func DocumentLines(data []byte) (all []*Lines) {
 }
 
 // Of returns the line, from 1, of a place in the document. The path consists of names of fields and positions in lists. If the place does
-// not exist, Of returns the line of the nearest place above it.
+// not exist, the line is that of the nearest place above it.
 func (l *Lines) Of(path ...any) int {
 	_, line := l.find(path)
 	return line
 }
 
-// Below returns the lines of a place in the document and of everything inside it, by the LinePath relative to the place.
+// Below returns the lines of a place in the document and of everything inside it. The keys are the [LinePath] relative to the place.
 func (l *Lines) Below(path ...any) map[string]int {
 	lines := map[string]int{}
 	var add func(node *yamlv3.Node, line int, path []any)
@@ -70,12 +70,12 @@ func (l *Lines) Below(path ...any) map[string]int {
 	return lines
 }
 
-// LinePath returns a path of names of fields and positions in lists as text.
+// LinePath returns the key of a path, which consists of names of fields and positions in lists.
 func LinePath(path ...any) string { return fmt.Sprintf("%q", path) }
 
 var step = regexp.MustCompile(`\w+|\[[^\]]*\]`)
 
-// PathOf splits a path as in errors, such as steps[0].expect, into names of fields and positions in lists.
+// PathOf splits a path as errors show it, such as steps[0].expect, into names of fields and positions in lists.
 func PathOf(place string) (path []any) {
 	for _, of := range step.FindAllString(place, -1) {
 		key := strings.Trim(of, "[]")

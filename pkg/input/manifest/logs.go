@@ -9,8 +9,9 @@ import (
 	"regexp"
 )
 
-// kubectl cluster-info dump prints to standard output the lists of objects, then the logs of each container between two lines, and at the end
-// a line of its own; see https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/cmd/clusterinfo/clusterinfo_dump.go.
+// kubectl cluster-info dump prints to standard output first the lists of objects, then the logs of each container between two marker lines,
+// and at last a line of its own; see
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/kubectl/pkg/cmd/clusterinfo/clusterinfo_dump.go.
 const (
 	logsStart = "==== START logs for container "
 	dumpedTo  = "Cluster info dumped to "
@@ -21,15 +22,16 @@ var (
 	endOfDump   = regexp.MustCompile(`^` + dumpedTo + `(standard output|\S+)\r?\n?$`)
 )
 
-// logless is a text without the logs of containers. Their lines become empty, so that the lines after them keep their numbers.
+// logless is a reader that leaves out the logs of containers. Each line of a log becomes an empty line, so that the lines after it keep
+// their numbers.
 type logless struct {
 	in       *bufio.Reader
-	line     int    // lines that have ended
-	within   bool   // the last piece read did not end its line
-	end      []byte // what the end of the logs is, inside of them
-	began    int    // the line on which the logs began
-	skipped  []byte // the end of the last piece of the logs, which may be the beginning of their end
-	ready    []byte // what is to be returned
+	line     int    // the number of complete lines so far
+	within   bool   // the last piece did not end its line
+	end      []byte // the text that ends the present logs; nil outside of logs
+	began    int    // the line on which the present logs began
+	skipped  []byte // the end of the last piece, which may be the beginning of the marker that ends the logs
+	ready    []byte // the text to return next
 	err      error
 	lineFeed [1]byte
 }
@@ -86,7 +88,8 @@ func (l *logless) next() {
 	}
 }
 
-// skip skips a piece of the logs. What a container wrote last need not end its line.
+// skip skips a piece of the logs. The marker that ends the logs may be in the middle of a line, since the last line of a container need not
+// end.
 func (l *logless) skip(piece []byte) {
 	if len(l.skipped) > 0 {
 		piece = append(l.skipped, piece...)
@@ -101,7 +104,7 @@ func (l *logless) skip(piece []byte) {
 	l.empty()
 }
 
-// empty returns an empty line in place of one that ended.
+// empty returns an empty line in place of a skipped line that has ended.
 func (l *logless) empty() {
 	if !l.within {
 		l.ready = l.lineFeed[:]
@@ -114,7 +117,7 @@ func (l *logless) last() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// cutLogs means that the logs of a container have no end.
+// cutLogs is the error of container logs without an end.
 type cutLogs struct {
 	line int
 	logs string

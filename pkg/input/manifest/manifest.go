@@ -26,8 +26,8 @@ import (
 type Object struct {
 	cluster.Object
 	Source Source
-	// PodGroup is the pod group that the object's pods name, if the name was dropped: an API server keeps it only under the feature gate
-	// GenericWorkload.
+	// PodGroup is the pod group that the object's pods name, if the API server would drop the name: it keeps the name only under the
+	// feature gate GenericWorkload.
 	PodGroup string
 }
 
@@ -43,7 +43,7 @@ type Source struct {
 	Path string `json:"path,omitempty"`
 }
 
-// String returns the source as in the beginning of an error: "deploy.yaml: document 2: items[3]".
+// String returns the source as errors begin with it: "deploy.yaml: document 2: items[3]".
 func (s Source) String() string {
 	text := s.File
 	if text == Stdin {
@@ -79,9 +79,9 @@ type Ignored struct {
 	cluster.Ref
 	// ResourceVersion is the version of the object in an API server, if it has one.
 	ResourceVersion string
-	// JSON is the whole object if its API group is not one of Kubernetes' own, so that an operator's resource can be expanded, or if it is a
-	// ConfigMap, which can be a policy's parameter, the configuration of webhooks, or a FailedScheduling Event. Otherwise it is nil, so that
-	// Secrets are not stored.
+	// JSON is the whole object if another package may need it: if its API group is not one of Kubernetes' own, so that an operator can
+	// expand it, or if it is a ConfigMap (which can be the parameter of a policy), a configuration of webhooks, or a FailedScheduling
+	// Event. Otherwise it is nil, so that Secrets are not stored.
 	JSON   []byte
 	Source Source
 }
@@ -101,12 +101,12 @@ type Flaw struct {
 	Problem string
 	// Aside means that the object is left out. Otherwise it was read without its unknown fields.
 	Aside bool
-	// Field is the name of a field that is not valid, if the object was read without it since no pod is placed by it: spec.podCIDRs.
+	// Field is the name of an invalid field, such as spec.podCIDRs, if the object was read without it. No pod is placed by this field.
 	Field  string
 	Source Source
 }
 
-// Describe returns the object as in errors.
+// Describe returns the kind and name of the object, as errors show them.
 func (f Flaw) Describe() string {
 	if f.Kind == "" {
 		return cluster.Ref{Kind: "object", Namespace: f.Namespace, Name: f.Name}.Describe()
@@ -135,9 +135,10 @@ type Set struct {
 	Kind bool
 }
 
-// Decode decodes the content of one file: YAML with any number of documents, JSON objects one after the other, Lists of any kind and lists
-// of objects, what kubectl cluster-info dump prints, kind cluster configurations, and snapshots of kube-scheduler-simulator. The file's name is used only in errors and sources. The error has one
-// line for each problem; a file without any object is a problem.
+// Decode decodes the content of one file. The file may hold YAML with any number of documents, JSON objects one after the other, Lists of
+// any kind and arrays of objects, the output of kubectl cluster-info dump, kind cluster configurations, and snapshots of
+// kube-scheduler-simulator. The file's name is used only in errors and sources. The error has one line for each problem; a file without any
+// object is a problem.
 func Decode(file string, data []byte) (*Set, error) {
 	var c collection
 	if c.decode(file, data) == 0 && len(c.errs) == 0 {
@@ -165,7 +166,7 @@ func DecodeObject(label string, data []byte) (Object, error) {
 	return set.Objects[0], nil
 }
 
-// Strict returns the flaws and what is left out as an error with one line for each, or nil if there are none.
+// Strict returns the flaws and the objects and files that were left out as an error with one line for each, or nil if there are none.
 func (s *Set) Strict() error {
 	var errs []error
 	for _, flaw := range slices.Concat(s.Flaws, s.Older) {

@@ -8,12 +8,12 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// kindsInOrder are the kinds whose order decides an answer, as the kubectl command of docs/commands.md prints them: controllers make pods in
-// the order of their objects.
+// kindsInOrder lists the kinds whose order changes answers, in the order of the kubectl command of docs/commands.md: controllers make pods
+// in the order of their objects.
 var kindsInOrder = []string{"Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob"}
 
-// orderDump brings the objects of a dump in several documents into the order in which kubectl get prints them, so that the answer does not
-// depend on the files in which a tool writes them. Manifests stay in the order in which they would be applied.
+// orderDump sorts the objects of a dump with several documents as kubectl get prints them, so that the answer does not depend on the files
+// into which a tool writes them. Manifests stay in the order in which they would be applied.
 func (c *collection) orderDump() {
 	manifest := func(obj Object) bool { return !cluster.Dumped(obj.Object) && admission.GivenUID(obj.Object) == "" }
 	if c.documents < 2 || !c.lists || slices.ContainsFunc(c.set.Objects, manifest) {

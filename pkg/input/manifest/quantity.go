@@ -14,8 +14,8 @@ import (
 // maxQuantity is the maximum number of characters of a quantity.
 const maxQuantity = 50
 
-// astronomic matches exponents for which resource.ParseQuantity would compute powers of ten for minutes or years. Where it can compute
-// them, it cuts them to 2⁶³-1, which overflows in the scheduler's thousandths.
+// astronomic matches exponents for which resource.ParseQuantity would compute powers of ten for minutes or years. If it can compute them,
+// it cuts the quantity to 2⁶³-1, which overflows in the scheduler's thousandths.
 var astronomic = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 
 var errAstronomic = errors.New("is more, or less, than can be counted; give a quantity such as 500m, 2 or 4Gi")
@@ -28,7 +28,7 @@ func checkQuantities(t reflect.Type, object []byte) []string {
 	if found := locate(t, object); len(found) > 0 {
 		return found
 	}
-	// The decoder parses both values of a duplicate field, but locate has seen only the second.
+	// The decoder parses both values of a duplicate field, but [locate] has seen only the second.
 	strict, err := kjson.UnmarshalStrict(object, new(any))
 	if err != nil {
 		return []string{err.Error()}
@@ -50,9 +50,9 @@ func checkQuantity(value []byte) error {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// mayBeAstronomic reports whether a string or number in the JSON ends in a large exponent, has very many digits, or may do so after an
-// escape sequence. It takes a hundredth of the time of decoding, because it looks only at every third character: one of three digits in a
-// row is there.
+// mayBeAstronomic reports whether a string or number in the JSON ends in a large exponent or has very many digits, or may do so after an
+// escape sequence. It takes a hundredth of the time of decoding, because it looks at every third character only: of three digits in a row,
+// one is there.
 func mayBeAstronomic(object []byte) bool {
 	for i := 2; i < len(object); i += 3 {
 		if !isDigit(object[i]) {

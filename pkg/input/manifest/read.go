@@ -22,25 +22,29 @@ const Stdin = "-"
 // extensions lists the extensions of the files that are read from a folder.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// isRead reports whether a file of this name is read from a folder or an archive. gzip may have compressed it.
+// isRead reports whether a file with this name is read from a folder or an archive. The name may end in .gz.
 func isRead(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(strings.TrimSuffix(strings.ToLower(name), ".gz")))
 }
 
-// Read reads files, folders, tar archives, patterns and the standard input ("-") in the given order; a file that occurs twice is read once. It
-// unpacks what gzip has compressed. Read descends into the subfolders of a folder, in the order of the names. There it reads only *.yaml,
-// *.yml and *.json, also with .gz, and skips names that begin with a dot, and files without any object of Kubernetes. A named file must hold
-// an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for each problem.
+// Read reads files, folders, tar archives, patterns and the standard input ("-") in the given order. It reads a file that occurs twice only
+// once, and unpacks gzip compression.
+//
+// In a folder, Read descends into subfolders, sorted by name. It reads only *.yaml, *.yml and *.json there, also with .gz, and skips names
+// that begin with a dot, and files without any Kubernetes object.
+//
+// A named file must hold an object. Files of a folder or a pattern may be empty, but not all of them. The error has one line for each
+// problem.
 func Read(stdin io.Reader, paths ...string) (*Set, error) {
 	return ReadFS(nil, stdin, paths...)
 }
 
-// ReadFS is Read on another file system than the machine's; nil is the machine's.
+// ReadFS is [Read] on another file system than the machine's; nil is the machine's.
 func ReadFS(fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	return ReadWithin(context.Background(), nil, fsys, stdin, paths...)
 }
 
-// TooManyError means that there are too many objects of a kind.
+// TooManyError is the error for more objects of a kind than a limit allows.
 type TooManyError struct {
 	Kind string
 	Most int
@@ -51,8 +55,8 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("more than %d objects of kind %s", e.Most, e.Kind)
 }
 
-// ReadWithin is ReadFS with limits. If the context ends, ReadWithin stops and returns the context's cause. If there are more objects of a
-// kind than its entry in most, it stops and returns a TooManyError.
+// ReadWithin is [ReadFS] with limits. If the context ends, the error is the context's cause. If there are more objects of a kind than its
+// entry in most, the error is a [TooManyError].
 func ReadWithin(ctx context.Context, most map[string]int, fsys fs.FS, stdin io.Reader, paths ...string) (*Set, error) {
 	tree := tree{fsys}
 	c := newCollection(ctx, most)
@@ -143,7 +147,7 @@ func (c *collection) decodeRest(file string, text io.Reader, size int) decoded {
 	return c.decodeWhole(file, data)
 }
 
-// IsRecording reports whether a file is a recording of what happened in a cluster. It reads the first line alone.
+// IsRecording reports whether a file is a recording of what happened in a cluster. It reads only the first line.
 func IsRecording(fsys fs.FS, file string) bool {
 	f := tree{fsys}.startAgain(file)
 	if f == nil {
@@ -158,7 +162,7 @@ func IsRecording(fsys fs.FS, file string) bool {
 	}
 }
 
-// Files returns the files that Read would read for a file, a folder or a pattern, in order, regardless of their content.
+// Files returns the files that [Read] would read for a file, a folder or a pattern, in order, regardless of their content.
 func Files(fsys fs.FS, path string) ([]string, error) {
 	return tree{fsys}.filesAt(path)
 }
@@ -253,7 +257,7 @@ func (t tree) read(stdin io.Reader, file string) ([]byte, error) {
 	return data, nil
 }
 
-// start opens a file and returns the size of its text, which is 0 if it is not known.
+// start opens a file, and returns the size of its text, which is 0 if the size is unknown.
 func (t tree) start(stdin io.Reader, file string) (in *content, size int, err error) {
 	if file == Stdin {
 		in, err := open(io.NopCloser(stdin))
@@ -312,8 +316,8 @@ func unread(file string, err error) error {
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads the whole input; size is its approximate size. The beginning of the input determines the maximum size. If the input is
-// larger, readAll reads no more than the beginning or the maximum.
+// readAll reads the whole input; size is its approximate size, or 0. The beginning of the input decides the maximum size. A larger input is
+// an error, before more than the maximum is read.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	beginning := bufio.NewReader(in)
 	first, err := beginning.Peek(beginning.Size())
@@ -338,7 +342,7 @@ func readAll(in io.Reader, size int) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// reason returns the operating system's error without the path, which precedes it anyway.
+// reason returns the operating system's error without the path, since the caller's error begins with the path.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -356,7 +360,7 @@ func ReadFile(fsys fs.FS, stdin io.Reader, file string) ([]byte, error) {
 	return tree{fsys}.read(stdin, file)
 }
 
-// tree is a file system. Without fsys it is the machine's, where paths may be absolute or contain "..".
+// tree is a file system. If fsys is nil, it is the machine's, where paths may be absolute or contain "..".
 type tree struct{ fsys fs.FS }
 
 func (t tree) stat(path string) (fs.FileInfo, error) {

@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// siblings lets the pods of one owner share their equal parts, which a dump repeats in each pod. It is safe for concurrent use, because
-// objects are never changed after they were read.
+// siblings makes the pods of one owner share their equal parts in memory, since a dump repeats these in each pod. It is safe for concurrent
+// use, because objects never change after they are read.
 type siblings struct{ eldest sync.Map } // the first pod seen, by the UID of its owner
 
-// share lets the pod share with its sibling.
+// share makes the pod share its parts with the first pod of the same owner.
 func (s *siblings) share(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -23,7 +23,7 @@ func (s *siblings) share(pod *v1.Pod) {
 	}
 }
 
-// share replaces the parts of one value that are equal to parts of the other by the other's parts.
+// share replaces each part of to that is equal to the same part of from by that part.
 func share(from, to reflect.Value) {
 	if !to.CanSet() {
 		return

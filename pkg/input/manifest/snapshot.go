@@ -40,10 +40,10 @@ func IsSnapshot(data []byte) bool {
 	return is
 }
 
-// WriteSnapshot writes the state as JSON that kube-scheduler-simulator imports and Decode reads. The format has no place for workloads,
-// services, budgets and CSINodes. It leaves out UIDs and resource versions, which the import refuses, and owners, since the garbage
-// collector would delete a pod with a missing owner. schedulerConfig is a KubeSchedulerConfiguration, JSON or YAML, or nil. Objects are in
-// the order of the state.
+// WriteSnapshot writes the state as JSON that kube-scheduler-simulator imports and [Decode] reads, with objects in the order of the state.
+// schedulerConfig is a KubeSchedulerConfiguration, JSON or YAML, or nil. The format has no place for workloads, services, budgets and
+// CSINodes. WriteSnapshot leaves out UIDs and resource versions, which the import refuses, and owners, since the garbage collector would
+// delete a pod with a missing owner.
 func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) error {
 	s := snapshot{
 		Pods:            portable(state.Pods),
@@ -75,7 +75,7 @@ func WriteSnapshot(w io.Writer, state *cluster.State, schedulerConfig []byte) er
 	return encoder.Encode(s)
 }
 
-// WritePods writes each pod of the state as a YAML document, without the same fields as in a snapshot.
+// WritePods writes each pod of the state as a YAML document. It leaves out UIDs, resource versions and owners, as [WriteSnapshot] does.
 func WritePods(w io.Writer, state *cluster.State) error {
 	for _, pod := range portable(state.Pods) {
 		pod.APIVersion, pod.Kind = "v1", "Pod"

@@ -58,7 +58,7 @@ func split(file string, data []byte) ([]document, []error) {
 	return documents, errs
 }
 
-// documentsOf returns the documents of a file, or the objects that there are at the end of a recording.
+// documentsOf returns the documents of a file. For a recording, they are the objects at its end.
 func documentsOf(file string, data []byte) ([]document, []error) {
 	if !isRecording(data) {
 		return split(file, data)
@@ -80,8 +80,8 @@ func isRecording(data []byte) bool {
 	return len(line) <= recording.MaxLine && recording.Is(line)
 }
 
-// Head returns the apiVersion and the kind of the first document, or "" if it does not parse. A recording, an array of objects and an
-// object of a dump without a kind are read as a List is.
+// Head returns the apiVersion and the kind of the first document, or "" if the document does not parse. It returns those of a List for a
+// recording, for an array of objects, and for objects of a dump without a kind, since all of these are read as a List is.
 func Head(data []byte) (apiVersion, kind string) {
 	if isRecording(data) {
 		return "v1", "List"
@@ -128,7 +128,8 @@ func checkBytes(file string, data []byte) error {
 // byteOrderMark is an optional mark at the beginning of a UTF-8 file.
 const byteOrderMark = "\ufeff"
 
-// withoutMarks removes the byte order marks at the beginning of the file and, if it was concatenated from several files, of later lines.
+// withoutMarks removes the byte order mark at the beginning of the file. It also removes the marks at the beginning of later lines, which a
+// file has that was concatenated from several files.
 func withoutMarks(data []byte) []byte {
 	mark := []byte(byteOrderMark)
 	data = bytes.TrimPrefix(data, mark)
@@ -156,7 +157,7 @@ func parses(beginning []byte) bool {
 	}
 }
 
-// isJSON reports whether the text begins as a JSON object or array does. A YAML mapping or sequence may begin with a bracket, too.
+// isJSON reports whether the text begins as a JSON object or array does. A YAML document may begin with a bracket, too.
 func isJSON(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
@@ -264,8 +265,8 @@ func (c chunk) content() chunk {
 	return begin
 }
 
-// remainder returns a problem if the document ends before the chunk does. The parser that converts YAML ignores what follows, which can only
-// be something if the document does not begin as a block at the left margin.
+// remainder returns a problem if the document ends before the chunk does. The parser that converts YAML ignores text after the document.
+// There can be such text only if the document does not begin as a block at the left margin.
 func (c chunk) remainder() []string {
 	begin := c.content()
 	if first := begin.text[0]; !bytes.ContainsRune([]byte("{[\"'|>&!* \t"), rune(first)) {
@@ -274,13 +275,13 @@ func (c chunk) remainder() []string {
 	decoder := yamlv3.NewDecoder(bytes.NewReader(begin.text))
 	var document yamlv3.Node
 	if decoder.Decode(&document) != nil {
-		return nil // of a feature that only the other parser has
+		return nil // the document uses a feature that only the other parser has
 	}
 	err := decoder.Decode(&document)
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	// The parser counts the lines from 0 here.
+	// Here the parser counts lines from 0.
 	return []string{yamlProblems(err, begin.line+1)[0] + "; begin each document with ---"}
 }
 
@@ -307,8 +308,8 @@ func leadingLines(text []byte) int {
 	return n
 }
 
-// jsonValues returns the JSON values at the beginning of the chunk, and the problem of what follows them, if that is more than comments. The
-// values are parts of the chunk, since a dump can have a gigabyte.
+// jsonValues returns the JSON values at the beginning of the chunk, and the problem of the text after them, unless that is only comments.
+// The values are slices of the chunk, since a dump can have a gigabyte.
 func (c chunk) jsonValues() (documents []document, problem string) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(c.text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	line, counted := c.line, 0
@@ -368,8 +369,8 @@ func toJSON(text []byte, line int) (converted []byte, problems []string) {
 	return converted, nil
 }
 
-// setTwice returns an error for keys that a mapping itself has more than once. It ignores merged keys. The next version of the parser makes
-// this distinction, too, but takes quadratic time.
+// setTwice returns an error for keys that a mapping has more than once, without counting merged keys. The next version of the parser
+// ignores merged keys, too, but takes quadratic time.
 func setTwice(text []byte) error {
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
@@ -400,8 +401,8 @@ func setTwice(text []byte) error {
 	return nil
 }
 
-// notJSON returns an error, with its line, for values that YAML has and JSON has not, or nil if there are none. The conversion's own error
-// has no line.
+// notJSON returns an error, with its line, for a value that YAML allows and JSON does not, such as NaN; nil if there is none. The
+// conversion's own error has no line.
 func notJSON(text []byte) error {
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil {

@@ -16,9 +16,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// decodeList decodes a file that is a single List in JSON, as kubectl writes a dump. It decodes item by item while it reads, so that the
-// whole text is never in memory. It reports whether the file is such a List. It also returns false for a List with a problem outside of its
-// items: decoding the whole file then gives a better error.
+// decodeList decodes a file that is a single List in JSON, as kubectl writes a dump. It decodes each item as soon as it is read, so that
+// the whole text is never in memory. It reports whether the file is such a List. It also returns false for a List with a problem outside of
+// its items: decoding the whole file then gives a better error.
 func (c *collection) decodeList(file string, in io.Reader) (decoded, bool) {
 	l := list{in: c, item: item{source: Source{File: file, Line: 1}}, fields: map[string]json.RawMessage{}}
 	ok := l.read(in, l.decodeItems)
@@ -69,14 +69,15 @@ type list struct {
 	tooLarge error
 }
 
-// portion is a text of which only so many bytes may be read before the next object. A decoder reads some of them ahead.
+// portion is a reader that allows only so many bytes until the next object begins, so that no object is larger than the maximum. A decoder
+// reads some of the bytes ahead.
 type portion struct {
 	in       io.Reader
 	left     int
-	exceeded bool // somebody wanted more
+	exceeded bool // the decoder wanted more bytes
 }
 
-// Read reads what is left.
+// Read reads at most as many bytes as are left.
 func (p *portion) Read(into []byte) (int, error) {
 	if p.left == 0 {
 		p.exceeded = true
@@ -110,7 +111,7 @@ func (l *list) begin(text *bufio.Reader) bool {
 	}
 }
 
-// read reads the file, and reports whether it is a List. It calls the function to read the items.
+// read reads the fields of the file, and reports whether it is a List. It calls items to read the items.
 func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	text := bufio.NewReader(in)
 	if !l.begin(text) {
@@ -119,7 +120,7 @@ func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	l.text = &portion{in: text, left: maxObject}
 	decoder := jsontext.NewDecoder(l.text, jsontext.AllowDuplicateNames(true)) // decoding the object reports them
 	_, _ = decoder.ReadToken()                                                 // the brace
-	var readAs header                                                          // the items
+	var readAs header                                                          // the header with which the items were read
 	for decoder.PeekKind() != jsontext.KindEndObject {
 		l.text.left = maxObject
 		name, err := decoder.ReadToken()
@@ -158,7 +159,7 @@ func (l *list) read(in io.Reader, items func(*jsontext.Decoder) bool) bool {
 	return l.isList() && l.header.Kind == readAs.Kind && l.header.APIVersion == readAs.APIVersion
 }
 
-// isList reads the header, and reports whether it is a List's. kubectl writes the kind after the items; until then, isList assumes
+// isList reads the header, and reports whether it is that of a List. kubectl writes the kind after the items; until then, isList assumes
 // kubectl's general List of API version v1.
 func (l *list) isList() bool {
 	fields := map[string]json.RawMessage{"apiVersion": json.RawMessage(`"v1"`), "kind": json.RawMessage(`"List"`)}

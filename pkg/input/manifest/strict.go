@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Unmarshal decodes a file of exactly one document, YAML or JSON, into a struct that is not a Kubernetes object. It is as strict as Decode.
-// Its errors are like those of Decode: one line each, with the field, and a suggestion for an unknown field.
+// Unmarshal decodes a file of exactly one document, YAML or JSON, into a struct that is not a Kubernetes object. It is as strict as
+// [Decode], and its errors have the same form: one line each, with the field, and a suggestion for an unknown field.
 func Unmarshal(file string, data []byte, into any) error {
 	document, err := Document(file, data)
 	if err != nil {
@@ -87,8 +87,8 @@ func DecodeResource(data []byte, into any) (warnings []string, err error) {
 	return warnings, nil
 }
 
-// Fits returns an error, with one line for each, for the values of a patch that have the wrong type for the object. The patch is JSON in
-// the shape of the object.
+// Fits returns an error, with one line for each, for values of a patch that have the wrong type for the object. The patch is JSON in the
+// shape of the object.
 func Fits(patch []byte, obj any) error {
 	var errs []error
 	for _, problem := range locate(reflect.TypeOf(obj), patch) {
@@ -97,7 +97,7 @@ func Fits(patch []byte, obj any) error {
 	return join(errs)
 }
 
-// Encode returns the object as JSON with its apiVersion and kind, so that Decode can read it.
+// Encode returns the object as JSON with its apiVersion and kind, so that [Decode] can read it.
 func Encode(obj cluster.Object) ([]byte, error) {
 	if err := cluster.Changeable(obj); err != nil {
 		return nil, err
@@ -111,6 +111,7 @@ func Encode(obj cluster.Object) ([]byte, error) {
 	return json.Marshal(typed)
 }
 
+// preferred returns the first kind with an external version.
 func preferred(kinds []schema.GroupVersionKind) schema.GroupVersionKind {
 	for _, kind := range kinds {
 		if kind.Version != runtime.APIVersionInternal {

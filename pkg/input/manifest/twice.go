@@ -9,8 +9,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// addObject adds an object, unless it is there. A dump can have an object in several files, which were written one after the other: then the
-// newer version counts. Of manifests nobody can say which one counts, and two that are equal are often a copy that was to be changed.
+// addObject adds an object, unless the set has it. A dump can have an object in several files, which were written one after the other: then
+// the newer version counts. In manifests, an object that occurs twice is an error, even if both are equal: one is often a copy that
+// somebody forgot to change.
 func (c *collection) addObject(obj Object) {
 	id := cluster.RefTo(obj.Object)
 	at, found := c.at[id]
@@ -40,8 +41,8 @@ func (c *collection) addObject(obj Object) {
 	c.set.Older = append(c.set.Older, Flaw{Ref: id, Problem: problem, Aside: true, Source: older.Source})
 }
 
-// repeats reports whether one object may be there twice although no API server has given it a version: a tool that tidies dumps has dropped
-// that, or Helm charts and kustomizations bring the same namespace along.
+// repeats reports whether two objects of one name may be the same object, although at least one has no version of an API server. A tool
+// that tidies dumps drops versions, and Helm charts and kustomizations bring the same namespace along.
 func repeats(first, second Object) bool {
 	_, namespace := first.Object.(*v1.Namespace)
 	return namespace || admission.GivenUID(first.Object) != "" && first.GetUID() == second.GetUID()
@@ -73,7 +74,7 @@ type ignoredID struct {
 	cluster.Ref
 }
 
-// isNewer reports whether a resource version is newer than another, and whether both are those of an API server.
+// isNewer reports whether a resource version is newer than another one, and whether both are versions of an API server.
 func isNewer(version, than string) (newer, both bool) {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order > 0, err == nil

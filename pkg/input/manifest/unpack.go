@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// content is what a file holds while it is read: its text in UTF-8, or a tar archive.
+// content is a file while it is read: its text in UTF-8, or a tar archive.
 type content struct {
 	in io.Reader
 	io.Closer
@@ -32,7 +32,7 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open returns what a file holds. It unpacks what gzip has compressed.
+// open returns a reader of the file's content, without gzip compression.
 func open(file io.ReadCloser) (*content, error) {
 	start := bufio.NewReader(file)
 	magic, err := start.Peek(2)
@@ -57,8 +57,8 @@ func open(file io.ReadCloser) (*content, error) {
 	return c, nil
 }
 
-// textOf returns a text in UTF-8, without the logs of containers, which a dump can have between its objects. Its end is an error if more
-// follows than is read of a file.
+// textOf returns a reader of the text in UTF-8, without the logs of containers, which a dump can have between its objects. A text that is
+// larger than the maximum size of a file ends in an error.
 func textOf(in *bufio.Reader) io.Reader {
 	var text io.Reader = in
 	beginning, _ := in.Peek(4) // the text reports the error
@@ -68,7 +68,7 @@ func textOf(in *bufio.Reader) io.Reader {
 	return &guard{in: withoutLogs(&limited{in: text, left: maxJSON})}
 }
 
-// plain returns the text of a file in memory, as textOf does.
+// plain returns the text of a file in memory, converted as by [textOf].
 func plain(data []byte) ([]byte, error) {
 	if byteOrder(data) == nil && !bytes.Contains(data, []byte(logsStart)) && !bytes.Contains(data, []byte(dumpedTo)) {
 		return data, nil
@@ -76,8 +76,8 @@ func plain(data []byte) ([]byte, error) {
 	return io.ReadAll(textOf(bufio.NewReader(bytes.NewReader(data))))
 }
 
-// byteOrder returns the byte order of a text in UTF-16, as PowerShell's > writes it, and nil for any other text. Without a byte order mark,
-// the text must begin with two characters of ASCII.
+// byteOrder returns the byte order of a text in UTF-16, such as PowerShell's > writes, and nil for any other text. A text without a byte
+// order mark must begin with two ASCII characters.
 func byteOrder(beginning []byte) *unicode.Endianness {
 	little, big := unicode.LittleEndian, unicode.BigEndian
 	if len(beginning) < 4 {
@@ -93,13 +93,13 @@ func byteOrder(beginning []byte) *unicode.Endianness {
 	return nil
 }
 
-// limited reads no more than a number of bytes. If there are more, its last read fails.
+// limited reads up to a number of bytes. If the text has more, the last read fails.
 type limited struct {
 	in   io.Reader
 	left int64
 }
 
-// Read reads what is left, and a byte.
+// Read reads at most one byte more than are left, to find out whether the text ends.
 func (l *limited) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
@@ -112,7 +112,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged reports whether an error is of text that gzip has compressed, and that was changed or cut off since.
+// damaged reports whether the error means that text which gzip has compressed was changed or cut off.
 func damaged(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, new(flate.CorruptInputError))
 }

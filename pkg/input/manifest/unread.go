@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Tools that redact dumps replace values by others that an API server would refuse, such as a podCIDR by REDACTED/24 or a machineID by 0. If no
-// pod is placed by the field, the object is read without it.
+// Tools that redact dumps replace values by others that an API server would refuse: a podCIDR by REDACTED/24, or a machineID by 0. If no
+// placement depends on the field, the object is read without it.
 
-// unplacing lists the fields of an object, and of a kind, by which no pod is placed; [] is any item of a list or a key of a map. Fields that
-// validation demands, such as the name of a container, are not among them.
+// unplacing lists, by kind, the fields of an object that no placement depends on; [] is any item of a list or any key of a map. It leaves
+// out fields that validation demands, such as the name of a container.
 var (
 	ofMetadata = []string{"metadata.annotations[]", "metadata.creationTimestamp", "metadata.managedFields", "metadata.selfLink", "metadata.clusterName"}
 	ofStatus   = fieldsOfEach("status.conditions[]", "lastHeartbeatTime", "lastProbeTime", "lastTransitionTime", "lastUpdateTime", "message")
@@ -41,7 +41,7 @@ var (
 	ofContainerStatus = []string{"containerID", "image", "imageID", "lastState", "ready", "restartCount", "started", "state", "user", "volumeMounts"}
 )
 
-// ofPod returns the fields of a pod, or of a pod template under the path.
+// ofPod returns those fields of a pod, or of a pod template under the path.
 func ofPod(path string) []string {
 	container := []string{"args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "resizePolicy", "securityContext", "startupProbe",
 		"stdin", "stdinOnce", "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeMounts", "workingDir"}
@@ -67,8 +67,8 @@ func fieldsOfEach(path string, names ...string) []string {
 	return paths
 }
 
-// withoutUnplacing returns the item without the fields with the problems, and a flaw for each field. It reports whether all problems are of
-// fields by which no pod is placed.
+// withoutUnplacing returns the item without the fields that have problems, and a flaw for each of them. It returns false if a placement
+// depends on one of these fields.
 func (it item) withoutUnplacing(problems []string) (item, []Flaw, bool) {
 	if !it.dumped() {
 		return it, nil, false
@@ -83,13 +83,13 @@ func (it item) withoutUnplacing(problems []string) (item, []Flaw, bool) {
 		if path == nil {
 			return it, nil, false
 		}
-		// An API server writes the first of a list of addresses into a field of its own, too: podCIDR beside podCIDRs.
+		// An API server writes the first of a list of addresses into a second field, too: podCIDR beside podCIDRs.
 		removed := removeAt(object, path)
 		if first, plural := strings.CutSuffix(path[len(path)-1], "s"); plural {
 			removed = removeAt(object, append(slices.Clone(path[:len(path)-1]), first)) || removed
 		}
 		if !removed && !slices.ContainsFunc(flaws, func(f Flaw) bool { return f.Field == places }) {
-			return it, nil, false // the field is missing, so leaving it out is no cure
+			return it, nil, false // the field is missing, so removing it mends nothing
 		}
 		flaw := it.flaw(problem, false)
 		flaw.Field = places
@@ -101,8 +101,8 @@ func (it item) withoutUnplacing(problems []string) (item, []Flaw, bool) {
 	return it, flaws, true
 }
 
-// fieldToLeaveOut returns the path of the field with the problem if no pod is placed by the field, and the field's name, such as
-// spec.containers[].env.
+// fieldToLeaveOut returns the path of the field with the problem, and the name of the field, such as spec.containers[].env. It returns nil
+// if a placement depends on the field.
 func fieldToLeaveOut(kind, problem string) (path []string, name string) {
 	steps := pathOfProblem(problem)
 	for _, field := range slices.Concat(ofMetadata, ofStatus, unplacing[kind]) {
@@ -130,8 +130,8 @@ func ofKubernetes(annotation string) bool {
 // anyItem is the step of a pattern for any item.
 const anyItem = ""
 
-// pathOfProblem returns the names and positions of the path with which a problem begins, as spec, containers, 0 and env of
-// spec.containers[0].env: Invalid value. It returns nil for a problem of the whole object.
+// pathOfProblem returns the names and positions in the path with which a problem begins: spec, containers, 0 and env for
+// "spec.containers[0].env: Invalid value". It returns nil for a problem of the whole object.
 func pathOfProblem(problem string) (steps []string) {
 	for rest := problem; ; {
 		end := strings.IndexAny(rest, ".[: ")
