@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Admit applies the objects to the state as the API server would on kubectl apply: all of them, or none if there is an error. It does not
+// Admit applies the objects to the state as the API server does on kubectl apply: all of them, or none if there is an error. It does not
 // change the objects themselves. It defaults and admits new objects, and gives them a UID and a creation time if they have none. An object
 // replaces the object of the same kind, namespace and name in the state, but keeps its UID, its creation time, the annotations of
 // controllers and, if the new object has no status, its status. The objects of one call may come in any order.
@@ -22,15 +22,15 @@ import (
 // Admit accepts the objects of a running cluster unchanged. An owner reference finds its owner by UID, or by kind and name if it has no
 // UID. If the ReplicaSets between Deployments and their pods are missing, Admit adds them.
 //
-// The notes are sentences about the objects that Admit added. The error lists all problems, in the API server's words if there are any. It
-// is not an error if an API server's plugins refuse an object because of a policy, a class that is missing, a LimitRange or a ResourceQuota:
-// the state then lacks the object and lists it in Refused.
+// The notes are sentences about the objects that Admit added. The error lists all problems, if possible in the API server's words. It is no
+// error if the API server's plugins refuse an object because of a policy, a missing class, a LimitRange or a ResourceQuota: the state then
+// lacks the object and lists it in Refused.
 func Admit(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
 	return admit(s, false, objs)
 }
 
-// Scale applies objects with other numbers of replicas to the state, as the API server would on kubectl scale, which changes the subresource
-// scale of an object.
+// Scale applies objects with other numbers of replicas to the state, as the API server does on kubectl scale, which changes the subresource
+// scale of an object. The results are those of [Admit].
 func Scale(s *cluster.State, objs ...cluster.Object) (next *cluster.State, notes []string, err error) {
 	return admit(s, true, objs)
 }
@@ -68,19 +68,19 @@ func admit(s *cluster.State, scale bool, objs []cluster.Object) (next *cluster.S
 	return &with, a.notes, nil
 }
 
-// admitting is one call of Admit, or of Scale.
+// admitting is one call of [Admit] or [Scale].
 type admitting struct {
 	state   *cluster.State
 	scale   bool
 	created int
 	// objs holds copies of the given objects, followed by added ones.
 	objs []cluster.Object
-	// byRef holds the objects in the state once they were looked up so many times that it is worth it.
+	// byRef indexes the objects in the state, once there were enough lookups for the index to pay off.
 	byRef   map[cluster.Ref]cluster.Object
 	lookups int
 	// unidentified holds the new objects that were given without a UID.
 	unidentified map[cluster.Ref]bool
-	// uncreated holds the objects that were given without a creation time, so that they do not come from a cluster.
+	// uncreated holds the objects that were given without a creation time, and so come from no cluster.
 	uncreated map[cluster.Ref]bool
 	// pods and nodes cover the objects of the call and of the state.
 	pods     *Pods
@@ -97,7 +97,7 @@ func newAdmitting(s *cluster.State) *admitting {
 
 // known returns the object in the state, or nil.
 func (a *admitting) known(name cluster.Ref) cluster.Object {
-	const few = 50 // a step of a roll adds one node to thousands of objects
+	const few = 50 // a step of a roll adds a single node to a state of thousands of objects, where an index would not pay off
 	if a.lookups++; a.lookups <= few {
 		return a.state.Find(name)
 	}
@@ -111,8 +111,8 @@ func (a *admitting) known(name cluster.Ref) cluster.Object {
 	return a.byRef[name]
 }
 
-// onlyUpdates reports whether all objects were in the state under their UIDs and with their owners, so that no two can conflict now and no
-// owner is new. Questions change one object of a large cluster many times.
+// onlyUpdates reports whether the state has all objects with the same UIDs and owners. Then no two objects can conflict, and no owner is
+// new. Questions change one object of a large cluster many times, so this saves time.
 func (a *admitting) onlyUpdates() bool {
 	return !slices.ContainsFunc(a.objs, func(obj cluster.Object) bool {
 		old := a.known(cluster.RefTo(obj))
@@ -120,12 +120,13 @@ func (a *admitting) onlyUpdates() bool {
 	})
 }
 
+// problem adds a problem of the object.
 func (a *admitting) problem(obj cluster.Object, format string, args ...any) {
 	a.problems = append(a.problems, fmt.Errorf("%s: %w", cluster.RefTo(obj).Describe(), fmt.Errorf(format, args...)))
 }
 
-// copyOf returns a copy that can be changed. A dump has thousands of pods, so the copy of a new pod that a cluster has admitted before is
-// shallow: only its owner references and the direct fields of its metadata may be changed.
+// copyOf returns a copy that the call may change. A dump has thousands of pods, so the copy of a new pod that a cluster has admitted before
+// is shallow: only its owner references and the direct fields of its metadata may be changed.
 func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	pod, isPod := given.(*v1.Pod)
 	if !isPod || pod.UID == "" || !a.wasAdmitted(pod) || a.known(cluster.RefTo(pod)) != nil {
@@ -136,7 +137,7 @@ func (a *admitting) copyOf(given cluster.Object) cluster.Object {
 	return &admitted
 }
 
-// shareUnchanged replaces each copy that still equals the given object by that object. In a dump nearly all do.
+// shareUnchanged replaces each copy that still equals the given object by that object. In a dump, nearly all copies do.
 func (a *admitting) shareUnchanged(given []cluster.Object) {
 	for i, obj := range given { // objs begins with the copies of given
 		if unchanged(obj, a.objs[i]) {
@@ -156,7 +157,7 @@ func unchanged(given, copied cluster.Object) bool {
 	return reflect.DeepEqual(given, copied)
 }
 
-// add adds a copy of the object. An object with a UID comes from Create or from a state, so it already has its defaults.
+// add adds a copy of the object. An object with a UID comes from [Create] or from a state, so it already has its defaults.
 func (a *admitting) add(given cluster.Object) {
 	obj := a.copyOf(given)
 	dateTaints(obj, a.known(cluster.RefTo(obj)), a.state.Now)

@@ -26,7 +26,7 @@ func creationOf(obj cluster.Object, request runtime.Object) apiadmission.Attribu
 		kind.resource(), "", apiadmission.Create, &metav1.CreateOptions{}, false, nil)
 }
 
-// changeOf returns the request that changes the old object to the new one. For a pod it is a request to pods/resize.
+// changeOf returns the request that changes the old object to the new one. For a pod, it is a request to pods/resize.
 func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 	kind, subresource := KindNamed(cluster.KindOf(obj)), ""
 	if kind.name == "Pod" {
@@ -40,12 +40,12 @@ func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 // generateName.
 func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
-// HasResource reports whether a State holds objects of a resource: apps, deployments.
+// HasResource reports whether a State holds objects of a resource, such as apps and deployments.
 func HasResource(group, resource string) bool {
 	return slices.ContainsFunc(table, func(k *Kind) bool { return k.group == group && k.resource().Resource == resource })
 }
 
-// resource returns the kind's resource, as in the API server's paths: pods.
+// resource returns the kind's resource, such as pods, as the API server's paths have it.
 func (k *Kind) resource() schema.GroupVersionResource {
 	plural, _ := meta.UnsafeGuessKindToResource(k.GroupVersion().WithKind(k.name))
 	return plural

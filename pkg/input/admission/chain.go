@@ -44,30 +44,31 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// chain is the API server's chain of admission plugins for one state. A request passes it as in an API server: each plugin may change the
-// object; all do so a second time if a policy has changed it; the object is validated; and each plugin may refuse it.
+// chain is the API server's chain of admission plugins for one state. A request passes the chain in these steps, as in an API server. Each
+// plugin may change the object. If a policy has changed the object, all plugins do so a second time. The object is validated. Each plugin
+// may refuse the object.
 type chain struct {
 	plugins  []plugin
 	policies *policies
-	// user makes the requests that no controller makes.
+	// user sends the requests that come from no controller.
 	user user.Info
 }
 
-// plugin is an admission plugin under the name that an API server has for it.
+// plugin is an admission plugin, with its name in an API server.
 type plugin struct {
 	name string
 	apiadmission.Interface
 }
 
-// optional are upstream's plugins that few clusters need, which are off unless somebody switches them on. PodSecurity is on, and has nothing
-// to do where no namespace has a label for it.
+// optional lists upstream's plugins that few clusters need. They are off unless the scenario switches them on. PodSecurity switches itself
+// on: it does nothing in namespaces without its labels.
 var optional = map[string]func(*apiadmission.Plugins){
 	antiaffinity.PluginName: antiaffinity.Register, alwayspullimages.PluginName: alwayspullimages.Register,
 	podsecurity.PluginName: podsecurity.Register, podnodeselector.PluginName: podnodeselector.Register,
 	podtolerationrestriction.PluginName: podtolerationrestriction.Register, extendedresourcetoleration.PluginName: extendedresourcetoleration.Register,
 }
 
-// Optional are the names of the plugins that can be switched on.
+// Optional returns the names of the plugins that a scenario can switch on, sorted.
 func Optional() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(optional)), func(name string) bool { return name == podsecurity.PluginName })
 }
@@ -80,7 +81,7 @@ const (
 	validatingPolicies = "ValidatingAdmissionPolicy"
 )
 
-// OpenShift's API server has the plugin PodNodeSelector, too, with an annotation of its own.
+// OpenShift's API server also has the plugin PodNodeSelector, with an annotation of its own.
 func init() {
 	podnodeselector.NamespaceNodeSelectors = append(podnodeselector.NamespaceNodeSelectors, openShiftSelector)
 }
@@ -103,10 +104,10 @@ func enabled(s *cluster.State) []string {
 }
 
 // newChain returns the chain with the plugins that are on, in the order of AllOrderedPlugins in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubeapiserver/options/plugins.go. The plugins that look at other objects than
-// pods, workloads and claims are not there; docs/model.md lists them all.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubeapiserver/options/plugins.go. It leaves out plugins for objects other than
+// pods, workloads and claims; docs/model.md lists them all.
 func newChain(p *Pods, on []string) (*chain, error) {
-	s, client := p.state, fake.NewSimpleClientset() // plugins read from it what their informers lack; it is empty
+	s, client := p.state, fake.NewSimpleClientset() // plugins ask it for objects that their informers lack; it is empty
 	factory := informers.NewSharedInformerFactory(client, 0)
 	namespaces, classes := factory.Core().V1().Namespaces(), factory.Node().V1().RuntimeClasses()
 	for _, ns := range s.Namespaces {
@@ -160,17 +161,17 @@ func newChain(p *Pods, on []string) (*chain, error) {
 	return c, nil
 }
 
-// apiRequest is a request to create an object or, if there was one, to change it.
+// apiRequest is a request to create an object or, if was is set, to change the object was to obj.
 type apiRequest struct {
 	obj, was cluster.Object
 	// scale means that the request is for the subresource scale. Policies for the object itself do not match it.
 	scale bool
-	// seen is called with what each plugin has made of the object, in its internal version.
+	// seen, if set, is called after each plugin with the object as the plugin left it, in its internal version.
 	seen func(plugin string, internal runtime.Object) error
 }
 
-// admit lets the object of the request pass the plugins, which may change it in place. It returns their warnings, and an error if one of them
-// refuses the object.
+// admit runs the object of the request through the plugins, which may change it in place. It returns their warnings, and an error if a
+// plugin refuses the object.
 func (c *chain) admit(r apiRequest) (said warnings, err error) {
 	internal, old, err := r.internal()
 	if err != nil {
@@ -188,12 +189,12 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 		}
 	}
 	named := internal.(cluster.Object)
-	if named.GetName() == "" { // the API server has generated it by now; the prototype of a controller's pods has none, and any valid one will do
+	if named.GetName() == "" { // the API server has generated the name by now; the prototype of a controller's pods has none, so any valid name will do
 		named.SetName(GenerateName(named.GetGenerateName(), 0))
 	}
 	if kind := KindNamed(cluster.KindOf(r.obj)); changed && !r.scale {
 		if errs := kind.validate(internal.DeepCopyObject(), old); len(errs) > 0 {
-			slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // some are found in the order of a map
+			slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }) // upstream finds some errors in the order of a map
 			return said, apierrors.NewInvalid(kind.GroupVersion().WithKind(kind.name).GroupKind(), nameOf(r.obj), errs)
 		}
 	}
@@ -209,7 +210,7 @@ func (c *chain) admit(r apiRequest) (said warnings, err error) {
 	return said, r.take(internal)
 }
 
-// mutate calls the plugins that change objects, and does so again if a policy has changed the object. See reinvocation.go in
+// mutate calls the plugins that change objects, and calls them a second time if a policy has changed the object. See reinvocation.go in
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission.
 func (c *chain) mutate(ctx context.Context, request apiadmission.Attributes, seen func(string, runtime.Object) error) error {
 	again := request.GetReinvocationContext()
@@ -237,7 +238,7 @@ func (c *chain) mutate(ctx context.Context, request apiadmission.Attributes, see
 
 var objectInterfaces = apiadmission.NewObjectInterfacesFromScheme(legacyscheme.Scheme)
 
-// prepare does what the strategy does with a pod between the plugins that change it and its validation.
+// prepare does what the strategy of pods does after the plugins have changed the pod and before its validation.
 func prepare(pod *core.Pod) error {
 	podutil.DefaultPodLevelResources(pod)
 	var external v1.Pod
@@ -248,7 +249,7 @@ func prepare(pod *core.Pod) error {
 	return corev1.Convert_v1_Pod_To_core_Pod(&external, pod, nil)
 }
 
-// internal returns the object and the one before in their internal versions, or the Scales that stand for them.
+// internal returns the object and its old version in their internal versions. For a request to scale, it returns their Scales instead.
 func (r apiRequest) internal() (obj, old runtime.Object, err error) {
 	convert := func(o cluster.Object) (runtime.Object, error) {
 		if r.scale {
@@ -290,7 +291,7 @@ func scaleOf(obj cluster.Object) *autoscaling.Scale {
 	}
 }
 
-// attributes returns the request as plugins see it. A request of a controller comes from its service account.
+// attributes returns the request as plugins see it. A controller sends its requests from its service account.
 func (r apiRequest) attributes(internal, old runtime.Object, name string, by user.Info) apiadmission.Attributes {
 	kind, subresource := KindNamed(cluster.KindOf(r.obj)), ""
 	gvk := kind.GroupVersion().WithKind(kind.name)
@@ -306,14 +307,14 @@ func (r apiRequest) attributes(internal, old runtime.Object, name string, by use
 	return apiadmission.NewAttributesRecord(internal, old, gvk, r.obj.GetNamespace(), name, kind.resource(), subresource, operation, options, false, by)
 }
 
-// controllers are the names of the controllers that create objects, by the kind of the objects' owner, without "-controller". See
+// controllers lists the controllers that create objects, by the kind of the objects' owner. The names are without "-controller". See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go.
 var controllers = map[string]string{
 	"Deployment": "deployment", "ReplicaSet": "replicaset", "ReplicationController": "replication", "StatefulSet": "statefulset",
 	"DaemonSet": "daemon-set", "Job": "job", "CronJob": "cronjob",
 }
 
-// userNamed returns the user with the groups that it has in a cluster of kubeadm.
+// userNamed returns the user with that name, in the groups that it has in a cluster of kubeadm.
 func userNamed(name string) user.Info {
 	if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
 		return serviceaccount.UserInfo(namespace, account, "")
@@ -325,7 +326,7 @@ func userNamed(name string) user.Info {
 	return &user.DefaultInfo{Name: name, Groups: groups}
 }
 
-// warnings collects what plugins warn of.
+// warnings collects the warnings of plugins.
 type warnings []string
 
 // AddWarning implements warning.Recorder.

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// AdmitClaim gives a new claim the default class if it names none, and checks it against the LimitRanges. See
+// AdmitClaim sets the default class in a new claim that names none, and checks the claim against the LimitRanges. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/storage/storageclass/setdefault/admission.go.
 func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	if !volume.PersistentVolumeClaimHasClass(claim) {
@@ -26,7 +26,7 @@ func AdmitClaim(s *cluster.State, claim *v1.PersistentVolumeClaim) error {
 	return limitClaim(s, claim)
 }
 
-// DefaultClass returns the newest default class, or nil if there is none. Among classes of the same age the first name wins. It copies
+// DefaultClass returns the newest default class, or nil if there is none. Among classes of the same age, the first by name wins. It copies
 // GetDefaultClass in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/volume/util/storageclass.go, because that package would
 // import 22 others.
 func DefaultClass(classes []*storagev1.StorageClass) *storagev1.StorageClass {

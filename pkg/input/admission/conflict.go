@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// findConflicts finds objects that conflict with others: a second object with the same UID, a second default PriorityClass, and a new
-// object in a namespace that is being deleted. A dump may have them all the same.
+// findConflicts reports objects that conflict with others: a second object with the same UID, a second default PriorityClass, and a new
+// object in a namespace that is being deleted. A dump may have the latter two.
 func (a *admitting) findConflicts() {
 	type identity struct {
 		kind string

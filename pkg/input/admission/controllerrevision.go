@@ -29,7 +29,7 @@ func TemplatePatch(ds *appsv1.DaemonSet) ([]byte, error) {
 }
 
 // revision rewrites the template in a ControllerRevision of a StatefulSet or a DaemonSet as this version of Kubernetes would write it.
-// Controllers compare the bytes of revisions, and a dump differs in white space, and perhaps in the defaults of its version.
+// Controllers compare the bytes of revisions, and a dump can differ in white space, and in the defaults of its version.
 func (a *admitting) revision(revision *appsv1.ControllerRevision) {
 	ref := metav1.GetControllerOfNoCopy(revision)
 	if ref == nil || ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet" {

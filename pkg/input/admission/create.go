@@ -27,8 +27,9 @@ import (
 )
 
 // Create does what the API server does with an object in a POST request, in the same order, and returns the object in the version that
-// cluster.State holds. See https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go.
-// Unlike the API server it keeps the status, so that the dump of a live cluster stays complete.
+// cluster.State holds, or the problems in the API server's words. gv is the version of the object, and source its place in a file. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apiserver/pkg/registry/rest/create.go. Unlike the API server,
+// Create keeps the status, so that the dump of a live cluster stays complete.
 func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.Object, []string) {
 	kind := KindNamed(cluster.KindOf(obj))
 	dumped := obj.GetUID() != "" || obj.GetResourceVersion() != ""
@@ -66,7 +67,8 @@ func Create(obj cluster.Object, gv schema.GroupVersion, source string) (cluster.
 	return external.(cluster.Object), nil
 }
 
-// setStatus sets the status that the API server, controllers and the kubelet would set at once or soon, and that the scheduler waits for.
+// setStatus sets the parts of the status that the API server, controllers and the kubelet would set at once or soon, and that the scheduler
+// waits for.
 func setStatus(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *v1.Pod:
@@ -95,7 +97,7 @@ func requestContext(gv schema.GroupVersion) context.Context {
 
 var normalization = slices.Concat(nodevalidation.NodeNormalizationRules, resourcevalidation.ResourceNormalizationRules)
 
-// declarative returns the options that the validation tags of all kinds refer to, as in the DeclarativeValidationConfig of their
+// declarative returns the options to which the validation tags of all kinds refer, as in the DeclarativeValidationConfig of their
 // strategies. See https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry.
 func declarative() rest.DeclarativeValidationConfig {
 	enabled := utilfeature.DefaultFeatureGate.Enabled

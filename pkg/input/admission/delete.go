@@ -13,9 +13,9 @@ import (
 )
 
 // Delete removes the objects, matched by kind, namespace and name, and everything that depends on them: the objects that they own, the
-// objects in deleted namespaces, and the pods on deleted nodes. Pods on other nodes terminate first; see Terminate. An object with another
-// owner stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. Claims on devices
-// stay while pods have reserved them. Delete ignores unknown objects.
+// objects in deleted namespaces, and the pods on deleted nodes. Pods on other nodes terminate first; see [Terminate]. An object with
+// another owner stays. The claims of a StatefulSet stay unless its persistentVolumeClaimRetentionPolicy has made it their owner. A device
+// claim stays while pods have reserved it. Delete ignores unknown objects.
 func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	var pods []*v1.Pod
 	var ending []cluster.Object
@@ -38,7 +38,7 @@ func Delete(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	return Terminate(s.With(ending...).Without(gone...), "", pods...)
 }
 
-// DeleteAndWait does what Delete does, and then removes the deleted pods that still terminate, even on nodes that do not answer.
+// DeleteAndWait does what [Delete] does, and then removes the deleted pods that still terminate, even on nodes that do not answer.
 func DeleteAndWait(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	return s.Without(withDependents(s, objs)...)
 }
@@ -53,7 +53,7 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 		}
 	}
 	all := s.Objects()
-	present := sync.OnceValue(func() map[types.UID]bool { // which few deletions ask for
+	present := sync.OnceValue(func() map[types.UID]bool { // few deletions need it
 		present := make(map[types.UID]bool, len(all))
 		for _, obj := range all {
 			present[obj.GetUID()] = true
@@ -77,6 +77,8 @@ func withDependents(s *cluster.State, objs []cluster.Object) []cluster.Object {
 	}
 }
 
+// dies reports whether the object is deleted together with the doomed or gone objects: as one of them, or with its namespace, node or
+// owner.
 func dies(obj cluster.Object, doomed map[cluster.Ref]bool, gone map[types.UID]bool, present func() map[types.UID]bool) bool {
 	if doomed[cluster.RefTo(obj)] || obj.GetNamespace() != "" && doomed[cluster.Ref{Kind: "Namespace", Name: obj.GetNamespace()}] {
 		return true

@@ -12,9 +12,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Upstream's evaluator of ResourceClaims counts a pod's request for an extended resource once: in the pod, and not again in the claim that
-// the scheduler created for it. So it needs the classes of extended resources, and these pods and claims.
+// Upstream's evaluator of ResourceClaims counts a pod's request for an extended resource only once: for the pod, and not again for the
+// claim that the scheduler creates for the pod. So it needs the classes of extended resources, and these pods and claims.
 
+// extendedResources returns the cache of device classes that serve extended resources.
 func extendedResources(s *cluster.State) *extendedresourcecache.ExtendedResourceCache {
 	classes := extendedresourcecache.NewExtendedResourceCache(logr.Discard())
 	for _, class := range s.DeviceClasses {
@@ -42,6 +43,7 @@ func ownersOfClaims(s *cluster.State) corev1listers.PodLister {
 	return corev1listers.NewPodLister(pods)
 }
 
+// claimsOfPods returns a function that finds the claims on extended resources that the scheduler created for a pod.
 func claimsOfPods(s *cluster.State) func(namespace string, pod types.UID) ([]*resourcev1.ResourceClaim, error) {
 	return func(namespace string, pod types.UID) (owned []*resourcev1.ResourceClaim, _ error) {
 		for _, claim := range s.ResourceClaims {

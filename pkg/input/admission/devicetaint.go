@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The API server sets the time at which a device taint was added. In a simulation this is the logical time of Admit. Tolerations last from
-// then.
+// The API server sets the time at which a device taint was added. Tolerations last from this time. In a simulation, it is the logical time
+// of Admit.
 
 // deviceTaints returns the taints in the object and, for each, the name of the tainted device. The name is "" for a DeviceTaintRule.
 func deviceTaints(obj runtime.Object) (taints []*resourcev1.DeviceTaint, on []string) {
@@ -43,7 +43,7 @@ func undatedTaints(obj cluster.Object, kind *Kind) (undated []bool, err error) {
 	return undated, nil
 }
 
-// undate removes the times that defaulting has set for the undated taints.
+// undate removes the times that defaulting has set in the undated taints.
 func undate(obj runtime.Object, undated []bool) {
 	taints, _ := deviceTaints(obj)
 	for i, taint := range taints {

@@ -8,9 +8,9 @@
 //
 // Admit adds objects to a cluster, and needs its state:
 //
-//	valid ─ update ──▶ with what it keeps of the object that it replaces      update.go, validate_update.go
-//	      ─ conflicts, owners ──▶ at peace with all other objects             conflict.go, owners.go
-//	      ─ plugins ──▶ with priority, tolerations, class, as it is stored    admit.go, pod.go, claim.go
+//	valid ─ update ──▶ with the fields that it keeps of the old object      update.go, validate_update.go
+//	      ─ conflicts, owners ──▶ without conflicts with other objects      conflict.go, owners.go
+//	      ─ plugins ──▶ with priority, tolerations, class, as it is stored  admit.go, pod.go, claim.go
 //
 // Controllers create their pods through Pods, the part of the last step that every pod passes. Delete and Terminate remove objects: at
 // once, or after a kubelet has ended the pod.

@@ -7,9 +7,9 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/extensions/install"
 )
 
-// formerly lists the versions that earlier releases served and this one only converts, by kind. An API server of that time wrote them into
-// dumps: kubectl get deployments up to 1.15 gives extensions/v1beta1. Upstream's scheme has their types, defaults and conversions, which
-// differ: an empty selector of a budget of policy/v1beta1 selects no pod, one of policy/v1 each.
+// formerly lists, by kind, the API versions that only earlier releases served. An API server of that time wrote them into dumps: up to
+// 1.15, kubectl get deployments gives extensions/v1beta1. Upstream's scheme still has their types, defaults and conversions. These differ
+// from the present ones: an empty selector of a budget of policy/v1beta1 selects no pod, and one of policy/v1 selects every pod.
 var formerly = map[string][]schema.GroupVersion{
 	"Deployment":                       {{Group: "extensions", Version: "v1beta1"}, {Group: "apps", Version: "v1beta1"}, {Group: "apps", Version: "v1beta2"}},
 	"ReplicaSet":                       {{Group: "extensions", Version: "v1beta1"}, {Group: "apps", Version: "v1beta2"}},
@@ -30,7 +30,8 @@ var formerly = map[string][]schema.GroupVersion{
 	"MutatingAdmissionPolicyBinding":   {{Group: "admissionregistration.k8s.io", Version: "v1alpha1"}},
 }
 
-// ServedFormerly reports whether an API server of an earlier release served the kind under the group and version, and Create takes it.
+// ServedFormerly reports whether only an API server of an earlier release served the kind under the group and version. [Create] accepts
+// such objects.
 func (k *Kind) ServedFormerly(gv schema.GroupVersion) bool {
 	return slices.Contains(formerly[k.name], gv)
 }

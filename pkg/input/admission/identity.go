@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// identify gives an object from a file the namespace, name and UID that an API server would give it. They derive from the object and its
+// identify gives an object from a file the namespace, name and UID that an API server would give it. These derive from the object and its
 // place in the file, so that they are the same in every run.
 func identify(obj cluster.Object, source string) {
 	kind := cluster.KindOf(obj)
@@ -31,13 +31,13 @@ func identify(obj cluster.Object, source string) {
 	}
 }
 
-// generatedUID returns the UID for an object from a file that has none.
+// generatedUID returns the UID of an object whose file has no UID.
 func generatedUID(obj cluster.Object) types.UID {
 	what := fmt.Sprintf("%s/%s/%s", cluster.KindOf(obj), obj.GetNamespace(), obj.GetName())
 	return types.UID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(what)).String())
 }
 
-// GivenUID returns the UID that the object has in its file, such as a dump of a cluster, and "" if it has none there.
+// GivenUID returns the UID that the object has in its file, such as a dump of a cluster, and "" if the file has none.
 func GivenUID(obj cluster.Object) types.UID {
 	if obj.GetUID() == generatedUID(obj) {
 		return ""

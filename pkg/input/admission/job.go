@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// generateSelector gives a Job the selector, and its template the labels, by which the Job finds its pods, unless the Job has its own. See
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go. It keeps existing labels, and validation
-// refuses wrong ones.
+// generateSelector gives a Job the selector and its template the labels by which the Job finds its pods, unless the Job brings its own. It
+// keeps existing labels; validation refuses wrong ones. See
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go.
 func generateSelector(job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return
@@ -26,7 +26,7 @@ func generateSelector(job *batchv1.Job) {
 	job.Spec.Selector.MatchLabels = withMissing(job.Spec.Selector.MatchLabels, map[string]string{batch.ControllerUidLabel: string(job.UID)})
 }
 
-// withMissing returns the labels with more added. Existing labels stay.
+// withMissing returns the labels and more, without changing existing labels.
 func withMissing(labels, more map[string]string) map[string]string {
 	if labels == nil {
 		return more

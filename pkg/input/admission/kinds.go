@@ -52,10 +52,11 @@ type Kind struct {
 	// validateCreate prepares and validates an object in its internal version as PrepareForCreate and Validate of the kind's strategy do,
 	// but keeps the status. See https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/registry/<group>/<kind>/strategy.go.
 	validateCreate func(internal runtime.Object) field.ErrorList
-	// validateUpdate does the same for an object that replaces an older one. If it is nil, every valid object may.
+	// validateUpdate does the same for an object that replaces an older one. If it is nil, every valid object may replace the older one.
 	validateUpdate func(internal, old runtime.Object) field.ErrorList
 }
 
+// table lists all kinds that a cluster.State holds.
 var table = []*Kind{
 	{"Namespace", "", []string{"v1"}, onCreate(validateNamespace), nil},
 	{"Node", "", []string{"v1"}, onCreate(corevalidation.ValidateNode), nil},
@@ -123,7 +124,7 @@ func (k *Kind) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: k.group, Version: k.versions[0]}
 }
 
-// validate validates an object in its internal version that is created, or takes the place of an older one.
+// validate validates a new object, or an object that replaces the old one. Both are in their internal version; old may be nil.
 func (k *Kind) validate(internal, old runtime.Object) field.ErrorList {
 	switch {
 	case old == nil:
@@ -144,8 +145,8 @@ func onUpdate[T runtime.Object](validate func(obj, old T) field.ErrorList) func(
 	return func(obj, old runtime.Object) field.ErrorList { return validate(obj.(T), old.(T)) }
 }
 
-// byStrategy validates an update by upstream's own strategy. The strategies of some kinds would import a whole API server;
-// validate_update.go copies these.
+// byStrategy returns a function that validates an update by upstream's own strategy. The strategies of some kinds would import a whole API
+// server; validate_update.go has copies of these.
 func byStrategy(strategy rest.RESTUpdateStrategy) func(obj, old runtime.Object) field.ErrorList {
 	return func(obj, old runtime.Object) field.ErrorList {
 		strategy.PrepareForUpdate(context.Background(), obj, old)

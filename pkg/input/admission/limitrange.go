@@ -26,8 +26,8 @@ func limitRangesOf(s *cluster.State, namespace string) []*v1.LimitRange {
 	return ranges
 }
 
-// withinLimits returns upstream's error for the first range that refuses the request. The parts are the checks that upstream makes, one
-// after the other, for limits of a type.
+// withinLimits returns upstream's error for the first range that refuses the request. validate is upstream's check of the whole object. For
+// a type of limits, parts returns the single checks of which upstream's error consists, in order.
 func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate limitFunc, parts func(of v1.LimitType) []limitFunc) error {
 	for _, limits := range ranges {
 		if validate(limits) == nil {
@@ -47,8 +47,8 @@ func withinLimits(a apiadmission.Attributes, ranges []*v1.LimitRange, validate l
 // limitFunc checks an object against a LimitRange.
 type limitFunc func(*v1.LimitRange) error
 
-// brokenBounds returns the errors in upstream's order: resources below the minimum, above the maximum, and with too large a ratio. Upstream
-// lists the resources in each of these in random order; brokenBounds sorts them.
+// brokenBounds returns the errors of a check in upstream's order: resources below the minimum, above the maximum, and with too large a
+// ratio. Upstream lists the resources of each group in random order; here they are sorted.
 func brokenBounds(limit *v1.LimitRangeItem, validate limitFunc) (all []error) {
 	for _, bounds := range []v1.LimitRangeItem{{Min: limit.Min}, {Max: limit.Max}, {MaxLimitRequestRatio: limit.MaxLimitRequestRatio}} {
 		bounds.Type = limit.Type

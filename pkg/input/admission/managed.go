@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// managed returns the managed fields that Faultline uses: who set the taints and the cordon of a node, and when. All managed fields are
-// often more than half of a dump.
+// managed returns the managed fields that Faultline uses: who set the taints and the cordon of a node, and when. It drops all others, since
+// managed fields are often more than half of a dump.
 func managed(obj cluster.Object) []metav1.ManagedFieldsEntry {
 	node, ok := obj.(*v1.Node)
 	if !ok || len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable {
@@ -44,8 +44,8 @@ func managedSpec(entry metav1.ManagedFieldsEntry) (spec ofSpec) {
 }
 
 // LastSet returns a time, in whole seconds, since which a node's taints or its cordon (the field "taints" or "unschedulable") have not
-// changed, or zero if the managed fields do not show it. Whoever changes a field becomes its manager, and an entry has the time of the last
-// change of any of its fields. So the field itself has not changed since then. See ManagedFieldsEntry in
+// changed, or zero if the managed fields do not show it. Whoever changes a field becomes its manager, and an entry has the time at which
+// any of its fields last changed. So the field itself has not changed since then. See ManagedFieldsEntry in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 func LastSet(node *v1.Node, field string) time.Time {
 	var last time.Time

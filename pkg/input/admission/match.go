@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Matcher returns a function that reports whether a request to create, change or scale the object, or to create or change
-// one of its pods, matches the resources. The objects given hold the namespaces.
+// Matcher returns a function that reports whether a request for an object matches the resources of a policy or webhook. It tries the
+// requests to create, change or scale the object, and to create or change one of its pods. The given objects hold the namespaces.
 func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResources) bool {
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	add := func(ns *v1.Namespace) {
@@ -21,7 +21,7 @@ func Matcher(objs []cluster.Object) func(cluster.Object, admissionv1.MatchResour
 		metav1.SetMetaDataLabel(&ns.ObjectMeta, v1.LabelMetadataName, ns.Name)
 		_ = namespaces.Add(ns) // fails only for an object without a name
 	}
-	for _, obj := range objs { // a namespace that is missing will be created
+	for _, obj := range objs { // the API server will create a missing namespace
 		if name := obj.GetNamespace(); name != "" {
 			add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		}

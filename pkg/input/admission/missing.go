@@ -20,7 +20,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// addNamespaces adds missing namespaces. It adds no note for the namespaces that every cluster has.
+// addNamespaces adds missing namespaces, with a note for each unless every cluster has the namespace.
 func (a *admitting) addNamespaces() {
 	have := map[string]bool{}
 	for _, ns := range a.state.Namespaces {
@@ -46,7 +46,7 @@ func (a *admitting) addNamespaces() {
 	}
 }
 
-// addPriorityClasses adds missing PriorityClasses that running pods name.
+// addPriorityClasses adds missing PriorityClasses that running pods name. The pods show the value of the class.
 func (a *admitting) addPriorityClasses() {
 	have := NewPods(a.state).classes
 	for _, obj := range a.objs {
@@ -71,8 +71,8 @@ func (a *admitting) addPriorityClasses() {
 	}
 }
 
-// addPriorityClassOf adds the PriorityClass that a template from a dump names, if it is missing and no pod shows its value. If
-// PriorityClasses may not be read, it does so for any object.
+// addPriorityClassOf adds the PriorityClass that a template from a dump names, with the value 0, if the class is missing and no pod shows
+// its value. If the cluster does not allow reading PriorityClasses, it does so for any object.
 func (a *admitting) addPriorityClassOf(owner cluster.Object, name string) {
 	unread := !a.state.Knows("PriorityClass")
 	if name == "" || !cluster.Dumped(owner) && !unread || a.pods.classes[name] != nil {
@@ -147,8 +147,8 @@ func (a *admitting) podsOfMissing(deployments map[types.NamespacedName]*appsv1.D
 	return missing
 }
 
-// currentRevision returns the name of the ReplicaSet for the Deployment's current template: the one with the template's hash, else the
-// newest one with the template's containers, else the newest one. A template that the controller has not seen yet has none.
+// currentRevision returns the name of the ReplicaSet for the Deployment's current template: the ReplicaSet with the template's hash, else
+// the newest one with the template's containers, else the newest one. It returns "" if the controller has not seen the template yet.
 func currentRevision(d *appsv1.Deployment, revisions map[string][]*v1.Pod) string {
 	if newer(d.Generation, d.Status.ObservedGeneration) {
 		return ""
@@ -178,8 +178,7 @@ func sameContainers(a, b []v1.Container) bool {
 	})
 }
 
-// missingReplicaSet returns the missing ReplicaSet between the Deployment and the pods. It takes the template of an old ReplicaSet from a
-// pod.
+// missingReplicaSet returns the missing ReplicaSet between the Deployment and the pods. An old ReplicaSet gets its template from a pod.
 func missingReplicaSet(d *appsv1.Deployment, name string, pods []*v1.Pod, current bool) *appsv1.ReplicaSet {
 	hash := pods[0].Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	template := *d.Spec.Template.DeepCopy()

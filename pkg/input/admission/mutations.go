@@ -19,10 +19,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// observe adds to the state what its cluster does to new pods besides the API server's own plugins, if the objects given hold running pods that
-// show it. It compares the newest pod of each workload with what admission makes of the template of that pod's controller. A pod of an earlier
-// revision of a StatefulSet or DaemonSet says nothing, as its template is gone, and one of a template that its controller has not seen yet
-// says only which containers and volumes were injected: the rest can be what the template had before.
+// observe finds what the cluster does to new pods besides the API server's own plugins, such as the changes of webhooks, and adds it to the
+// state. It compares the newest running pod of each workload with what admission makes of the controller's template. It skips pods of an
+// earlier revision of a StatefulSet or DaemonSet, since their template is gone. If the controller has not seen the present template yet,
+// only injected containers and volumes count: other differences may come from the earlier template.
 func (a *admitting) observe(next *cluster.State) {
 	dumped := func(obj cluster.Object) bool { pod, is := obj.(*v1.Pod); return is && cluster.Dumped(pod) }
 	if next.AsTemplate || !slices.ContainsFunc(a.objs, dumped) {
@@ -44,7 +44,7 @@ func (a *admitting) observe(next *cluster.State) {
 		}
 	}
 	seen := &cluster.Mutations{Workloads: make(map[cluster.Ref]*cluster.Mutation, len(newest)), Namespaces: map[string]*cluster.Mutation{}}
-	for _, of := range next.UnknownOwners { // their templates are their pods
+	for _, of := range next.UnknownOwners { // their templates come from their pods
 		seen.Workloads[cluster.RefTo(of)] = nil
 	}
 	next.Mutations = nil
@@ -57,9 +57,9 @@ func (a *admitting) observe(next *cluster.State) {
 			err = pods.Admit(made)
 		}
 		if err != nil {
-			continue // the template as it is now is refused, which says nothing of the pod
+			continue // the present template is refused, which shows nothing about the pod
 		}
-		if _, is := template.owner.(*appsv1.DaemonSet); is { // which holds each pod to a node by its affinity
+		if _, is := template.owner.(*appsv1.DaemonSet); is { // it binds each pod to a node by an affinity
 			like := *running
 			like.Spec.Affinity = made.Spec.Affinity
 			running = &like
@@ -79,20 +79,20 @@ func (a *admitting) observe(next *cluster.State) {
 	next.Mutations = seen
 }
 
-// podTemplate is the template of a controller.
+// podTemplate is the template from which a controller makes pods.
 type podTemplate struct {
 	owner    cluster.Object
 	template *v1.PodTemplateSpec
-	// revision is the hash of a StatefulSet's template in the labels of its pods, "" if it is not known; claims are its claim templates.
+	// revision is the hash of a StatefulSet's template in the labels of its pods, "" if unknown; claims are its claim templates.
 	revision string
 	claims   []v1.PersistentVolumeClaim
-	// generation is that of a DaemonSet's template.
+	// generation is the generation of a DaemonSet's template.
 	generation *int64
 	// unseen means that the controller has not seen the template yet.
 	unseen bool
 }
 
-// made reports whether the pod was made of the template as it is now.
+// made reports whether the controller made the pod from the present template.
 func (t *podTemplate) made(pod *v1.Pod) bool {
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
 		return daemonutil.IsPodUpdated(pod, "", t.generation)
@@ -100,7 +100,7 @@ func (t *podTemplate) made(pod *v1.Pod) bool {
 	return t.revision == "" || pod.Labels[appsv1.ControllerRevisionHashLabelKey] == t.revision
 }
 
-// pod returns what the controller asks the API server to create.
+// pod returns the pod that the controller asks the API server to create.
 func (t *podTemplate) pod() (*v1.Pod, error) {
 	template := t.template
 	if _, is := t.owner.(*appsv1.DaemonSet); is {
@@ -114,7 +114,7 @@ func (t *podTemplate) pod() (*v1.Pod, error) {
 	return pod, err
 }
 
-// templatesOf returns the templates of which controllers make pods, by the UID of the controller.
+// templatesOf returns the templates from which controllers make pods, by the UID of the controller.
 func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 	templates := map[types.UID]*podTemplate{}
 	for _, obj := range s.Objects() {
@@ -128,23 +128,23 @@ func templatesOf(s *cluster.State) map[types.UID]*podTemplate {
 			t.revision, t.claims = o.Status.UpdateRevision, o.Spec.VolumeClaimTemplates
 			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
 		case *appsv1.DaemonSet:
-			t.generation, _ = daemonutil.GetTemplateGeneration(o) // none where it cannot be read, as upstream has it
+			t.generation, _ = daemonutil.GetTemplateGeneration(o) // nil if it cannot be parsed, as in upstream
 			t.unseen = newer(o.Generation, o.Status.ObservedGeneration)
 		case *batchv1.CronJob:
 			continue // its Jobs make pods
 		case *cluster.UnknownOwner:
-			continue // its pods make its template
+			continue // its template comes from its pods
 		}
 		templates[obj.GetUID()] = t
 	}
 	return templates
 }
 
-// newer reports whether an object is of a later generation than its controller has observed, where it says which.
+// newer reports whether the controller has not yet observed the object's generation. It is false if the status has no observed generation.
 func newer(generation, observed int64) bool { return observed > 0 && generation > observed }
 
-// Mutated says what new pods of the state's workloads get that their templates lack: like the running pods of the workload, or like all others
-// of its namespace if it has none.
+// Mutated returns sentences about what new pods of the state's workloads get beyond their templates: the same as the running pods of the
+// workload, or the same as all other pods of the namespace if the workload has no running pods.
 func Mutated(s *cluster.State) []string {
 	if s.Mutations == nil {
 		return nil
@@ -171,7 +171,7 @@ func Mutated(s *cluster.State) []string {
 	return notes
 }
 
-// gains are the workloads whose pods get something, by its description.
+// gains maps the description of a change to the workloads whose pods get it.
 type gains map[string][]cluster.Ref
 
 func (g gains) add(of cluster.Ref, m *cluster.Mutation) {
@@ -180,7 +180,8 @@ func (g gains) add(of cluster.Ref, m *cluster.Mutation) {
 	}
 }
 
-// words lists what the most workloads get first: "pods of 31 workloads get a container proxy of 100m cpu; pods of deployment/web get tolerations".
+// words returns a sentence that begins with the changes of most workloads: "pods of 31 workloads get a container proxy of 100m cpu; pods of
+// deployment/web get tolerations".
 func (g gains) words() string {
 	all := slices.SortedFunc(maps.Keys(g), func(a, b string) int { return cmp.Or(cmp.Compare(len(g[b]), len(g[a])), cmp.Compare(a, b)) })
 	var parts []string
@@ -201,7 +202,7 @@ func (g gains) words() string {
 // maxMutations is how many changes a note names.
 const maxMutations = 5
 
-// described names what the change adds and replaces.
+// described returns descriptions of what the change adds and replaces.
 func described(m *cluster.Mutation) []string {
 	if m == nil {
 		return nil
@@ -226,7 +227,7 @@ func described(m *cluster.Mutation) []string {
 	return all
 }
 
-// requested is what a container asks for, as in " of 100m CPU and 128Mi memory".
+// requested returns the requests of a container as the end of a phrase: " of 100m cpu and 128Mi memory".
 func requested(requests v1.ResourceList) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(requests)) {

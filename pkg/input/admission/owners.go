@@ -11,11 +11,11 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// resolveOwners sets the owner's UID in each owner reference that has none, or whose owner had none before it was admitted. If the owner
-// comes later, it also does so for objects that are already in the state.
+// resolveOwners sets the owner's UID in each owner reference that has none, or whose owner had none before this call. It also does so in
+// objects of the state if their owner comes only now.
 func (a *admitting) resolveOwners() {
 	given := make(map[cluster.Ref]cluster.Object, len(a.objs))
-	owners := map[string]map[string]bool{} // new objects, by kind and name: others may name them as owners with a UID that was not known yet
+	owners := map[string]map[string]bool{} // new objects, by kind and name: another object may name one as its owner with a UID that was unknown before
 	for _, obj := range a.objs {
 		given[cluster.RefTo(obj)] = obj
 		if a.unidentified[cluster.RefTo(obj)] {

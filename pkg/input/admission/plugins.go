@@ -76,6 +76,7 @@ func (a *admitting) runPlugins() {
 	a.noteQuotas()
 }
 
+// pod admits a pod of the call, and defers its resize if the node has no room.
 func (a *admitting) pod(pod *v1.Pod) {
 	if was := a.previous(pod); was != nil {
 		a.refuse(pod, limitResize(a.pods.state, pod, was.(*v1.Pod)))
@@ -108,9 +109,10 @@ func (a *admitting) pod(pod *v1.Pod) {
 	}
 }
 
+// podGroup admits a pod group of the call.
 func (a *admitting) podGroup(group *schedulingv1beta1.PodGroup) {
 	if group.Spec.Priority != nil && !a.uncreated[cluster.RefTo(group)] {
-		return // the cluster that it comes from admitted it
+		return // its cluster has admitted it
 	}
 	if err := a.pods.admitPodGroup(group); err != nil {
 		a.problem(group, "podgroups.scheduling.k8s.io %q is forbidden: %w", group.Name, err)
@@ -126,7 +128,7 @@ func (a *admitting) wasAdmitted(pod *v1.Pod) bool {
 	return pod.Spec.Priority != nil && !pod.CreationTimestamp.IsZero() && !a.uncreated[cluster.RefTo(pod)]
 }
 
-// pass lets an object pass the plugins that few clusters need. New pods have passed them before.
+// pass runs an object other than a new pod through the plugins that few clusters need. New pods have passed them before.
 func (a *admitting) pass(obj cluster.Object) {
 	kind, was := cluster.KindOf(obj), a.known(cluster.RefTo(obj))
 	_, isPod := obj.(*v1.Pod)
@@ -147,22 +149,22 @@ func (a *admitting) pass(obj cluster.Object) {
 
 var askedAuthorizer = regexp.MustCompile(`\bauthorizer\b`)
 
-// noteAuthorizer adds a note on a policy whose expressions ask what the user may do.
+// noteAuthorizer adds a note on a policy whose expressions ask the authorizer what the user may do.
 func (a *admitting) noteAuthorizer(policy cluster.Object) {
 	if text, err := json.Marshal(policy); err == nil && askedAuthorizer.Match(text) {
 		a.notes = append(a.notes, cluster.RefTo(policy).Describe()+" asks the authorizer, which allows everything here.")
 	}
 }
 
-// warn adds the warnings that kubectl prints as notes.
+// warn adds the warnings that kubectl would print to the notes.
 func (a *admitting) warn(obj cluster.Object, said []string) {
 	for _, text := range said {
 		a.notes = append(a.notes, fmt.Sprintf("%s: %s", cluster.RefTo(obj).Describe(), text))
 	}
 }
 
-// nodeExists reports whether the node that the pod spec names exists, and adds a problem if it does not. A spec may name no node. A pod
-// that has ended takes no room, so its node may be gone.
+// nodeExists reports whether the node of the pod spec exists, and adds a problem if not. It is true for a spec without a node. It is also
+// true for a pod that has ended, since such a pod takes no room and its node may be gone.
 func (a *admitting) nodeExists(obj cluster.Object, path string, spec *v1.PodSpec) bool {
 	pod, isPod := obj.(*v1.Pod)
 	if spec.NodeName == "" || a.nodes[spec.NodeName] != nil || isPod && cluster.Terminal(pod) {
@@ -186,7 +188,7 @@ func (a *admitting) selector(owner cluster.Object, selector *metav1.LabelSelecto
 	}
 }
 
-// template reports problems of the template now that would otherwise show only when the first pod is created.
+// template reports problems of a template that would otherwise show only when the controller creates its first pod.
 func (a *admitting) template(owner cluster.Object) {
 	template, path := cluster.Template(owner)
 	spec := template.Spec
@@ -203,8 +205,7 @@ func (a *admitting) template(owner cluster.Object) {
 	if class := spec.PriorityClassName; class != "" && a.pods.classes[class] == nil {
 		a.notes = append(a.notes, fmt.Sprintf("The input lacks PriorityClass %s, so the pods of %s are refused; add it", class, cluster.RefTo(owner).Describe()))
 	}
-	// A controller is responsible for the objects that it owns, and a dump need not be correct: an old ReplicaSet may name a node that is
-	// gone.
+	// An object with a controller, or of a dump, need not be correct: an old ReplicaSet may name a node that is gone.
 	if metav1.GetControllerOfNoCopy(owner) == nil && !cluster.Dumped(owner) {
 		a.nodeExists(owner, path+".spec", &spec)
 	}

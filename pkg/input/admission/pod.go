@@ -24,22 +24,22 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Pods admits new pods, whoever creates them. It sets the API server's defaults of a pod, which a template does not have, and runs the
-// plugins of the API server, of which Quotas is the last, ResourceQuota.
+// Pods admits new pods, whoever creates them. It sets the API server's defaults of a pod, which a template does not have, and runs the API
+// server's plugins except the last one, ResourceQuota; see [Quotas].
 type Pods struct {
 	state   *cluster.State
 	classes map[string]*schedulingv1.PriorityClass
 	// byDefault is the PriorityClass of pods that name none; nil if there is no default class.
 	byDefault *schedulingv1.PriorityClass
 	accounts  accounts
-	// on are the optional plugins that are on. The chain is nil until an object needs it.
+	// on lists the optional plugins that are on. The chain is nil until an object needs it.
 	on    []string
 	chain *chain
 	// owner finds the workload whose mutations a pod gets; nil until it is needed.
 	owner func(*v1.Pod) cluster.Ref
 }
 
-// Follow returns the Pods of the state. It is p itself, or shares what p knows, if nothing has changed that matters; p may be nil.
+// Follow returns the Pods of the state s. If nothing that matters to admission has changed, it shares what p knows. p may be nil.
 func (p *Pods) Follow(s *cluster.State) *Pods {
 	if p == nil || !cluster.Same(p.state.Policies, s.Policies) || !cluster.Same(p.state.Namespaces, s.Namespaces) || !cluster.Same(p.state.LimitRanges, s.LimitRanges) ||
 		!cluster.Same(p.state.PriorityClasses, s.PriorityClasses) || !cluster.Same(p.state.RuntimeClasses, s.RuntimeClasses) ||
@@ -66,14 +66,14 @@ func NewPods(s *cluster.State) *Pods {
 	return p
 }
 
-// Admit completes a new pod in place, or returns why it is refused; see Refused. The pod must not share its containers with others. Admit
-// copies everything else before it changes it.
+// Admit completes a new pod in place, or returns the error with which the API server refuses it; see [Refused]. The pod must not share its
+// containers with other pods. Admit copies everything else before changing it.
 func (p *Pods) Admit(pod *v1.Pod) error {
 	_, err := p.admit(pod, nil)
 	return err
 }
 
-// admit is Admit with the warnings of plugins. It calls seen, unless nil, with what each plugin has made of the pod.
+// admit is [Pods.Admit] with the warnings of plugins. If seen is set, it is called with the pod after each plugin.
 func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Object) error) (said []string, err error) {
 	legacyscheme.Scheme.Default(pod)
 	p.mutate(pod)
@@ -93,8 +93,8 @@ func (p *Pods) admit(pod *v1.Pod, seen func(plugin string, internal runtime.Obje
 	return said, err
 }
 
-// AdmitOther lets a new object of a controller that is no pod pass the plugins that few clusters need, which may change it in place, or
-// returns why it is refused.
+// AdmitOther runs a new object of a controller, other than a pod, through the plugins that few clusters need. They may change it in place.
+// The error is the API server's refusal.
 func (p *Pods) AdmitOther(obj cluster.Object) error {
 	if len(p.on) == 0 && len(p.state.Policies) == 0 {
 		return nil
@@ -106,7 +106,8 @@ func (p *Pods) AdmitOther(obj cluster.Object) error {
 	return err
 }
 
-// ByPolicies returns the pod as the MutatingAdmissionPolicies make it, or the pod itself if there are none or one of them refuses it.
+// ByPolicies returns the pod as the MutatingAdmissionPolicies change it, or the pod itself if there are no policies or one of them refuses
+// it.
 func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
 	if len(p.state.Policies) == 0 || p.link() != nil || len(p.chain.policies.mutating) == 0 {
 		return pod
@@ -125,12 +126,12 @@ func (p *Pods) ByPolicies(pod *v1.Pod) *v1.Pod {
 	return r.obj.(*v1.Pod)
 }
 
-// plain reports whether only the plugins ServiceAccount, Priority and DefaultTolerationSeconds do something with the pod.
+// plain reports whether no plugins except ServiceAccount, Priority and DefaultTolerationSeconds act on the pod.
 func (p *Pods) plain(pod *v1.Pod) bool {
 	return len(p.on) == 0 && len(p.state.Policies) == 0 && pod.Spec.RuntimeClassName == nil && pod.Spec.Overhead == nil && len(limitRangesOf(p.state, pod.Namespace)) == 0
 }
 
-// admitPlain does for a plain pod what the chain does, many times as fast: it needs no internal version.
+// admitPlain does what the chain does for a plain pod, many times as fast: it needs no internal version.
 func (p *Pods) admitPlain(pod *v1.Pod) error {
 	spec := &pod.Spec
 	if err := p.accounts.look(pod.Namespace, spec.ServiceAccountName); err != nil {
@@ -144,7 +145,7 @@ func (p *Pods) admitPlain(pod *v1.Pod) error {
 	return defaultPodLevelResources(spec)
 }
 
-// link makes the chain of plugins, which few states need.
+// link makes the chain of plugins once. Few states need it.
 func (p *Pods) link() (err error) {
 	if p.chain == nil {
 		p.chain, err = newChain(p, p.on)
@@ -152,7 +153,7 @@ func (p *Pods) link() (err error) {
 	return err
 }
 
-// mutate makes the changes that webhooks make. They come before the plugins, because an API server calls its plugins again after webhooks.
+// mutate makes the changes that webhooks make. It runs before the plugins, because an API server calls its plugins again after webhooks.
 func (p *Pods) mutate(pod *v1.Pod) {
 	if p.state.Mutations == nil {
 		return

@@ -26,13 +26,13 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Policies are compiled, matched and evaluated by the packages of
-// https://github.com/kubernetes/kubernetes/tree/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin on which upstream's two plugins
-// stand: cel, policy/matching, webhook/matchconditions and policy/mutating/patch. The plugins themselves, policy/validating and
-// policy/mutating, would import gRPC and OpenTelemetry, 160 packages, for the clients of webhooks; so what they add stands here and in
-// policy_dispatch.go, function by function, but for metrics, audit events and informers.
+// The upstream packages cel, policy/matching, webhook/matchconditions and policy/mutating/patch below
+// https://github.com/kubernetes/kubernetes/tree/v1.37.1/staging/src/k8s.io/apiserver/pkg/admission/plugin compile, match and evaluate
+// policies. Upstream's two plugins, policy/validating and policy/mutating, only call these packages, but would import gRPC and
+// OpenTelemetry, 160 packages, for the clients of webhooks. So this file and policy_dispatch.go copy the plugins function by function,
+// without metrics, audit events and informers.
 
-// policies are the admission policies of a state, each kind in the order of the names; upstream's order is random.
+// policies holds the admission policies of a state, each kind sorted by name; upstream's order is random.
 type policies struct {
 	mutating, validating []*boundPolicy
 	matcher              *matching.Matcher
@@ -102,8 +102,8 @@ func newPolicies(s *cluster.State, namespaces corev1listers.NamespaceLister, cli
 	return p
 }
 
-// compiled are the expressions of a policy, ready to evaluate. Those that cannot be compiled fail when they are evaluated; problems lists
-// them for whoever checks the policy.
+// compiled holds the expressions of a policy, ready for evaluation. An expression that does not compile fails in each evaluation; problems
+// lists such expressions for the validation of the policy.
 type compiled struct {
 	compiler                           *plugincel.CompositedCompiler
 	matcher                            matchconditions.Matcher
@@ -139,7 +139,7 @@ func (e expression) GetExpression() string    { return e.text }
 func (e expression) ReturnTypes() []*cel.Type { return e.types }
 func (e expression) GetName() string          { return e.name }
 
-// newCompiled compiles what both kinds of policies have: the variables and the conditions for a match.
+// newCompiled compiles the parts that both kinds of policies have: variables and match conditions.
 func newCompiled(name string, params bool, variables []admissionv1.Variable, conditions []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType) (*compiled, plugincel.OptionalVariableDeclarations) {
 	options := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
@@ -163,7 +163,7 @@ func newCompiled(name string, params bool, variables []admissionv1.Variable, con
 	return c, options
 }
 
-// conditions compiles expressions; one that is nil stays nil. The path is that of an expression in the policy.
+// conditions compiles expressions; a nil expression stays nil. path returns the path of an expression in the policy.
 func (c *compiled) conditions(all []plugincel.ExpressionAccessor, options plugincel.OptionalVariableDeclarations, path func(int) *field.Path) plugincel.ConditionEvaluator {
 	results := make([]plugincel.CompilationResult, len(all))
 	for i, accessor := range all {
@@ -181,7 +181,7 @@ type composited struct {
 	compiler *plugincel.CompositedCompiler
 }
 
-// note takes note of an expression that cannot be compiled. See convertCELErrorToValidationError in
+// note adds the problem of an expression that does not compile. See convertCELErrorToValidationError in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/admissionregistration/validation/validation.go.
 func (c *compiled) note(path *field.Path, text string, err *apiservercel.Error) {
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// invocation is a policy that has to decide about a request, with a binding and a parameter of it, or the error that kept it from that.
+// invocation is one evaluation of a policy for a request, with a binding and a parameter. If err is set, the policy could not be evaluated.
 type invocation struct {
 	*boundPolicy
 	binding  *binding
@@ -38,7 +38,7 @@ type invocation struct {
 	err      error
 }
 
-// invocations returns what has to be asked about the request. See Dispatch in policy/generic/policy_dispatcher.go and in
+// invocations returns the evaluations that the request needs. See Dispatch in policy/generic/policy_dispatcher.go and in
 // policy/validating/dispatcher.go.
 func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (found []invocation) {
 	objects := map[schema.GroupVersionKind]*apiadmission.VersionedAttributes{}
@@ -82,7 +82,8 @@ func (p *policies) invocations(a apiadmission.Attributes, all []*boundPolicy) (f
 	return found
 }
 
-// matches reports whether the request matches, as which resource and kind. See policy/generic/policy_matcher.go.
+// matches reports whether the request matches the resources, and returns the resource and kind as which it does. Missing resources are an
+// error with the text missing. See policy/generic/policy_matcher.go.
 func (p *policies) matches(a apiadmission.Attributes, resources *admissionv1.MatchResources, missing string) (bool, schema.GroupVersionResource, schema.GroupVersionKind, error) {
 	if resources == nil {
 		return false, schema.GroupVersionResource{}, schema.GroupVersionKind{}, errors.New(missing)
@@ -116,7 +117,7 @@ func (i *invocation) request() *admissionapi.AdmissionRequest {
 	return plugincel.CreateAdmissionRequest(i.object.Attributes, metav1.GroupVersionResource(i.resource), metav1.GroupVersionKind(i.object.VersionedKind))
 }
 
-// alwaysYes is an authorizer. Nothing in the input says who may do what.
+// alwaysYes is an authorizer that allows everything, since the input does not say who may do what.
 type alwaysYes struct{}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
@@ -131,7 +132,7 @@ func (validating) Handles(operation apiadmission.Operation) bool {
 	return operation == apiadmission.Create || operation == apiadmission.Update
 }
 
-// decision is why a policy refuses an object.
+// decision is one reason for which a policy refuses an object.
 type decision struct {
 	message string
 	reason  metav1.StatusReason
@@ -189,7 +190,7 @@ func (p validating) Validate(ctx context.Context, a apiadmission.Attributes, _ a
 	return denied
 }
 
-// configurationError is the error of a policy that could not be asked.
+// configurationError returns the error of a policy that could not be evaluated.
 func configurationError(i *invocation) error {
 	if i.binding == nil {
 		return fmt.Errorf("failed to configure policy: %w", i.err)
@@ -197,7 +198,8 @@ func configurationError(i *invocation) error {
 	return fmt.Errorf("failed to configure binding: %w", i.err)
 }
 
-// decide returns why the policy refuses the object, and what of its audit annotations has failed. See policy/validating/validator.go.
+// decide evaluates the policy. It returns the reasons to refuse the object, and the failures of audit annotations. See
+// policy/validating/validator.go.
 func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decisions, unnoted []decision) {
 	c := i.compile()
 	failed := func(message string) []decision {
@@ -249,7 +251,7 @@ func (i *invocation) decide(ctx context.Context, namespace *v1.Namespace) (decis
 	return decisions, unnoted
 }
 
-// messageOf returns why the validation fails: in the words of its messageExpression, of its message, or as its expression.
+// messageOf returns the message of a failed validation: the value of its messageExpression, or its message, or its expression.
 func (i *invocation) messageOf(n int, messages []plugincel.EvaluationResult) string {
 	v := i.validations[n]
 	if n < len(messages) && messages[n].Error == nil && messages[n].EvalResult != nil {
@@ -271,7 +273,7 @@ func (mutating) Handles(operation apiadmission.Operation) bool {
 	return operation == apiadmission.Create || operation == apiadmission.Update
 }
 
-// reinvoked is what a request remembers of the policies that it has passed. See policy/mutating/reinvocationcontext.go.
+// reinvoked is the state that a request keeps between two passes of the policies. See policy/mutating/reinvocationcontext.go.
 type reinvoked struct {
 	output            runtime.Object
 	eligible, pending map[invocationKey]bool
@@ -279,6 +281,7 @@ type reinvoked struct {
 
 type invocationKey struct{ policy, binding, namespace, param string }
 
+// require makes all eligible policies run again in the next pass.
 func (r *reinvoked) require() {
 	for key := range r.eligible {
 		r.pending[key] = true
@@ -299,7 +302,7 @@ func (p mutating) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadm
 		if i.binding != nil {
 			message = fmt.Sprintf("policy '%s' with binding '%s' denied request: %s", i.name, i.binding.name, err)
 		}
-		// What NewForbidden returns always is one.
+		// NewForbidden always returns a StatusError.
 		forbidden, _ := errors.AsType[*apierrors.StatusError](apiadmission.NewForbidden(a, errors.New("admission request denied by policy")))
 		forbidden.ErrStatus.Message = message
 		if reason != "" {
@@ -322,6 +325,7 @@ func (p mutating) Admit(ctx context.Context, a apiadmission.Attributes, _ apiadm
 	return refusal
 }
 
+// invoke applies the patches of all policies to the object, and requires a second pass if a policy has changed the object.
 func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []invocation, refuse func(*invocation, error, metav1.StatusReason)) error {
 	again := a.GetReinvocationContext()
 	known, _ := again.Value(mutatingPolicies).(*reinvoked)
@@ -389,7 +393,7 @@ func (p mutating) invoke(ctx context.Context, a apiadmission.Attributes, all []i
 	return nil
 }
 
-// patch changes the object by one of the policy's mutations. See dispatchOne in policy/mutating/dispatcher.go.
+// patch applies one of the policy's mutations to the object. See dispatchOne in policy/mutating/dispatcher.go.
 func (i *invocation) patch(ctx context.Context, patcher patch.Patcher, namespace *v1.Namespace) error {
 	patched, err := patcher.Patch(ctx, patch.Request{
 		MatchedResource: i.resource, VersionedAttributes: i.object, ObjectInterfaces: objectInterfaces,

@@ -17,17 +17,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// typeConverter knows the schemas of Kubernetes' own kinds, by which the patches of policies are merged.
+// typeConverter returns the schemas of Kubernetes' own kinds, which the patches of policies need for merging.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(legacyscheme.Scheme) })
 
-// paramKind is a kind of parameters of policies, with the objects of the input.
+// paramKind is a kind of policy parameters, with the state's objects of this kind.
 type paramKind struct {
 	namespaced bool
 	objects    []*unstructured.Unstructured
 }
 
-// paramsOf returns the kinds that the state's policies name and the API server knows: Kubernetes' own, those with a CustomResourceDefinition,
-// and those of which there is an object.
+// paramsOf returns the parameter kinds that the state's policies name and the API server knows: Kubernetes' own kinds, kinds with a
+// CustomResourceDefinition, and kinds of which the state has an object.
 func paramsOf(s *cluster.State) map[schema.GroupVersionKind]*paramKind {
 	kinds := map[schema.GroupVersionKind]*paramKind{}
 	for _, obj := range s.Policies {
@@ -52,7 +52,7 @@ func gvkOf(kind *admissionv1.ParamKind) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
 }
 
-// objectsOf returns the state's objects of the kind, or nil if the API server does not know it.
+// objectsOf returns the state's objects of the kind, or nil if the API server does not know the kind.
 func objectsOf(s *cluster.State, gvk schema.GroupVersionKind) *paramKind {
 	found := &paramKind{namespaced: cluster.Namespaced(gvk.Kind)}
 	served := legacyscheme.Scheme.Recognizes(gvk)
@@ -92,7 +92,7 @@ func objectsOf(s *cluster.State, gvk schema.GroupVersionKind) *paramKind {
 	return found
 }
 
-// collect returns the parameters of a binding: one that is nil if the policy has none. See CollectParams in
+// collect returns the parameters of a binding. It returns a single nil if the policy has no parameters. See CollectParams in
 // policy/generic/policy_dispatcher.go.
 func (p *policies) collect(kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {

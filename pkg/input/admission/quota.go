@@ -20,7 +20,7 @@ import (
 )
 
 // Quotas is upstream's plugin ResourceQuota for one state. It counts the usage of a quota from the state's objects, as the quota controller
-// does. It does not read status.used, which lags behind in a real cluster.
+// does, and does not read status.used, which lags behind in a real cluster.
 type Quotas struct {
 	state    *cluster.State
 	registry quota.Registry
@@ -31,7 +31,7 @@ type Quotas struct {
 // PodUsage caches the usage of pods. A pod's usage is needed often, and never changes, since pods are immutable.
 type PodUsage map[*v1.Pod]v1.ResourceList
 
-// NewQuotas returns the quotas of the state. It reads the usage of pods from the cache, and adds to it.
+// NewQuotas returns the quotas of the state. It reads the usage of pods from the cache known, and adds to it.
 func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	q := &Quotas{state: s, charged: map[string][]v1.ResourceQuota{}}
 	if len(s.ResourceQuotas) == 0 {
@@ -47,8 +47,8 @@ func NewQuotas(s *cluster.State, known PodUsage) *Quotas {
 	return q
 }
 
-// evaluatorOf returns upstream's evaluator of a kind, or nil if no quota counts its objects. Quotas never refuse the ControllerRevisions of
-// controllers.
+// evaluatorOf returns upstream's evaluator of a kind, or nil if no quota counts its objects. It returns nil for ControllerRevisions, since
+// no quota refuses those of controllers.
 func evaluatorOf(kind *Kind, s *cluster.State) quota.Evaluator {
 	resource := kind.resource()
 	switch kind.name {
@@ -79,7 +79,7 @@ type fixedClock struct {
 
 func (a fixedClock) Now() time.Time { return a.now }
 
-// counting is an evaluator for the objects of a state.
+// counting is upstream's evaluator of a kind, reading objects from a state.
 type counting struct {
 	quota.Evaluator
 	state *cluster.State
@@ -172,8 +172,8 @@ func (q *Quotas) of(namespace string) ([]v1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. Counting cannot fail, since admission
-// has counted them before.
+// Used returns the ResourceQuotas of the state with the status that the quota controller gives them. It panics if the usage cannot be
+// counted; admission has counted it before, so this does not happen.
 func Used(s *cluster.State) []v1.ResourceQuota {
 	var all []v1.ResourceQuota
 	quotas := NewQuotas(s, PodUsage{})
@@ -187,12 +187,12 @@ func Used(s *cluster.State) []v1.ResourceQuota {
 	return all
 }
 
-// Admit charges a new object to the quotas of its namespace, or returns why they refuse it.
+// Admit charges a new object to the quotas of its namespace. The error says why they refuse the object.
 func (q *Quotas) Admit(obj cluster.Object) error {
 	return q.charge(creationOf(obj, obj))
 }
 
-// Change charges the change of an object to the quotas of its namespace, or returns why they refuse it.
+// Change charges the change of an object to the quotas of its namespace. The error says why they refuse the change.
 func (q *Quotas) Change(obj, was cluster.Object) error {
 	if q.registry == nil {
 		return nil
@@ -222,7 +222,7 @@ func (q *Quotas) charge(request apiadmission.Attributes) error {
 	return nil
 }
 
-// notes returns a note for each of the quotas that is exceeded, and one note about the resources in them that nothing counts.
+// notes returns a note for each given quota that is exceeded, and one note about the limited resources that a simulation does not count.
 func (q *Quotas) notes(given []*v1.ResourceQuota) ([]string, error) {
 	var notes []string
 	uncounted := map[v1.ResourceName]bool{}

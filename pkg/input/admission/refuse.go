@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// refuse records an object that an API server would refuse to create or change. Any other error is a problem of the input.
+// refuse records an object that the API server refuses to create or change. An error that is no refusal is a problem of the input.
 func (a *admitting) refuse(obj cluster.Object, err error) {
 	switch {
 	case err == nil:
@@ -28,7 +28,7 @@ func (a *admitting) isRefused(obj cluster.Object) bool {
 	return slices.ContainsFunc(a.refused, func(r cluster.Refusal) bool { return r.Ref == ref })
 }
 
-// accepted returns the objects that are created or changed.
+// accepted returns the objects that no plugin refuses.
 func (a *admitting) accepted() []cluster.Object {
 	if len(a.refused) == 0 {
 		return a.objs
@@ -44,8 +44,8 @@ func (a *admitting) isNew(obj cluster.Object) bool {
 	return a.uncreated[cluster.RefTo(obj)]
 }
 
-// withCounted returns the view with the objects of the call that a cluster's quotas have already counted. An object that the call changes
-// counts as it was before.
+// withCounted returns the view with the objects of the call that their cluster's quotas have already counted. For an object that the call
+// changes, the old version counts.
 func (a *admitting) withCounted(view *cluster.State) *cluster.State {
 	if len(view.ResourceQuotas) == 0 {
 		return view
@@ -66,7 +66,7 @@ func (a *admitting) charge(obj cluster.Object) {
 	}
 }
 
-// previous returns the object before the call if the call changes its spec, or nil.
+// previous returns the state's version of the object if the call changes its spec, and nil otherwise.
 func (a *admitting) previous(obj cluster.Object) cluster.Object {
 	was := a.known(cluster.RefTo(obj))
 	if was == nil || was.GetGeneration() == obj.GetGeneration() {
@@ -75,7 +75,7 @@ func (a *admitting) previous(obj cluster.Object) cluster.Object {
 	return was
 }
 
-// noteQuotas adds notes about the ResourceQuotas of the call.
+// noteQuotas adds notes about the ResourceQuotas among the objects of the call.
 func (a *admitting) noteQuotas() {
 	var given []*v1.ResourceQuota
 	for _, obj := range a.objs {

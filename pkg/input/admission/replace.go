@@ -9,10 +9,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Replace returns what Admit has made of a dump, s, with other versions of some of its objects, as a change of the running cluster leaves it:
-// what the dump shows besides, such as the template of a ReplicaSet that it lacks and what the cluster does to new pods, was so before the
-// change. Questions change one workload of a large dump again and again. Replace returns nil unless the objects are Deployments, StatefulSets
-// or DaemonSets that a cluster has created, and admission has nothing to say of them.
+// Replace replaces objects in s, the admitted state of a dump, as a change of the running cluster would. It keeps what the first admission
+// found in the dump, such as the template of a missing ReplicaSet and what the cluster does to new pods, since this was so before the
+// change. Questions use it to change one workload of a large dump many times. Replace returns nil if an object is not a Deployment,
+// StatefulSet or DaemonSet of the cluster, or if admission has a problem or a note.
 func Replace(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	a := newAdmitting(s)
 	a.objs, a.pods, a.nodes = slices.Clip(objs), NewPods(s), s.NodesByName()
@@ -34,8 +34,8 @@ func Replace(s *cluster.State, objs ...cluster.Object) *cluster.State {
 	return s.With(objs...)
 }
 
-// sameIdentity reports whether two versions of an object differ only in what its owner gives it, and the new one has all that the API server
-// gives to an object that it creates.
+// sameIdentity reports whether two versions of an object have the same UID, creation time and owners, and the new one has all fields that
+// the API server sets in a new object.
 func sameIdentity(was, is cluster.Object) bool {
 	return is.GetUID() != "" && is.GetUID() == was.GetUID() && !is.GetCreationTimestamp().Time.IsZero() && is.GetGeneration() != 0 &&
 		is.GetCreationTimestamp() == was.GetCreationTimestamp() && reflect.DeepEqual(is.GetOwnerReferences(), was.GetOwnerReferences())

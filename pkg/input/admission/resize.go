@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// deferResize has the kubelet answer a change of a running pod's resources for which the node has no room: the pod keeps what it had, and the resize
-// waits. Any other resize is done at once. Requests of the pod as a whole are not looked at.
+// deferResize does what the kubelet does when somebody changes the resources of a running pod. If the node has no room, the pod keeps its
+// old resources, and the resize waits. Any other resize is done at once. Requests at the level of the pod are left out.
 func deferResize(s *cluster.State, pod, was *v1.Pod) {
 	if pod.Spec.NodeName == "" || was.Spec.NodeName == "" || pod.Spec.Resources != nil || cluster.Terminal(pod) ||
 		apiequality.Semantic.DeepEqual(Allocated(was).Spec.Containers, pod.Spec.Containers) {
@@ -27,8 +27,8 @@ func deferResize(s *cluster.State, pod, was *v1.Pod) {
 	setResizePending(pod, why, s.Now)
 }
 
-// Resized returns the pod with the resources that it waits for, if its node has room for them by now, as the kubelet finds when other pods end or
-// shrink; nil if the pod does not wait or there is no room. See
+// Resized returns the pod with the resources that it waits for, if its node now has room for them: other pods have ended or shrunk. It
+// returns nil if the pod does not wait or there is no room. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/allocation/allocation_manager.go.
 func Resized(s *cluster.State, pod *v1.Pod) *v1.Pod {
 	if !resourcehelper.IsPodResizeDeferred(pod) || pod.Spec.Resources != nil || noRoomToResize(s, pod, Allocated(pod)) != "" {
@@ -40,9 +40,9 @@ func Resized(s *cluster.State, pod *v1.Pod) *v1.Pod {
 	return done
 }
 
-// noRoomToResize says what the kubelet says of a resize for which the node has no room next to what its other pods have; "" if there is room, or
-// where the pod wants no more than it has. See
-// InsufficientResourceError in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/lifecycle/predicate.go.
+// noRoomToResize returns the kubelet's message if the node has no room for the resize next to the allocated resources of its other pods. It
+// returns "" if there is room, or if the pod wants no more than it has. See InsufficientResourceError in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/kubelet/lifecycle/predicate.go.
 func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
 	node := s.NodesByName()[pod.Spec.NodeName]
 	if node == nil {
@@ -75,7 +75,7 @@ func noRoomToResize(s *cluster.State, pod, has *v1.Pod) string {
 	return ""
 }
 
-// Allocated returns the pod with the requests that its kubelet has allocated: while a resize waits, those of before.
+// Allocated returns the pod with the resources that its kubelet has allocated. While a resize waits, these are the old ones.
 func Allocated(pod *v1.Pod) *v1.Pod {
 	changed := pod
 	for i := range pod.Spec.Containers {
@@ -95,7 +95,7 @@ func Allocated(pod *v1.Pod) *v1.Pod {
 	return changed
 }
 
-// allocatedStatuses are the statuses with the resources of the containers.
+// allocatedStatuses returns the statuses with the containers' resources as the allocated ones.
 func allocatedStatuses(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
 	statuses = slices.Clone(statuses)
 	for i := range containers {
@@ -110,7 +110,7 @@ func allocatedStatuses(statuses []v1.ContainerStatus, containers []v1.Container)
 	return statuses
 }
 
-// setResizePending sets the condition PodResizePending with the message, or removes it if that is empty.
+// setResizePending sets the condition PodResizePending with the message, or removes the condition if the message is empty.
 func setResizePending(pod *v1.Pod, message string, now metav1.Time) {
 	pod.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
 	if message != "" {

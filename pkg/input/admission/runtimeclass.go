@@ -10,8 +10,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// addRuntimeClasses adds the missing RuntimeClasses that objects of a dump name. It adds none if the dump has RuntimeClasses, since it then
-// has all of them, and refuses new pods of any other. If RuntimeClasses may not be read, it adds those that any object names.
+// addRuntimeClasses adds the missing RuntimeClasses that objects of a dump name. It adds none if the dump has RuntimeClasses: then the dump
+// has all of them, and new pods of any other class are refused. If the cluster does not allow reading RuntimeClasses, it adds the classes
+// that any object names.
 func (a *admitting) addRuntimeClasses() {
 	have, listed := map[string]bool{}, false
 	for _, class := range a.state.RuntimeClasses {

@@ -13,16 +13,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// serviceAccountPlugin is the name of upstream's plugin. It also adds the volume of a token to each pod, which the scheduler does not look at.
+// serviceAccountPlugin is the name of upstream's plugin. Upstream's plugin also adds the volume of a token to each pod, which does not
+// matter to the scheduler.
 const serviceAccountPlugin = "ServiceAccount"
 
-// defaultServiceAccount is the account of pods that name none. A controller makes it in each namespace.
+// defaultServiceAccount is the account of pods that name none. A controller creates it in each namespace.
 const defaultServiceAccount = "default"
 
 // accounts are the service accounts of a state.
 type accounts struct {
 	known map[types.NamespacedName]bool
-	// listed are the namespaces of which the input has accounts. It then has all of them; of other namespaces nothing is known.
+	// listed holds the namespaces whose accounts the input has. It has all accounts of these; the accounts of other namespaces are unknown.
 	listed map[string]bool
 }
 
@@ -42,8 +43,8 @@ func accountsOf(s *cluster.State) accounts {
 	return a
 }
 
-// look returns why a new pod is refused whose account is missing: getServiceAccount and Admit in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/serviceaccount/admission.go.
+// look returns the error with which the API server refuses a new pod whose account is missing. It does what getServiceAccount and Admit do
+// in https://github.com/kubernetes/kubernetes/blob/v1.37.1/plugin/pkg/admission/serviceaccount/admission.go.
 func (a accounts) look(namespace, name string) error {
 	if name == "" || name == defaultServiceAccount || !a.listed[namespace] || a.known[types.NamespacedName{Namespace: namespace, Name: name}] {
 		return nil
@@ -51,7 +52,7 @@ func (a accounts) look(namespace, name string) error {
 	return fmt.Errorf("error looking up service account %s/%s: %w", namespace, name, apierrors.NewNotFound(v1.Resource("serviceaccount"), name))
 }
 
-// serviceAccounts is the plugin for new pods.
+// serviceAccounts is the plugin ServiceAccount for new pods.
 type serviceAccounts struct{ accounts }
 
 func (serviceAccounts) Handles(operation apiadmission.Operation) bool {

@@ -16,11 +16,13 @@ import (
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/podgc/gc_controller.go.
 const deletionByPodGC = "DeletionByPodGC"
 
-// Terminate requests the deletion of the pods and returns the next state. A pod on a node becomes Terminating: it keeps its room until its
+// Terminate requests the deletion of the pods, and returns the next state. A pod on a node becomes Terminating: it keeps its room until its
 // kubelet has ended it, which package node does later. If the kubelet does not answer, the pod stays Terminating. Any other pod is gone at
 // once, as in CheckGracefulDelete in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go. If a Job has
-// yet to count such a pod, the pod garbage collector marks it as failed instead. The reason is that of the DisruptionTarget condition if
-// the pods are disrupted, and empty if they are just no longer wanted. Pods whose node is gone are always disrupted.
+// yet to count such a pod, the pod garbage collector marks the pod as failed instead.
+//
+// The reason becomes that of the pods' DisruptionTarget condition. It is empty if the pods are just no longer wanted. A pod whose node is
+// gone is always disrupted.
 func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State {
 	if len(pods) == 0 {
 		return s
@@ -62,7 +64,7 @@ func Terminate(s *cluster.State, reason string, pods ...*v1.Pod) *cluster.State 
 	return s.With(terminating...).Without(gone...)
 }
 
-// Terminating returns the pod after its deletion was requested; see Terminate.
+// Terminating returns the pod as it is after a request to delete it; see [Terminate].
 func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	ending := *pod
 	grace := min(s.TerminationSeconds, ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, v1.DefaultTerminationGracePeriodSeconds))
@@ -74,7 +76,7 @@ func Terminating(s *cluster.State, pod *v1.Pod, reason string) *v1.Pod {
 	return cluster.WithCondition(&ending, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: reason, LastTransitionTime: s.Now})
 }
 
-// AwaitedByJob reports whether the pod stays until its Job, which exists, has counted it.
+// AwaitedByJob reports whether the pod stays until its Job has counted it. It is false if the Job does not exist.
 func AwaitedByJob(s *cluster.State, pod *v1.Pod) bool {
 	if !HasJobTrackingFinalizer(pod) {
 		return false

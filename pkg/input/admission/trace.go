@@ -23,13 +23,13 @@ type Change struct {
 	Plugin string `json:"plugin"`
 	// Field is the path of the field in the pod.
 	Field string `json:"field"`
-	// From and To are the values before and after, as JSON; missing if the field is.
+	// From and To are the values before and after, as JSON; "" if the field was missing.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
 
-// Trace returns what each plugin changes in a new pod of the same controller, in order, and nothing for a pod whose template is not in the
-// state. It also returns nothing if only Priority and DefaultTolerationSeconds change the pod, as they do with every pod.
+// Trace returns what each plugin changes in a new pod of the same controller, in order. It returns nothing for a pod whose template is not
+// in the state. It also returns nothing if only Priority and DefaultTolerationSeconds change the pod, since they change every pod.
 func Trace(s *cluster.State, pod *v1.Pod) []Change {
 	by := metav1.GetControllerOfNoCopy(pod)
 	if by == nil {
@@ -66,7 +66,7 @@ func Trace(s *cluster.State, pod *v1.Pod) []Change {
 	return changes
 }
 
-// fieldsOf returns the pod's metadata and spec as JSON has them.
+// fieldsOf returns the pod's labels, annotations and spec as decoded JSON.
 func fieldsOf(pod *v1.Pod) map[string]any {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": pod.Labels, "annotations": pod.Annotations}, "spec": pod.Spec})
 	if err != nil {
@@ -79,7 +79,7 @@ func fieldsOf(pod *v1.Pod) map[string]any {
 	return fields
 }
 
-// changesOf compares two values field by field. A field that only one of them has is one change, whatever is in it.
+// changesOf compares two values field by field. A field that only one of them has is a single change.
 func changesOf(plugin, path string, from, to any) (changes []Change) {
 	switch was := from.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func changesOf(plugin, path string, from, to any) (changes []Change) {
 	return []Change{{plugin, path, jsonOf(from), jsonOf(to)}}
 }
 
-// jsonOf returns the value as JSON, and "" for none.
+// jsonOf returns the value as JSON, and "" for nil.
 func jsonOf(value any) string {
 	if value == nil {
 		return ""

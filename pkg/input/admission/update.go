@@ -20,15 +20,15 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// update prepares the object to replace the old one, and validates the change. If the API server would refuse the change, update adds a
-// problem in the API server's words.
+// update prepares the object to replace the old one, and validates the change. If the API server would refuse the change, update adds
+// problems in the API server's words.
 func (a *admitting) update(obj, old cluster.Object) {
 	if err := prepareForUpdate(obj, old); err != nil {
 		a.problem(obj, "%w", err)
 		return
 	}
 	kind := KindNamed(cluster.KindOf(obj))
-	if _, unknown := obj.(*cluster.UnknownOwner); unknown || kind == nil { // a custom resource: nothing is known of its rules
+	if _, unknown := obj.(*cluster.UnknownOwner); unknown || kind == nil { // the rules of a custom resource are unknown
 		return
 	}
 	internal, err := legacyscheme.Scheme.ConvertToVersion(obj, runtime.InternalGroupVersioner)
@@ -46,8 +46,8 @@ func (a *admitting) update(obj, old cluster.Object) {
 	}
 }
 
-// prepareForUpdate copies to the object what it keeps of the old one: its identity, the fields that controllers write, and its status
-// unless the object has its own. validateUpdate finds changes of immutable fields.
+// prepareForUpdate copies to the object the parts that it keeps of the old one: its identity, the fields that controllers write, and its
+// status unless the object has its own. It does not check for changes of immutable fields; [Kind.validate] does.
 func prepareForUpdate(obj, old cluster.Object) error {
 	created := obj.GetCreationTimestamp()
 	obj.SetUID(old.GetUID())
@@ -100,7 +100,7 @@ func prepareForUpdate(obj, old cluster.Object) error {
 }
 
 // keepPod copies to a pod the fields that the cluster has written to its spec. A pod from a dump has them all, except perhaps its node. A
-// pod from a manifest (described) keeps the fields that the manifest does not set, as with kubectl apply, which makes the same merge. Its
+// pod from a manifest (described is true) keeps the fields that the manifest does not set, with the merge that kubectl apply makes. Its
 // scheduling gates are exactly those of the manifest: a gate that the manifest leaves out is removed.
 func keepPod(pod, was *v1.Pod, described bool) error {
 	if pod.Spec.NodeName == "" {
@@ -123,7 +123,7 @@ func keepPod(pod, was *v1.Pod, described bool) error {
 	return nil
 }
 
-// patched returns the pod with the fields of a manifest.
+// patched returns the pod with the fields that the manifest sets.
 func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	modified, err := json.Marshal(manifest)
 	if err != nil {
@@ -149,7 +149,7 @@ func patched(pod, manifest *v1.Pod) (*v1.Pod, error) {
 	return merged, json.Unmarshal(data, merged)
 }
 
-// resized returns the statuses with the containers' present requests: here a kubelet accepts every resize at once.
+// resized returns the statuses with the containers' present resources, as after a resize that the kubelet accepts.
 func resized(statuses []v1.ContainerStatus, containers []v1.Container) []v1.ContainerStatus {
 	statuses = slices.Clone(statuses)
 	for i := range statuses {
@@ -177,7 +177,7 @@ func countTemplates(ds, was *appsv1.DaemonSet) error {
 	return nil
 }
 
-// keepControllersAnnotations keeps the annotations of controllers, but not of users.
+// keepControllersAnnotations copies the annotations of controllers, but not of users, from the old object.
 func keepControllersAnnotations(obj, old cluster.Object) {
 	annotations := obj.GetAnnotations()
 	for key, value := range old.GetAnnotations() {

@@ -46,9 +46,9 @@ func validatePod(pod *core.Pod) field.ErrorList {
 // aHealthCheckNodePort is the first port of the default --service-node-port-range. The port has no effect on placement.
 const aHealthCheckNodePort = 30000
 
-// validateService first sets the fields that the API server sets before validation: clusterIPs, by normalizeClusterIPs in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and healthCheckNodePort, by
-// allocHealthCheckNodePort in alloc.go beside it. The other fields that it allocates may be missing.
+// validateService first sets the fields that the API server sets before validation. It sets clusterIPs as normalizeClusterIPs does in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/service/storage/storage.go, and healthCheckNodePort in place of
+// allocHealthCheckNodePort in alloc.go beside it. The other fields that the API server allocates may be missing.
 func validateService(service *core.Service) field.ErrorList {
 	if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
@@ -153,7 +153,7 @@ func validateHorizontalPodAutoscaler(hpa *autoscaling.HorizontalPodAutoscaler) f
 	return autoscalingvalidation.ValidateHorizontalPodAutoscaler(hpa, opts)
 }
 
-// templateOptions drops the fields of disabled features from a pod template and returns how to validate it.
+// templateOptions drops the fields of disabled features from a pod template, and returns the options for its validation.
 func templateOptions(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
 	podutil.DropDisabledTemplateFields(template, nil)
 	return podutil.GetValidationOptionsFromPodTemplate(template, nil)

@@ -10,11 +10,11 @@ import (
 	psaapi "k8s.io/pod-security-admission/api"
 )
 
-// Upstream's validation of policies would import its plugins, and with them what policy.go avoids. These functions check what evaluation
-// relies on, in upstream's words: the fields that must be there, and the expressions. See
+// Upstream's validation of policies would import its plugins, and with them the packages that policy.go avoids. These functions check, in
+// upstream's words, only what evaluation relies on: the required fields, and the expressions. See
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/admissionregistration/validation/validation.go.
 
-// onPolicy validates an object in its version v1, of which the expressions are compiled.
+// onPolicy returns a function that validates a policy or a binding in its version v1, whose expressions are compiled.
 func onPolicy[T any, O interface {
 	*T
 	runtime.Object
@@ -107,8 +107,8 @@ func bound(policy string, param *admissionv1.ParamRef) (errs field.ErrorList) {
 	return errs
 }
 
-// validateNamespace also checks the labels for Pod Security, as the plugin PodSecurity does for new namespaces. A namespace of a cluster can
-// have labels that it refused today.
+// validateNamespace also checks the labels for Pod Security, as the plugin PodSecurity does for new namespaces. A namespace of a running
+// cluster may have labels that the plugin would refuse now.
 func validateNamespace(ns *core.Namespace) field.ErrorList {
 	errs := corevalidation.ValidateNamespace(ns)
 	if ns.ResourceVersion == "" {

@@ -31,7 +31,8 @@ func validatePodUpdate(pod, old *core.Pod) field.ErrorList {
 	return append(errs, corevalidation.ValidatePodUpdate(pod, old, options(pod, old))...)
 }
 
-// withResources returns the pod with the resources of the other. It returns nil if the resources are the same, or the containers differ.
+// withResources returns a copy of the pod with the resources of the other. It returns nil if the resources are the same, or if the pods
+// have different containers.
 func withResources(pod, other *core.Pod) *core.Pod {
 	resized := pod.DeepCopy()
 	resized.Spec.Resources = other.Spec.Resources
@@ -64,8 +65,8 @@ func validateClaimUpdate(claim, old *core.PersistentVolumeClaim) field.ErrorList
 }
 
 // validateJobUpdate does what ValidateUpdate does in
-// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go: a Job that is suspended and runs no pod may
-// change where its pods go, and what they request.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/batch/job/strategy.go: a Job that is suspended and runs no pods may
+// change the scheduling directives and the resources of its template.
 func validateJobUpdate(job, old *batch.Job) field.ErrorList {
 	podutil.DropDisabledTemplateFields(&job.Spec.Template, &old.Spec.Template)
 	suspended := old.Spec.Suspend != nil && *old.Spec.Suspend && old.Status.Active == 0 &&
