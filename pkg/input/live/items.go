@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Items calls a function for each item of a List in JSON.
+// Items calls a function for each item of a List in JSON. It returns the first error of the function, or of reading the List.
 func Items(list io.Reader, each func(object []byte) error) error {
 	decoder := jsontext.NewDecoder(list)
 	for decoder.PeekKind() != jsontext.KindBeginArray {
@@ -20,7 +20,7 @@ func Items(list io.Reader, each func(object []byte) error) error {
 	return elements(decoder, func(value jsontext.Value) error { return each(value.Clone()) })
 }
 
-// itemsOf is Items for the objects of a part of a Dump, which has no list around them.
+// itemsOf is [Items] for a part of a [Dump], which stores objects compressed and without a list around them.
 func itemsOf(part []byte, each func(object []byte) error) error {
 	if len(part) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func itemsOf(part []byte, each func(object []byte) error) error {
 	return Items(io.MultiReader(strings.NewReader("["), text, strings.NewReader("]")), each)
 }
 
-// elements reads an array, and calls a function for each of its values, which are valid only during the call.
+// elements reads an array, and calls a function for each of its values. A value is valid only during the call.
 func elements(decoder *jsontext.Decoder, each func(jsontext.Value) error) error {
 	if _, err := decoder.ReadToken(); err != nil {
 		return err

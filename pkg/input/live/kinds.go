@@ -10,17 +10,18 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// kind is a kind of objects that is read, if the server has it.
+// kind is a kind of objects that the client reads if the server has it.
 type kind struct {
 	schema.GroupResource
-	name  string // of one object: Pod
+	name  string // the name of the kind, such as Pod
 	stage stage
-	// without says what the absence of the objects means for an answer. Without those for which it is empty there is none.
+	// without says, as the end of a sentence, what the absence of the objects means for an answer. If it is empty, no answer is possible
+	// without the objects.
 	without string
 }
 
-// stage is when a kind is read. What makes objects is read after them: a pod never has a controller or a node that is younger than the
-// picture, and a Deployment never an older template than its ReplicaSets.
+// stage orders the kinds in time. The client reads a kind that creates objects after the kind that it creates. So a pod in the dump never
+// has a controller or a node that is too young for the dump, and a Deployment never has an older template than its ReplicaSets.
 type stage int
 
 const (
@@ -30,8 +31,8 @@ const (
 	nodes
 )
 
-// kinds are those that take part in scheduling, in the order in which kubectl get writes them into a dump. Secrets and ConfigMaps are not
-// among them; params.go reads the parameters of policies besides.
+// kinds lists the kinds that take part in scheduling, in the order in which kubectl get writes them into a dump. It has no Secrets and no
+// ConfigMaps; params.go reads the parameters of policies.
 var kinds = []kind{
 	{of("", "nodes"), "Node", nodes, ""},
 	{of("", "pods"), "Pod", pods, ""},
@@ -77,7 +78,7 @@ const (
 	mutatingPolicy   = "MutatingAdmissionPolicy"
 )
 
-// Kinds returns the names of the kinds that are read: Pod.
+// Kinds returns the names of the kinds that a client reads, such as Pod.
 func Kinds() (names []string) {
 	for _, k := range kinds {
 		names = append(names, k.name)
@@ -89,7 +90,7 @@ func of(group, resource string) schema.GroupResource {
 	return schema.GroupResource{Group: group, Resource: resource}
 }
 
-// reading returns the places of the kinds in the order in which they are read.
+// reading returns the indexes of the kinds in the order in which the client reads them.
 func reading() []int {
 	order := make([]int, len(kinds))
 	for i := range kinds {
@@ -99,10 +100,10 @@ func reading() []int {
 	return order
 }
 
-// version returns the version in which to read the kind, if the server has one that is known here.
+// version returns the version in which to read the kind, and false if the server has no version that is known here.
 func (k kind) version(served []schema.GroupVersion) (schema.GroupVersion, bool) {
 	known := admission.KindNamed(k.name)
-	if known == nil { // the configuration of webhooks, which are only named
+	if known == nil { // configurations of webhooks, which a report only names
 		v1 := schema.GroupVersion{Group: k.Group, Version: "v1"}
 		return v1, slices.Contains(served, v1)
 	}
@@ -116,12 +117,12 @@ func (k kind) version(served []schema.GroupVersion) (schema.GroupVersion, bool) 
 	return served[at], true
 }
 
-// makesPods reports whether the kind is a controller's that owns pods.
+// makesPods reports whether the kind is a controller that owns pods.
 func (k kind) makesPods() bool {
 	return slices.Contains([]string{"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job"}, k.name)
 }
 
-// plural names the objects: ReplicaSets.
+// plural returns the plural of the kind's name, such as ReplicaSets.
 func (k kind) plural() string {
 	switch {
 	case strings.HasSuffix(k.name, "Class"):

@@ -1,8 +1,9 @@
-// Package live reads the cluster that is there: its objects as kubectl get -o json prints them, so that what reads a dump reads them, too.
+// Package live reads a running cluster into a dump: its objects as kubectl get -o json prints them, so that a reader of dumps can read
+// them.
 //
-// It only lists, in chunks, the kinds that take part in scheduling and that the server has, and the parameters that bindings of admission
-// policies name. It writes nothing, and reads no Secrets and no other ConfigMaps. Any answer that is not whole is an error, but for a kind that
-// may not be read: its absence is noted.
+// It only lists objects, in chunks: the kinds that take part in scheduling and that the server has, and the parameters that bindings of
+// admission policies name. It writes nothing, and reads no Secrets and no other ConfigMaps. An incomplete answer is an error. The exception
+// is a kind that the user may not read: a note says what its absence means.
 package live
 
 import (
@@ -29,10 +30,10 @@ type Client struct {
 	discovery *discovery.DiscoveryClient
 }
 
-// New returns a client of the cluster that the configuration is for. Errors begin with the name.
+// New returns a client of the cluster of the configuration. Errors begin with the name.
 func New(name string, config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // one request at a time is gentle enough, and the server has priorities and fairness of its own
+	config.QPS = -1 // no limit: requests go one at a time, and the server has its own priorities and fairness
 	config.WarningHandler = rest.NoWarnings{}
 	config.UserAgent = "faultline"
 	config.AcceptContentTypes, config.ContentType = "application/json", "application/json"
@@ -52,26 +53,27 @@ func New(name string, config *rest.Config) (*Client, error) {
 	return c, nil
 }
 
-// Dump is what a cluster holds.
+// Dump holds the objects of a cluster.
 type Dump struct {
-	// Name is the client's.
+	// Name is the name of the client.
 	Name string
-	// Version is the server's, as v1.36.2.
+	// Version is the version of the server, such as v1.36.2.
 	Version string
-	// Unread are the kinds of which the server may have objects that are not in the dump: Pod. Forbidden is what may not be read, in words,
-	// and Notes say what that means for an answer.
+	// Unread lists the kinds, such as Pod, whose objects are not all in the dump. Forbidden lists, in words, the objects that the user may
+	// not read, and Notes say what that means for an answer.
 	Unread    []string
 	Forbidden []string
 	Notes     []string
-	// Counts are the numbers of objects by kind.
+	// Counts has the number of objects of each kind.
 	Counts map[string]int
-	// ResourceVersions are those of the lists, by kind: a watch that begins there misses nothing.
+	// ResourceVersions has the version of each kind's list. A watch that begins there misses nothing.
 	ResourceVersions map[string]string
 
-	parts [][]byte // the text of each kind's objects with commas between them, compressed
+	parts [][]byte // per kind: the objects with commas between them, compressed by gzip
 }
 
-// Read reads the cluster. If progress is set, it is called with what is read, and how many kinds of how many are.
+// Read reads the cluster. If progress is set, Read calls it with the present activity, the number of kinds that are read, and the number of
+// all kinds.
 func (c *Client) Read(ctx context.Context, progress func(what string, done, total int)) (*Dump, error) {
 	version, err := c.discovery.ServerVersionWithContext(ctx)
 	if err != nil {
@@ -100,21 +102,22 @@ func (c *Client) Read(ctx context.Context, progress func(what string, done, tota
 	return r.finish()
 }
 
-// resources are what a server has.
+// resources lists the resources of a server.
 type resources struct {
-	// versions are those in which to read the kinds, and unknown the kinds that it has in no version that is known here, with notes on them.
+	// versions has the version in which to read each kind. unknown lists the kinds of which the server has only versions that are unknown
+	// here, with notes on them.
 	versions map[schema.GroupResource]schema.GroupVersion
 	unknown  []string
 	notes    []string
-	// params are all resources that can be listed, which may be parameters of policies.
+	// params has all resources that can be listed. Each may be a parameter of policies.
 	params map[schema.GroupVersionKind]metav1.APIResource
 }
 
-// served returns what the server has of that which is read.
+// served asks the server for its resources.
 func (c *Client) served(ctx context.Context) (*resources, error) {
 	_, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
 	if failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err); partial {
-		err = nil // of metrics, for example, which are not read
+		err = nil // for example the group of metrics, which the client does not read
 		for gv, cause := range failed {
 			if slices.ContainsFunc(kinds, func(k kind) bool { return k.Group == gv.Group }) {
 				return nil, c.problem(gv.String(), cause)
@@ -159,12 +162,12 @@ func (c *Client) served(ctx context.Context) (*resources, error) {
 func (d *Dump) Open() io.Reader {
 	text, err := gzip.NewReader(d.Packed())
 	if err != nil {
-		panic(err) // it was written to memory
+		panic(err) // the data comes from this process
 	}
 	return text
 }
 
-// Packed returns the same as Open, compressed by gzip.
+// Packed returns the objects as a List in JSON, compressed by gzip.
 func (d *Dump) Packed() io.Reader {
 	all := []io.Reader{bytes.NewReader(packed("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":["))}
 	between := packed(",")
@@ -177,6 +180,7 @@ func (d *Dump) Packed() io.Reader {
 	return io.MultiReader(append(all, bytes.NewReader(packed("\n]}\n")))...)
 }
 
+// packed returns the text, compressed by gzip.
 func packed(text string) []byte {
 	var data bytes.Buffer
 	to := gzip.NewWriter(&data)

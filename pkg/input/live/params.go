@@ -17,18 +17,18 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Policies may have parameters: a ConfigMap or a custom resource that a binding names. Only those are read. A binding whose parameters may not
-// be read is left out with a note, since without them its policy would decide otherwise.
+// A policy may have parameters: a ConfigMap or a custom resource that a binding names. The client reads only these. If the user may not
+// read the parameters of a binding, the client leaves out the binding, with a note, since without them its policy would decide otherwise.
 
 // binding is a binding of a policy with parameters.
 type binding struct {
-	part int // among the kinds
+	part int // the index of the binding's kind
 	name string
 	ref  admissionv1.ParamRef
-	kind schema.GroupVersionKind // of the parameters
+	kind schema.GroupVersionKind // the kind of the parameters
 }
 
-// String names the binding.
+// String returns the kind and the name of the binding.
 func (b binding) String() string { return kinds[b.part].name + " " + b.name }
 
 // readParams reads the parameters that the bindings of policies name.
@@ -37,14 +37,14 @@ func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionK
 	if err != nil {
 		return err
 	}
-	known := map[string]bool{} // parameters that are read, by their query, and whether they may be
+	known := map[string]bool{} // by request: whether the user may read the parameters
 	left := map[string][]string{}
 	defined := map[schema.GroupVersionKind]bool{}
 	var order []string
 	for _, b := range bindings {
 		resource, found := served[b.kind]
 		if !found || slices.ContainsFunc(kinds, func(k kind) bool { return k.Group == b.kind.Group && k.name == b.kind.Kind }) {
-			continue // a policy fails without it, or it is read in any case
+			continue // the policy fails without the kind, or the client reads the kind anyway
 		}
 		if !defined[b.kind] {
 			defined[b.kind] = true
@@ -85,12 +85,12 @@ func (r *reader) readParams(ctx context.Context, served map[schema.GroupVersionK
 	return nil
 }
 
-// bindings returns the bindings that name parameters, of the policies that have any.
+// bindings returns the bindings that name parameters, if their policies have a parameter kind.
 func (r *reader) bindings() (found []binding, err error) {
 	for _, of := range []string{validatingPolicy, mutatingPolicy} {
 		paramKinds := map[string]schema.GroupVersionKind{}
 		err = r.each(of, func(_ int, object []byte) error {
-			var policy admissionv1.ValidatingAdmissionPolicy // a mutating one has the same field
+			var policy admissionv1.ValidatingAdmissionPolicy // a mutating policy has the same field
 			if err := json.Unmarshal(object, &policy); err != nil || policy.Spec.ParamKind == nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func (r *reader) bindings() (found []binding, err error) {
 			return nil, err
 		}
 		err = r.each(of+"Binding", func(part int, object []byte) error {
-			var b admissionv1.ValidatingAdmissionPolicyBinding // and so has its binding
+			var b admissionv1.ValidatingAdmissionPolicyBinding // the binding of a mutating policy has the same field
 			if err := json.Unmarshal(object, &b); err != nil {
 				return err
 			}
@@ -127,13 +127,14 @@ func (r *reader) each(kindName string, do func(part int, object []byte) error) e
 	return nil
 }
 
-// params is a request for parameters.
+// params is a request to list parameters.
 type params struct {
 	kind
 	namespace, name, selector string
 }
 
-// paramsOf returns the request for the parameters of a binding. Without a namespace, each namespace has its own for what is in it.
+// paramsOf returns the request for the parameters of a binding. Without a namespace in the binding, it asks for all namespaces, since each
+// namespace has its own parameters for its objects.
 func paramsOf(b binding, resource metav1.APIResource) (params, error) {
 	p := params{kind: kind{of(b.kind.Group, resource.Name), b.kind.Kind, others, ""}, name: b.ref.Name}
 	if resource.Namespaced {
@@ -149,7 +150,7 @@ func paramsOf(b binding, resource metav1.APIResource) (params, error) {
 	return p, err
 }
 
-// String names the parameters: ConfigMap policies/limit.
+// String describes the parameters, such as "ConfigMap policies/limit".
 func (p params) String() string {
 	if p.name != "" {
 		return p.kind.name + " " + strings.TrimPrefix(p.namespace+"/"+p.name, "/")
@@ -164,15 +165,15 @@ func (p params) String() string {
 	return "any " + text
 }
 
-// allowed is what simulate rbac takes: configmaps/limit.
+// allowed returns the argument with which simulate rbac allows reading the parameters, such as configmaps/limit.
 func (p params) allowed() string {
 	return strings.TrimSuffix(p.GroupResource.String()+"/"+p.name, "/")
 }
 
-// secret reports whether the parameters are Secrets, which are never read.
+// secret reports whether the parameters are Secrets. The client never reads Secrets.
 func (p params) secret() bool { return p.GroupResource == of("", "secrets") }
 
-// readParam reads parameters, and reports whether they may be read.
+// readParam reads parameters, and reports whether the user may read them.
 func (r *reader) readParam(ctx context.Context, p params, gv schema.GroupVersion) (bool, error) {
 	if p.secret() {
 		return false, nil
@@ -198,8 +199,8 @@ func (r *reader) readParam(ctx context.Context, p params, gv schema.GroupVersion
 	return true, nil
 }
 
-// define writes that the server has a kind that is not one of Kubernetes' own, since a policy fails if it has not: the definition, as far as
-// the server tells it.
+// define adds a CustomResourceDefinition of the parameter kind to the dump, as far as discovery shows it, since a policy fails if the
+// server lacks the kind. It adds none for Kubernetes' own kinds.
 func (r *reader) define(gvk schema.GroupVersionKind, resource metav1.APIResource) {
 	if scheme.Scheme.Recognizes(gvk) {
 		return
@@ -214,7 +215,7 @@ func (r *reader) define(gvk schema.GroupVersionKind, resource metav1.APIResource
 	r.parts = append(r.parts, l.text())
 }
 
-// allowing are the arguments with which simulate rbac allows to read the parameters.
+// allowing returns the arguments with which simulate rbac allows reading the parameters.
 func (r *reader) allowing() string {
 	text := ""
 	for _, p := range r.allow {

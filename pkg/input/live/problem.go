@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Error is why a cluster could not be read.
+// Error is the error for a cluster that could not be read.
 type Error struct {
 	text string
 	err  error
@@ -27,17 +27,17 @@ func (c *Client) errorf(format string, args ...any) error {
 	return &Error{text: c.name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// unreadable is an answer that is not what an API server would say.
+// unreadable is the error for an answer that no API server would give.
 type unreadable struct{ err error }
 
 func (u *unreadable) Error() string {
 	return fmt.Sprintf("the answer cannot be read: %v; give the address of an API server", u.err)
 }
 
-// watching is what problem is told that went wrong, before the resource, if it is a watch.
+// watching begins the text of a request that is a watch.
 const watching = "watching "
 
-// problem puts an error into words: what was read, what went wrong, what to do.
+// problem returns an error that names the cluster and the request, and says what went wrong and what to do.
 func (c *Client) problem(what string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -52,6 +52,7 @@ func (c *Client) problem(what string, err error) error {
 	return &Error{text: c.name + ": " + strings.Join(strings.Fields(text), " "), err: err}
 }
 
+// words describes the error, and says what to do.
 func (c *Client) words(err error) string {
 	var status apierrors.APIStatus
 	var invalid x509.CertificateInvalidError

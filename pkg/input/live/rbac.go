@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Parameters are parameters of admission policies: a resource with its group and, unless any of them may be read, a name.
+// Parameters names parameters of admission policies: a resource with its group, and a name. Without a name, it stands for all objects of
+// the resource.
 type Parameters struct {
 	schema.GroupResource
 	Name string
 }
 
-// ParseParameters reads RESOURCE, RESOURCE.GROUP or either with a /NAME: configmaps/limit, limits.rules.example.com.
+// ParseParameters parses RESOURCE or RESOURCE.GROUP, with or without /NAME, such as configmaps/limit or limits.rules.example.com.
 func ParseParameters(text string) (Parameters, error) {
 	resource, name, named := strings.Cut(text, "/")
 	p := Parameters{schema.ParseGroupResource(resource), name}
@@ -29,7 +30,7 @@ func ParseParameters(text string) (Parameters, error) {
 	return p, nil
 }
 
-// ClusterRole returns the smallest role that may read all that a cluster is asked for, by these verbs, and these parameters.
+// ClusterRole returns the smallest role that may read, with these verbs, all kinds that a client reads, and may list these parameters.
 func ClusterRole(name string, parameters []Parameters, verbs ...string) *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, k := range kinds {
@@ -43,7 +44,7 @@ func ClusterRole(name string, parameters []Parameters, verbs ...string) *rbacv1.
 	for _, p := range parameters {
 		rule := rbacv1.PolicyRule{APIGroups: []string{p.Group}, Resources: []string{p.Resource}, Verbs: []string{"list"}}
 		if p.Name != "" {
-			rule.ResourceNames = []string{p.Name} // which allows a list of what has the name
+			rule.ResourceNames = []string{p.Name} // this also allows listing with this name as field selector
 		}
 		role.Rules = append(role.Rules, rule)
 	}

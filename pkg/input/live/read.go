@@ -20,24 +20,24 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// chunk is how many objects one request asks for, as kubectl's does.
+// chunk is the number of objects that one request asks for, as in kubectl.
 const chunk = 500
 
-// reader is a cluster while it is read.
+// reader reads one cluster once.
 type reader struct {
 	*Client
 	progress func(what string, done, total int)
 	dump     *Dump
-	parts    [][]byte // by kind, then those of parameters
-	allow    []string // parameters that may not be read, as simulate rbac takes them
+	parts    [][]byte // per kind, followed by the parameters
+	allow    []string // the parameters that the user may not read, as arguments of simulate rbac
 
-	done, kinds int // kinds that are read, and all
+	done, kinds int // the number of kinds read so far, and of all kinds
 
-	owned map[string]map[types.UID][]types.UID // by kind of the controller and by controller: its pods
-	names map[types.UID]string                 // of these pods
+	owned map[string]map[types.UID][]types.UID // the pods of controllers that are not read yet, by kind and UID of the controller
+	names map[types.UID]string                 // the namespaces and names of these pods
 }
 
-// read lists a kind. A list that expires before its end begins anew, once.
+// read lists a kind. If the list expires before its end, read starts it again, once.
 func (r *reader) read(ctx context.Context, k kind, gv schema.GroupVersion) ([]byte, error) {
 	for again := false; ; again = true {
 		if k.stage == pods {
@@ -86,7 +86,8 @@ func (r *reader) finish() (*Dump, error) {
 	return r.dump, nil
 }
 
-// gone returns the pods whose controller, read after them, was deleted in between. The garbage collector deletes them.
+// gone returns the pods whose controller was deleted after the pods and before the controllers were read. The garbage collector deletes
+// such pods.
 func (r *reader) gone() map[types.UID]bool {
 	gone := map[types.UID]bool{}
 	for kind, owners := range r.owned {
@@ -102,7 +103,7 @@ func (r *reader) gone() map[types.UID]bool {
 	return gone
 }
 
-// without writes a part anew without some objects.
+// without writes a part again, except for some objects.
 func (r *reader) without(part int, gone func(metav1.ObjectMeta) bool) error {
 	kept := &list{reader: &reader{}, kind: kinds[part]}
 	err := itemsOf(r.parts[part], func(value []byte) error {
@@ -122,13 +123,13 @@ func (r *reader) without(part int, gone func(metav1.ObjectMeta) bool) error {
 	return nil
 }
 
-// list is the list of a kind while it is read.
+// list reads the list of a kind.
 type list struct {
 	*reader
 	kind
 	version   string
-	namespace string     // "" lists all
-	only      url.Values // which of them
+	namespace string     // "" for all namespaces
+	only      url.Values // selectors, such as fieldSelector
 	header    metav1.ListMeta
 	count     int
 
@@ -136,7 +137,7 @@ type list struct {
 	packer *gzip.Writer
 }
 
-// all reads all chunks.
+// all reads the list, chunk by chunk.
 func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
@@ -164,7 +165,7 @@ func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 		if err := result.Error(); err != nil {
 			return err
 		}
-		data, _ := result.Raw() // whose error is the result's
+		data, _ := result.Raw() // the error is the one that was checked
 		if err := l.take(data); err != nil {
 			return &unreadable{err}
 		}
@@ -174,7 +175,7 @@ func (l *list) all(ctx context.Context, gv schema.GroupVersion) error {
 	}
 }
 
-// take reads one chunk.
+// take reads the objects of one chunk.
 func (l *list) take(data []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(data))
 	l.header = metav1.ListMeta{}
@@ -269,7 +270,7 @@ func (l *list) add(value jsontext.Value) error {
 	return nil
 }
 
-// own keeps that a controller has a pod, until the controller itself is read.
+// own records that the controller owns the pod. The record is removed when the controller itself is read.
 func (r *reader) own(owner *metav1.OwnerReference, pod types.UID, name string) {
 	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || !slices.ContainsFunc(kinds, func(k kind) bool {
 		return k.makesPods() && k.name == owner.Kind && k.Group == gv.Group
@@ -286,7 +287,7 @@ func (r *reader) own(owner *metav1.OwnerReference, pod types.UID, name string) {
 	r.names[pod] = name
 }
 
-// write adds the text of an object.
+// write adds the text of an object to the compressed data.
 func (l *list) write(object []byte) {
 	if l.packer == nil {
 		l.packer, _ = gzip.NewWriterLevel(&l.data, gzip.BestSpeed) // fails only for an invalid level
@@ -298,7 +299,7 @@ func (l *list) write(object []byte) {
 	l.count++
 }
 
-// text returns what was written.
+// text returns the compressed data, and ends the compression.
 func (l *list) text() []byte {
 	if l.packer != nil {
 		_ = l.packer.Close() // writes to memory cannot fail
@@ -306,7 +307,7 @@ func (l *list) text() []byte {
 	return l.data.Bytes()
 }
 
-// fields calls a function for each field of an object. The name is in quotes.
+// fields calls a function for each field of an object. The function gets the name in quotes.
 func fields(object jsontext.Value, each func(name string, value jsontext.Value) error) error {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginObject {

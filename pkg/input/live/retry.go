@@ -18,18 +18,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patient sends a request again that a busy server has refused. client-go does so only if the server says when, and some servers do not.
+// patient sends a request again if a busy server has refused it. client-go itself does so only if the server says when, and some servers do
+// not.
 type patient struct {
 	http.RoundTripper
 	sleep func(context.Context, time.Duration) error
 }
 
-// attempts is how often a request is sent that is answered with a status. A group of an API whose own server is down answers 503 for as long
-// as it is down, and need not be read; so few are enough.
+// attempts is how often to send a request that gets an answer with this status. An API group whose own server is down answers 503 until the
+// server is up again, and the client may not need the group; so 503 gets few attempts.
 var attempts = map[int]int{http.StatusTooManyRequests: 10, http.StatusServiceUnavailable: 3}
 
-// firstWait and longestWait are how long to wait if the server does not say so: 0.25 s, then twice as long each time, in all 45 s for 10
-// attempts.
+// firstWait is how long to wait after the first attempt if the server does not say so: 0.25 s, then twice as long each time, up to
+// longestWait. 10 attempts take 45 s.
 const firstWait, longestWait = 250 * time.Millisecond, 10 * time.Second
 
 // RoundTrip implements http.RoundTripper.
@@ -51,18 +52,19 @@ func (p *patient) RoundTrip(request *http.Request) (*http.Response, error) {
 		if deadline, bounded := request.Context().Deadline(); bounded && time.Until(deadline) < after {
 			return nil, busyOf(response, n, after)
 		}
-		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, mostWords)) // so that the connection can be used again
-		_ = response.Body.Close()                                            // it is not the answer
+		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, mostWords)) // so that the connection can be reused
+		_ = response.Body.Close()                                            // this response is not the final answer
 		if err := p.sleep(request.Context(), after); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// WrappedRoundTripper is what client-go cancels a request by that takes too long. Without it, client-go warns on standard error.
+// WrappedRoundTripper returns the transport with which client-go cancels a request that takes too long. Without this method, client-go
+// warns on standard error.
 func (p *patient) WrappedRoundTripper() http.RoundTripper { return p.RoundTripper }
 
-// last returns the answer to the last attempt, or the error that it stands for.
+// last returns the answer to the last attempt. A web page, or too many requests, is an error.
 func last(response *http.Response, attempts int) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
@@ -71,11 +73,11 @@ func last(response *http.Response, attempts int) (*http.Response, error) {
 	case response.StatusCode == http.StatusTooManyRequests:
 		return nil, busyOf(response, attempts, 0)
 	}
-	response.Header.Del("Retry-After") // which client-go would obey once more
+	response.Header.Del("Retry-After") // otherwise client-go would wait once more
 	return response, nil
 }
 
-// retryAfter is how long the server asks to wait.
+// retryAfter returns how long the server asks to wait, and false if it does not.
 func retryAfter(response *http.Response) (time.Duration, bool) {
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil || seconds < 0 {
@@ -84,7 +86,7 @@ func retryAfter(response *http.Response) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-// sleep waits, or until the context ends.
+// sleep waits for the duration. It returns earlier, with an error, if the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -94,11 +96,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// busy says that a server has too much to do.
+// busy is the error of a server with too many requests.
 type busy struct {
 	status, said string
 	attempts     int
-	after        time.Duration // longer than there is time; 0 if it was tried often enough
+	after        time.Duration // the wait that the server asks for, if there is no time for it; 0 after the last attempt
 }
 
 func busyOf(response *http.Response, attempts int, after time.Duration) *busy {
@@ -110,7 +112,7 @@ func busyOf(response *http.Response, attempts int, after time.Duration) *busy {
 	return &busy{status: response.Status, said: firstWords(text), attempts: attempts, after: after}
 }
 
-// Error says what the server says, and what to do.
+// Error says how the server answered, and what to do.
 func (b *busy) Error() string {
 	said := cmp.Or(b.said, "nothing more")
 	if b.after == 0 {
@@ -119,7 +121,7 @@ func (b *busy) Error() string {
 	return fmt.Sprintf("answers %s and asks to wait %s, which is longer than the request may take; give it more time with --request-timeout (it says: %s)", b.status, b.after, said)
 }
 
-// page is what a proxy or a login answers in place of an API server.
+// page is the error for a web page of a proxy or a login, in place of an answer of an API server.
 type page struct{ status, kind, text string }
 
 // Error shows the page's beginning.
@@ -127,19 +129,19 @@ func (p *page) Error() string {
 	return fmt.Sprintf("answers with a page, as no API server does: %s, %s, %q; log in where it says so, or give the address of an API server", p.status, p.kind, p.text)
 }
 
-// mostWords is how much of a page or a message is read, in bytes, and longestText how much of it is shown.
+// mostWords is how many bytes of a page or a message are read, and [longestText] how many of them are shown.
 const mostWords, longestText = 64 << 10, 120
 
-// read reads the beginning of an answer, and closes it.
+// read returns the beginning of the response's body, and closes it.
 func read(response *http.Response) []byte {
-	text, _ := io.ReadAll(io.LimitReader(response.Body, mostWords)) // what can be read is shown
+	text, _ := io.ReadAll(io.LimitReader(response.Body, mostWords)) // after an error, the part that was read is shown
 	_ = response.Body.Close()
 	return text
 }
 
 var unseen = regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
 
-// firstWords returns the beginning of a page or a message, without its tags.
+// firstWords returns the first words of a page or a message, without markup.
 func firstWords(text []byte) string {
 	text = unseen.ReplaceAll(bytes.ToValidUTF8(text, nil), []byte(" "))
 	shown := ""

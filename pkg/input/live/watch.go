@@ -18,16 +18,16 @@ import (
 	"github.com/faultline/faultline/pkg/input/recording"
 )
 
-// Change is something that happened in the cluster, or why nothing more will be known of it.
+// Change is an event in the cluster. If Err is set, it is the last one, and says why there are no more.
 type Change struct {
 	recording.Event
 	Err error
 }
 
-// maxAttempts is how often a watch is begun anew while no server answers: for two minutes.
+// maxAttempts is how often to restart a watch while no server answers: for two minutes.
 const maxAttempts = 15
 
-// Watch sends what there is, as of the dump, and then what happens, until the context ends. The order is that in which it is known here.
+// Watch sends the objects of the dump, and then the events after it, until the context ends. The order is that in which they arrive.
 func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 	served, err := c.served(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 				return err
 			}
 			w := watched[meta.Kind]
-			if w == nil { // a parameter of policies, which is as it was
+			if w == nil { // a parameter of policies; its changes are not watched
 				w = &watch{Client: c, known: map[string]string{}, changes: changes}
 			}
 			return w.send(ctx, recording.Add, object, meta)
@@ -69,14 +69,15 @@ type watch struct {
 	*Client
 	kind
 	version schema.GroupVersion
-	since   string            // the version of what is known
-	known   map[string]string // the versions of the objects, by namespace/name
+	since   string            // the resource version up to which events are known
+	known   map[string]string // the resource version of each object, by namespace/name
 	changes chan<- Change
 }
 
-// errExpired is that the server no longer knows what happened since then.
+// errExpired means that the server has forgotten the events since the version that the watch asks for.
 var errExpired = errors.New("expired")
 
+// run watches the kind until the context ends, and restarts the watch when the connection ends.
 func (w *watch) run(ctx context.Context) {
 	for failed := 0; ctx.Err() == nil; {
 		before, begun := w.since, time.Now()
@@ -97,7 +98,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Until(begun.Add(time.Duration(failed+1) * time.Second))): // a server that always ends it is asked gently
+		case <-time.After(time.Until(begun.Add(time.Duration(failed+1) * time.Second))): // a server that ends each watch at once gets few requests
 		}
 	}
 }
@@ -109,7 +110,7 @@ func (w *watch) path() string {
 	return path.Join("/apis", w.version.String(), w.Resource)
 }
 
-// follow sends what happens until the connection ends.
+// follow sends the events of one connection, until the connection ends.
 func (w *watch) follow(ctx context.Context) error {
 	stream, err := w.rest.Get().AbsPath(w.path()).Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.since).Stream(ctx)
 	if err != nil {
@@ -123,7 +124,7 @@ func (w *watch) follow(ctx context.Context) error {
 			Object json.RawMessage `json:"object"`
 		}
 		if err := decoder.Decode(&event); err != nil {
-			return nil // it is begun anew, from where it ended
+			return nil // the caller restarts the watch where this one ended
 		}
 		if event.Type == "ERROR" {
 			var status metav1.Status
@@ -142,11 +143,11 @@ func (w *watch) follow(ctx context.Context) error {
 				return err
 			}
 		}
-		w.since = meta.ResourceVersion // of a bookmark, too
+		w.since = meta.ResourceVersion // also for a bookmark
 	}
 }
 
-// relist reads everything again, and sends what is different.
+// relist reads all objects of the kind again, and sends the differences as events.
 func (w *watch) relist(ctx context.Context) error {
 	r := &reader{Client: w.Client, dump: &Dump{ResourceVersions: map[string]string{}, Counts: map[string]int{}}}
 	packed, err := r.read(ctx, w.kind, w.version)
@@ -189,6 +190,7 @@ func (w *watch) relist(ctx context.Context) error {
 	return nil
 }
 
+// send sends an event about an object, and records the version of the object.
 func (w *watch) send(ctx context.Context, what string, resource []byte, meta object) error {
 	name := meta.Namespace + "/" + meta.Name
 	if what == recording.Delete {
@@ -203,6 +205,7 @@ func (w *watch) send(ctx context.Context, what string, resource []byte, meta obj
 	return send(ctx, w.changes, Change{Event: event})
 }
 
+// send sends a change, unless the context ends first.
 func send(ctx context.Context, changes chan<- Change, change Change) error {
 	select {
 	case changes <- change:
@@ -212,7 +215,7 @@ func send(ctx context.Context, changes chan<- Change, change Change) error {
 	}
 }
 
-// object is what a watch reads of an object.
+// object has the fields of an object that a watch needs.
 type object struct {
 	metav1.TypeMeta `json:",inline"`
 	metadataOf      `json:"metadata"`

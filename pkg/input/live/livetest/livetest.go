@@ -1,5 +1,5 @@
-// Package livetest serves the objects of a dump over HTTP as an API server does: discovery, and lists in chunks. With it, tests read a
-// cluster that is there, and have it do what a real server does not do on demand.
+// Package livetest serves the objects of a dump over HTTP as an API server does: discovery, lists in chunks, and watches. With it, tests
+// read a cluster over HTTP, and make it do what a real server does not do on demand.
 package livetest
 
 import (
@@ -25,16 +25,16 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Version is the server's.
+// Version is the version of the server.
 const Version = "v1.36.2"
 
-// Cluster is what a server has. It is a handler.
+// Cluster is an http.Handler that answers as the API server of a cluster.
 type Cluster struct {
 	// Before, if set, is called before each answer. If it returns true, it has answered.
 	Before func(w http.ResponseWriter, r *http.Request) bool
-	// Forbidden are the resources that nobody may list.
+	// Forbidden lists the resources that nobody may list.
 	Forbidden []string
-	// Requests are the paths that were asked for, with their parameters.
+	// Requests lists the requested paths, with their query parameters.
 	Requests []string
 
 	mu    sync.Mutex
@@ -46,7 +46,7 @@ type Cluster struct {
 	woken     chan struct{} // closed when something happens
 }
 
-// New returns a cluster with the objects of a dump, and with the resources that it has no objects of.
+// New returns a cluster with the objects of a dump, and with the resources of the kinds in empty, which have no objects.
 func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 	var list struct{ Items []json.RawMessage }
 	if err := json.Unmarshal(dump, &list); err != nil {
@@ -63,7 +63,7 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 		if err := json.Unmarshal(item, &content); err != nil {
 			panic(err)
 		}
-		delete(content, "apiVersion") // which the items of a list lack
+		delete(content, "apiVersion") // the items of a list lack both
 		delete(content, "kind")
 		item, err := json.Marshal(content)
 		if err != nil {
@@ -77,7 +77,7 @@ func New(dump []byte, empty ...schema.GroupVersionKind) *Cluster {
 	return c
 }
 
-// resource returns the path of a kind's resource, which the server has from then on.
+// resource returns the path of a kind's resource, and adds the resource to the server.
 func (c *Cluster) resource(gvk schema.GroupVersionKind) string {
 	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 	at := path.Join("/apis", gvr.Group, gvr.Version, gvr.Resource)
@@ -90,7 +90,7 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind) string {
 	return at
 }
 
-// Remove takes an object away.
+// Remove removes an object from the resource at a path.
 func (c *Cluster) Remove(at, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func partOf(item json.RawMessage) metav1.PartialObjectMetadata {
 	return object
 }
 
-// selected returns the items that a request asks for: those of a namespace, of a name or with labels.
+// selected returns the items that a request asks for, by namespace, field selector and label selector.
 func selected(items []json.RawMessage, namespace string, r *http.Request) []json.RawMessage {
 	of, labelled := fields.ParseSelectorOrDie(r.URL.Query().Get("fieldSelector")), labels.Everything()
 	if text := r.URL.Query().Get("labelSelector"); text != "" {
@@ -202,7 +202,7 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request) {
 	items, version := c.lists[at], c.version()
 	c.mu.Unlock()
 	items = selected(items, namespace, r)
-	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // none is 0
+	from, _ := strconv.Atoi(r.URL.Query().Get("continue")) // 0 if there is none
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	to := len(items)
 	if limit > 0 {
@@ -225,7 +225,7 @@ func Fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message s
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // whoever asked may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
 }
 
 // Start serves the cluster until the server is closed.
@@ -238,7 +238,7 @@ func Serve(t testing.TB, c *Cluster) *httptest.Server {
 	return server
 }
 
-// Kubeconfig writes a kubeconfig for the address, whose current context has the name, into a folder.
+// Kubeconfig writes a kubeconfig for the address into a folder, and returns its path. Its current context has the name.
 func Kubeconfig(folder, name, address string) (string, error) {
 	file := filepath.Join(folder, "kubeconfig")
 	return file, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1

@@ -10,7 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Happen has something happen to an object, whose kind the cluster has: ADDED, MODIFIED or DELETED. Watches send it, lists have it.
+// Happen makes an event: ADDED, MODIFIED or DELETED, with the object in JSON. Watches then send the event, and lists have the changed
+// object. The cluster must have the kind.
 func (c *Cluster) Happen(what, object string) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal([]byte(object), &meta); err != nil {
@@ -31,11 +32,12 @@ func (c *Cluster) Happen(what, object string) {
 	c.woken = make(chan struct{})
 }
 
-// Expire ends the watches, and has the cluster forget what happened so far, as after a compaction: watches that begin before get 410 Gone.
+// Expire ends the watches, and makes the cluster forget all events so far, as after a compaction. A watch from an earlier version gets 410
+// Gone.
 func (c *Cluster) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.happened = append(c.happened, happened{}) // something elsewhere, so that every watch has to begin before
+	c.happened = append(c.happened, happened{}) // an event elsewhere, so that every known version is too old
 	c.forgotten = len(c.happened)
 	close(c.woken)
 	c.woken = make(chan struct{})
@@ -49,7 +51,7 @@ type happened struct {
 // firstVersion is the version of the lists before anything happened.
 const firstVersion = 70000
 
-// watch sends what happens to the objects of a resource, with a version for each event.
+// watch sends the events of a resource's objects, with a resource version for each event.
 func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 	since, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	w.Header().Set("Content-Type", "application/json")
@@ -87,5 +89,5 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// version returns that of a list.
+// version returns the resource version of a list.
 func (c *Cluster) version() string { return strconv.Itoa(firstVersion + len(c.happened)) }
