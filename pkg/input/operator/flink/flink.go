@@ -1,8 +1,7 @@
-// Package flink expands the FlinkDeployments of Apache Flink's Kubernetes operator: a Deployment of JobManagers, and a Deployment of
-// TaskManagers. In native mode the real TaskManagers are pods that the JobManager creates and replaces without a template that could be
-// read.
-// https://github.com/apache/flink-kubernetes-operator at 6e9caeb4: FlinkConfigBuilder.java, ResourceConfigUtils.java,
-// StandaloneKubernetesUtils.java.
+// Package flink expands the FlinkDeployments of Apache Flink's Kubernetes operator into a Deployment of JobManagers and a Deployment of
+// TaskManagers. In native mode, the real TaskManagers are pods that the JobManager creates and replaces; no template of them can be read.
+// The package follows FlinkConfigBuilder.java, ResourceConfigUtils.java and StandaloneKubernetesUtils.java of
+// https://github.com/apache/flink-kubernetes-operator at 6e9caeb4.
 package flink
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Kind is the kind of the resources.
+// Kind is the kind of Flink's resources, with group and version.
 var Kind = schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
 
 const mainContainer = "flink-main-container"
@@ -141,8 +140,8 @@ func orEmpty(data json.RawMessage) []byte {
 	return data
 }
 
-// requests returns the requests, which are also the limits, of the main container: from the resource, else from Flink's configuration, else
-// the default.
+// requests returns the requests of the main container, which are also its limits, and assumptions about them. They come from the resource,
+// else from Flink's configuration, else from the default.
 func (s *spec) requests(r *role, component, memory string, cpu float64) (v1.ResourceList, []string, error) {
 	var assumed []string
 	text := r.memory()

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// spec is the part of a FlinkDeployment that decides how many pods there are, and where they go. It leaves out the many other fields.
+// spec has the fields of a FlinkDeployment that decide how many pods there are, and where they go.
 type spec struct {
 	Image              string                     `json:"image"`
 	Mode               string                     `json:"mode"`
@@ -27,7 +27,7 @@ type spec struct {
 	} `json:"job"`
 }
 
-// role is the JobManager or the TaskManager. Resources is newer than Resource, and takes precedence.
+// role has the fields of the JobManager or the TaskManager. Resources is newer than Resource, and wins over it.
 type role struct {
 	Replicas *int32 `json:"replicas"`
 	Resource struct {
@@ -38,7 +38,7 @@ type role struct {
 	PodTemplate json.RawMessage         `json:"podTemplate"`
 }
 
-// mostReplicas prevents overflow of sums.
+// mostReplicas is the maximum number of replicas, so that sums cannot overflow.
 const mostReplicas = 1_000_000_000
 
 func (s *spec) parallelism() *int32 {
@@ -147,9 +147,9 @@ func parseMemory(text string) (*resource.Quantity, error) {
 	return &q, nil
 }
 
-// Replicas returns the replicas of a FlinkDeployment and the requests of each as Karmada computes them: the sum of JobManagers and
-// TaskManagers, and the maximum of their requests. Karmada reads only the field resource, and memory in Kubernetes' notation, in which
-// 2048m is 3 bytes.
+// Replicas returns the replicas of a FlinkDeployment and the requests of each replica as Karmada computes them: the sum of JobManagers and
+// TaskManagers, and the maximum of their requests. Karmada reads only the field resource, and takes memory in Kubernetes' notation, in
+// which 2048m is 3 bytes.
 // https://github.com/karmada-io/karmada/blob/f8fdd02d/pkg/resourceinterpreter/default/thirdparty/resourcecustomizations/flink.apache.org/v1beta1/FlinkDeployment/customizations.yaml
 func Replicas(data []byte) (int32, v1.ResourceList, error) {
 	s, err := read(data)
