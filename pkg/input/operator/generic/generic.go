@@ -1,5 +1,5 @@
-// Package generic expands custom resources by rules: resources that contain a pod template by its path, and others by the shapes of the
-// objects that their operator creates. shipped.yaml contains the rules that come with the program.
+// Package generic expands custom resources by rules. A rule gives either the path of a pod template in the resource, or the shapes of the
+// objects that the operator creates. shipped.yaml and templates.yaml contain the built-in rules.
 package generic
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Workloads are the kinds that a resource can become.
+// Workloads lists the kinds that a resource with a pod template can become.
 var Workloads = []string{"Deployment", "StatefulSet", "DaemonSet", "Job"}
 
 // Rule describes which resources become workloads, and how.
@@ -32,15 +32,15 @@ type Rule struct {
 	Kind schema.GroupVersionKind
 	// PodTemplatePath is the path of the pod template, with dots between the fields: spec.template.
 	PodTemplatePath string
-	// ReplicasPath is the path of the number of replicas, written the same way; "" means 1. For a Job it is the parallelism.
+	// ReplicasPath is the path of the number of replicas, with dots between the fields; "" means 1. For a Job, this is the parallelism.
 	ReplicasPath string
-	// As is one of Workloads.
+	// As is the kind of the workload, one of [Workloads].
 	As string
-	// Objects are what the operator creates, instead of one workload from a pod template.
+	// Objects are the shapes of the objects that the operator creates. If there are any, the rule has no pod template.
 	Objects []Shape
 }
 
-// New returns the operator that the rules, for versions of one kind, describe.
+// New returns the operator for rules about versions of one kind.
 func New(rules ...Rule) operator.Operator {
 	return operator.Operator{
 		Name:  rules[0].Kind.Kind,
@@ -85,7 +85,7 @@ func (r *Rule) expand(resource *operator.Resource) (*operator.Expansion, error) 
 	return &operator.Expansion{Objects: []operator.Made{{Object: made}}, Warnings: warnings}, nil
 }
 
-// shapes creates the rule's objects for the resource. A shape may not apply to it.
+// shapes creates the objects of the rule's shapes for the resource. A shape may not apply to the resource.
 func (r *Rule) shapes(resource map[string]any) (*operator.Expansion, error) {
 	expansion := &operator.Expansion{}
 	var problems []error

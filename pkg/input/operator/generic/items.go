@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// maxTimes is how many objects a shape makes of a resource, at most.
+// maxTimes is the maximum number of objects that a shape makes of a resource or of one of its items.
 const maxTimes = 10_000
 
-// items returns the resource once for each object that the shape makes of it: with the item and its key, if the shape is made for each item of
-// a list or an object, and with the index, if it is made several times.
+// items returns a copy of the resource for each object that the shape makes of it. If the shape has Each, a copy has the fields item and
+// key; if it has Times, a copy has the field index.
 func (s *Shape) items(resource map[string]any) ([]map[string]any, error) {
 	all := []map[string]any{resource}
 	if s.Each != "" {
@@ -50,7 +50,7 @@ func (s *Shape) items(resource map[string]any) ([]map[string]any, error) {
 	return times, nil
 }
 
-// extended returns the resource with more fields, given as name and value in turn.
+// extended returns a copy of the resource with more fields, given as name and value in turn.
 func extended(resource map[string]any, fields ...any) map[string]any {
 	more := maps.Clone(resource)
 	for i := 0; i < len(fields); i += 2 {
@@ -59,9 +59,9 @@ func extended(resource map[string]any, fields ...any) map[string]any {
 	return more
 }
 
-// findFirst returns the value of the first of several paths, separated by commas, that has one. A whole number stands for itself. A path can be
-// reckoned with another one or a number: spec.size - 1. Where only the other one is missing, it does not count. A * takes the sum over all
-// items of a list, where an item without the field counts 1.
+// findFirst returns the value of the first of several paths, separated by commas, that has one. A path may be more than a path of fields. A
+// whole number stands for itself. "spec.size - 1" calculates with two paths or a path and a number; if only the second one is missing, the
+// first one is the value. "spec.tasks.*.replicas" is the sum over all items of a list, in which an item without the field counts 1.
 func findFirst(resource map[string]any, paths string) (any, bool) {
 	for _, path := range strings.Split(paths, ", ") {
 		if number, err := strconv.Atoi(path); err == nil {
@@ -87,6 +87,7 @@ func findFirst(resource map[string]any, paths string) (any, bool) {
 	return nil, false
 }
 
+// reckon returns the result of an operator on the values of two paths.
 func reckon(resource map[string]any, path, operator, other string) (any, bool) {
 	value, _ := findFirst(resource, path)
 	left, found := value.(float64)
@@ -106,6 +107,7 @@ func reckon(resource map[string]any, path, operator, other string) (any, bool) {
 	return left - right, true
 }
 
+// total returns the sum of a field over the items of a list; an item without the field counts 1.
 func total(resource map[string]any, path, field string) (any, bool) {
 	value, _ := find(resource, path)
 	items, _ := value.([]any)
@@ -120,7 +122,7 @@ func total(resource map[string]any, path, field string) (any, bool) {
 	return sum, len(items) > 0
 }
 
-// jsonOf returns a value as text in an object: a number without an exponent, and anything else as Go prints it.
+// jsonOf returns a value as the inside of a JSON string: a number without an exponent, and anything else as Go prints it.
 func jsonOf(value any) string {
 	text := fmt.Sprint(value)
 	if number, is := value.(float64); is && number == float64(int64(number)) {

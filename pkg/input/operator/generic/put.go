@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// put returns the value with given at the path, and whether that place exists. Missing fields are created; list items must exist.
+// put returns the value with given at the path, and whether that place exists. It creates missing fields, but no list items. If keep is
+// set, it merges given over the value that is there.
 func put(value any, path []string, given any, keep bool) (any, bool) {
 	if len(path) == 0 {
 		if keep {
@@ -51,7 +52,7 @@ func position(step string, length int) (int, error) {
 	return i, err
 }
 
-// merge merges a value over another: objects field by field, where null removes a field, lists of named objects by name, and other lists by
+// merge merges a value over another one: objects field by field, where null removes a field; lists of named objects by name; other lists by
 // appending.
 func merge(base, over any) any {
 	switch o := over.(type) {

@@ -17,27 +17,27 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Shape is an object that an operator creates for a resource: what it always contains, and where the rest comes from. A path names fields
-// with dots between them, or brackets around a name that contains dots, and list items by index: spec.volumes.0,
+// Shape describes an object that an operator creates for a resource: its constant content, and the paths of the rest in the resource. A
+// path has dots between the fields, or brackets around a name that contains dots, and list items by index: spec.volumes.0,
 // metadata.labels[example.com/cluster].
 type Shape struct {
-	// Each is the path of a list or an object of the resource. The shape is made for each of its items: item is the item in paths and texts, and
-	// key its place in the list, or its name in lower case. Default: the shape is made once.
+	// Each is the path of a list or an object in the resource. The shape makes an object for each of its items. In paths and texts, item is
+	// the item, and key its index in the list or its name in lower case. Default: the shape makes one object.
 	Each string `json:"each,omitempty"`
-	// Times is how many such objects are made: a path of a number, or a number. In paths and texts index is the number of the object, from 0.
-	// Default: 1.
+	// Times is the number of objects to make: a number, or the path of a number. In paths and texts, index is the number of the object,
+	// from 0. Default: 1.
 	Times string `json:"times,omitempty"`
-	// With is the path that the resource must have for the object to be created, for example spec.entityOperator. Default: none.
+	// With is a path that the resource must have for the object to be created, for example spec.entityOperator. Default: none.
 	With string `json:"with,omitempty"`
-	// Without is the path that the resource must not have for the object to be created. Default: none.
+	// Without is a path that the resource must not have for the object to be created. Default: none.
 	Without string `json:"without,omitempty"`
-	// Object is the object, as a manifest. In its texts {PATH} stands for the resource's value there, as in {metadata.name}.
+	// Object is the object, as a manifest. In its texts, {PATH} stands for the resource's value at the path, as in {metadata.name}.
 	Object runtime.RawExtension `json:"object"`
 	// Cases change the object for resources with certain values, in order. Default: none.
 	Cases []Case `json:"cases,omitempty"`
-	// Fields maps places in the object to paths in the resource, from which they are taken if present. Of several paths, separated by
-	// commas, the first present one is taken. Numbers can be reckoned: spec.size - 1, item.replicas * item.hosts, and spec.tasks.*.replicas is a
-	// sum. A place that ends in + keeps what the object has; the value is merged over it or appended. Default: none.
+	// Fields maps places in the object to paths in the resource, whose values go there if present. Of several paths, separated by commas,
+	// the first present one counts. A path can be calculated: spec.size - 1, item.replicas * item.hosts, and spec.tasks.*.replicas, which
+	// is a sum. If a place ends in +, the value is merged over the object's own value, or appended to it. Default: none.
 	Fields map[string]string `json:"fields,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type Case struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Validate reports what is wrong with the shape for any resource: an object of an unknown kind, and paths with empty parts.
+// Validate reports a problem of the shape that does not depend on a resource: an object of an unknown kind, or a path with an empty part.
 func (s *Shape) Validate() error {
 	var head runtime.TypeMeta
 	if err := json.Unmarshal(s.Object.Raw, &head); err != nil {
@@ -83,8 +83,8 @@ func (s *Shape) Validate() error {
 	return nil
 }
 
-// make creates the object for a resource, or nil if the resource does not call for one. Unknown fields are returned as warnings, and notes
-// as assumptions.
+// make creates the object for a resource, or nil if With or Without exclude the resource. Unknown fields are warnings, and notes are
+// assumptions.
 func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, assumptions []string, err error) {
 	_, with := findFirst(resource, s.With)
 	if _, without := findFirst(resource, s.Without); s.With != "" && !with || s.Without != "" && without {
@@ -137,7 +137,7 @@ func (s *Shape) make(resource map[string]any) (obj cluster.Object, warnings, ass
 	return obj, warnings, assumptions, err
 }
 
-// typed decodes the object into its Kubernetes type. Its fields are validated when it is created.
+// typed decodes the object into its Kubernetes type. The API server's code validates its fields when the object is created.
 func typed(made any) (cluster.Object, []string, error) {
 	data, err := json.Marshal(made)
 	if err != nil {
@@ -166,6 +166,7 @@ func typed(made any) (cluster.Object, []string, error) {
 	return obj, warnings, nil
 }
 
+// holds reports whether the resource has the value of the case.
 func (c *Case) holds(resource map[string]any) bool {
 	value, found := findFirst(resource, c.Path)
 	text := fmt.Sprint(value)
@@ -174,7 +175,7 @@ func (c *Case) holds(resource map[string]any) bool {
 
 var placeholder = regexp.MustCompile(`\{([a-z]\w*(?:[.\[][^{}"]+)?)\}`)
 
-// fill replaces {PATH} with the resource's value there.
+// fill replaces {PATH} by the resource's value at the path. A missing value is an error.
 func fill(text string, resource map[string]any) (string, error) {
 	missing := map[string]bool{}
 	filled := placeholder.ReplaceAllStringFunc(text, func(holder string) string {

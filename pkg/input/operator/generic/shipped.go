@@ -21,7 +21,7 @@ var shippedFile []byte
 //go:embed templates.yaml
 var templatesFile []byte
 
-// Shipped returns the operators for the rules that come with the program, one per kind.
+// Shipped returns the operators of the built-in rules, one per kind.
 var Shipped = sync.OnceValue(func() []operator.Operator {
 	type entry struct {
 		APIVersion string  `json:"apiVersion"`
