@@ -1,5 +1,6 @@
-// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. The code follows its documentation. Values that the
-// documentation leaves open, such as replicas, labels and weights, are in profile.yaml, and are reported as assumed.
+// Package hydrolix expands the resources of Hydrolix, whose operator is closed source. The code follows the documentation of Hydrolix.
+// profile.yaml has the values that the documentation leaves open, such as replicas, labels and weights; the expansion reports them as
+// assumptions.
 package hydrolix
 
 import (
@@ -24,7 +25,7 @@ type Options struct {
 
 const group, version, kind = "hydrolix.io", "v1", "HydrolixCluster"
 
-// New returns the operator of HydrolixClusters. A profile that cannot be read is an error of Expand.
+// New returns the operator of HydrolixClusters. If a profile cannot be read, its Expand returns the error.
 func New(opts Options) operator.Operator {
 	return operator.Operator{
 		Name:  "Hydrolix",
@@ -76,7 +77,8 @@ func expand(resource *operator.Resource, all []*operator.Resource, profile *Prof
 	return result, nil
 }
 
-// first reports whether the resource is the first of its kind. The expansion of the first one has the objects that exist only once.
+// first reports whether the resource is the first of its kind. Only the expansion of the first resource has the objects that exist once per
+// cluster.
 func first(resource *operator.Resource, all []*operator.Resource) bool {
 	at := slices.IndexFunc(all, func(r *operator.Resource) bool { return r.APIVersion == resource.APIVersion && r.Kind == kind })
 	return at < 0 || all[at] == resource

@@ -17,37 +17,37 @@ import (
 
 // Profile has the values that the documentation of Hydrolix leaves open: numbers, sizes, kinds and labels. See profile.yaml.
 type Profile struct {
-	// Label is the key of the label with the name of a pod's component or pool.
+	// Label is the key of the label whose value is the name of a pod's component or pool.
 	Label string `json:"label"`
 	// Weight is the weight of the operator's preferred anti-affinity, 1 to 100.
 	Weight int32 `json:"weight"`
-	// StorageClass is the class of the volumes of StatefulSets. Without it they have no claims.
+	// StorageClass is the class of the volumes of StatefulSets. If it is empty, StatefulSets have no claims.
 	StorageClass string `json:"storageClass,omitempty"`
-	// ScaleProfiles are the legal values of spec.scale_profile.
+	// ScaleProfiles lists the legal values of spec.scale_profile. Services has the components, by name.
 	ScaleProfiles []string           `json:"scaleProfiles"`
 	Services      map[string]Service `json:"services"`
 
 	file string // "" for the shipped profile
 }
 
-// Service is a component in the profile.
+// Service has the values of a component.
 type Service struct {
 	// Kind is Deployment, StatefulSet or DaemonSet.
 	Kind string `json:"kind"`
-	// Replicas are the numbers of replicas by scale profile; 0 for others.
+	// Replicas has the number of replicas for each scale profile; 0 for a profile that is missing.
 	Replicas map[string]int32 `json:"replicas,omitempty"`
-	// CPU and Memory are each pod's requests and limits.
+	// CPU and Memory are the requests and limits of each pod.
 	CPU    resource.Quantity `json:"cpu,omitempty"`
 	Memory resource.Quantity `json:"memory,omitempty"`
 	// DataStorage is the size of each pod's volume.
 	DataStorage resource.Quantity `json:"dataStorage,omitempty"`
 	// PriorityClass is the name of the pods' priority class.
 	PriorityClass string `json:"priorityClass,omitempty"`
-	// Sidecars are the containers beside the component's own, by name. spec.scale sizes them by that name, like components.
+	// Sidecars are the containers beside the component's own, by name. spec.scale sizes them by name, like components.
 	Sidecars map[string]Sidecar `json:"sidecars,omitempty"`
 }
 
-// Sidecar is the requests and limits of a container beside a component's own.
+// Sidecar has the requests, which are also the limits, of a container beside a component's own.
 type Sidecar struct {
 	CPU     resource.Quantity `json:"cpu,omitempty"`
 	Memory  resource.Quantity `json:"memory,omitempty"`
@@ -57,7 +57,7 @@ type Sidecar struct {
 //go:embed profile.yaml
 var shipped []byte
 
-// Shipped returns the default profile.
+// Shipped returns the profile that comes with the program.
 func Shipped() (*Profile, error) {
 	profile, err := ReadProfile("profile.yaml", shipped)
 	if err == nil {
@@ -122,7 +122,7 @@ func (p *Profile) hasSidecar(name string) bool {
 	return false
 }
 
-// assumptions describes what the expansion took from the shipped profile; for a user's profile it returns nothing.
+// assumptions describes the values that the expansion took from the shipped profile. For a user's profile, it returns nothing.
 func (p *Profile) assumptions(c *components, workloads []workload) []string {
 	if p.file != "" || len(workloads) == 0 {
 		return nil
@@ -172,10 +172,10 @@ func (p *Profile) assumptions(c *components, workloads []workload) []string {
 		"a profile of your own says otherwise, with --hydrolix-profile FILE or in the scenario as operators.hydrolix.profile")
 }
 
-// named is a property of the component of that name.
+// named is a value, and the name of the component that has it.
 type named struct{ what, name string }
 
-// together is, for example, "hdx-low for version, merge-peer; hdx-high for intake-head".
+// together groups the components by value: "hdx-low for version, merge-peer; hdx-high for intake-head".
 func together(all []named) string {
 	groups := list.Group(all, func(n named) string { return n.what })
 	return strings.Join(list.Each(groups, func(of []named) string {
@@ -183,7 +183,8 @@ func together(all []named) string {
 	}), "; ")
 }
 
-// publishedKind are the documented kinds: stated as "stateful", by an example of priority_classes, or by a command:
+// publishedKind has the kinds that the documentation shows: it calls the component "stateful", or has it in an example of priority_classes
+// or in a command.
 var publishedKind = map[string]string{
 	"zookeeper": "StatefulSet", "rabbitmq": "StatefulSet", "redpanda": "StatefulSet", "postgres": "StatefulSet", "prometheus": "StatefulSet",
 	"keycloak": "Deployment", "traefik": "Deployment", "intake-head": "Deployment", "merge-peer": "Deployment",

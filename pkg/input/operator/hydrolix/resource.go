@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// clusterResource contains the fields of a HydrolixCluster that decide which pods exist and where they go. No schema is published; the
+// clusterResource has the fields of a HydrolixCluster that decide which pods exist and where they go. Hydrolix publishes no schema; the
 // fields are those of the documentation: https://docs.hydrolix.io/docs/k8s-scaling-on, https://docs.hydrolix.io/docs/custom-profiles and
 // https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/ (targeting-k8s-resources, override-pod-priority-classes,
 // scheduler-descheduler/scheduler).
@@ -29,7 +29,8 @@ type spec struct {
 	ScaleOff     bool `json:"scale_off"`
 	ScaleMin     bool `json:"scale_min"`
 	ScaleMinimal bool `json:"scale_minimal"`
-	// Scale maps components to scales, except for the key profile: profiles holds its custom profiles, by name and component.
+	// Scale maps components to scales. In the resource, its key "profile" has the custom profiles; these go to profiles, by name and
+	// component.
 	Scale           map[string]scale  `json:"scale"`
 	Pools           []pool            `json:"pools"`
 	Targeting       map[string]rules  `json:"targeting"`
@@ -72,7 +73,7 @@ type binpackScheduler struct {
 	Enabled bool `json:"enabled"`
 }
 
-// count is a number of replicas, or the range of an autoscaler: 3 or 1-10.
+// count is a number of replicas, such as 3, or the range of an autoscaler, such as 1-10.
 type count struct {
 	least  int32
 	ranged bool
@@ -167,7 +168,7 @@ func read(r *operator.Resource) (*spec, []string, error) {
 	return &into.Spec, append(warnings, nulls(whole.Spec["targeting"])...), nil
 }
 
-// nulls warns about rules that are null, which the documentation does not mention.
+// nulls returns a warning for each rule that is null; the documentation does not mention null.
 func nulls(targeting json.RawMessage) []string {
 	var selectors map[string]map[string]json.RawMessage
 	if json.Unmarshal(targeting, &selectors) != nil {
@@ -184,7 +185,7 @@ func nulls(targeting json.RawMessage) []string {
 	return warnings
 }
 
-// checkScale rejects negative sizes at their path in the resource, not in the pods.
+// checkScale reports negative sizes, with their path in the resource rather than in the pods.
 func checkScale(path string, sizes map[string]scale) error {
 	var problems []error
 	for _, service := range slices.Sorted(maps.Keys(sizes)) {

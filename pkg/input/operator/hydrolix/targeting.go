@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// everything selects all components and pools.
+// everything is the selector in spec.targeting for all components and pools.
 const everything = "*"
 
-// rules holds the rules in spec.targeting for the pods of a selector. Nil means not given; empty opts out of the levels below. See
-// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
+// rules holds the rules in spec.targeting for the pods of a selector. A nil rule is not given; an empty rule removes the rule of the levels
+// below. See https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/targeting-k8s-resources
 type rules struct {
 	NodeSelector              *map[string]string             `json:"node_selector"`
 	NodeAffinity              *v1.NodeAffinity               `json:"node_affinity"`
@@ -34,7 +34,7 @@ type key struct {
 	name, field string
 	// put writes the field into the pod's spec, and reports whether it is given.
 	put func(*rules, *v1.PodSpec) bool
-	// doubt is why the key's name is an assumption; "" if the name is documented.
+	// doubt says why the key's name is an assumption; "" if the documentation has the name.
 	doubt string
 }
 
@@ -92,7 +92,7 @@ func affinity(pod *v1.PodSpec) *v1.Affinity {
 	return pod.Affinity
 }
 
-// level is the rules of a selector that covers a workload, or the operator's own.
+// level holds the rules of a selector that covers a workload, or the operator's own rules.
 type level struct {
 	name  string
 	rules rules
@@ -113,8 +113,9 @@ func resolve(pod *v1.PodSpec, levels []level) []operator.Origin {
 	return origins
 }
 
-// defaultRule is the operator's anti-affinity for a component: preferred for some, and required for Keycloak with more than one replica.
-// See "Components with default anti-affinity" in https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
+// defaultRule returns the operator's anti-affinity for a component: a preferred rule for some components, a required rule for Keycloak with
+// more than one replica, and nil for the others. See "Components with default anti-affinity" in
+// https://docs.hydrolix.io/latest/self-managed/manage-a-cluster/pod-anti-affinity-rules
 func defaultRule(service string, replicas, weight int32, labels map[string]string) *v1.PodAntiAffinity {
 	term := operator.Term(weight, labels)
 	switch {
@@ -131,7 +132,7 @@ const keycloak = "keycloak"
 // preferred lists the components with a preferred rule.
 var preferred = []string{"rabbitmq", "redpanda", "traefik", "zookeeper"}
 
-// checkTargeting has the API server's code validate each fragment separately, so that each problem is reported once, at its path.
+// checkTargeting validates each rule separately with the API server's code, so that each problem is reported once, at its path.
 func checkTargeting(targeting map[string]rules) error {
 	var problems []error
 	for _, selector := range slices.Sorted(maps.Keys(targeting)) {
@@ -147,7 +148,7 @@ func checkTargeting(targeting map[string]rules) error {
 	return errors.Join(problems...)
 }
 
-// targetingNotes returns warnings about surprising effects of spec.targeting, and the keys in it that are undocumented.
+// targetingNotes returns warnings about surprising effects of spec.targeting, and assumptions about its keys that the documentation lacks.
 func targetingNotes(s *spec, profile *Profile) (warnings, assumptions []string) {
 	names := profile.names()
 	for i := range s.Pools {

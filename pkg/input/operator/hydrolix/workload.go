@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// components holds a resource's settings for its components, and the profile.
+// components resolves a resource's settings for its components.
 type components struct {
 	spec    *spec
 	profile *Profile
@@ -35,7 +35,7 @@ type workload struct {
 	priorityClass       string
 	classFrom           string
 	scheduler           string
-	// The assumed settings are in neither the resource nor a user's profile.
+	// The assumed settings come from the shipped profile, not from the resource or a user's profile.
 	replicasAssumed, sizeAssumed, classAssumed bool
 }
 
@@ -43,8 +43,8 @@ type workload struct {
 // https://docs.hydrolix.io/latest/self-managed/scale-cluster/autoscaler/scale-to-minimal
 var minimal = []string{"traefik", "ui", "turbine-api", "turbine-api-worker", "zookeeper", keycloak, "prometheus", "validator", "version"}
 
-// workloads returns the components by name, then the pools in order. A pool named like its component replaces it. Components without
-// replicas are left out unless the resource scales them.
+// workloads returns the components, sorted by name, then the pools in order. A pool with the name of its component replaces the component.
+// A component without replicas is left out, unless spec.scale names it.
 func (c *components) workloads() ([]workload, error) {
 	var problems []error
 	if p := c.spec.ScaleProfile; p != "" && !slices.Contains(c.profile.ScaleProfiles, p) {
@@ -103,7 +103,8 @@ func (c *components) assume(format string, args ...any) {
 	c.result.Assumptions = append(c.result.Assumptions, fmt.Sprintf(format, args...))
 }
 
-// scaleNotes warns about entries without an effect in spec.scale and spec.priority_classes, and notes the assumed meaning of scaling down.
+// scaleNotes warns about entries of spec.scale and spec.priority_classes that have no effect, and notes the assumed meaning of scale_off
+// and scale_min.
 func (c *components) scaleNotes() {
 	for _, name := range slices.Sorted(maps.Keys(c.spec.Scale)) {
 		if _, known := c.profile.Services[name]; !known && !c.profile.hasSidecar(name) {
@@ -136,7 +137,7 @@ func (c *components) scaleNotes() {
 	}
 }
 
-// switchedOff returns the workload after scale_off and scale_min.
+// switchedOff returns the workload with 0 replicas if scale_off or scale_min removes it, and unchanged otherwise.
 func (c *components) switchedOff(w workload) workload {
 	if c.spec.ScaleOff || (c.spec.ScaleMin || c.spec.ScaleMinimal) && !slices.Contains(minimal, w.service) {
 		w.replicas = 0
@@ -144,8 +145,8 @@ func (c *components) switchedOff(w workload) workload {
 	return w
 }
 
-// workload resolves the settings of a component, or of a pool of it: the pool's own field, then the custom profile of that name, then
-// spec.scale, then the scale profile. See https://docs.hydrolix.io/docs/custom-profiles
+// workload resolves the settings of a component, or of a pool of it. The first of these that has a setting wins: the pool's own field, the
+// custom profile with that name, spec.scale, the scale profile. See https://docs.hydrolix.io/docs/custom-profiles
 func (c *components) workload(name string, p *pool) workload {
 	base := cmp.Or(c.spec.ScaleProfile, "eval")
 	w := workload{name: name, service: name}
@@ -216,7 +217,7 @@ func sidecar(name string, own Sidecar, given []scale) v1.Container {
 	return container(name, own.CPU, own.Memory, own.Storage)
 }
 
-// container returns a container that requests the resources that are not zero, with equal limits.
+// container returns a container with the given requests, except those that are zero, and the same limits.
 func container(name string, cpu, memory, storage resource.Quantity) v1.Container {
 	requests := v1.ResourceList{}
 	for resource, quantity := range map[v1.ResourceName]resource.Quantity{
@@ -229,7 +230,7 @@ func container(name string, cpu, memory, storage resource.Quantity) v1.Container
 	return v1.Container{Name: name, Image: "hydrolix/" + name, Resources: v1.ResourceRequirements{Requests: requests, Limits: requests.DeepCopy()}}
 }
 
-// schedulerNote warns about the requirements of a scheduler with another name.
+// schedulerNote warns about the conditions under which the workload's scheduler exists.
 func (c *components) schedulerNote(w *workload) {
 	if c.spec.Scheduler == nil || !c.spec.Scheduler.Enabled {
 		c.warn("the pods of %s ask for the scheduler %s, which is deployed only with spec.scheduler.enabled: true", w.name, w.scheduler)
@@ -238,6 +239,7 @@ func (c *components) schedulerNote(w *workload) {
 		"the operator's own uses NodeResourcesFit with MostAllocated, which can outweigh a preferred anti-affinity", w.name, w.scheduler)
 }
 
+// firstGiven returns the field of the first scale that has it, or nil.
 func firstGiven[T any](given []scale, field func(scale) *T) *T {
 	for _, s := range given {
 		if value := field(s); value != nil {
@@ -247,7 +249,7 @@ func firstGiven[T any](given []scale, field func(scale) *T) *T {
 	return nil
 }
 
-// checkClasses rejects undocumented classes.
+// checkClasses reports priority classes that the documentation does not list.
 func checkClasses(p *priorityClasses) error {
 	allowed := []string{"system-node-critical", "hdx-critical", "hdx-highest", "hdx-high", "hdx-medium", "hdx-low", "hdx-lowest"}
 	var problems []error
@@ -269,7 +271,7 @@ func (w *workload) labels(profile *Profile) map[string]string {
 	return map[string]string{profile.Label: w.name}
 }
 
-// hasDefault reports whether one of the operator's own rules applies to the workload: there is one, and no selector replaces it.
+// hasDefault reports whether the operator's own anti-affinity applies to the workload: the component has one, and no selector replaces it.
 func (w *workload) hasDefault(c *components) bool {
 	levels := w.levels(c)
 	for _, level := range levels[:len(levels)-1] {
@@ -280,7 +282,7 @@ func (w *workload) hasDefault(c *components) bool {
 	return levels[len(levels)-1].rules.PodAntiAffinity != nil
 }
 
-// levels returns the parts of spec.targeting that cover the workload, highest precedence first.
+// levels returns the rules that cover the workload, highest precedence first: those of spec.targeting, then the operator's own.
 func (w *workload) levels(c *components) []level {
 	var levels []level
 	if w.pool != "" {
