@@ -12,6 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
+// chart is a release of KafScale's Helm chart.
 type chart struct {
 	release, namespace string
 	revision           Revision
@@ -78,7 +79,7 @@ func (c *chart) selectorLabels(component string) map[string]string {
 	return map[string]string{nameLabel: truncate(c.name() + "-" + component), instanceLabel: c.release, componentLabel: component}
 }
 
-// objectLabels returns the labels of a component's Deployment itself. Its name differs from that of its pods.
+// objectLabels returns the labels of a component's Deployment itself. Its label app.kubernetes.io/name differs from that of its pods.
 func (c *chart) objectLabels(component string) map[string]string {
 	return map[string]string{
 		nameLabel: c.name(), instanceLabel: c.release, componentLabel: component, "app.kubernetes.io/part-of": "kafscale",
@@ -138,8 +139,8 @@ func (c *chart) ruleOfProxy() *v1.Affinity {
 	return soft(c.selectorLabels("proxy"))
 }
 
-// over merges the given affinity over the drifted revision's affinity for the proxy, as Helm merges maps: the rule stays if the given
-// values have no podAntiAffinity, or one without preferred terms.
+// over merges the given affinity over the proxy's default rule in the drifted revision, as Helm merges maps: the rule stays if the given
+// affinity has no podAntiAffinity, or one without preferred terms.
 func over(rule, given *v1.Affinity) *v1.Affinity {
 	merged := given.DeepCopy()
 	if merged.PodAntiAffinity == nil {
@@ -151,15 +152,15 @@ func over(rule, given *v1.Affinity) *v1.Affinity {
 	return merged
 }
 
-// soft returns KafScale's only rule, shared by the operator's softPodAntiAffinity (pkg/operator/cluster_controller.go) and the chart's
-// proxy.
+// soft returns KafScale's only rule: a preferred anti-affinity over hosts. The operator's softPodAntiAffinity
+// (pkg/operator/cluster_controller.go) and the chart's proxy share it.
 func soft(matchLabels map[string]string) *v1.Affinity {
 	return &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{operator.Term(100, matchLabels)},
 	}}
 }
 
-// inert warns about anti-affinity of the Deployment that does not match its own pods.
+// inert returns a warning for each anti-affinity term of the Deployment that does not match the Deployment's own pods.
 func inert(d *appsv1.Deployment) []string {
 	if d.Spec.Template.Spec.Affinity == nil || d.Spec.Template.Spec.Affinity.PodAntiAffinity == nil {
 		return nil

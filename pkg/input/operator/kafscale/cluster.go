@@ -11,10 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// byOperator is the origin of a rule that the operator writes and no field of the resource changes.
+// byOperator is the level of a rule that the operator always writes, whatever the resource says.
 const byOperator = "operator default"
 
-// expand returns what the operator creates for a cluster, with the chart's values.
+// expand returns the objects that the operator creates for a cluster, with the chart's values.
 func expand(c *kafscale, values *operation, warnings []string) *operator.Expansion {
 	e := &operator.Expansion{Warnings: warnings}
 	c.makeEtcd(e, values)
@@ -25,24 +25,24 @@ func expand(c *kafscale, values *operation, warnings []string) *operator.Expansi
 	return e
 }
 
-// meta names an object of the cluster: main-broker for suffix broker.
+// meta returns the metadata of an object of the cluster. For the cluster main and the suffix broker, the name is main-broker.
 func (c *kafscale) meta(suffix string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: c.name + "-" + suffix, Namespace: c.namespace, Labels: labels}
 }
 
-// labels returns the labels of the pods of a part, which are also their selector.
+// labels returns the labels of the pods of an app, which are also the app's selector.
 func (c *kafscale) labels(app string) map[string]string {
 	return map[string]string{"app": app, "cluster": c.name}
 }
 
-// add adds objects without rules for pods.
+// add adds objects that bring no rules for pods.
 func add(e *operator.Expansion, objects ...cluster.Object) {
 	for _, obj := range objects {
 		e.Objects = append(e.Objects, operator.Made{Object: obj})
 	}
 }
 
-// addKeptApart adds a workload whose pods the operator keeps apart.
+// addKeptApart adds a workload whose pods have the operator's anti-affinity.
 func addKeptApart(e *operator.Expansion, workload cluster.Object) {
 	e.Objects = append(e.Objects, operator.Made{
 		Object: workload, Origins: []operator.Origin{{Field: "affinity.podAntiAffinity", Level: byOperator}},
@@ -50,7 +50,7 @@ func addKeptApart(e *operator.Expansion, workload cluster.Object) {
 }
 
 // makeBrokers creates the brokers, which are BestEffort, as in pkg/operator/cluster_controller.go. Each reconciliation resets their number
-// to the resource's, against the HorizontalPodAutoscaler.
+// to that of the resource, and so undoes what the HorizontalPodAutoscaler did.
 func (c *kafscale) makeBrokers(e *operator.Expansion, values *operation) {
 	labels := c.labels("kafscale-broker")
 	add(e, c.service("broker-headless", labels, true, 9092, 9093), c.service("broker", labels, false, 9092, 9093))
@@ -84,7 +84,7 @@ func (c *kafscale) makeBrokers(e *operator.Expansion, values *operation) {
 	})
 }
 
-// makeLfsProxy creates the proxy for large files, which has no rule at all, as in pkg/operator/lfs_proxy_resources.go.
+// makeLfsProxy creates the proxy for large files, which has no placement rules, as in pkg/operator/lfs_proxy_resources.go.
 func (c *kafscale) makeLfsProxy(e *operator.Expansion) {
 	labels := c.labels("kafscale-lfs-proxy")
 	add(e, &appsv1.Deployment{

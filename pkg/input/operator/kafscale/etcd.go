@@ -22,7 +22,8 @@ const (
 	awsImage   = "amazon/aws-cli:2.15.0"
 )
 
-// makeEtcd creates the cluster's own etcd, as in pkg/operator/etcd_resources.go, unless the resource or the operator names another.
+// makeEtcd creates the cluster's own etcd, as in pkg/operator/etcd_resources.go, unless the resource or the chart's values name an existing
+// etcd.
 func (c *kafscale) makeEtcd(e *operator.Expansion, values *operation) {
 	if len(c.etcdEndpoints) > 0 {
 		return
@@ -60,7 +61,8 @@ func (c *kafscale) makeEtcd(e *operator.Expansion, values *operation) {
 		"the image of etcd's tools, which matters only where nodes say which images they have")
 }
 
-// etcd returns the StatefulSet. On disk it is BestEffort; in memory it requests what it may store.
+// etcd returns the StatefulSet. With its data on disk, it is BestEffort; with its data in memory, it requests as much memory as it may
+// store.
 func (c *kafscale) etcd(values *operation, labels map[string]string) *appsv1.StatefulSet {
 	replicas := values.replicasOfEtcd()
 	mounts := []v1.VolumeMount{{Name: "data", MountPath: "/var/lib/etcd"}}
@@ -97,7 +99,7 @@ func (c *kafscale) etcd(values *operation, labels map[string]string) *appsv1.Sta
 	return set
 }
 
-// claim returns the claim for the data of each etcd pod.
+// claim returns the claim template for the data of an etcd pod.
 func (o *operation) claim() v1.PersistentVolumeClaim {
 	claim := v1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},

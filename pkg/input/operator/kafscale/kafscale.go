@@ -1,6 +1,6 @@
 // Package kafscale expands a KafscaleCluster as KafScale's operator does, and a release of KafScale's Helm chart into its workloads.
 //
-//	KafscaleCluster ─ read ───▶ what its CRD lets through       (resource.go)
+//	KafscaleCluster ─ read ───▶ settings                        (resource.go)
 //	                ─ expand ─▶ brokers, lfs-proxy, etcd        (cluster.go, etcd.go)
 //	chart values    ─ merge ──▶ values                          (values.go)
 //	                ─ install ▶ operator, console, proxy, mcp   (chart.go)
@@ -16,14 +16,14 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Revision is a revision of the chart, by how it keeps the proxy's replicas apart.
+// Revision is a revision of the chart. Revisions differ in how they keep the proxy's replicas apart.
 type Revision string
 
 const (
 	// Before has no rule for the proxy, like chart 0.4.2.
 	Before Revision = "before"
-	// Drifted has a rule in the chart's values whose selector is spelled out, like commit 1edae9b: once nameOverride changes the labels of
-	// the chart's pods, it selects other pods.
+	// Drifted has a rule in the chart's values with a fixed selector, like commit 1edae9b. If nameOverride changes the labels of the
+	// chart's pods, the rule selects other pods.
 	Drifted Revision = "drifted"
 	// Fixed has a rule in the template with the labels of the pods, like chart 0.4.3 since commit e2b5fb2.
 	Fixed Revision = "fixed"
@@ -32,8 +32,8 @@ const (
 // Revisions lists all revisions, oldest first.
 var Revisions = []Revision{Before, Drifted, Fixed}
 
-// Options are Helm's options for KafScale's chart. If any is set, the chart's own workloads are created, too. Unset options default to the
-// chart's; the operator then creates no etcd, because the chart names an existing one.
+// Options are Helm's options for KafScale's chart. If any is set, [New] also creates the chart's own workloads. Unset options have the
+// chart's defaults; the operator then creates no etcd, because the chart's values name an existing one.
 type Options struct {
 	// Release is the name of the release. Default: kafscale.
 	Release string
@@ -45,15 +45,15 @@ type Options struct {
 	Values []Document
 }
 
-// Document is a file of chart values, or its equivalent.
+// Document is a file of chart values, or chart values from elsewhere.
 type Document struct {
-	// Name names the document in errors.
+	// Name is the name of the document in errors.
 	Name string
 	// Data is YAML or JSON.
 	Data []byte
 }
 
-// Over returns the options, overridden by the options that other sets. It appends the values of other.
+// Over returns the options, overridden by the options that are set in other. The values of other come last.
 func (o Options) Over(other Options) Options {
 	if other.Release != "" {
 		o.Release = other.Release
@@ -68,18 +68,19 @@ func (o Options) Over(other Options) Options {
 	return o
 }
 
-// installed reports whether the chart is installed.
+// installed reports whether any option is set, so that the chart is installed.
 func (o *Options) installed() bool {
 	return o.Release+o.Namespace+string(o.Revision) != "" || len(o.Values) > 0
 }
 
-// Validate reports everything that is wrong with the values, one line each; the API server judges the other options.
+// Validate returns an error with a line for each problem of the values. The API server's code checks the other options when the objects are
+// created.
 func (o *Options) Validate() error {
 	_, _, err := merge(o.Values)
 	return err
 }
 
-// New returns the operator. If the options are invalid, it answers every request with their error.
+// New returns the operator. If the options are invalid, its functions return their error.
 func New(opts Options) operator.Operator {
 	values, warnings, err := merge(opts.Values)
 	o := operator.Operator{

@@ -65,7 +65,7 @@ type crd struct {
 	Status any `json:"status"`
 }
 
-// kafscale holds the settings of a resource.
+// kafscale holds the settings of a KafscaleCluster that matter for pods.
 type kafscale struct {
 	name, namespace string
 	brokers         int32
@@ -125,7 +125,7 @@ func read(r *operator.Resource) (*kafscale, []string, error) {
 	return c, warnings, errors.Join(problems...)
 }
 
-// endpoints returns the endpoints that are not blank.
+// endpoints returns those endpoints that are not blank.
 func endpoints(given []string) []string {
 	return list.Where(given, func(endpoint string) bool { return strings.TrimSpace(endpoint) != "" })
 }

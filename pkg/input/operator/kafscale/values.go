@@ -30,6 +30,7 @@ type values struct {
 	} `json:"mcp"`
 }
 
+// component holds the values of one workload of the chart.
 type component struct {
 	Enabled      bool                    `json:"enabled"`
 	ReplicaCount int32                   `json:"replicaCount"`
@@ -40,6 +41,7 @@ type component struct {
 	Affinity     *v1.Affinity            `json:"affinity"`
 }
 
+// image holds the values of a container image.
 type image struct {
 	Repository string `json:"repository"`
 	Tag        string `json:"tag"`
@@ -56,7 +58,7 @@ func (i *image) String() string {
 	return i.Repository + ":" + appVersion
 }
 
-// operation holds the values of the operator, for its own workload and for the objects that it creates.
+// operation holds the values of the operator: those of its own workload, and those of the objects that it creates.
 type operation struct {
 	component         `json:",inline"`
 	BrokerImage       image    `json:"brokerImage"`
@@ -67,7 +69,7 @@ type operation struct {
 	EtcdStorageMemory bool     `json:"etcdStorageMemory"`
 }
 
-// replicasOfEtcd returns the given number if it is at least 1, and 3 otherwise, as in etcdReplicas of pkg/operator/etcd_resources.go.
+// replicasOfEtcd returns the given number if it is at least 1, and 3 otherwise, as etcdReplicas in pkg/operator/etcd_resources.go does.
 func (o *operation) replicasOfEtcd() int32 {
 	n, err := strconv.ParseInt(strings.TrimSpace(fmt.Sprint(o.EtcdReplicas)), 10, 32)
 	if err != nil || n < 1 {
@@ -76,12 +78,13 @@ func (o *operation) replicasOfEtcd() int32 {
 	return int32(n)
 }
 
-// Name of the chart and version of what it installs; see deploy/helm/kafscale/Chart.yaml.
+// chartName is the name of the chart, and appVersion the version of the programs that it installs; see deploy/helm/kafscale/Chart.yaml.
 const (
 	chartName  = "kafscale"
 	appVersion = "v1.5.0"
 )
 
+// defaults holds the chart's values, in YAML.
 const defaults = `
 operator:
   enabled: true
@@ -95,14 +98,15 @@ proxy: {replicaCount: 2, image: {repository: ghcr.io/kafscale/kafscale-proxy}}
 mcp: {replicaCount: 1, image: {repository: ghcr.io/kafscale/kafscale-mcp}, namespace: {name: kafscale-mcp}}
 `
 
-// pod matches values that end up unchanged in a pod. There an unknown field cannot be a value of another revision of the chart.
+// pod matches warnings about values that go unchanged into a pod. An unknown field there cannot be a value of another revision of the
+// chart.
 var pod = regexp.MustCompile(`\.(affinity|resources|tolerations)[.\[]`)
 
-// dropped matches values that would decide where pods go, but that no template of the chart reads at that place.
+// dropped matches warnings about values that would decide where pods go, at a place that no template of the chart reads.
 var dropped = regexp.MustCompile(`^unknown field "((?:\w+\.)*(?:affinity|nodeName|nodeSelector|priorityClassName|replicas|replicaCount|resources|schedulerName|tolerations|topologySpreadConstraints))"`)
 
-// merge merges the values over the chart's, later ones over earlier ones, as Helm does: maps key by key, where null removes a key, and
-// everything else as a whole. Unknown values are ignored, as by Helm. The error has one line per problem.
+// merge merges the documents over the chart's values, later ones over earlier ones, as Helm does: maps key by key, where null removes a
+// key, and everything else as a whole. It ignores unknown values, as Helm does. The error has one line per problem.
 func merge(documents []Document) (*values, []string, error) {
 	merged, err := yaml.YAMLToJSON([]byte(defaults))
 	if err != nil {
@@ -116,7 +120,7 @@ func merge(documents []Document) (*values, []string, error) {
 			problems = append(problems, err)
 			continue
 		}
-		if string(data) == "null" { // a file of nothing but comments
+		if string(data) == "null" { // a file with comments only
 			continue
 		}
 		given := &values{}
