@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// Pod labels that the default affinities select: crates/stackable-operator/src/v2/kvp/label.rs of the library.
+// The default affinities select these labels of pods: crates/stackable-operator/src/v2/kvp/label.rs of the library.
 const (
 	nameLabel      = "app.kubernetes.io/name"
 	instanceLabel  = "app.kubernetes.io/instance"
@@ -20,28 +20,30 @@ const (
 // rule returns the terms of a default affinity for a role of a cluster. All are preferred, over hosts, and in the pods' own namespace.
 type rule func(c *cluster, r *role) []v1.WeightedPodAffinityTerm
 
+// placing holds the rules of a role's default affinity (together) and anti-affinity (apart).
 type placing struct{ together, apart []rule }
 
-// sameCluster selects the cluster's pods of any role: affinity_between_cluster_pods of the library's commons/affinity.rs.
+// sameCluster returns a rule that selects the cluster's pods of any role: affinity_between_cluster_pods of the library's
+// commons/affinity.rs.
 func sameCluster(weight int32) rule {
 	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
 		return []v1.WeightedPodAffinityTerm{operator.Term(weight, map[string]string{nameLabel: c.affinityName(), instanceLabel: c.resource.Name})}
 	}
 }
 
-// sameRole selects the cluster's pods of the role, in any role group.
+// sameRole returns a rule that selects the cluster's pods of the role, in any role group.
 func sameRole(weight int32) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm { return component(r.component, weight)(c, r) }
 }
 
-// component selects the cluster's pods of another role.
+// component returns a rule that selects the cluster's pods of another role.
 func component(name string, weight int32) rule {
 	return func(c *cluster, _ *role) []v1.WeightedPodAffinityTerm {
 		return []v1.WeightedPodAffinityTerm{between(c.affinityName(), c.resource.Name, name, weight)}
 	}
 }
 
-// between is affinity_between_role_pods of the library's commons/affinity.rs.
+// between returns a term for the pods of a role of a cluster: affinity_between_role_pods of the library's commons/affinity.rs.
 func between(app, instance, component string, weight int32) v1.WeightedPodAffinityTerm {
 	return operator.Term(weight, map[string]string{nameLabel: app, instanceLabel: instance, componentLabel: component})
 }
@@ -59,8 +61,8 @@ var (
 // nearWeight is the weight of every affinity to another product.
 const nearWeight = 50
 
-// near selects pods of another product's clusters. The operators assume that the cluster has the name of the discovery ConfigMap and is in
-// their own namespace. If either is wrong, the term selects no pod, and only this function warns about it.
+// near returns a rule that selects pods of another product's clusters. The operators assume that the cluster has the name of the discovery
+// ConfigMap, and is in their own namespace. If either is wrong, the term selects no pod, and only a warning of this rule shows it.
 func near(t target, names func(c *cluster) []string) rule {
 	return func(c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 		var terms []v1.WeightedPodAffinityTerm
@@ -79,7 +81,7 @@ func near(t target, names func(c *cluster) []string) rule {
 	}
 }
 
-// setting returns the name of the cluster that a field of the cluster's configuration refers to.
+// setting returns a function that finds the name of the cluster to which a field of spec.clusterConfig refers.
 func setting(path ...string) func(*cluster) []string {
 	return func(c *cluster) []string {
 		if name := c.text(path...); name != "" {
@@ -91,6 +93,7 @@ func setting(path ...string) func(*cluster) []string {
 
 func (p *product) affinityName() string { return cmp.Or(p.affinityApp, p.app) }
 
+// collect returns the terms of all rules.
 func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 	var terms []v1.WeightedPodAffinityTerm
 	for _, rule := range rules {
@@ -99,7 +102,7 @@ func collect(rules []rule, c *cluster, r *role) []v1.WeightedPodAffinityTerm {
 	return terms
 }
 
-// defaults returns the operator's default affinity for a role's pods. Parts without terms are left out.
+// defaults returns the operator's default affinity for a role's pods. An affinity without terms is nil.
 func (c *cluster) defaults(r *role) affinity {
 	p := r.placing
 	if c.opts.ADR && r.adr != nil {
@@ -121,8 +124,8 @@ type level struct {
 	affinity affinity
 }
 
-// resolve takes each field as a whole from the first level that sets it, and returns which level that was: role_utils.rs and
-// config/merge.rs of the library. An empty object counts as set, and so removes the default; null does not.
+// resolve takes each field as a whole from the first level that sets it, and returns the affinity and the origin of each field:
+// role_utils.rs and config/merge.rs of the library. An empty object counts as set, and so removes the default; null does not.
 func resolve(levels []level) (affinity, []operator.Origin) {
 	var result affinity
 	var origins []operator.Origin

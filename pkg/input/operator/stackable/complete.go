@@ -7,11 +7,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// platform lists the StorageClasses of the platform's own secret-operator and listener-operator. Their volumes are available on every node.
+// platform lists the StorageClasses of the platform's own secret-operator and listener-operator. All nodes reach their volumes.
 var platform = []string{"secrets.stackable.tech", "listeners.stackable.tech"}
 
-// complete completes the parts of a pod that podOverrides name but that are not created here, because they do not affect where the pod
-// goes: containers that request nothing, and volumes for configuration, secrets and logs.
+// complete completes the containers and volumes that podOverrides name but that this package does not create, because they do not affect
+// where the pod goes: containers that request nothing, and volumes for configuration, secrets and logs.
 func (c *cluster) complete(spec *v1.PodSpec, claims []v1.PersistentVolumeClaim) {
 	for _, containers := range [][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -51,7 +51,7 @@ func (c *cluster) assumeVolume(name string) {
 	c.assume(fmt.Sprintf("volume %s, which podOverrides name, is one that the operator makes", name))
 }
 
-// classOf returns the StorageClass of a volume that is created with its pod.
+// classOf returns the StorageClass of a volume that is created with its pod, or "".
 func classOf(volume *v1.Volume) string {
 	if volume.Ephemeral == nil || volume.Ephemeral.VolumeClaimTemplate == nil || volume.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName == nil {
 		return ""
@@ -59,7 +59,7 @@ func classOf(volume *v1.Volume) string {
 	return *volume.Ephemeral.VolumeClaimTemplate.Spec.StorageClassName
 }
 
-// whole reports whether the volume is complete, not just an override of parts of one.
+// whole reports whether the volume is complete, not only an override of parts of a volume.
 func whole(volume *v1.Volume) bool {
 	if e := volume.Ephemeral; e != nil {
 		return e.VolumeClaimTemplate != nil && len(e.VolumeClaimTemplate.Spec.AccessModes) > 0

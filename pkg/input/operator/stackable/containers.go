@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Containers that the operators put beside the product's, if they request resources: rust/operator-binary/src of each, at the commits of
-// products.go. Init containers that request no more than the product's own change nothing, and are left out.
+// These are the containers with requests that the operators put beside the product's: rust/operator-binary/src of each operator, at the
+// commits of products.go. Init containers that request no more than the product's container change nothing, and are left out.
 var (
 	kcatProber = requests{"kcat-prober", "100m", "200m", "128Mi"} // controller/build/resource/statefulset.rs of kafka-operator at ef84356
 	metrics    = requests{"metrics", "100m", "200m", "64Mi"}      // controller/build/resource of airflow-operator at b1c8805 and superset-operator at 43a7908
@@ -18,11 +18,12 @@ var (
 	druidPrepare = prepare("100m", "400m", "512Mi")
 )
 
-// prepare returns the init container with that name, whose requests do not depend on the product's.
+// prepare returns the init container prepare. Its requests do not depend on those of the product.
 func prepare(cpu, cpuLimit, memory string) []requests {
 	return []requests{{"prepare", cpu, cpuLimit, memory}}
 }
 
+// always returns a function that returns these containers for every cluster.
 func always(containers ...requests) func(*cluster) []requests {
 	return func(*cluster) []requests { return containers }
 }
@@ -31,7 +32,7 @@ func airflowBeside(c *cluster) []requests { return append(gitSync(c, "dagsGitSyn
 
 func nifiBeside(c *cluster) []requests { return gitSync(c, "customComponentsGitSync") }
 
-// gitSync returns a container for each repository: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
+// gitSync returns a container for each repository in the field: crates/stackable-operator/src/crd/git_sync/v1alpha2_impl.rs of the library.
 func gitSync(c *cluster, field string) []requests {
 	var containers []requests
 	repositories, _, _ := unstructured.NestedSlice(c.config, field)
@@ -41,7 +42,7 @@ func gitSync(c *cluster, field string) []requests {
 	return containers
 }
 
-// opaBeside follows controller/build/resource/daemonset of opa-operator at d877bbf.
+// opaBeside returns the containers beside OPA, as in controller/build/resource/daemonset of opa-operator at d877bbf.
 func opaBeside(c *cluster) []requests {
 	containers := []requests{{"bundle-builder", "100m", "200m", "128Mi"}}
 	if c.config["userInfo"] != nil {
@@ -50,7 +51,7 @@ func opaBeside(c *cluster) []requests {
 	return containers
 }
 
-// authentication is the group of AuthenticationClasses, which are not namespaced.
+// authentication is the API group of AuthenticationClasses, which have no namespace.
 const authentication = "authentication.stackable.tech"
 
 // passwordFileUpdater returns the container that exists if an AuthenticationClass keeps users in a file: authentication/password/mod.rs of
@@ -79,7 +80,7 @@ func passwordFileUpdater(c *cluster) []requests {
 	return nil
 }
 
-// containers returns the product's own container, and those beside it that request resources.
+// containers returns the product's own container, and the containers beside it that request resources.
 func (g *group) containers() []v1.Container {
 	own := g.role.requests
 	for _, l := range []*Level{g.roleLevel, g.level} { // later levels win
@@ -113,7 +114,7 @@ func (g *group) made(containers []requests) []v1.Container {
 	return made
 }
 
-// given returns the quantity, or otherwise if it is nil.
+// given returns the quantity as text, or otherwise if the quantity is nil.
 func given(quantity *resource.Quantity, otherwise string) string {
 	if quantity == nil {
 		return otherwise
@@ -121,7 +122,7 @@ func given(quantity *resource.Quantity, otherwise string) string {
 	return quantity.String()
 }
 
-// requirements follows commons/resources.rs of the library: the memory request equals the limit.
+// requirements returns the requests and limits, as in commons/resources.rs of the library: the memory request equals the limit.
 func (r *requests) requirements() v1.ResourceRequirements {
 	made := v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
 	set := func(list v1.ResourceList, name v1.ResourceName, quantity string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// group is a role group that is being turned into a workload.
+// group turns a role group into a workload.
 type group struct {
 	*cluster
 	role             *role
@@ -35,7 +35,7 @@ func (g *group) path() string {
 	return fmt.Sprintf("spec.%s.roleGroups.%s", g.role.key, g.name)
 }
 
-// make adds the workload of the role group, and the Service of a StatefulSet.
+// make adds the workload of the role group to the expansion, and the Service of a StatefulSet.
 func (g *group) make() {
 	if g.role.workload == taskPods {
 		g.warn("%s: the pods of tasks come and go with the tasks, and none is made", g.path())
@@ -172,7 +172,7 @@ func (g *group) template(claims []v1.PersistentVolumeClaim) (v1.PodTemplateSpec,
 	return template, origins
 }
 
-// claims returns the templates of the persistent volume claims.
+// claims returns the templates of the persistent volume claims: the role's volumes, with the sizes of the resource.
 func (g *group) claims() []v1.PersistentVolumeClaim {
 	merged := map[string]storage{}
 	for _, l := range []*Level{g.roleLevel, g.level} {

@@ -16,9 +16,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// overrideObjects merges spec.objectOverrides last of all, each into the object with its apiVersion, kind, namespace and name:
-// crates/stackable-operator/src/deep_merger of the library. Objects that are not created here, such as ConfigMaps, do not affect where pods
-// go.
+// overrideObjects merges the objects of spec.objectOverrides, as the last step, each into the object with its apiVersion, kind, namespace
+// and name: crates/stackable-operator/src/deep_merger of the library. Overrides of objects that this package does not create, such as
+// ConfigMaps, do not affect where pods go.
 func (c *cluster) overrideObjects() {
 	for i, raw := range c.overrides {
 		path := fmt.Sprintf("spec.objectOverrides[%d]", i)
@@ -62,7 +62,7 @@ func (c *cluster) overrideObject(path string, made *operator.Made, raw json.RawM
 	if c.decode(path, raw, over); len(c.problems) > problems {
 		return
 	}
-	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // Go writes it even if it is empty
+	if set, is := over.(*appsv1.StatefulSet); is && set.Spec.ServiceName == "" { // Go encodes the field even if it is empty
 		set.Spec.ServiceName = made.Object.(*appsv1.StatefulSet).Spec.ServiceName
 	}
 	if err := merge(made.Object, over, merged); err != nil {

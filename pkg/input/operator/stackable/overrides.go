@@ -16,14 +16,15 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// converter knows which lists in a pod are atomic, and which are maps by some key.
+// converter has the schemas of the Kubernetes API: which lists are atomic, and which are maps by some key.
 var converter = sync.OnceValue(func() managedfields.TypeConverter { return applyconfigurations.NewTypeConverter(scheme.Scheme) })
 
-// override merges podOverrides into the finished template, as the operators do last of all with DeepMerge of k8s-openapi
+// override merges podOverrides into the finished template, as the operators do in their last step with DeepMerge of k8s-openapi
 // (https://github.com/Arnavion/k8s-openapi at 9413a9a, src/v1_32/api/core/v1/pod_spec.rs). It follows the schema of the Kubernetes API,
 // like server-side apply: structs field by field, labels key by key, containers by name; affinity terms, tolerations and the node selector
 // as a whole. There is one difference: if two topology spread constraints have the same key and different whenUnsatisfiable, DeepMerge
-// keeps the later one, and override keeps both. It returns the origins of the pod's placement, with those that the overrides changed.
+// keeps the later one, and override keeps both. It returns the origins, with the level added to those of the fields that the overrides
+// changed.
 func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v1.PersistentVolumeClaim, raw json.RawMessage, name string, origins []operator.Origin) []operator.Origin {
 	if len(raw) == 0 || string(raw) == "null" {
 		return origins
@@ -45,7 +46,7 @@ func (c *cluster) override(path string, template *v1.PodTemplateSpec, claims []v
 	return changed("podOverrides of "+name, before, &template.Spec, origins)
 }
 
-// changed adds to the origins the placement fields that a level has changed.
+// changed adds the level to the origins of the placement fields that differ between before and after.
 func changed(level string, before, after *v1.PodSpec, origins []operator.Origin) []operator.Origin {
 	was, is := placement(before), placement(after)
 	for i, field := range placementFields {
@@ -56,6 +57,7 @@ func changed(level string, before, after *v1.PodSpec, origins []operator.Origin)
 	return origins
 }
 
+// addOrigin adds the level to the origin of the field.
 func addOrigin(origins []operator.Origin, field, level string) []operator.Origin {
 	for i := range origins {
 		if origins[i].Field == field {
@@ -113,7 +115,7 @@ func merge(base, over, into runtime.Object) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(result.(*unstructured.Unstructured).Object, into)
 }
 
-// object converts the object to the schema's form, without nulls for unset fields.
+// object converts the object to unstructured content, without nulls for unset fields.
 func object(obj runtime.Object) (*unstructured.Unstructured, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
 	if err != nil {

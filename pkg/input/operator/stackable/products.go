@@ -8,21 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// product is a kind of resource, and what its operator creates for it.
+// product is a kind of resource, and the roles that its operator creates for it.
 type product struct {
 	group, kind  string
 	versions     []string // of the CustomResourceDefinition, newest first
 	app          string   // app.kubernetes.io/name of the pods
 	affinityApp  string   // the name that default affinities select, if different
-	operatorName string   // first part of app.kubernetes.io/managed-by; empty means the group
-	controller   string   // last part of it; empty means the kind in lower case
-	roleGroup    string   // role group label of the pods of flat roles, if any
+	operatorName string   // first part of the label app.kubernetes.io/managed-by; empty means the group
+	controller   string   // last part of that label; empty means the kind in lower case
+	roleGroup    string   // role group label of the pods of flat roles; empty means none
 	imageField   string   // field of the spec with the product's version; empty means image
 	ownLabels    bool     // the pods also have role and group as labels, and otherwise only the labels that select them
 	fields       []string // fields of the spec that do not affect where pods go
 	wanted       []string // required fields of spec.clusterConfig
-	assumes      []string // what is assumed because it is not published
-	roles        []role   // if empty, there are no pods
+	assumes      []string // assumptions about values that are not published
+	roles        []role   // empty for a resource without pods
 }
 
 // role is a role of a product, with the operator's defaults.
@@ -30,23 +30,24 @@ type role struct {
 	key         string // field in the spec
 	component   string // app.kubernetes.io/component of its pods
 	workload    workload
-	flat        bool // configured at the role itself, without role groups
-	always      bool // exists with its defaults if the resource leaves it out
+	flat        bool // configured at the role itself; it has no role groups
+	always      bool // if the resource leaves it out, it exists with its defaults
 	optional    bool
 	requests    requests                    // of the product's container
-	beside      func(c *cluster) []requests // of containers beside it; see containers.go
+	beside      func(c *cluster) []requests // of the containers beside it; see containers.go
 	before      []requests                  // of init containers that may request more than all containers together
 	volumes     []volume
-	moreVolumes bool // others may be given by any name, each several times
+	moreVolumes bool // the resource may add volumes with any name and count
 	placing
-	adr         *placing // where ADR026 differs
+	adr         *placing // the placing of ADR026, if it differs
 	noBudget    bool
-	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be away at once; nil means 1
-	replicas    int32                                  // default; 0 means 1
-	least, most int32                                  // of replicas; fewer cause a warning, more are not created
+	disruptions func(c *cluster, replicas int32) int32 // how many of its pods may be unavailable at once; nil means 1
+	replicas    int32                                  // the default number; 0 means 1
+	least, most int32                                  // bounds of replicas: fewer cause a warning, more are not created
 }
 
-// requests are a container's: cpu is requested, cpuLimit is the limit, and memory is both. An empty name means the product's.
+// requests has the resources of a container: cpu is requested, cpuLimit is the limit, and memory is both. An empty name means the product's
+// name.
 type requests struct{ name, cpu, cpuLimit, memory string }
 
 // volume is a claim template: its field under config.resources.storage, its name, and its default size.
@@ -62,12 +63,13 @@ const (
 	daemonSet
 	job
 	pod      // a single pod
-	taskPods // none: pods come and go with tasks
+	taskPods // no workload: pods come and go with tasks
 )
 
 func (p *product) groupKind() schema.GroupKind { return schema.GroupKind{Group: p.group, Kind: p.kind} }
 
-// cluster20 keeps a cluster's pods together; role70 keeps a role's pods apart. Most defaults are one of the two or both.
+// cluster20 prefers nodes with pods of the same cluster, and role70 avoids nodes with pods of the same role. Most default affinities are
+// one of the two or both.
 var (
 	cluster20 = sameCluster(20)
 	role70    = sameRole(70)
@@ -78,7 +80,7 @@ var (
 
 var one = requests{cpu: "250m", cpuLimit: "1", memory: "1Gi"}
 
-// products lists the known facts about each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
+// products has the facts about each product: get_affinity in rust/operator-binary/src/crd/affinity.rs of its operator
 // (https://github.com/stackabletech/<product>-operator), and its default_config. Roles are in the operators' order.
 var products = []product{
 	{
@@ -224,8 +226,8 @@ var products = []product{
 		},
 	},
 	{
-		// The name in the pods' labels was changed, but not the name that the default anti-affinity selects: spark-k8s-operator f415bad,
-		// #573.
+		// The operator changed the name in the pods' labels, but not the name that the default anti-affinity selects: spark-k8s-operator
+		// f415bad, #573.
 		group: "spark.stackable.tech", kind: "SparkHistoryServer", versions: []string{"v1alpha1"}, app: "spark-history", affinityApp: "spark-k8s",
 		controller: "history", fields: []string{"logFileDirectory", "sparkConf", "vectorAggregatorConfigMapName"},
 		roles: []role{{key: "nodes", component: "node", requests: requests{cpu: "250m", cpuLimit: "1", memory: "512Mi"}, placing: apart}},
@@ -286,16 +288,16 @@ func airflow(memory string) requests { return requests{cpu: "1", cpuLimit: "2", 
 
 func druid(memory string) requests { return requests{cpu: "300m", cpuLimit: "1200m", memory: memory} }
 
-// superset is from ADR026 only.
+// superset is the placing of Superset's roles. Only ADR026 has it.
 var superset = placing{together: []rule{near(routers, druidConnections)}, apart: []rule{sameCluster(70)}}
 
-// opa returns the name of the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
+// opa finds the name of the OpaCluster that authorizes requests: kafka-operator at 045b77c and hbase-operator at 08fe694.
 var opa = setting("authorization", "opa", "configMapName")
 
-// deepStorage returns the name of the HdfsCluster in which a DruidCluster keeps its segments, if any.
+// deepStorage finds the name of the HdfsCluster in which a DruidCluster keeps its segments.
 var deepStorage = setting("deepStorage", "hdfs", "configMapName")
 
-// catalogs returns the names of the clusters, for metastore or hdfs, that the TrinoCatalogs selected by the cluster refer to.
+// catalogs returns a function that finds clusters through the TrinoCatalogs that a TrinoCluster selects. part is metastore or hdfs.
 func catalogs(part string) func(*cluster) []string {
 	return func(c *cluster) []string {
 		selected := c.catalogSelector()

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// custom is the shape of every resource; its spec has a field for each role.
+// custom has the fields of every resource. Its spec has a field for each role.
 type custom struct {
 	APIVersion string                     `json:"apiVersion"`
 	Kind       string                     `json:"kind"`
@@ -70,7 +70,7 @@ type budget struct {
 type Level struct {
 	Config               config            `json:"config"`
 	PodOverrides         json.RawMessage   `json:"podOverrides"`
-	NodeSelector         map[string]string `json:"nodeSelector"` // ADR026's; current resources have no such field
+	NodeSelector         map[string]string `json:"nodeSelector"` // a field of ADR026; current resources have none
 	ConfigOverrides      json.RawMessage   `json:"configOverrides"`
 	EnvOverrides         json.RawMessage   `json:"envOverrides"`
 	CLIOverrides         json.RawMessage   `json:"cliOverrides"`
@@ -82,7 +82,7 @@ type config struct {
 	Affinity  affinity          `json:"affinity"`
 	Resources resources         `json:"resources"`
 	Logging   logging           `json:"logging"`
-	Selector  map[string]string `json:"nodeSelector"` // ADR026's, like the one above
+	Selector  map[string]string `json:"nodeSelector"` // a field of ADR026; current resources have none
 
 	GracefulShutdownTimeout json.RawMessage `json:"gracefulShutdownTimeout"`
 	RequestedSecretLifetime json.RawMessage `json:"requestedSecretLifetime"`
@@ -140,6 +140,7 @@ type logging struct {
 	Containers        json.RawMessage `json:"containers"`
 }
 
+// read reads the resource, and returns its roles by their field in the spec. It reports missing fields, and warns about unknown ones.
 func (c *cluster) read() map[string]*roleSpec {
 	object := &custom{}
 	c.decode("", c.resource.JSON, object)
@@ -203,6 +204,7 @@ func (c *cluster) roleKeys() string {
 	return strings.Join(keys, ", ")
 }
 
+// readRole reads a role. A flat role becomes a role with one role group without a name.
 func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 	spec, path := &roleSpec{}, "spec."+r.key
 	if r.flat {
@@ -242,7 +244,7 @@ func (c *cluster) readRole(r *role, raw json.RawMessage) *roleSpec {
 	return spec
 }
 
-// readNodeSelector keeps the node selector beside the affinity only under ADR026.
+// readNodeSelector keeps the node selector beside the affinity under ADR026, and otherwise warns about it and drops it.
 func (c *cluster) readNodeSelector(path string, l *Level) {
 	const unknown = "%s: unknown field %q; the API server would leave it out; give it under config.affinity"
 	switch {
@@ -273,13 +275,13 @@ func (c *cluster) decode(path string, raw json.RawMessage, into any) {
 	}
 }
 
-// text returns a string in the cluster's configuration, or "".
+// text returns a string in spec.clusterConfig, or "".
 func (c *cluster) text(path ...string) string {
 	value, _, _ := unstructured.NestedString(c.config, path...)
 	return value
 }
 
-// reference returns the image of the product's containers. Only its name matters, to match the images that nodes have.
+// reference returns the image of the product's containers. Only its name matters: the scheduler compares it with the images on nodes.
 func (i *image) reference(app string) string {
 	if i.Custom != "" {
 		return i.Custom
@@ -287,7 +289,7 @@ func (i *image) reference(app string) string {
 	return fmt.Sprintf("%s/%s:%s", cmp.Or(i.Repo, "oci.stackable.tech/sdp"), app, i.version())
 }
 
-// version returns the value of the version label.
+// version returns the value of the label app.kubernetes.io/version.
 func (i *image) version() string {
 	if i.StackableVersion == "" {
 		return i.ProductVersion

@@ -1,5 +1,5 @@
 // Package stackable expands the resources of the Stackable Data Platform into the objects that the operators of its twelve products create,
-// one role group at a time. products.go is the table of products, roles and defaults. All other code is common to the products, since the
+// one role group at a time. products.go is the table of products, roles and defaults. All other code serves all products, since their
 // operators share one library (https://github.com/stackabletech/operator-rs at 7b9f9ac, "the library" below).
 //
 //	resource ─ read ─▶ cluster ─ for each role and role group: resolve, make, override ─▶ operator.Expansion
@@ -20,8 +20,8 @@ import (
 
 // Options configure the operators.
 type Options struct {
-	// ADR selects the rules of the platform's decision record ADR026 where the operators' code differs from it; docs/operators.md lists the
-	// differences.
+	// ADR selects the rules of the platform's decision record ADR026 wherever the operators' code differs from the record;
+	// docs/operators.md lists the differences.
 	ADR bool
 }
 
@@ -47,9 +47,9 @@ type cluster struct {
 	config    map[string]any // spec.clusterConfig
 	image     image
 	stopped   bool
-	overrides []json.RawMessage // whole objects or parts of them
+	overrides []json.RawMessage // spec.objectOverrides: objects or parts of objects
 
-	nodeSelector map[string]string // ADR026's, for all roles; current resources have no such field
+	nodeSelector map[string]string // for all roles, a field of ADR026; current resources have none
 	expansion    *operator.Expansion
 	problems     []error
 }
@@ -63,7 +63,7 @@ func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*oper
 	}
 	c := &cluster{product: p, resource: r, all: all, opts: opts, expansion: &operator.Expansion{}}
 	if len(p.roles) == 0 {
-		return c.expansion, nil // other resources refer to it
+		return c.expansion, nil // other resources refer to this one
 	}
 	roles := c.read()
 	for i := range p.roles {
@@ -84,7 +84,7 @@ func expand(r *operator.Resource, all []*operator.Resource, opts Options) (*oper
 	return c.expansion, nil
 }
 
-// role creates the workloads of the role's groups, and its budget.
+// role creates the workloads of the role's groups, and the role's disruption budget.
 func (c *cluster) role(r *role, spec *roleSpec) {
 	var replicas int32
 	for _, name := range slices.Sorted(maps.Keys(spec.RoleGroups)) {
@@ -107,7 +107,7 @@ func (c *cluster) role(r *role, spec *roleSpec) {
 	c.budget(r, spec.RoleConfig.PodDisruptionBudget, replicas)
 }
 
-// pods returns the number of replicas. If missing, the workload leaves it unset, which means 1.
+// pods returns the number of replicas of a role group. Without a number in the resource, it is the role's default, or 1.
 func (r *role) pods(g *roleGroup) int32 {
 	if g.Replicas == nil {
 		return max(r.replicas, 1)
@@ -133,7 +133,7 @@ func (c *cluster) assume(text string) {
 	}
 }
 
-// namespace returns the namespace of the resource, and of everything created for it.
+// namespace returns the namespace of the resource, which is also that of everything created for it.
 func namespace(r *operator.Resource) string { return cmp.Or(r.Namespace, "default") }
 
 // others returns the resources of a kind in the same namespace.
@@ -143,7 +143,7 @@ func (c *cluster) others(group, kind string) []*operator.Resource {
 	})
 }
 
-// fields decodes another resource. That resource's own expansion reports its errors.
+// fields returns the content of another resource, or nil if it is no object. The expansion of that resource reports the error.
 func fields(r *operator.Resource) map[string]any {
 	var object map[string]any
 	if json.Unmarshal(r.JSON, &object) != nil {
