@@ -32,10 +32,10 @@ type Operator struct {
 	Kinds []schema.GroupKind
 	// Misspelt maps wrong API groups in the operator's documentation to the right ones.
 	Misspelt map[string]string
-	// Install creates the objects that exist without any resource: the workloads of the operator's own chart. Nil creates nothing.
+	// Install creates the objects that need no resource: the workloads of the operator's own chart. Nil creates nothing.
 	Install func() (*Expansion, error)
-	// Expand creates the objects of one resource. All contains all resources that were read, for references. The error lists everything
-	// that keeps the operator, or the API server before it, from creating them, one line each, without the resource's name.
+	// Expand creates the objects of one resource. all contains all resources that were read, for references. The error lists everything
+	// that keeps the operator, or the API server before it, from creating the objects, one line each, without the resource's name.
 	Expand func(resource *Resource, all []*Resource) (*Expansion, error)
 }
 
@@ -44,18 +44,18 @@ type Resource struct {
 	manifest.Ignored
 }
 
-// Decode decodes the resource into a Go type, strictly as far as types go. Unknown fields, which an API server would prune, are returned as
-// warnings.
+// Decode decodes the resource into a Go type. A value of the wrong type is an error. An unknown field, which an API server would prune, is
+// a warning.
 func (r *Resource) Decode(into any) (warnings []string, err error) {
 	return manifest.DecodeResource(r.JSON, into)
 }
 
-// String returns the resource as in a sentence: KafscaleCluster kafka/main.
+// String returns the kind, namespace and name of the resource: KafscaleCluster kafka/main.
 func (r *Resource) String() string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, cmp.Or(r.Namespace, v1.NamespaceDefault), r.Name)
 }
 
-// Name identifies a custom resource, whatever its version.
+// Name returns a key of the custom resource that is the same for all versions of its API.
 func Name(i manifest.Ignored) string {
 	group, _, _ := strings.Cut(i.APIVersion, "/")
 	return fmt.Sprintf("%s.%s %s/%s", i.Kind, group, cmp.Or(i.Namespace, v1.NamespaceDefault), i.Name)
@@ -64,13 +64,13 @@ func Name(i manifest.Ignored) string {
 // Expansion is what an operator creates for one resource.
 type Expansion struct {
 	Objects []Made
-	// Warnings has a sentence for each part of the resource that has no effect, or another effect than expected.
+	// Warnings has a sentence for each part of the resource that has no effect, or an unexpected one.
 	Warnings []string
 	// Assumptions has a sentence for each assumption about a value that is not published.
 	Assumptions []string
 }
 
-// Made is an object as the operator writes it, without what the API server adds.
+// Made is an object as the operator writes it, without the fields that the API server adds.
 type Made struct {
 	cluster.Object
 	// Origins lists where the rules of its pods come from.
@@ -85,29 +85,29 @@ type Origin struct {
 	Level string
 }
 
-// Dropped is the prefix of the level of a default rule that another setting removed: dropped by chart values.
+// Dropped is the prefix of the level of a default rule that another setting removed, as in "dropped by chart values".
 const Dropped = "dropped by "
 
-// OriginAnnotation is the prefix of the annotations on a workload for the levels that set fields of its pods' spec:
-// origin.faultline.dev/affinity.podAntiAffinity: operator default.
+// OriginAnnotation is the prefix of annotations on a workload. Each says which level set a field of its pods' spec:
+// "origin.faultline.dev/affinity.podAntiAffinity: operator default".
 const OriginAnnotation = "origin.faultline.dev/"
 
-// OwnerAnnotation on an object names the resource from which it was expanded: KafscaleCluster kafka/main.
+// OwnerAnnotation is the annotation with the resource from which the object was expanded: KafscaleCluster kafka/main.
 const OwnerAnnotation = "faultline.dev/expanded-from"
 
 // Result is the expansion of the custom resources of some files.
 type Result struct {
-	// Objects are the created objects, in order, ready to be applied. Their source is the resource's.
+	// Objects are the created objects, in order, ready to be applied. Their source is that of the resource.
 	Objects []manifest.Object
 	Ignored []manifest.Ignored
-	// Notes are warnings and assumptions, each with its resource.
+	// Notes are warnings and assumptions. Each begins with its resource.
 	Notes []string
-	// Made are the same objects as their operators write them, in the same order.
+	// Made are the same objects in the same order, as their operators write them.
 	Made []Made
 }
 
-// Expand expands the resources that one of the operators knows. They can also refer to the resources in among. The error lists all
-// problems, one line each.
+// Expand expands those of the resources that an operator knows; the others are the result's Ignored. Resources can also refer to the
+// resources in among. The error lists all problems, one line each.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}
 	resources := list.Each(ignored, func(i manifest.Ignored) *Resource { return &Resource{i} })
@@ -140,7 +140,8 @@ func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.
 	return result, nil
 }
 
-// Install returns what the operators' own charts create, to be applied before anything else. The error lists all problems.
+// Install returns the objects that the operators' own charts create, to be applied before anything else. The error lists all problems, one
+// line each.
 func Install(operators []Operator) (*Result, error) {
 	result := &Result{}
 	var problems []error
@@ -160,13 +161,13 @@ func Install(operators []Operator) (*Result, error) {
 	return result, nil
 }
 
-// Knows reports whether the resource belongs to one of the operators, perhaps by a misspelt group, so that Expand handles it.
+// Knows reports whether [Expand] handles the resource: one of the operators has its kind, or reports a misspelt group.
 func Knows(operators []Operator, ignored manifest.Ignored) bool {
 	o, err := find(operators, &Resource{ignored})
 	return o != nil || err != nil
 }
 
-// find returns the operator of the resource, or nil.
+// find returns the operator of the resource, or nil. A misspelt group is an error.
 func find(operators []Operator, r *Resource) (*Operator, error) {
 	if r.JSON == nil {
 		return nil, nil
@@ -187,7 +188,7 @@ func find(operators []Operator, r *Resource) (*Operator, error) {
 	return nil, nil
 }
 
-// make adds the objects that an operator creates for the resource.
+// make adds the objects that expand creates for the resource, and its notes.
 func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error {
 	expansion, err := expand()
 	if err != nil {
@@ -216,7 +217,7 @@ func (result *Result) make(r *Resource, expand func() (*Expansion, error)) error
 	return errors.Join(problems...)
 }
 
-// create lets the API server's code default and validate the object. Errors name the resource that it comes from.
+// create returns the object after the API server's code has defaulted and validated it. Errors name the resource.
 func (m *Made) create(r *Resource) (manifest.Object, error) {
 	obj := m.annotated()
 	obj.SetAnnotations(with(obj.GetAnnotations(), OwnerAnnotation, r.String()))
@@ -265,7 +266,8 @@ func OriginsOf(obj metav1.Object) []Origin {
 	return origins
 }
 
-// Term returns the term that operators use to keep pods apart or together over hosts: preferred, by labels, in the pod's own namespace.
+// Term returns a preferred pod affinity term over hosts, for pods with the labels in the pod's own namespace. Operators use it to keep pods
+// apart or together.
 func Term(weight int32, matchLabels map[string]string) v1.WeightedPodAffinityTerm {
 	return v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: v1.PodAffinityTerm{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: matchLabels}, TopologyKey: v1.LabelHostname,

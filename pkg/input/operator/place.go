@@ -9,8 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Check lets the API server's code validate an object that an operator would create from a part of a resource. Errors refer to that part:
-// they report a field below from as below to, such as spec.affinity.podAntiAffinity as spec.targeting[*].pod_anti_affinity.
+// Check validates an object that an operator would create from a part of a resource, with the API server's code. Errors name this part: a
+// field below from is reported as the field below to, such as spec.affinity.podAntiAffinity as spec.targeting[*].pod_anti_affinity.
 func Check(obj cluster.Object, from, to string) error {
 	data, err := manifest.Encode(obj)
 	if err != nil {

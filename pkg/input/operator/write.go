@@ -13,9 +13,9 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Write writes the expanded objects as the operators write them, followed by other objects, so that the output can be read again. In YAML,
-// the notes are comments at the beginning, and a comment before each rule says who set it. In JSON, this is an annotation, and there are no
-// notes.
+// Write writes the objects as their operators write them, followed by other objects, so that the output can be read again. In YAML, the
+// notes are comments at the beginning, and a comment before each rule says which level set it. In JSON, an annotation says so, and there
+// are no notes. format is "json" or YAML otherwise.
 func Write(w io.Writer, result *Result, others []manifest.Object, format string) error {
 	all := append([]Made(nil), result.Made...)
 	for _, other := range others {
@@ -81,7 +81,7 @@ func writeYAML(out *bytes.Buffer, result *Result, all []Made) error {
 	return nil
 }
 
-// comment adds a comment before a field of the pod's spec that says who set it.
+// comment adds a comment before a field of the pod's spec, with the level that set it.
 func comment(object *yaml.Node, origin Origin) {
 	node := object
 	var key *yaml.Node
@@ -103,12 +103,12 @@ func child(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// written returns the object as in a file: without the fields that the API server adds to every object, and without empty fields. It
-// applies edit to the object's JSON.
+// written returns the fields of an object as in a manifest: without the fields that the API server adds to every object, and without empty
+// fields. It applies edit to the object's JSON first.
 func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, error) {
 	obj = obj.DeepCopyObject().(cluster.Object)
 	if obj.GetResourceVersion() == "" {
-		obj.SetUID("") // Faultline generated it
+		obj.SetUID("") // Faultline generated the UID
 	}
 	data, err := manifest.Encode(obj)
 	if err != nil {
@@ -126,7 +126,7 @@ func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, erro
 // saysNothing lists fields that Go writes even if they are empty.
 var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
 
-// clean removes these fields everywhere, and gives numbers their types.
+// clean removes empty fields of saysNothing everywhere, and gives numbers their Go types.
 func clean(value any) any {
 	switch v := value.(type) {
 	case json.Number:
