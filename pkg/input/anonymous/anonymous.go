@@ -1,11 +1,13 @@
-// Package anonymous replaces the names in a dump, so that it can be given to others and still has the same answers.
+// Package anonymous replaces the names in a dump, so that its owner can give it to others and questions about it still have the same
+// answers.
 //
 //	objects ─ walk ──▶ every name, label, image …    walk.go, with the table of fields in fields.go
-//	        ─ words ─▶ its words, in their order     words.go
+//	        ─ words ─▶ their words, sorted           words.go
 //	        ─ walk ──▶ the same objects in new words
 //
-// A word becomes the same new word wherever it stands, so references and selectors still fit. The new words have the order of the old ones,
-// because names decide where everything else is equal. They depend only on that order: there is no key with which somebody could guess.
+// A word becomes the same new word wherever it stands, so references and selectors still match. The new words sort as the old ones do,
+// because names decide if everything else is equal. The new words depend only on this order: there is no key with which somebody could
+// guess the old ones.
 package anonymous
 
 import (
@@ -26,15 +28,15 @@ import (
 
 // Dump is a dump without its names.
 type Dump struct {
-	// Objects are the objects as JSON, in the order in which they were given.
+	// Objects are the objects as JSON, in the given order.
 	Objects []json.RawMessage
-	// Notes say what is left out, and what cannot be hidden.
+	// Notes say which objects are left out, and which facts the dump still shows.
 	Notes []string
 
 	words *vocabulary
 }
 
-// hidden lists what a reader of the dump still learns.
+// hidden lists the facts that a reader of the dump still learns.
 var hidden = []string{
 	"It still shows how many objects there are and how they belong together, their times, versions, sizes, requests, priorities and conditions.",
 	"It keeps numbers of up to four digits in names, as in web-0, rack-12 and 10-0-3-17; names keep their order and the places of their dashes and dots.",
@@ -42,7 +44,7 @@ var hidden = []string{
 		"and the attributes of devices with the expressions that select them, but for private drivers and domains in them.",
 }
 
-// Of returns the objects without their names. Policies are left out, because their expressions can contain names.
+// Of returns the objects without their names. It leaves out policies, because their expressions can contain names.
 func Of(ctx context.Context, objects []cluster.Object) (*Dump, error) {
 	dump := &Dump{words: newVocabulary()}
 	left := map[string]int{}
@@ -87,7 +89,7 @@ type tree struct {
 	json []byte
 }
 
-// walk returns the object in other words.
+// walk returns the object with new words. While the vocabulary is open, it only collects the words.
 func (t tree) walk(v *vocabulary) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(t.json))
 	decoder.UseNumber()

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Expressions select devices by what drivers publish of them, so that attributes stay as they are, but for the private domains in their names and
-// values: those of drivers that only one organization has, such as gpu.acme.internal.
+// Expressions select devices by the attributes that drivers publish. So attributes stay as they are, except for private domains in their
+// names and values. A private domain belongs to a driver of a single organization, such as gpu.acme.internal.
 
-// quoted matches the strings of an expression, and domain a name with a dot that is no version, such as gpu.acme.internal.
+// quoted matches the string literals of an expression.
 var (
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
 	domain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\.[a-z]([-a-z0-9]*[a-z0-9])?$`)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// rule says what becomes of a field. Without one, the field's type says it: a plain string is a name, and a constant, a number, a quantity
-// or a time stays.
+// rule says how to replace a field. Without a rule, the type of the field decides: a plain string is a name and gets new words; a constant,
+// a number, a quantity or a time stays.
 type rule int
 
 const (
@@ -39,7 +39,7 @@ const (
 	asNone
 )
 
-// rules has the fields by the name of their type and their own. An entry without a type is about all types that have none of their own.
+// rules has the rule of a field by its type and name. An entry without a type is for all types without an entry of their own.
 var rules = map[string]rule{
 	"apiVersion": asKind, "apiGroup": asKind, "kind": asKind, "key": asKey, "topologyKey": asKey, "topologyKeys": asKey, "matchLabelKeys": asKey,
 	"mismatchLabelKeys": asKey, "finalizers": asKey, "reason": asReason, "conditionType": asCondition,
@@ -89,22 +89,22 @@ var rules = map[string]rule{
 	"DeviceClassSpec.extendedResourceName": asResource, "ContainerExtendedResourceRequest.resourceName": asResource,
 }
 
-// Each list is of what is public about it.
+// These lists contain public words, which stay.
 var (
 	domains = []string{
 		"kubernetes.io", "k8s.io", "x-k8s.io", "aws.com", "aws.amazon.com", "amazonaws.com", "gke.io", "google.com", "azure.com", "microsoft.com", "nvidia.com", "amd.com",
 		"intel.com", "karpenter.sh", "openshift.io", "digitalocean.com", "hetzner.cloud", "openstack.org", "vmware.com", "longhorn.io", "ceph.com", "cilium.io",
 		"projectcalico.org", "istio.io", "argoproj.io", "kruise.io", "strimzi.io", "cnpg.io", "kubevirt.io", "ray.io", "faultline.dev",
 	}
-	// kinds are those of owners and references that a dump does not have, besides those that it has.
+	// kinds lists kinds and versions that stay although a dump does not have their objects: those of owners and references.
 	kinds = []string{"v1", "List", "ConfigMap", "Secret", "ServiceAccount", "CloneSet", "StrimziPodSet", "Cluster", "VirtualMachineInstance", "RayCluster", "Rollout", "Workflow",
 		"VolumeSnapshot"}
-	// plainKeys are label keys of Kubernetes without a domain. rolesOf are domains whose keys users make.
+	// plainKeys are label keys of Kubernetes without a domain. [rolesOf] are domains whose keys users make up.
 	plainKeys = []string{"pod-template-hash", "controller-revision-hash", "pod-template-generation", "job-name", "controller-uid", "rollouts-pod-template-hash",
 		"metadata.name", "metadata.namespace", "cluster-name"}
 	rolesOf = []string{"node-role.kubernetes.io", "node-restriction.kubernetes.io"}
 	roles   = []string{"control-plane", "master", "worker", "infra"}
-	// keptValues are keys and domains of labels whose values decide by what they are.
+	// keptValues are keys and domains of labels whose values must stay, because their meaning decides.
 	keptValues = []string{v1.LabelArchStable, v1.LabelOSStable, "beta.kubernetes.io/arch", "beta.kubernetes.io/os", "pod-template-generation",
 		"apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index", "pod-security.kubernetes.io"}
 	conditions = []string{"Ready", "ContainersReady", "PodScheduled", "Initialized", "PodReadyToStartContainers", "DisruptionTarget", "PodResizePending",
@@ -112,7 +112,7 @@ var (
 		"Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet", "DisruptionAllowed", "AbleToScale", "ScalingActive", "ScalingLimited",
 		"Resizing", "FileSystemResizePending", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
 	droppedAnnotations = []string{v1.LastAppliedConfigAnnotation, "kubernetes.io/description"}
-	// namingAnnotations have names as values, and keptAnnotations, by key or by domain, what decides.
+	// namingAnnotations have names as values. [keptAnnotations], by key or by domain, have values that decide and so stay.
 	namingAnnotations = []string{"volume.kubernetes.io/selected-node", "pv.kubernetes.io/provisioned-by", "volume.kubernetes.io/storage-provisioner",
 		"volume.beta.kubernetes.io/storage-provisioner", "resource.kubernetes.io/pod-claim-name", "faultline.dev/volume-topology", "faultline.dev/node-group",
 		"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "batch.kubernetes.io/cronjob-scheduled-timestamp", "volume.beta.kubernetes.io/storage-class"}
@@ -123,7 +123,7 @@ var (
 
 var (
 	machineWord = regexp.MustCompile(`^[A-Z][A-Za-z]+$`)
-	// native are the resources of Kubernetes, and what a quota counts besides.
+	// native matches the resources of Kubernetes, and the other things that a quota counts.
 	native = regexp.MustCompile(`^((requests|limits)\.)?(cpu|memory|storage|ephemeral-storage|hugepages-[0-9A-Za-z]+)$|^attachable-volumes-[a-z-]+$|` +
 		`^(pods|services(\.[a-z]+)?|replicationcontrollers|resourcequotas|secrets|configmaps|persistentvolumeclaims)$`)
 	integer = regexp.MustCompile(`^-?[0-9]+$`)
@@ -133,7 +133,7 @@ var (
 	intOrStringType = reflect.TypeFor[intstr.IntOrString]()
 )
 
-// isPublic reports whether the domain is one of the public ones, or below it.
+// isPublic reports whether the domain is a public one, or below one.
 func isPublic(domain string) bool {
 	return slices.ContainsFunc(domains, func(public string) bool { return domain == public || strings.HasSuffix(domain, "."+public) })
 }
@@ -145,9 +145,9 @@ func ruleFor(of reflect.Type, name string) rule {
 	return rules[name]
 }
 
-var fieldsOf sync.Map // by type, the types of its fields by their names in JSON
+var fieldsOf sync.Map // for a struct type, the types of its fields by their names in JSON
 
-// fieldOf returns the type of a field of a struct.
+// fieldOf returns the type of a field of a struct, by its name in JSON.
 func fieldOf(of reflect.Type, name string) (reflect.Type, bool) {
 	known, found := fieldsOf.Load(of)
 	if !found {

@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// walker walks through a JSON value together with its Go type. Fields that the type lacks are left out.
+// walker walks through a JSON value together with its Go type. It leaves out fields that the type lacks.
 type walker struct{ *vocabulary }
 
-// object returns the value of a struct in other words.
+// object returns the value of a struct in new words.
 func (w *walker) object(of reflect.Type, value map[string]any) map[string]any {
 	made := make(map[string]any, len(value))
 	for name, inner := range value {
@@ -34,7 +34,8 @@ func (w *walker) object(of reflect.Type, value map[string]any) map[string]any {
 	return made
 }
 
-// container replaces what a container runs by one variable. Templates that differ in it still differ, as the revisions of a rollout do.
+// container replaces the commands, variables and probes of a container by a single variable. Two templates that differ in these still
+// differ, as revisions of a rollout do.
 func (w *walker) container(value, made map[string]any) {
 	what := map[string]any{}
 	for _, name := range []string{"env", "envFrom", "command", "args", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe"} {
@@ -50,7 +51,7 @@ func (w *walker) container(value, made map[string]any) {
 	made["env"] = []any{map[string]any{"name": "RUNS", "value": w.text(string(text))}}
 }
 
-// field returns the value of a field, and nil if it is left out.
+// field returns the value of a field in new words, or nil to leave the field out.
 func (w *walker) field(of reflect.Type, name string, field reflect.Type, value any, around map[string]any) any {
 	text, isText := value.(string)
 	switch ruleFor(of, name) {
@@ -111,7 +112,7 @@ func (w *walker) field(of reflect.Type, name string, field reflect.Type, value a
 	return w.any(field, value)
 }
 
-// any returns a value that no rule is about: what its type says.
+// any returns a value without a rule in new words, as its type demands.
 func (w *walker) any(of reflect.Type, value any) any {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -123,7 +124,7 @@ func (w *walker) any(of reflect.Type, value any) any {
 			return w.uid(v)
 		case of == resourceType:
 			return w.resource(v)
-		case of.Kind() == reflect.Slice: // of bytes
+		case of.Kind() == reflect.Slice: // bytes as base64
 			return nil
 		case of == intOrStringType && !strings.HasSuffix(v, "%"):
 		case of.Kind() != reflect.String, of.PkgPath() != "":
@@ -155,7 +156,7 @@ func (w *walker) any(of reflect.Type, value any) any {
 	return value // a number or a boolean
 }
 
-// key replaces a label key, or another name with a domain.
+// key replaces a label key, or another name that may have a domain.
 func (w *walker) key(key string) string {
 	domain, name, found := strings.Cut(key, "/")
 	switch {
@@ -171,7 +172,7 @@ func (w *walker) key(key string) string {
 	return key
 }
 
-// driver leaves the name of a driver, which objects have as theirs, too.
+// driver keeps the name of a driver, and also keeps it in the names of objects.
 func (w *walker) driver(name string) string {
 	if !w.closed {
 		w.drivers[name] = true
@@ -188,7 +189,8 @@ func (w *walker) value(key, value string) string {
 	return w.name(value)
 }
 
-// annotation replaces an annotation, or leaves it out. Nobody takes the values apart, but for those in the tables.
+// annotation replaces an annotation, or leaves it out. A value becomes a new text as a whole, since nobody takes it apart, except for the
+// annotations in the tables.
 func (w *walker) annotation(key, value string) (newKey, newValue string, kept bool) {
 	domain, _, _ := strings.Cut(key, "/")
 	switch {
@@ -202,7 +204,7 @@ func (w *walker) annotation(key, value string) (newKey, newValue string, kept bo
 	return w.key(key), w.text(value), true
 }
 
-// resource replaces the name of a resource, as in requests or a quota.
+// resource replaces the name of a resource, such as in requests or in a quota.
 func (w *walker) resource(name string) string {
 	before, after, _ := strings.Cut(name, "/")
 	if strings.TrimPrefix(before+"/", "requests.") == resourcev1.ResourceDeviceClassPrefix {
@@ -226,7 +228,7 @@ func (w *walker) resource(name string) string {
 	return w.name(name)
 }
 
-// kind replaces the kind or the API version of an object that Kubernetes does not have.
+// kind replaces the kind or the API version of a custom resource.
 func (w *walker) kind(name string) string {
 	group, _, versioned := strings.Cut(name, "/")
 	if admission.KindNamed(name) != nil || slices.Contains(kinds, name) || versioned && (isPublic(group) || admission.IsGroup(group)) || admission.IsGroup(name) || isPublic(name) {
@@ -235,7 +237,7 @@ func (w *walker) kind(name string) string {
 	return w.name(name)
 }
 
-// handle replaces the name of a volume on a node: a driver, and what that calls the volume.
+// handle replaces the handle of a volume on a node, which consists of a driver and the driver's own name for the volume.
 func (w *walker) handle(name string) string {
 	driver, volume, found := strings.Cut(name, "^")
 	if !found {
@@ -244,13 +246,13 @@ func (w *walker) handle(name string) string {
 	return w.key(driver) + "^" + w.text(volume)
 }
 
-// revision replaces the words of a template in a ControllerRevision. Its bytes are compared with those of the template.
+// revision replaces the words of the template in a ControllerRevision. Controllers compare its bytes with those of the workload's template.
 func (w *walker) revision(value any) any {
 	data, is := value.(map[string]any)
 	if !is {
 		return nil
 	}
-	made := w.object(reflect.TypeFor[appsv1.DaemonSet](), data) // that of a StatefulSet has the same fields
+	made := w.object(reflect.TypeFor[appsv1.DaemonSet](), data) // the data for a StatefulSet has the same fields
 	if spec, is := made["spec"].(map[string]any); is {
 		if template, is := spec["template"].(map[string]any); is {
 			template["$patch"] = "replace"
@@ -259,7 +261,7 @@ func (w *walker) revision(value any) any {
 	return made
 }
 
-// mapTexts replaces a text, or each one of a list. Numbers stay.
+// mapTexts replaces a text, or each text of a list. Numbers stay.
 func mapTexts(value any, replace func(string) string) any {
 	switch v := value.(type) {
 	case string:

@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// public lists the words that every cluster has, and those of labels by which blast knows that the pods of a workload vote. They stay as
-// they are, also as a part of a name.
+// public lists words that stay, also as a part of a name: words that every cluster has, and words of labels by which package blast
+// recognizes that the pods of a workload vote.
 var public = []string{
 	"access", "api", "app", "aws", "cluster", "control", "controller", "critical", "default", "domain", "etcd", "failure", "false", "hdfs", "io",
 	"journalnode", "kafka", "kafscale", "kube", "kubernetes", "latest", "lease", "master", "metadata", "name", "node", "plane", "public", "scheduler",
 	"server", "system", "topology", "true", "vol", "worker", "zone", "zookeeper",
 }
 
-// maxLabel is the length of a label's value, and of most names.
+// maxLabel is the maximum length of a label's value, and of most names.
 const maxLabel = 63
 
-// run is what stands between dashes, dots and the like. numbered is one with a number that stays: web2, 12, or 1a as in a zone. Everything
-// else, such as a hash, is a single word.
+// run matches a part of a name between dashes, dots and the like. [numbered] matches a part with a number that stays: web2, 12, or 1a as in
+// a zone. Any other part, such as a hash, is a single word.
 var (
 	run      = regexp.MustCompile(`[0-9A-Za-z\x{80}-\x{10FFFF}]+`)
 	numbered = regexp.MustCompile(`^(?:([A-Za-z\x{80}-\x{10FFFF}]*)([0-9]{1,4})|([0-9]{1,2})([A-Za-z]))$`)
 )
 
-// vocabulary has the words of a dump. It is first filled, and then used.
+// vocabulary maps the words of a dump to new ones. The first walk fills it; then it is closed, and the second walk uses it.
 type vocabulary struct {
 	words, texts, uids map[string]string // the new word, by the old one; "" until the vocabulary is closed
-	// numbers are the keys of labels whose values are compared as numbers, and drivers the public names
-	// of drivers. private are the drivers of devices that are replaced, also in expressions.
+	// numbers has the keys of labels whose values are compared as numbers, drivers the public names of drivers, and private the names of
+	// device drivers that are replaced, also in expressions.
 	numbers, drivers, private map[string]bool
 	closed                    bool
 }
@@ -39,8 +39,8 @@ func newVocabulary() *vocabulary {
 	return &vocabulary{words: map[string]string{}, texts: map[string]string{}, uids: map[string]string{}, numbers: map[string]bool{}, drivers: map[string]bool{}, private: map[string]bool{}}
 }
 
-// name replaces the words of a name, and leaves what separates them. What separates words sorts before all letters, as do digits, so names
-// have the order that their words have.
+// name replaces the words of a name, and keeps the separators. Separators and digits sort before all letters, so names sort as their words
+// do.
 func (v *vocabulary) name(name string) string {
 	if name == "" {
 		return ""
@@ -52,7 +52,7 @@ func (v *vocabulary) name(name string) string {
 		return new
 	}
 	if rest, found := strings.CutPrefix(name, tokenVolume); found {
-		return tokenVolume + v.name(rest) // by which cluster.WithoutToken knows the volume
+		return tokenVolume + v.name(rest) // cluster.WithoutToken recognizes the volume by this prefix
 	}
 	length := 0
 	replaced := run.ReplaceAllStringFunc(name, func(old string) string {
@@ -62,20 +62,20 @@ func (v *vocabulary) name(name string) string {
 	})
 	switch {
 	case v.closed && len(replaced) > maxLabel && len(name) <= maxLabel:
-		return v.words[name] // the whole is a word
+		return v.words[name] // the whole name is one word
 	case !v.closed && len(name) <= maxLabel && length+len(name) > maxLabel:
 		v.add(v.words, name)
 	}
 	return replaced
 }
 
-// run replaces a word, and leaves the number before or behind it.
+// run replaces a word, and keeps the number before or after it.
 func (v *vocabulary) run(old string) string {
 	if parts := numbered.FindStringSubmatch(old); parts != nil {
 		return v.word(parts[1]) + parts[2] + parts[3] + v.word(parts[4])
 	}
 	if old[0] <= '9' {
-		return old[:1] + v.word(old) // among numbers as before, unless they begin alike
+		return old[:1] + v.word(old) // sorts among numbers as before, unless two begin with the same digit
 	}
 	return v.word(old)
 }
@@ -92,7 +92,7 @@ const tokenVolume = "kube-api-access-"
 // shortest and longest bound the length of the new words.
 const shortest, longest = 5, 9
 
-// text replaces a text that nobody takes apart, such as a command.
+// text replaces a text as a whole, such as a command.
 func (v *vocabulary) text(text string) string {
 	if text == "" {
 		return ""
@@ -107,6 +107,7 @@ func (v *vocabulary) uid(uid string) string {
 	return v.add(v.uids, uid)
 }
 
+// add collects the word while the vocabulary is open, and returns its new word afterwards.
 func (v *vocabulary) add(to map[string]string, word string) string {
 	if v.closed {
 		return to[word]
@@ -115,7 +116,7 @@ func (v *vocabulary) add(to map[string]string, word string) string {
 	return word
 }
 
-// close gives each word its new one.
+// close closes the vocabulary, and gives each word its new one.
 func (v *vocabulary) close() {
 	for i, text := range slices.Sorted(maps.Keys(v.texts)) {
 		v.texts[text] = fmt.Sprintf("x%d", i+1)
@@ -133,7 +134,8 @@ func (v *vocabulary) close() {
 	v.closed = true
 }
 
-// assign gives the words new ones of that length, between the public words before and after them. It reports whether there are enough.
+// assign gives the words new ones of this length, which sort between the public words before and after them. It returns false if there are
+// not enough.
 func (v *vocabulary) assign(sorted []string, known map[string]bool, length int) bool {
 	for from := 0; from <= len(sorted); {
 		to := from
@@ -163,7 +165,7 @@ func (v *vocabulary) assign(sorted []string, known map[string]bool, length int) 
 
 const letters = 'z' - 'a' + 1
 
-// number returns how many words of the length sort before the word.
+// number returns how many words of the length sort before the given word.
 func number(word string, length int) int {
 	n := 0
 	for i := range length {
@@ -173,12 +175,12 @@ func number(word string, length int) int {
 		}
 	}
 	if len(word) > length {
-		n++ // its own beginning
+		n++ // the word's own beginning sorts before it, too
 	}
 	return n
 }
 
-// spell returns the word of the length before which that many sort.
+// spell returns the word of the length before which n words of this length sort.
 func spell(n, length int) string {
 	word := make([]byte, length)
 	for i := length - 1; i >= 0; i-- {
