@@ -2,17 +2,17 @@ package owner
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// kind is known of a kind of controller.
+// kind says how controllers of a kind behave.
 type kind struct {
-	// keepsNames means that a pod comes back under its own name, after its end.
+	// keepsNames means that the controller replaces a pod by a pod of the same name.
 	keepsNames bool
 	// unscaled means that the kind has no scale subresource.
 	unscaled bool
-	// never means that a pod comes back even if its restartPolicy is Never.
+	// never means that the controller replaces a pod even if the pod's restartPolicy is Never.
 	never bool
 }
 
-// kinds are the kinds whose sources say what they do. docs/model.md has the same table.
+// kinds has the kinds whose behaviour is documented, with the sources. docs/model.md has the same table.
 var kinds = map[schema.GroupKind]kind{
 	// https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#stable-network-id
 	{Group: "apps", Kind: "StatefulSet"}: {keepsNames: true},

@@ -1,5 +1,5 @@
-// Package owner finds the controllers of a dump's pods that the dump lacks, and makes objects in their place. A dump of nodes and pods has
-// none of them, and hardly any dump has the custom resources of operators. Such a controller works on: it makes its pods anew.
+// Package owner makes objects in place of the controllers that the pods of a dump have and the dump lacks. A dump of nodes and pods has no
+// controllers, and few dumps have the custom resources of operators. The controllers still work in the cluster: they replace their pods.
 package owner
 
 import (
@@ -24,20 +24,20 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Unknown are the controllers that the objects of a cluster lack.
+// Unknown collects the controllers that the objects of a cluster lack.
 type Unknown struct {
 	uids     map[types.UID]bool
 	names    map[cluster.Ref]bool
 	unscaled func(kind, []*v1.Pod) bool
 
 	made   map[types.UID]bool
-	kinds  []string       // of the owners, in order of appearance
-	owners map[string]int // by kind
+	kinds  []string       // the kinds of the owners, in order of appearance
+	owners map[string]int // the number of owners by kind
 	pods   int
 	once   []*v1.Pod // pods that run once
 }
 
-// NewUnknown looks at all objects of a cluster.
+// NewUnknown returns an Unknown for all objects of a cluster.
 func NewUnknown(all []cluster.Object) *Unknown {
 	u := &Unknown{
 		uids: map[types.UID]bool{}, names: map[cluster.Ref]bool{}, made: map[types.UID]bool{}, owners: map[string]int{},
@@ -54,8 +54,9 @@ func NewUnknown(all []cluster.Object) *Unknown {
 	return u
 }
 
-// Owners returns objects in place of the controllers that the pods among the objects lack. A pod of a DaemonSet or of a node lives and dies
-// with its node. A pod that runs once, such as that of a workflow, is lost with its node.
+// Owners returns objects in place of the controllers that pods among the objects have and the cluster lacks. It makes none for a pod of a
+// DaemonSet or of a node, which lives and dies with its node, and none for a pod that runs once, such as that of a workflow, which is lost
+// with its node.
 func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
 	var order []types.UID
 	pods := map[types.UID][]*v1.Pod{}
@@ -69,7 +70,7 @@ func (u *Unknown) Owners(objects []cluster.Object) []cluster.Object {
 			continue
 		}
 		if ref.Kind == "ReplicaSet" && u.names[cluster.Ref{Kind: "Deployment", Namespace: pod.Namespace, Name: above(pod, appsv1.DefaultDeploymentUniqueLabelKey)}] {
-			continue // admission adds the ReplicaSets that a Deployment lacks
+			continue // package admission adds the missing ReplicaSets of a Deployment
 		}
 		if cluster.RunsOnce(pod) && !kindOf(ref).never {
 			u.once = append(u.once, pod)
@@ -119,7 +120,7 @@ func (u *Unknown) knows(uid types.UID, ref cluster.Ref) bool {
 	return u.uids[uid] || u.made[uid] || u.names[ref]
 }
 
-// Notes says what the owners are assumed to do: their controllers work on or, if they are gone, nobody replaces their pods.
+// Notes says what the controllers are assumed to do: they replace their pods or, if gone is true, nobody does.
 func (u *Unknown) Notes(gone bool) []string {
 	var notes []string
 	if u.pods > 0 {
@@ -142,7 +143,8 @@ func kindOf(ref *metav1.OwnerReference) kind {
 	return kinds[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
 }
 
-// owner returns what stands for the controller of the pods. It is nil if all of them are being deleted, and others have taken their place.
+// owner returns an object in place of the controller of the pods. It returns nil if all of them are being deleted: then the controller has
+// already replaced them.
 func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	active := list.Without(pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 	first := slices.MinFunc(pods, func(a, b *v1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -168,7 +170,7 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 	replicas, labels := int32(len(active)), common(active)
 	made := template(newest(active), labels)
 	switch group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(); {
-	case len(labels) == 0: // what matches everything is no selector of theirs
+	case len(labels) == 0: // a selector without labels would match every pod
 	case group == schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}:
 		object.Labels = labels
 		for key, kind := range hashes {
@@ -187,13 +189,14 @@ func (u *Unknown) owner(pods []*v1.Pod) cluster.Object {
 		Spec: cluster.UnknownOwnerSpec{Replicas: &replicas, Template: made, Unscaled: u.unscaled(known, active)}}
 }
 
-// hashes are the labels of pods with the part of a ReplicaSet's name that follows the name of its own controller.
+// hashes maps a label of pods to the kind of their ReplicaSet's controller. The value of the label is the part of the ReplicaSet's name
+// after the name of this controller.
 var hashes = map[string]schema.GroupVersionKind{
 	appsv1.DefaultDeploymentUniqueLabelKey: appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	"rollouts-pod-template-hash":           {Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"},
 }
 
-// above returns the name of the controller of the pod's ReplicaSet, or "" if the pod does not have the label with its hash.
+// above returns the name of the controller of the pod's ReplicaSet, or "" if the pod has no label with the hash.
 func above(pod *v1.Pod, label string) string {
 	hash := pod.Labels[label]
 	name, found := strings.CutSuffix(metav1.GetControllerOfNoCopy(pod).Name, "-"+hash)
@@ -203,7 +206,7 @@ func above(pod *v1.Pod, label string) string {
 	return name
 }
 
-// deployment returns the Deployment of the ReplicaSets. Its template is that of the newest.
+// deployment returns the Deployment of the ReplicaSets, with the template of the newest one.
 func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	replicas := int32(0)
@@ -229,7 +232,7 @@ func deployment(sets []*appsv1.ReplicaSet) *appsv1.Deployment {
 	}
 }
 
-// template returns a template of such pods: the spec without its node and without containers for debugging.
+// template returns a template of pods like this one: its spec without the node and without ephemeral containers.
 func template(pod *v1.Pod, labels map[string]string) v1.PodTemplateSpec {
 	t := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{GenerateName: pod.GenerateName, Labels: labels, Annotations: pod.Annotations}, Spec: pod.Spec}
 	t.Spec.NodeName, t.Spec.EphemeralContainers = "", nil
@@ -249,10 +252,10 @@ func common(pods []*v1.Pod) map[string]string {
 	return labels
 }
 
-// generated is how many characters the API server adds to a generated name.
+// generated is the number of characters that the API server appends to make a name.
 const generated = 5
 
-// keepNames reports whether all names end in ordinals, as no generated ones do.
+// keepNames reports whether the names of all pods end in ordinals. Names that the API server generates do not.
 func keepNames(pods []*v1.Pod) bool {
 	return !slices.ContainsFunc(pods, func(pod *v1.Pod) bool {
 		digits := ending(pod)
@@ -260,19 +263,19 @@ func keepNames(pods []*v1.Pod) bool {
 	})
 }
 
-// ending is the part of the pod's name after its last dash.
+// ending returns the part of the pod's name after its last dash.
 func ending(pod *v1.Pod) string {
 	return pod.Name[strings.LastIndexByte(pod.Name, '-')+1:]
 }
 
-// byOrdinal compares numbers of different lengths, too.
+// byOrdinal compares two pods by ordinal, such as web-2 before web-10, and then by name.
 func byOrdinal(a, b *v1.Pod) int {
 	one, other := ending(a), ending(b)
 	return cmp.Or(cmp.Compare(len(one), len(other)), cmp.Compare(one, other), cmp.Compare(a.Name, b.Name))
 }
 
-// unscaled returns a function that says whether the kind of the pods' controller has no scale subresource. A budget of theirs that needs it
-// shows it by its status.
+// unscaled returns a function that reports whether the controller of the pods has no scale subresource. A budget of the pods that needs the
+// subresource shows it in its status; otherwise the kind decides.
 func unscaled(budgets []*policyv1.PodDisruptionBudget) func(kind, []*v1.Pod) bool {
 	shows := slices.DeleteFunc(budgets, func(b *policyv1.PodDisruptionBudget) bool {
 		percent := b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.String
