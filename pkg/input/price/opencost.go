@@ -14,20 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// rates are the custom pricing of OpenCost: what a core, a GiB of memory and a GPU cost in an hour, as text. What else a file of it has, such as
-// storage and network, is no price of a node.
-// https://github.com/opencost/opencost/blob/develop/configs/default.json
+// rates is the custom pricing of OpenCost: the prices of a core, a GiB of memory and a GPU per hour, as text. Its other fields, such as
+// storage and network, are not prices of nodes. See https://github.com/opencost/opencost/blob/develop/configs/default.json
 type rates struct {
 	CPU, SpotCPU, RAM, SpotRAM, GPU string
 	SpotLabel, SpotLabelValue       string
 }
 
-// spot are the labels of nodes that a cloud may take back, where the file names none: those of Karpenter, EKS, GKE and AKS.
+// spot has the labels of spot nodes of Karpenter, EKS, GKE and AKS. They count if the file names no label.
 var spot = map[string]string{
 	"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT", "cloud.google.com/gke-spot": "true", "kubernetes.azure.com/scalesetpriority": "spot",
 }
 
-// parseRates reads OpenCost's custom pricing. It returns false for a file of another format.
+// parseRates reads OpenCost's custom pricing. It returns false if the file has another format.
 func parseRates(name string, document []byte) (*Table, bool, error) {
 	var head map[string]json.RawMessage
 	if json.Unmarshal(document, &head) != nil || head["CPU"] == nil && head["RAM"] == nil {
@@ -76,7 +75,7 @@ func (r *rates) isSpot(node *v1.Node) bool {
 	return false
 }
 
-// gpus is how many GPUs OpenCost counts on the node.
+// gpus returns the number of GPUs of the node, as OpenCost counts them.
 func gpus(node *v1.Node) float64 {
 	for _, name := range []v1.ResourceName{"nvidia.com/gpu", "k8s.amazonaws.com/vgpu"} {
 		if n, found := node.Status.Capacity[name]; found && n.Cmp(resource.Quantity{}) > 0 {
@@ -86,9 +85,10 @@ func gpus(node *v1.Node) float64 {
 	return 0
 }
 
-// highest is a price above which nobody means it.
+// highest is the maximum price. A higher one is a mistake.
 const highest = 1e9
 
+// parsePrice parses a price, which is at least 0 and at most [highest].
 func parsePrice(text string) (float64, error) {
 	price, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(price >= 0 && price <= highest) {
@@ -97,12 +97,12 @@ func parsePrice(text string) (float64, error) {
 	return price, nil
 }
 
-// hourlyColumn is the column of the price in OpenCost's CSV, by which the file is known.
+// hourlyColumn is the column with the price in OpenCost's CSV. A file with this column is such a CSV.
 const hourlyColumn = "MarketPriceHourly"
 
-// parseCSV reads OpenCost's CSV: a row prices the nodes whose field InstanceIDField is InstanceID or, where no row does, those of the Region and
-// the InstanceType. A row of the class gpu is added for each GPU of a node whose label is that.
-// https://github.com/opencost/opencost/blob/develop/pkg/cloud/provider/csvprovider.go
+// parseCSV reads OpenCost's CSV. A row prices the nodes whose field InstanceIDField has the value InstanceID. If no row does, a row prices
+// the nodes of its Region and InstanceType. A row with the AssetClass gpu adds its price for each GPU of the nodes whose label
+// InstanceIDField has the value InstanceID. See https://github.com/opencost/opencost/blob/develop/pkg/cloud/provider/csvprovider.go
 func parseCSV(name string, data []byte) (*Table, error) {
 	reader := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(data), "\ufeff")))
 	reader.FieldsPerRecord, reader.TrimLeadingSpace, reader.Comment = -1, true, '#'
@@ -168,7 +168,7 @@ func parseCSV(name string, data []byte) (*Table, error) {
 
 const labelField, annotationField = "metadata.labels.", "metadata.annotations."
 
-// row is a line of the CSV, by column.
+// row is a line of the CSV: the value of each column.
 type row map[string]string
 
 // inRegion reports whether the row is for the node's region.
@@ -177,7 +177,8 @@ func (r row) inRegion(node *v1.Node) bool {
 	return r["Region"] == "" || strings.EqualFold(r["Region"], region)
 }
 
-// id is the node's value of InstanceIDField. Of the providerID of AWS the last part counts, and that of Azure without its scheme.
+// id returns the node's value of the field InstanceIDField. For a providerID of AWS, it returns only the last part; for one of Azure, the
+// part after the scheme.
 func (r row) id(node *v1.Node) string {
 	switch at := r["InstanceIDField"]; {
 	case at == "metadata.name":

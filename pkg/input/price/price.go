@@ -1,5 +1,5 @@
-// Package price reads what nodes cost from a file: one of Faultline's own, a catalogue of types of nodes, or the custom pricing of OpenCost, as
-// JSON or CSV.
+// Package price reads the prices of nodes from a file: in Faultline's own format, from a catalogue of node types, or from OpenCost's custom
+// pricing, as JSON or CSV.
 package price
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Table says what nodes cost.
+// Table has the prices of nodes.
 type Table struct {
-	// rules price a node; the first that knows it decides. extras are added to that.
+	// rules price a node: the first rule for the node counts. extras add to this price.
 	rules, extras []rule
 }
 
-// rule is what a node costs an hour, or a part of it, and whether the rule is for the node.
+// rule returns the price of a node per hour, or a part of it, and whether the rule is for the node.
 type rule func(*v1.Node) (float64, bool)
 
-// file is Faultline's own format, or a catalogue of types.
+// file is a file in Faultline's own format, or a catalogue of node types.
 type file struct {
-	// Prices are tried in their order.
+	// Prices are the entries; the first one for a node counts.
 	Prices []entry `json:"prices,omitempty"`
-	// Types are those of a catalogue. Only their names and prices count here.
+	// Types are the node types of a catalogue. Only their names and prices count here.
 	Types []topology.NodeType `json:"types,omitempty"`
 }
 
-// entry is the price of the nodes with all of some labels.
+// entry is the price of the nodes that have all its labels.
 type entry struct {
-	// InstanceType is short for the label node.kubernetes.io/instance-type.
+	// InstanceType stands for the label node.kubernetes.io/instance-type.
 	InstanceType string            `json:"instanceType,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
 	PricePerHour *float64          `json:"pricePerHour"`
@@ -62,6 +62,7 @@ func Parse(name string, data []byte) (*Table, error) {
 	return given.table(name)
 }
 
+// table checks the file, and returns its table.
 func (f *file) table(name string) (*Table, error) {
 	t := &Table{}
 	var problems []error
@@ -103,7 +104,7 @@ func (f *file) table(name string) (*Table, error) {
 	return t, errors.Join(problems...)
 }
 
-// labelled is the price of the nodes that have all of the labels.
+// labelled returns a rule with a price for the nodes that have all of the labels.
 func labelled(labels map[string]string, price float64) rule {
 	return func(node *v1.Node) (float64, bool) {
 		for key, value := range labels {
@@ -115,12 +116,12 @@ func labelled(labels map[string]string, price float64) rule {
 	}
 }
 
-// older are the names that labels had before Kubernetes 1.17.
+// older maps the key of a label to its key before Kubernetes 1.17.
 var older = map[string]string{
 	v1.LabelInstanceTypeStable: v1.LabelInstanceType, v1.LabelTopologyRegion: v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone: v1.LabelFailureDomainBetaZone,
 }
 
-// label returns the node's value of a label, which may have its older name.
+// label returns the node's value of a label, also if the node has only the older key.
 func label(node *v1.Node, key string) (string, bool) {
 	value, found := node.Labels[key]
 	if !found && older[key] != "" {
@@ -129,7 +130,7 @@ func label(node *v1.Node, key string) (string, bool) {
 	return value, found
 }
 
-// Of returns what the node costs in an hour, and whether the table knows it.
+// Of returns the price of the node per hour, and whether the table has one.
 func (t *Table) Of(node *v1.Node) (float64, bool) {
 	for _, price := range t.rules {
 		sum, known := price(node)
@@ -145,8 +146,8 @@ func (t *Table) Of(node *v1.Node) (float64, bool) {
 	return 0, false
 }
 
-// Annotate gives each of the nodes without a price of its own the one of the table, as its annotation. It returns how many those are, and
-// the nodes of which neither price is known.
+// Annotate writes the price of each node into its annotation, except for nodes whose annotation has a price already. It returns the number
+// of nodes that it priced, and the nodes that have neither an annotation nor a price in the table.
 func (t *Table) Annotate(nodes []*v1.Node) (priced int, unknown []*v1.Node) {
 	for _, node := range nodes {
 		if _, has := node.Annotations[topology.PriceAnnotation]; has {
