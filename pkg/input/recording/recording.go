@@ -1,5 +1,5 @@
-// Package recording reads and writes what happened in a cluster, in order: a line of JSON for each object that was added, changed or
-// deleted, as kube-scheduler-simulator's recorder writes it. See
+// Package recording reads and writes recordings: what happened in a cluster, in order. A recording has a line of JSON for each object that
+// was added, changed or deleted, as kube-scheduler-simulator's recorder writes it. See
 // https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/recorder/recorder.go.
 package recording
 
@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// What happened to an object.
+// These are the values of Event.Event: what happened to the object.
 const (
 	Add    = "Add"
 	Update = "Update"
 	Delete = "Delete"
 )
 
-// Event is a line: what happened to an object, and when. A deleted object may have only its apiVersion, kind, namespace and name.
+// Event is a line of a recording: what happened to an object, and when. A deleted object may have only its apiVersion, kind, namespace and
+// name.
 type Event struct {
 	Time     time.Time       `json:"time"`
 	Event    string          `json:"event"`
@@ -32,10 +33,10 @@ type Event struct {
 	key key
 }
 
-// key is which object it is, in whatever version.
+// key identifies an object, whatever its version.
 type key struct{ group, kind, namespace, name string }
 
-// MaxLine is the largest line: etcd stores objects of up to 1.5 MiB, and JSON is larger.
+// MaxLine is the maximum number of bytes of a line. etcd stores objects of up to 1.5 MiB, and their JSON is larger.
 const MaxLine = 16 << 20
 
 // Is reports whether a JSON object is a line of a recording.
@@ -47,7 +48,7 @@ func Is(line []byte) bool {
 	return fields["event"] != nil && fields["resource"] != nil && fields["kind"] == nil && fields["apiVersion"] == nil
 }
 
-// Read reads a recording. Errors name the file and the line.
+// Read reads a recording, in order. The error is the first problem, with the file and the line. A recording without events is an error.
 func Read(file string, in io.Reader) ([]Event, error) {
 	var events []Event
 	lines := bufio.NewScanner(in)
@@ -115,7 +116,7 @@ func (e Event) Object() (kind, namespace, name string) {
 	return e.key.kind, e.key.namespace, e.key.name
 }
 
-// New returns the event that something happened to the object.
+// New returns the event, which is Add, Update or Delete, of an object.
 func New(at time.Time, event string, resource json.RawMessage) (Event, error) {
 	line, err := json.Marshal(Event{Time: at, Event: event, Resource: resource})
 	if err != nil {
@@ -124,7 +125,7 @@ func New(at time.Time, event string, resource json.RawMessage) (Event, error) {
 	return parse(line)
 }
 
-// Last returns the last event of each object that there is at the end, in the order in which the objects came.
+// Last returns the last event of each object that still exists at the end, in the order in which the objects appeared.
 func Last(events []Event) []Event {
 	at := map[key]int{}
 	var last []Event
@@ -154,14 +155,14 @@ func Last(events []Event) []Event {
 // Writer writes a recording.
 type Writer struct{ out *json.Encoder }
 
-// NewWriter returns a writer to out.
+// NewWriter returns a Writer that writes to out.
 func NewWriter(out io.Writer) *Writer {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	return &Writer{encoder}
 }
 
-// Write writes a line.
+// Write writes an event as a line, with its time in UTC.
 func (w *Writer) Write(e Event) error {
 	e.Time = e.Time.UTC()
 	return w.out.Encode(e)
