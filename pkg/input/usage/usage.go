@@ -1,4 +1,5 @@
-// Package usage reads how much cpu and memory containers use: what kubectl top pods prints, or an instant vector of Prometheus as JSON.
+// Package usage reads how much CPU and memory containers use, from the output of kubectl top pods or from an instant vector of Prometheus
+// as JSON.
 package usage
 
 import (
@@ -12,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Pod names a pod.
+// Pod is the namespace and the name of a pod.
 type Pod struct{ Namespace, Name string }
 
-// Usage is how much containers use, by pod, container and resource. The container "" stands for the whole pod.
+// Usage has how much containers use, by pod, container and resource. The container "" stands for the whole pod.
 type Usage map[Pod]map[string]v1.ResourceList
 
-// Add reads a file, and adds what it says. Pods without a namespace are in the given one.
+// Add reads a file, and adds its values. Pods without a namespace in the file are in the given namespace. The error is the first problem,
+// with its place.
 func (u Usage) Add(file string, data []byte, namespace string) error {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '{' {
 		return u.vector(file, trimmed, namespace)
@@ -36,10 +38,10 @@ func (u Usage) set(pod Pod, container string, name v1.ResourceName, quantity res
 	u[pod][container][name] = quantity
 }
 
-// These are the heads of the columns of kubectl top pods; with --containers the container is NAME, and the pod is POD.
+// cpuHead and memoryHead are heads of columns of kubectl top pods. With --containers, the column NAME has the container, and POD the pod.
 const cpuHead, memoryHead = "CPU(cores)", "MEMORY(bytes)"
 
-// top reads what kubectl top pods prints.
+// top adds the output of kubectl top pods.
 func (u Usage) top(file, text, namespace string) error {
 	var heads []string
 	line := 0
@@ -85,7 +87,7 @@ func (u Usage) top(file, text, namespace string) error {
 	return nil
 }
 
-// vector reads the answer of Prometheus' /api/v1/query.
+// vector adds the answer of Prometheus' /api/v1/query.
 func (u Usage) vector(file string, data []byte, namespace string) error {
 	var answer struct {
 		Data struct {
@@ -131,7 +133,7 @@ func (u Usage) vector(file string, data []byte, namespace string) error {
 	return nil
 }
 
-// resourceOf is cpu or memory, as the name of the metric or its label resource says; "" if neither does.
+// resourceOf returns cpu or memory, from the name of the metric or its label resource; "" if neither says which.
 func resourceOf(metric map[string]string) v1.ResourceName {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		if metric["resource"] == string(name) || strings.Contains(metric["__name__"], "_"+string(name)+"_") {
