@@ -159,7 +159,7 @@ func setAside(s *scenario.Scenario) (notes []string) {
 	return notes
 }
 
-// uncounted returns those of the pods that a Job among the objects has yet to count. They are failed, as the pod garbage collector leaves
+// uncounted returns the given pods that a Job among the objects has yet to count. They are failed, as the pod garbage collector leaves
 // them.
 func uncounted(objects []cluster.Object, pods []*v1.Pod) map[types.NamespacedName]*v1.Pod {
 	var known []cluster.Object

@@ -50,8 +50,8 @@ type Options struct {
 	// FeatureGates add to the scenario's feature gates, and win over them. They have kube-scheduler's form: "A=true,B=false". Default: the
 	// scenario's.
 	FeatureGates string
-	// Dump says that the files are the dump of a real cluster, whatever its objects look like. A pod of a dump may name a scheduler that
-	// the simulation lacks; this is no problem. Default: the objects with a resourceVersion are from a dump.
+	// Dump says that the files are the dump of a real cluster, even if the objects have no resourceVersion. A pod of a dump may name a
+	// scheduler that the simulation lacks; this is no problem. Default: the objects with a resourceVersion are from a dump.
 	Dump bool
 	// Strict reports a problem for each object of a dump that the loader would otherwise set aside.
 	Strict bool

@@ -25,9 +25,9 @@ type Nodes struct {
 	Assumed string
 }
 
-// makeNodes adds made-up nodes to a scenario whose objects have none. Without flags that ask for nodes, it assumes them only if no cluster
-// is given, no node was set aside, and no pod has a node: made-up nodes cannot stand in for the nodes of a dump. The exception is a pod
-// that is all that is given of its cluster; the scheduler places this pod anew.
+// makeNodes adds made-up nodes to a scenario whose objects have none. If no flag asks for nodes, it assumes them only if no cluster is
+// given, no node was set aside, and no pod has a node: made-up nodes cannot stand in for the nodes of a dump. The exception is a lone pod
+// of a cluster, as kubectl get pod -o yaml prints it: the scheduler places it again, on the made-up nodes.
 func (l *loader) makeNodes(s *scenario.Scenario, clusterGiven bool) {
 	nodes, given := l.opts.Nodes, s.Nodes()
 	if nodes == nil {

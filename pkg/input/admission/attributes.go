@@ -36,8 +36,7 @@ func changeOf(obj, old cluster.Object) apiadmission.Attributes {
 		kind.resource(), subresource, apiadmission.Update, &metav1.UpdateOptions{}, false, nil)
 }
 
-// nameOf returns the name of an object for messages. A controller's pod has no name until it is created, so nameOf returns its
-// generateName.
+// nameOf returns the name of an object for messages. For a controller's pod, which has no name until it is created, it is the generateName.
 func nameOf(obj cluster.Object) string { return cmp.Or(obj.GetName(), obj.GetGenerateName()) }
 
 // HasResource reports whether a State holds objects of a resource, such as apps and deployments.

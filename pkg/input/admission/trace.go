@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Change is what an admission plugin changes in a pod.
+// Change is a change that an admission plugin makes in a pod.
 type Change struct {
 	// Plugin is the API server's name of the plugin.
 	Plugin string `json:"plugin"`

@@ -17,7 +17,7 @@ var unescape = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u
 // goTypes matches the error of JSON decoders for a value of the wrong type.
 var goTypes = regexp.MustCompile(`(?:error unmarshaling JSON: )?(?:while decoding JSON: )?json: cannot unmarshal (\w+)(?: \S+)? into Go (?:struct field (\S+)|value) of type [^;]*`)
 
-// inWords rewords an error that goTypes matches. The result names only the field and the type of the value.
+// inWords rewords an error that [goTypes] matches. The result names only the field and the type of the value.
 func inWords(found string) string {
 	parts := goTypes.FindStringSubmatch(found)
 	is := map[string]string{"array": "a list", "object": "an object", "bool": "true or false"}[parts[1]]
@@ -31,7 +31,7 @@ func inWords(found string) string {
 // yamlTypes matches the error of YAML decoders for a value of the wrong type. The error has the value if it is short.
 var yamlTypes = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into [^;]*")
 
-// yamlInWords rewords an error that yamlTypes matches. The result names the type of the value.
+// yamlInWords rewords an error that [yamlTypes] matches. The result names the type of the value.
 func yamlInWords(found string) string {
 	is := map[string]string{"seq": "a list", "map": "an object", "str": "a string", "int": "a number", "float": "a number", "bool": "true or false"}
 	tag := yamlTypes.FindStringSubmatch(found)[1]

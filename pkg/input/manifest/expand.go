@@ -232,8 +232,8 @@ func jsonType(value []byte) string {
 	return "a number"
 }
 
-// snapshotKinds lists the lists of a kube-scheduler-simulator snapshot, in the order in which it imports them; see
-// https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/snapshot/snapshot.go.
+// snapshotKinds lists the fields of a kube-scheduler-simulator snapshot that hold objects, in the order in which the simulator imports
+// them; see https://github.com/kubernetes-sigs/kube-scheduler-simulator/blob/master/simulator/snapshot/snapshot.go.
 var snapshotKinds = []struct{ key, apiVersion, kind string }{
 	{"namespaces", "v1", "Namespace"},
 	{"priorityClasses", "scheduling.k8s.io/v1", "PriorityClass"},

@@ -34,7 +34,7 @@ type guard struct {
 	since    int  // bytes since the string began, or since it ended
 }
 
-// Read reads from the text, and checks what it read.
+// Read reads from the text, and checks the bytes.
 func (g *guard) Read(p []byte) (int, error) {
 	n, err := g.in.Read(p)
 	if wrong := g.check(p[:n]); wrong != nil {

@@ -61,7 +61,7 @@ func Name(i manifest.Ignored) string {
 	return fmt.Sprintf("%s.%s %s/%s", i.Kind, group, cmp.Or(i.Namespace, v1.NamespaceDefault), i.Name)
 }
 
-// Expansion is what an operator creates for one resource.
+// Expansion holds the objects that an operator creates for one resource.
 type Expansion struct {
 	Objects []Made
 	// Warnings has a sentence for each part of the resource that has no effect, or an unexpected one.
@@ -73,7 +73,7 @@ type Expansion struct {
 // Made is an object as the operator writes it, without the fields that the API server adds.
 type Made struct {
 	cluster.Object
-	// Origins lists where the rules of its pods come from.
+	// Origins lists the origins of the rules of its pods.
 	Origins []Origin
 }
 
@@ -106,7 +106,7 @@ type Result struct {
 	Made []Made
 }
 
-// Expand expands those of the resources that an operator knows; the others are the result's Ignored. Resources can also refer to the
+// Expand expands each resource whose kind belongs to an operator; the others become the result's Ignored. Resources can also refer to the
 // resources in among. The error lists all problems, one line each.
 func Expand(operators []Operator, ignored []manifest.Ignored, among ...manifest.Ignored) (*Result, error) {
 	result := &Result{}

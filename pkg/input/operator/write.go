@@ -126,7 +126,7 @@ func written(obj cluster.Object, edit func([]byte) []byte) (map[string]any, erro
 // saysNothing lists fields that Go writes even if they are empty.
 var saysNothing = map[string]bool{"creationTimestamp": true, "metadata": true, "resources": true, "status": true, "strategy": true, "updateStrategy": true}
 
-// clean removes empty fields of saysNothing everywhere, and gives numbers their Go types.
+// clean removes the fields of [saysNothing] that are empty, everywhere, and gives numbers their Go types.
 func clean(value any) any {
 	switch v := value.(type) {
 	case json.Number:

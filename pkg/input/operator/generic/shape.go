@@ -51,7 +51,7 @@ type Case struct {
 	Not string `json:"not,omitempty"`
 	// Patch is merged over the object: null removes a field; list items are merged by name, or appended. Default: none.
 	Patch *runtime.RawExtension `json:"patch,omitempty"`
-	// Note is a sentence for the report about what is not simulated. Default: none.
+	// Note is a sentence for the report about something that is not simulated. Default: none.
 	Note string `json:"note,omitempty"`
 }
 
