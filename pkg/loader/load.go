@@ -238,7 +238,7 @@ func (l *loader) fromFiles(clusterFiles, files []string) (*scenario.Scenario, er
 		read.steps, s.Steps = []content{given}, []scenario.LoadedStep{step}
 	}
 	if l.release = l.otherRelease(); l.release != "" {
-		return nil, nil // it is read again
+		return nil, nil // the caller reads the input again
 	}
 	l.assemble(s, &read)
 	if !l.incomplete {
@@ -345,7 +345,7 @@ func (l *loader) build(file *scenario.File) (*scenario.Scenario, error) {
 	l.readPrices(file.Prices)
 	read := &contents{cluster: l.clusters(s, file)}
 	if l.release = l.otherRelease(); l.release != "" {
-		return nil, nil // it is read again
+		return nil, nil // the caller reads the input again
 	}
 	l.step = scenario.WorkloadsStep
 	read.workloads = []content{{objects: l.install()}}

@@ -108,7 +108,7 @@ func (a *admitting) addReplicaSets() {
 			pods := revisions[name]
 			a.add(missingReplicaSet(d, name, pods, name == current))
 			added := a.objs[len(a.objs)-1]
-			delete(a.uncreated, cluster.RefTo(added)) // the cluster that the pods come from created it
+			delete(a.uncreated, cluster.RefTo(added)) // the cluster of the pods created it
 			for _, pod := range pods {
 				metav1.GetControllerOfNoCopy(pod).UID = added.GetUID()
 			}

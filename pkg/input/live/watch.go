@@ -54,7 +54,7 @@ func (c *Client) Watch(ctx context.Context, d *Dump) (<-chan Change, error) {
 			return w.send(ctx, recording.Add, object, meta)
 		})
 		if err != nil {
-			_ = send(ctx, changes, Change{Err: err}) // it ends either way
+			_ = send(ctx, changes, Change{Err: err}) // the watch ends either way
 			return
 		}
 		for _, w := range watched {
@@ -91,7 +91,7 @@ func (w *watch) run(ctx context.Context) {
 		case err == nil, w.since != before:
 			failed = 0
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), failed == maxAttempts:
-			_ = send(ctx, w.changes, Change{Err: w.problem(watching+w.Resource, err)}) // it ends either way
+			_ = send(ctx, w.changes, Change{Err: w.problem(watching+w.Resource, err)}) // the watch ends either way
 			return
 		default:
 			failed++

@@ -43,7 +43,7 @@ type Cluster struct {
 
 	happened  []happened
 	forgotten int
-	woken     chan struct{} // closed when something happens
+	woken     chan struct{} // closed at the next event
 }
 
 // New returns a cluster with the objects of a dump, and with the resources of the kinds in empty, which have no objects.
