@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// A dump of which one workload is changed is what it would be if all of it were admitted anew: the same objects, in the same order, or the
-// same refusal.
+// If one workload of a dump changes, the result is the same as if the whole dump were admitted again: the same objects, in the same order,
+// or the same refusal.
 func TestChangedWorkloadIsAdmittedAsInAWhole(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24, Scaling: true, Operators: true})
 	s, err := FromFiles(bytes.NewReader(dump), []string{"-"}, nil, Options{})
@@ -87,7 +87,7 @@ func TestChangedWorkloadIsAdmittedAsInAWhole(t *testing.T) {
 					t.Fatalf("%s of %s: %s arrives at %d, want %d", name, cluster.RefTo(obj), cluster.RefTo(is), got.Arrival(is), want.Arrival(wanted[i]))
 				}
 			}
-			if _, is := obj.(*appsv1.Deployment); !is && !changed(got, s) { // its pods were made of the template before
+			if _, is := obj.(*appsv1.Deployment); !is && !changed(got, s) { // its pods were made from the old template
 				want.Mutations = got.Mutations
 			}
 			if diff := cmp.Diff(rest(want), rest(got), cmpopts.IgnoreUnexported(cluster.State{})); diff != "" {
@@ -100,13 +100,13 @@ func TestChangedWorkloadIsAdmittedAsInAWhole(t *testing.T) {
 	}
 }
 
-// changed reports whether the state has other mutations than the scenario has as it is.
+// changed reports whether the mutations of the state differ from those of the unchanged scenario.
 func changed(state *cluster.State, s *scenario.Scenario) bool {
 	before, _, err := s.Admit()
 	return err != nil || !reflect.DeepEqual(before.Mutations, state.Mutations)
 }
 
-// rest is a state without its objects.
+// rest returns the state without its objects.
 func rest(s *cluster.State) *cluster.State {
 	return &cluster.State{Now: s.Now, TerminationSeconds: s.TerminationSeconds, Created: s.Created, JobBackoffs: s.JobBackoffs, Attachments: s.Attachments,
 		Mutations: s.Mutations, AsTemplate: s.AsTemplate, APIServer: s.APIServer, Refused: s.Refused}

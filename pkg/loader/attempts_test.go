@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// waitingDump has pods that wait, and an Event for each but the last: of v1, of events.k8s.io/v1, of another reason, and of an earlier time than
-// the pod's condition.
+// waitingDump has waiting pods, and an Event for each pod except the last one: an Event of v1, one of events.k8s.io/v1, one with another
+// reason, and one that is earlier than the time in the pod's condition.
 const waitingDump = `{"apiVersion": "v1", "kind": "List", "items": [
 {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}}},
 %s

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the scheduler makes of a pool depends on which of its slices are there, and which a node sees.
+// How the scheduler uses a pool depends on which of its slices exist, and which slices a node can use.
 func TestDevicesAreNoted(t *testing.T) {
 	slice := func(name, where, pool string, generation, count int, devices ...string) string {
 		var listed []string

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// Nothing in the dump of a cluster that works ends the whole: what cannot be taken is noted, by its reason.
+// No object of a dump makes the dump invalid: a note says which objects are left out, and why.
 func TestDumpIsTakenAsItIs(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24})
 	for _, where := range []string{"cluster", "files"} {
@@ -36,7 +36,7 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 			}
 			got := append([]string(nil), s.Notes...)
 			if len(got) == len(want) && strings.HasPrefix(got[2], want[2]) && strings.HasSuffix(got[2], ` more): unknown field "spec.futurePolicy".`) {
-				got[2] = want[2] // which pods there are follows from the seed
+				got[2] = want[2] // the seed decides which pods there are
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
@@ -50,7 +50,7 @@ func TestDumpIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-// Files of a folder without objects are one note, and older versions of an object another; both are refused with --strict.
+// A folder gives one note about files without objects, and another note about older versions of objects. --strict refuses both.
 func TestWhatAFolderLacksIsNoted(t *testing.T) {
 	pod := func(version, node string) string {
 		return `{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u, resourceVersion: "` + version + `"}, spec: {nodeName: ` + node + `, containers: [{name: c, image: i}]}}`
@@ -102,7 +102,7 @@ func TestStrictDump(t *testing.T) {
 	}
 }
 
-// Pods and templates of manifests that name a scheduler which is not simulated are left to it, unless strict.
+// Pods and templates of manifests may name a scheduler that is not simulated: a note says that they are left to it. --strict refuses them.
 func TestManifestsOfAnotherScheduler(t *testing.T) {
 	const manifests = `{apiVersion: v1, kind: Node, metadata: {name: one}}
 ---
@@ -124,7 +124,7 @@ func TestManifestsOfAnotherScheduler(t *testing.T) {
 	}
 }
 
-// Flaws of one kind are one note, whatever the position; of very many kinds the last are counted.
+// Flaws of one kind give one note, whatever their position. If there are very many kinds, the last ones are only counted.
 func TestNotesAreFolded(t *testing.T) {
 	pod := func(name, container string) string {
 		return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `, resourceVersion: "1"}, spec: {nodeName: one, containers: [` + container + `]}}` + "\n---\n"
@@ -147,8 +147,8 @@ func TestNotesAreFolded(t *testing.T) {
 	}
 }
 
-// Pods that another scheduler has placed are counted by its name, in one note. Those that a kubelet made from files, and those that have
-// ended, are not among them.
+// One note counts the pods that other schedulers have placed, by the name of the scheduler. It leaves out pods that a kubelet made from
+// files, and pods that have ended.
 func TestPodsPlacedByOthers(t *testing.T) {
 	pod := func(name, scheduler, more string) string {
 		return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", resourceVersion: '2'" + more + "}, spec: {schedulerName: " + scheduler + ", nodeName: one, containers: [{name: c, image: i}]}, status: {phase: Running}}\n"

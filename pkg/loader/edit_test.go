@@ -16,7 +16,7 @@ import (
 
 const dumpFile = "testdata/edit/dump.yaml"
 
-// editable is a scenario whose steps patch, scale and apply web.
+// editable returns a scenario whose steps patch, scale and apply web.
 func editable(t *testing.T) *scenario.Scenario {
 	t.Helper()
 	web := scenario.Target{Target: "deploy/web"}
@@ -46,7 +46,7 @@ func encode(t *testing.T, s *scenario.Scenario) string {
 	return string(data)
 }
 
-// edited names the objects that were replaced, and checks that each carries the edit and no other does.
+// edited returns the names of the replaced objects, and checks that each of them has the edit and no other object does.
 func edited(t *testing.T, before, after []cluster.Object) []string {
 	t.Helper()
 	var names []string
@@ -70,7 +70,7 @@ func edited(t *testing.T, before, after []cluster.Object) []string {
 	return names
 }
 
-// Each template that a workload has anywhere is edited, and nothing else; the scenario stays as it was.
+// Every template of a workload in the scenario is edited, and nothing else; the given scenario does not change.
 func TestEdit(t *testing.T) {
 	s := editable(t)
 	before := encode(t, s)
@@ -98,7 +98,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// What a patch makes of a template is edited, too; edits add up.
+// A template that a patch makes is edited, too; edits add up.
 func TestEditOfPatch(t *testing.T) {
 	s := editable(t)
 	web := cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
@@ -132,8 +132,8 @@ func find(t *testing.T, objects []cluster.Object, described string) cluster.Obje
 	return nil
 }
 
-// The number at the step is the one asked for, and earlier steps keep theirs: of the cluster 3, of the scale step 5, of the patch
-// 7, and of the last apply 3.
+// The replicas are the new number at the scaled step, and the other steps keep theirs: 3 in the cluster, 5 at the scale step, 7 at the
+// patch, and 3 at the last apply.
 func TestScale(t *testing.T) {
 	s := editable(t)
 	before := encode(t, s)

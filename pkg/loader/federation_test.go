@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// A federation is loaded with its clusters, and with what each step brings of Karmada's own.
+// A federation is loaded with its clusters, and with the resources of Karmada that each step brings.
 func TestFederation(t *testing.T) {
 	s, err := Load("testdata/ok/federation.yaml", Options{})
 	if err != nil {
@@ -127,8 +127,8 @@ variants:
   - {target: widget/w, patch: {spec: {size: 9}}}
 `
 
-// A resource whose replicas a rule of the scenario names has them for Karmada, with limits for the requests that its template lacks, and its
-// UID where it has one; a variant patches it, and its policy.
+// If a rule of the scenario names the replicas of a custom resource, Karmada divides them. The template then has limits for missing
+// requests, and the resource's UID if it has one. A variant patches the resource, and its policy.
 func TestFederationVariant(t *testing.T) {
 	s, err := LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(oneCluster)}}, "s.yaml", Options{})
 	if err != nil {
@@ -153,7 +153,7 @@ func TestFederationVariant(t *testing.T) {
 	}
 }
 
-// members is a federation of two clusters and one that joins, with the patches of a variant.
+// members returns a federation of two clusters and one that joins, with the patches of a variant.
 func members(patches string) fstest.MapFS {
 	return fstest.MapFS{"s.yaml": {Data: []byte(`apiVersion: faultline/v1alpha1
 kind: Scenario
@@ -172,7 +172,7 @@ variants:
 ` + patches)}}
 }
 
-// A variant patches clusters, those that join, too, their nodes, and policies.
+// A variant can patch clusters, also joining ones, their nodes, and policies.
 func TestVariantOfMembers(t *testing.T) {
 	_, err := LoadFS(members(`
   - {target: cluster/m1, patch: {metadata: {labels: {tier: null, cost: low}}, spec: {region: east, taints: [{key: down, effect: NoSchedule}]}, status: {apiEnablements: null}}}

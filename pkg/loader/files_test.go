@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// A scenario is read from what it names itself, and what its variants and points name, by folders, patterns and paths that go up.
+// The files of a scenario are those that the scenario itself, its variants and its points name, by folders, patterns and paths that go up.
 func TestFiles(t *testing.T) {
 	text := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	node := text("apiVersion: v1\nkind: Node\nmetadata: {name: node}\n")

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// A flag takes the place of a field, for variants and points, too. What is wrong with its value is said of the flag, and not of the file.
+// A flag takes the place of a field, for variants and points, too. A problem with its value names the flag, not the file.
 func TestFlags(t *testing.T) {
 	seed := uint64(3)
 	flags := func(ties string) loader.Options {

@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large are numbers with which a few bytes ask for a cluster that takes long to build.
+// large matches numbers with which a few bytes ask for a cluster that takes long to build.
 var large = regexp.MustCompile(`[0-9]{4}|[eE][0-9]`)
 
-// FuzzLoad looks for scenarios that make the loader panic, or of which it says something else the second
-// time. The only files that they can name are those of testdata.
+// FuzzLoad looks for scenarios that make the loader panic, or that give another result the second time. They can name only files of
+// testdata.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.yaml")
 	if err != nil {
@@ -60,7 +60,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// with returns the tree with one file more.
+// with returns the tree with one more file.
 func with(tree fstest.MapFS, file, text string) fstest.MapFS {
 	more := fstest.MapFS{file: {Data: []byte(text)}}
 	for name, entry := range tree {
@@ -69,7 +69,7 @@ func with(tree fstest.MapFS, file, text string) fstest.MapFS {
 	return more
 }
 
-// FuzzPatch looks for patches that make an object panic, or take more than they may.
+// FuzzPatch looks for patches that make an object panic, or that accept more than they should.
 func FuzzPatch(f *testing.F) {
 	for _, kind := range []string{"strategic", "merge", "json"} {
 		f.Add(kind, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The profile that the scenario names holds, and is one of its files.
+// The profile that the scenario names is used, and is one of the scenario's files.
 func TestHydrolixProfile(t *testing.T) {
 	fsys := fstest.MapFS{
 		FileName:       {Data: []byte(customHead + "workloads: [{files: [h.yaml]}]\noperators: {hydrolix: {profile: profile.yaml}}")},

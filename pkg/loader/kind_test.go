@@ -73,7 +73,7 @@ func TestKindStorage(t *testing.T) {
 	}
 }
 
-// A variant has the class where its own cluster is kind's.
+// A variant has kind's StorageClass if its own cluster is a kind cluster.
 func TestKindStorageOfVariants(t *testing.T) {
 	fsys := fstest.MapFS{"kind.yaml": {Data: []byte(kindConfig)}, "db.yaml": {Data: []byte(database)}, FileName: {Data: []byte(`
 apiVersion: faultline/v1alpha1

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// What manifests without a cluster lack is noted, and nothing that something in them gives.
+// Notes name the things that manifests without a cluster lack, and nothing that the manifests define.
 func TestLacking(t *testing.T) {
 	pod := func(name, spec string) string {
 		return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {" + spec + "}}\n"

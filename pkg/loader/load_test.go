@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Each file of testdata/err is wrong, and what is said of it stands beside it.
+// Each file of testdata/err is wrong; the file beside it has the errors.
 func TestErrors(t *testing.T) {
 	files, err := filepath.Glob("testdata/err/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func TestLoads(t *testing.T) {
 	}
 }
 
-// summary is what of a scenario can be compared at a glance.
+// summary has the parts of a scenario that a test can compare at a glance.
 type summary struct {
 	Name, Description, FeatureGates    string
 	Ties                               sched.Ties
@@ -100,7 +100,7 @@ func TestLoadFindsNothing(t *testing.T) {
 	}
 }
 
-// Objects are read as the API server reads them with the scenario's feature gates.
+// The API server's code reads objects with the scenario's feature gates.
 func TestFeatureGatesHoldWhileReading(t *testing.T) {
 	s, err := Load("testdata/ok/feature-gates.yaml", Options{})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestFeatureGatesHoldWhileReading(t *testing.T) {
 	}
 }
 
-// What a command line says of the scheduler is part of the scenario: it is checked with it.
+// The settings of a command line for the scheduler are part of the scenario, and are checked with it.
 func TestOptions(t *testing.T) {
 	const mine = "testdata/files/scheduler-mine.yaml"
 	pod := func(load func(Options) (*scenario.Scenario, error), opts Options) string {

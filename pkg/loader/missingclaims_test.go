@@ -113,7 +113,7 @@ spec: {accessModes: [ReadWriteOnce], capacity: {storage: 9Gi}, hostPath: {path: 
 	}
 }
 
-// claimInWords is "data 1Gi ReadWriteOnce in zone a" of a claim that is bound to a volume.
+// claimInWords describes a claim and its volume: "data 1Gi ReadWriteOnce in zone a".
 func claimInWords(claim *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) string {
 	if pv == nil || claim.Status.Phase != v1.ClaimBound || pv.Spec.ClaimRef.UID != claim.UID {
 		return claim.Name + " is not bound"

@@ -9,7 +9,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Nodes are made up where the objects have none: those that are asked for in any case, the assumed ones where they can be meant.
+// Nodes are made up if the objects have none: always if a flag asks for them, and otherwise only if nothing shows that a cluster is
+// missing.
 func TestNodes(t *testing.T) {
 	two := 2
 	onMissing := func(version string) string {

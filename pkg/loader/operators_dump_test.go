@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A dump holds a resource together with what its operator has made of it: that stays as it is, and what was not dumped is made.
+// A dump has a resource and the objects that its operator has made. These stay as they are; objects that the dump lacks are made.
 func TestDumpsOfOperators(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.yaml")
 	dump := `

@@ -41,7 +41,7 @@ func workloadNames(t *testing.T, opts Options) []string {
 	return all
 }
 
-// The chart comes first; what is written out is expanded, too.
+// The objects of the chart come first. A resource that the scenario file itself contains is expanded, too.
 func TestOperatorsOfAScenario(t *testing.T) {
 	want := []string{
 		"Deployment kafka/file-foo-operator", "Deployment kafka/file-foo-proxy",
@@ -52,7 +52,7 @@ func TestOperatorsOfAScenario(t *testing.T) {
 	}
 }
 
-// The release and a value of the flags win; what they leave out is as in the file.
+// The release and a value of the flags win; other settings come from the file.
 func TestFlagsWinOverOperatorsOfTheFile(t *testing.T) {
 	got := workloadNames(t, Options{Operators: OperatorOptions{KafScale: kafscale.Options{
 		Release: "flag", Values: []kafscale.Document{{Name: "flag.yaml", Data: []byte("nameOverride: bar")}},

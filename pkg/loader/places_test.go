@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Where a workload stands is where the last step that applies it has it from, and where expectations stand is their own line.
+// The place of a workload is in the source of the last step that applies it. The place of an expectation is its own line.
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -20,7 +20,7 @@ const (
 	hiveCluster  = "apiVersion: hive.stackable.tech/v1alpha1\nkind: HiveCluster\nmetadata: {name: hive}\nspec: {image: {productVersion: 4.0.1}, metastore: {roleGroups: {default: {replicas: 1}}}}\n"
 )
 
-// near returns how many terms of affinity to other pods, and how many replicas, each StatefulSet in the list has.
+// near returns, for each StatefulSet in the list, the number of its terms of affinity to other pods and of its replicas.
 func near(objects []cluster.Object) []string {
 	var found []string
 	for _, obj := range objects {
@@ -69,7 +69,8 @@ func TestReferencesOverSources(t *testing.T) {
 	}
 }
 
-// What is applied later changes what operators make of what is there; what is deleted or taken away by fresh does so no more.
+// A resource that is applied later changes what operators make of earlier resources. A resource that was deleted, or that fresh removed, no
+// longer does.
 func TestReferencesOverSteps(t *testing.T) {
 	s := loadResources(t, `workloads: [{files: [trino.yaml]}]
 steps:
@@ -88,7 +89,7 @@ steps:
 	}
 }
 
-// A patch of a custom resource applies what its operator then makes of it, and nothing else.
+// A patch of a custom resource applies the objects that its operator then makes otherwise, and nothing else.
 func TestPatchOfResource(t *testing.T) {
 	s := loadResources(t, `workloads: [{files: [trino.yaml]}]
 steps:
@@ -105,7 +106,7 @@ steps:
 	}
 }
 
-// A variant patches the resource wherever the scenario has it.
+// A variant patches the resource in any part of the scenario.
 func TestPatchOfResourceInVariant(t *testing.T) {
 	s := loadResources(t, `workloads: [{files: [trino.yaml]}]
 variants:

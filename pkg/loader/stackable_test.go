@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// ADR026 gives Trino's workers no affinity to other roles, the operator does; the scenario and the command line each may ask for it.
+// ADR026 gives Trino's workers no affinity to other roles; the operator does. The scenario or the command line may ask for ADR026.
 func TestStackableADR(t *testing.T) {
 	const trino = `apiVersion: trino.stackable.tech/v1alpha1
 kind: TrinoCluster

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Storage is made up where all nodes are, and nothing in the input says what storage there is. * is the default class.
+// Storage is made up if all nodes are made up and nothing in the input shows what storage there is. * marks the default class.
 func TestAssumedStorage(t *testing.T) {
 	claim := func(name, spec string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%saccessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}\n", name, spec)

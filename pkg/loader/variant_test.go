@@ -22,7 +22,7 @@ func load(t *testing.T, path string) *scenario.Scenario {
 	return s
 }
 
-// rules are the rules of the Deployment web, wherever the scenario has it.
+// rules returns the rules of the Deployment web, wherever the scenario has it.
 func rules(t *testing.T, s *scenario.Scenario) []string {
 	t.Helper()
 	var all []string
@@ -54,7 +54,7 @@ func TestVariants(t *testing.T) {
 		want found
 	}{
 		{"none", found{nil, 3, 4, []cluster.Ref{web}}},
-		// Without over the keys stay.
+		// Without over, the keys stay.
 		{"hard", found{[]string{"required anti-affinity over topology.kubernetes.io/zone"}, 3, 4, nil}},
 		{"pair", found{[]string{"preferred anti-affinity over topology.kubernetes.io/zone (weight 100)",
 			"preferred anti-affinity over kubernetes.io/hostname (weight 50)"}, 3, 4, []cluster.Ref{web}}},
@@ -79,7 +79,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// What a workload has on nodes stays if a variant changes it, which its controller then rolls out; fresh, it is made anew.
+// If a variant changes a workload, its pods stay on their nodes, and its controller rolls the change out. With fresh, the pods are made
+// again.
 func TestVariantsOfDumps(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		s, err := New("dump", &scenario.File{
@@ -137,7 +138,7 @@ func TestSweep(t *testing.T) {
 	if got := string(last.Change); got != wantChange {
 		t.Errorf("change %s\nwant   %s", got, wantChange)
 	}
-	// Points on equal clusters share it.
+	// Points with equal clusters share one cluster.
 	if n, ok := scenario.CommonSteps(s.Points[0].Scenario, s.Points[1].Scenario); ok || n != 0 {
 		t.Errorf("soft and hard have %d steps in common, %t", n, ok)
 	}
@@ -146,7 +147,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// What is changed alike in the first step is the same step.
+// If two variants make the same change in the first step, they share this step.
 func TestPointsHaveStepsInCommon(t *testing.T) {
 	first := scenario.Step{Name: "first", Apply: &scenario.Source{Files: []string{"testdata/docs/web.yaml"}}}
 	second := scenario.Step{Name: "second", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/web"}, Replicas: 4}}

@@ -61,7 +61,7 @@ preemptionPolicy: Never
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// The class may come after the pod, and the pod with the default of its phase.
+			// The class may come after the pod, also if the pod has the default of its phase.
 			objs := decode(t, pod(test.spec)+"---"+classes)
 			objs[0].(*v1.Pod).Status.Phase = v1.PodPending
 			next, _, err := Admit(&cluster.State{}, objs...)
@@ -101,7 +101,7 @@ func TestAdmitMergesLabelKeys(t *testing.T) {
 }
 
 func TestAdmitLeavesPodsOfAClusterAsTheyAre(t *testing.T) {
-	// Their priorities come from classes that are missing, or that had another value then.
+	// The pods' priorities come from classes that are missing, or that had another value at that time.
 	const live = ", priorityClassName: gone, priority: 7"
 	tests := []struct {
 		name, manifest string

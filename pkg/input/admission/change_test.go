@@ -7,8 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A change that exceeds a quota or a LimitRange is refused, and any other change is made. The quota is exactly used up by the objects that
-// exist.
+// A change that exceeds a quota or a LimitRange is refused, and any other change is made. The existing objects use up the quota exactly.
 func TestAdmitRefusesChanges(t *testing.T) {
 	const class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: ebs.csi.aws.com\nallowVolumeExpansion: true\n---\n"
 	bound := func(manifest string) string {
@@ -69,8 +68,8 @@ func resourcesOf(pods []*v1.Pod, claims []*v1.PersistentVolumeClaim, services []
 	return strings.Join(all, " ")
 }
 
-// Claims on devices count by their class. A pod's request for an extended resource counts once: in the pod, and not in the claim that the
-// scheduler created for it.
+// Device claims count by their class. A pod's request for an extended resource counts once: for the pod, and not for the claim that the
+// scheduler created for the pod.
 func TestAdmitRefusesClaimsOnDevices(t *testing.T) {
 	const class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {extendedResourceName: example.com/gpu}\n"
 	claim := func(name string) string {

@@ -58,7 +58,7 @@ func decode(t *testing.T, manifests string) []cluster.Object {
 	return objs
 }
 
-// pod is the manifest of a pod; more is appended to its spec.
+// pod returns the manifest of a pod; more is appended to its spec.
 func pod(more string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -68,7 +68,7 @@ spec: {containers: [{name: c, image: a}]%s}
 `, more)
 }
 
-// workload is the manifest of a workload; more is appended to its spec, two spaces deep.
+// workload returns the manifest of a workload; more is appended to its spec, two spaces deep.
 func workload(kind, name, more string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1

@@ -10,7 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// What an API server would not hold at the same time, or take. Objects with a creation time come from a cluster that does.
+// An API server does not hold these objects at the same time, or does not take them. Objects with a creation time come from a cluster that
+// does hold them.
 func TestConflicts(t *testing.T) {
 	const class = "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nglobalDefault: true\nvalue: 5\nmetadata: "
 	const pod = "---\napiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, image: registry.example.com/a:1}]}\nmetadata: "

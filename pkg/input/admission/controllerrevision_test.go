@@ -18,7 +18,7 @@ data: %s
 	tests := []struct{ owner, data, want string }{
 		{"StatefulSet", "{}", "ControllerRevision default/db-1: data.spec.template.spec.containers: required value"},
 		{"DaemonSet", "{spec: 1}", "ControllerRevision default/db-1: data: json: cannot unmarshal number into Go struct field DaemonSet.spec of type v1.DaemonSetSpec"},
-		{"Other", "{spec: 1}", "<nil>"}, // what another controller keeps there is its own affair
+		{"Other", "{spec: 1}", "<nil>"}, // other controllers may keep other data there
 	}
 	for _, test := range tests {
 		_, _, err := Admit(&cluster.State{}, decode(t, fmt.Sprintf(text, test.owner, test.data))...)

@@ -106,9 +106,9 @@ func TestDefaultTolerations(t *testing.T) {
 	}
 }
 
-// What the cluster has written into a claim, a volume and a DaemonSet stays when their manifests, which do not say it, are applied
-// again: the class by default, though there is a newer one now; the claim that a volume is bound to; the number of the template, which
-// goes up by one with each new template.
+// Three things that the cluster has written stay if somebody applies the manifests again, which do not have them: the default class of a
+// claim, though there is a newer one now; the claim of a volume; and the template generation of a DaemonSet, which goes up by one with each
+// new template.
 func TestAppliedAgain(t *testing.T) {
 	claim := &v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "default"}, Spec: v1.PersistentVolumeClaimSpec{
 		AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},

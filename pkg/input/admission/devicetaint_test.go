@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// A taint has the simulation's time at which it was added, and never the time of day.
+// A taint has the simulation's time as the time at which it was added, never the time of day.
 func TestDeviceTaintsAreDated(t *testing.T) {
 	at := func(minutes int) *metav1.Time {
 		return &metav1.Time{Time: cluster.Epoch.Add(time.Duration(minutes) * time.Minute)}

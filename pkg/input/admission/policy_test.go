@@ -22,7 +22,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// validatingPolicy is the manifest of a policy about new pods and a binding that denies; more is appended to the spec, and bound to the binding's.
+// validatingPolicy returns the manifests of a policy for new pods and of a binding that denies. more is appended to the policy's spec, and
+// bound to the binding's.
 func validatingPolicy(name, expression, more, bound string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -44,7 +45,7 @@ spec:
 
 const deny = "  validationActions: [Deny]"
 
-// mutatingPolicy is the manifest of a policy that changes new pods, and of its binding.
+// mutatingPolicy returns the manifests of a policy that changes new pods, and of its binding.
 func mutatingPolicy(name, reinvocation, expression string) string {
 	kind := "JSONPatch"
 	field := "jsonPatch"
@@ -145,7 +146,7 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		policies string
-		want     string // of the pod: its labels and its priority; or the message
+		want     string // the pod's labels and priority, or the message
 	}{
 		"none":                                   {"", "map[] 0"},
 		"JSON patch":                             {mutatingPolicy("a", "Never", "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': '1'}}]"), "map[a:1] 0"},
@@ -183,7 +184,7 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
-// What controllers ask for comes from their service accounts, and a scale is a request of its own.
+// Controllers send requests from their service accounts, and scaling is a request of its own.
 func TestPoliciesOfWorkloads(t *testing.T) {
 	w := newWorld(t, 0)
 	about := func(name, resource, expression string) string {
@@ -223,7 +224,7 @@ func TestPoliciesOfWorkloads(t *testing.T) {
 	}
 }
 
-// Expressions are compiled when the policy is created, and the error is upstream's.
+// The API server compiles expressions when a policy is created. The error is upstream's.
 func TestPoliciesAreChecked(t *testing.T) {
 	for manifest, want := range map[string]string{
 		strings.Split(validatingPolicy("a", "object.spec.nope(", "", deny), "---")[0]:                                `spec.validations[0].expression: Invalid value: "object.spec.nope(": compilation failed: ERROR: <input>:1:18: Syntax error: mismatched input '<EOF>'`,
@@ -240,7 +241,7 @@ func TestPoliciesAreChecked(t *testing.T) {
 	}
 }
 
-// Plugins that are off do nothing until somebody switches them on, or a namespace asks for them.
+// Optional plugins do nothing until the scenario switches them on or a namespace asks for them.
 func TestOptionalPlugins(t *testing.T) {
 	const namespace = "\napiVersion: v1\nkind: Namespace\nmetadata: {name: default, annotations: {%s}}\n"
 	apart := ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}}"
@@ -282,7 +283,7 @@ func TestOptionalPlugins(t *testing.T) {
 	}
 }
 
-// A pod that needs no chain comes out of it as it does without.
+// A pod that needs no chain of plugins is the same with the chain and without it.
 func TestPlainPodsAreAsTheChainMakesThem(t *testing.T) {
 	w := newWorld(t, 0)
 	w.admit(decode(t, "\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\npreemptionPolicy: Never\n")...)
@@ -305,7 +306,7 @@ func TestPlainPodsAreAsTheChainMakesThem(t *testing.T) {
 	}
 }
 
-// A pod gets from its node what upstream's plugin gives it.
+// A pod gets the labels from its node that upstream's plugin gives it.
 func TestLabelsByNodeAreUpstreams(t *testing.T) {
 	for _, labels := range []map[string]string{nil, {v1.LabelTopologyZone: "a"}, {v1.LabelTopologyZone: "a", v1.LabelTopologyRegion: "r", v1.LabelHostname: "n"}} {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: labels}}

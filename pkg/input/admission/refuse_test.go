@@ -60,7 +60,7 @@ func TestAdmitRefuses(t *testing.T) {
 	tests := []struct {
 		name, before, manifests string
 		want                    []string // the messages
-		pods                    int      // not created
+		pods                    int      // the number of pods that are not created
 	}{
 		{"a RuntimeClass that is absent", "", pod(", runtimeClassName: gvisor"),
 			[]string{`pods "p" is forbidden: pod rejected: RuntimeClass "gvisor" not found`}, 1},
@@ -92,7 +92,7 @@ func TestAdmitRefuses(t *testing.T) {
 				`maximum cpu usage per Container is 300m, but limit is 450m, cpu max limit to request ratio per Container is 4, but provided ratio is 5.000000, ` +
 				`minimum cpu usage per Container is 100m, but request is 50m]`}, 1},
 		{"a default that is more than the pod's limit", limitRange("{type: Container, defaultRequest: {cpu: '2'}}"),
-			strings.Replace(requesting("1"), "requests: {cpu: 1}, ", "", 1), nil, 0}, // its request is its limit by then
+			strings.Replace(requesting("1"), "requests: {cpu: 1}, ", "", 1), nil, 0}, // by then, its request is its limit
 		{"a default limit that is less than the pod's request", limitRange("{type: Container, default: {memory: 1Mi}}"),
 			strings.Replace(requesting("1"), "cpu: 1}", "cpu: 1, memory: 2Mi}", 1),
 			[]string{`Pod "p" is invalid: spec.containers[0].resources.requests: Invalid value: "2Mi": must be less than or equal to memory limit of 1Mi`}, 1},
@@ -202,7 +202,7 @@ func TestServiceAccountsOfADump(t *testing.T) {
 	w.check("refused", len(w.state.Refused), 1)
 }
 
-// What may not be read is unknown, not missing: a new pod may name a class of which nothing is known.
+// If a role does not allow reading a kind, its objects are unknown, not missing: a new pod may name an unknown class.
 func TestUnreadClasses(t *testing.T) {
 	for _, unread := range []bool{false, true} {
 		w := newWorld(t, 1)

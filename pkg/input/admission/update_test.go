@@ -100,7 +100,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// What must stay of other objects is refused, too, and not left as it was without a word.
+// Changes of immutable fields of other objects are refused, too, and not silently undone.
 func TestApplyOverWhatMustStay(t *testing.T) {
 	otherSelector := strings.NewReplacer("matchLabels: {app: web}", "matchLabels: {app: web, tier: a}", "metadata: {labels: {app: web}}", "metadata: {labels: {app: web, tier: a}}")
 	const claims = "  volumeClaimTemplates:\n  - metadata: {name: data}\n    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"

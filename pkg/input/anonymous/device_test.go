@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A private driver, its class and its domains in names, values and expressions become other words, the same wherever they stand. A public driver
-// stays, and so does what is no domain.
+// A private driver, its class and its domains in names, values and expressions get new words, the same everywhere. A public driver stays,
+// and so does a text that is no domain.
 func TestPrivateDrivers(t *testing.T) {
 	attribute := func(value string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &value} }
 	slice := func(driver string) *resourcev1.ResourceSlice {

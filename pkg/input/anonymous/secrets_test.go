@@ -19,7 +19,7 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// stay are the only free texts that a dump keeps: nobody else chooses them, or expressions and clocks depend on them.
+// stay lists the only free texts that a dump keeps: users do not choose them, or expressions and clocks depend on them.
 var stay = []string{
 	"CELDeviceSelector.expression", "CronJobSpec.schedule", "CronJobSpec.timeZone", "DeviceAttribute.string", "DeviceAttribute.strings", "DeviceAttribute.version", "DeviceAttribute.versions",
 	"JobStatus.completedIndexes", "JobStatus.failedIndexes",
@@ -27,7 +27,7 @@ var stay = []string{
 	"NodeSystemInfo.operatingSystem", "ObjectMeta.resourceVersion", "ObjectReference.resourceVersion", "ResourceClaimConsumerReference.resource", "SuccessPolicyRule.succeededIndexes",
 }
 
-// TestNothingElseStays fills each text of each kind with a secret, and finds every field from which one comes through.
+// TestNothingElseStays fills each text of each kind with a secret, and finds every field whose secret is in the anonymous dump.
 func TestNothingElseStays(t *testing.T) {
 	f := filler{seen: map[reflect.Type]int{}, of: map[string]string{}}
 	var objects []cluster.Object

@@ -29,7 +29,7 @@ var (
 // vocabulary maps the words of a dump to new ones. The first walk fills it; then it is closed, and the second walk uses it.
 type vocabulary struct {
 	words, texts, uids map[string]string // the new word, by the old one; "" until the vocabulary is closed
-	// numbers has the keys of labels whose values are compared as numbers, drivers the public names of drivers, and private the names of
+	// numbers has the keys of labels whose values are compared as numbers, drivers the public names of drivers, and `private` the names of
 	// device drivers that are replaced, also in expressions.
 	numbers, drivers, private map[string]bool
 	closed                    bool
@@ -89,7 +89,7 @@ func (v *vocabulary) word(old string) string {
 
 const tokenVolume = "kube-api-access-"
 
-// shortest and longest bound the length of the new words.
+// shortest and [longest] bound the length of the new words.
 const shortest, longest = 5, 9
 
 // text replaces a text as a whole, such as a command.

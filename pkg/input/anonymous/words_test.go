@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestOrder compares the order of many names before and after.
+// TestOrder compares the order of many names with the order of their new names.
 func TestOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"web", "we", "webs", "kube", "kubeflow", "system", "systemd", "a", "acme", "zz", "shop", "0", "7", "12", "1a", "1b", "rack12", "rack2", "d4b9c5f", "x2x9z", "28839060", "45529", "49r2d", "45r2d", "45rdz"}
@@ -41,7 +41,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNames: what decides in a name stays, and a name of any length stays valid.
+// TestNames checks that the parts of names that decide stay, and that a name of any length stays valid.
 func TestNames(t *testing.T) {
 	long := strings.TrimSuffix(strings.Repeat("a-b.c-", 11), "-")[:63]
 	names := []string{"web", "web-0", "web-7d4b9c5f6d-x2x9z", "data-web-12", "eu-central-1a", "ip-10-0-3-17.acme.internal", "kube-system", "kube-api-access-x2x9z", "system-node-critical",
@@ -77,7 +77,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestManyWords: there are always enough words between two public ones.
+// TestManyWords checks that there are enough words between two public ones.
 func TestManyWords(t *testing.T) {
 	v := newVocabulary()
 	for i := range 200_000 {

@@ -37,7 +37,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// small is a cluster of 24 nodes, which does not fit into one chunk of pods if they are many.
+// small returns a cluster of 24 nodes, whose pods may need more than one chunk.
 func small() *livetest.Cluster {
 	return livetest.New(dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24}))
 }
@@ -56,7 +56,7 @@ func readFrom(t *testing.T, c *livetest.Cluster) (*Dump, error) {
 	return client(t, &rest.Config{Host: livetest.Serve(t, c).URL}).Read(context.Background(), nil)
 }
 
-// objects are the objects of a List by kind and name, without managedFields.
+// objects returns the objects of a List by kind and name, without managedFields.
 func objects(t *testing.T, list io.Reader) map[string]any {
 	t.Helper()
 	var read struct{ Items []map[string]any }
@@ -71,7 +71,7 @@ func objects(t *testing.T, list io.Reader) map[string]any {
 	return all
 }
 
-// What is read is what kubectl get prints: each object with its apiVersion and kind, and without its managedFields.
+// The dump has the objects as kubectl get prints them: each with its apiVersion and kind, and without its managedFields.
 func TestRead(t *testing.T) {
 	dump := dumptest.Dump(dumptest.Options{Seed: 1})
 	c := livetest.New(dump)
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 	if len(read.Notes) > 0 || read.Version != livetest.Version || read.ResourceVersions["Pod"] != "70000" {
 		t.Errorf("notes %q, version %s, resourceVersions %v", read.Notes, read.Version, read.ResourceVersions)
 	}
-	// Pods come in chunks, before what owns them and before their nodes; nothing is asked for that is not a kind of the table.
+	// The client reads pods in chunks, before their owners and their nodes, and asks only for the kinds of the table.
 	var asked []string
 	for _, request := range c.Requests {
 		at, parameters, _ := strings.Cut(request, "?")
@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What may not be read is noted with what its absence means. Without nodes or pods there is no answer.
+// If the user may not read a kind, a note says what its absence means. Without nodes or pods there is no answer.
 func TestForbidden(t *testing.T) {
 	c := small()
 	c.Forbidden = []string{"poddisruptionbudgets", "replicasets"}
@@ -141,14 +141,15 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// A version that only newer or older servers have is not asked for; a kind that is there only in an unknown version is noted.
+// The client does not ask for a version that only newer or older servers have. A note names a kind that the server has only in an unknown
+// version.
 func TestVersions(t *testing.T) {
 	c := livetest.New(dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 24, Kinds: []string{"Node", "Pod"}}),
 		schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1beta1", Kind: "DeviceClass"},
 		schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1alpha1", Kind: "Workload"},
 		schema.GroupVersionKind{Group: "metrics.k8s.io", Version: "v1beta1", Kind: "NodeMetrics"})
 	c.Before = func(w http.ResponseWriter, r *http.Request) bool {
-		if !strings.Contains(r.URL.Path, "metrics") { // whose server is down
+		if !strings.Contains(r.URL.Path, "metrics") { // the server of the metrics API is down
 			return false
 		}
 		livetest.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "the server is currently unable to handle the request")
@@ -175,7 +176,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A pod whose controller is deleted while the cluster is read is on its way out, too. A pod whose controller may not be read stays.
+// A pod whose controller is deleted while the client reads the cluster is left out: it will be deleted, too. A pod whose controller the
+// user may not read stays.
 func TestGone(t *testing.T) {
 	for _, forbidden := range []string{"", "replicasets"} {
 		c := small()
@@ -220,7 +222,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong while the pods are read is one line, and never a part of a cluster.
+// Each error while the client reads pods is one line, and there is never a part of a dump.
 func TestProblems(t *testing.T) {
 	last := func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" && r.URL.Query().Get("continue") != "" }
 	gone := func(w http.ResponseWriter) {
@@ -228,7 +230,7 @@ func TestProblems(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		before func(w http.ResponseWriter, r *http.Request, times int32) bool // times is how often it answered itself
+		before func(w http.ResponseWriter, r *http.Request, times int32) bool // times is how many requests it has answered so far
 		want   string
 	}{
 		{"a list expires once", func(w http.ResponseWriter, r *http.Request, times int32) bool {
@@ -316,7 +318,7 @@ func TestProblems(t *testing.T) {
 		}, `prod: pods: HOST answers with a page, as no API server does: 503 Service Unavailable, text/html, "503 no server is available no server is available no server is available no server is available no server is available no …"; log in where it says so, or give the address of an API server`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 60}) // of two chunks
+			dump := dumptest.Dump(dumptest.Options{Seed: 1, Nodes: 60}) // two chunks of pods
 			c := livetest.New(dump)
 			var times atomic.Int32
 			c.Before = func(w http.ResponseWriter, r *http.Request) bool {
@@ -351,7 +353,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// client-go cancels requests by it.
+// client-go cancels requests through this interface.
 var _ utilnet.RoundTripperWrapper = &patient{}
 
 // Each attempt waits twice as long as the one before, up to a bound, unless the server says how long.
@@ -389,7 +391,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// What keeps from connecting at all is one line, too.
+// Each error of a connection is one line, too.
 func TestNoConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

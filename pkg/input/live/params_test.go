@@ -15,8 +15,8 @@ import (
 	"github.com/faultline/faultline/pkg/input/live/livetest"
 )
 
-// policed is a cluster with policies: limit has ConfigMaps of any namespace by name, floor a resource of its own by labels, and vault a Secret.
-// Nothing names the ConfigMap other.
+// policed returns a cluster with policies. The policy limit has ConfigMaps of any namespace by name as parameters, floor has objects of its
+// own resource by labels, and vault a Secret. No binding names the ConfigMap other.
 func policed() *livetest.Cluster {
 	object := func(apiVersion, kind, namespace, name, rest string) string {
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"labels":{"tier":%q},"uid":"%[4]s"}%[6]s}`, apiVersion, kind, namespace, name, name, rest)
@@ -37,8 +37,8 @@ func policed() *livetest.Cluster {
 	}, ",") + `]}`))
 }
 
-// Only the parameters that bindings name are read, by requests that a role can allow by name. The definition of a resource is what discovery
-// tells of it.
+// The client reads only the parameters that bindings name, with requests that a role can allow by name. The dump has the definition of a
+// resource as far as discovery shows it.
 func TestParameters(t *testing.T) {
 	c := policed()
 	read, err := readFrom(t, c)
@@ -82,7 +82,7 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// A binding whose parameters may not be read is left out, and the note says with which role it would not be.
+// A binding is left out if the user may not read its parameters. The note names the role that would allow it.
 func TestParametersForbidden(t *testing.T) {
 	c := policed()
 	c.Forbidden = []string{"configmaps", "floors"}
@@ -111,7 +111,7 @@ func TestParametersForbidden(t *testing.T) {
 	}
 }
 
-// A resource that is gone when its objects are asked for has none; what else goes wrong is an error.
+// A resource that is deleted before the client lists its objects has none. Any other failure is an error.
 func TestParametersGone(t *testing.T) {
 	for code, want := range map[int]string{http.StatusNotFound: "", http.StatusInternalServerError: "prod: floors: etcd is down"} {
 		c := policed()

@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// What a real cluster takes, because its flags allow it or because the API server fills it in before it validates.
+// A real cluster takes these objects, because its flags allow them or because the API server completes them before it validates.
 func TestDecodeTakesWhatAClusterTakes(t *testing.T) {
 	for name, text := range map[string]string{
 		"a privileged pod": `{apiVersion: v1, kind: Pod, metadata: {name: kube-proxy},

@@ -36,7 +36,7 @@ func archived(t *testing.T, files ...[2]string) string {
 	return data.String()
 }
 
-// Of an archive the same files are read as of a folder, in the order of their names.
+// An archive gives the same objects as a folder with the same files, sorted by name.
 func TestArchive(t *testing.T) {
 	const list = `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}]}`
 	packed := archived(t,

@@ -60,7 +60,7 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// resource.ParseQuantity would compute powers of ten for longer than anybody waits.
+// resource.ParseQuantity would compute powers of ten for a very long time.
 func TestAstronomicQuantities(t *testing.T) {
 	const object = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"%s}, "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {%s}}}]}}`
 	const requests = "huge.json: Pod default/p: spec.containers[0].resources.requests"
@@ -95,7 +95,7 @@ func TestAstronomicQuantities(t *testing.T) {
 	})
 }
 
-// It is found at any place, and among any other digits.
+// A large exponent is found at any place, and among any other digits.
 func TestAstronomicAtEveryPlace(t *testing.T) {
 	for at := range 9 {
 		pad := strings.Repeat(" ", at)
@@ -162,7 +162,7 @@ func BenchmarkDecode1000Pods(b *testing.B) {
 	}
 }
 
-// Every value of valid objects is taken away or replaced by one that does not belong there; nothing of it may panic.
+// The test removes every value of valid objects, or replaces it by an unfitting one; the decoder must never panic.
 func TestMutilatedObjects(t *testing.T) {
 	text := dumpedPod
 	for _, file := range []string{"testdata/ok/all-kinds.yaml", "testdata/ok/rules.yaml"} {

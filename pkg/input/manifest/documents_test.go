@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A file has as many documents as are in it. What is neither a document nor a comment is an error with its line, and nothing is left out.
+// A file may have any number of documents. Text that is neither a document nor a comment is an error with its line, and nothing is left out
+// silently.
 func TestNothingAfterADocumentVanishes(t *testing.T) {
 	const a, b = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}`, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
 	const list = `{"apiVersion": "v1", "kind": "List", "items": [` + a + `]}`
@@ -54,7 +55,7 @@ func TestNothingAfterADocumentVanishes(t *testing.T) {
 	}
 }
 
-// What kubectl cluster-info dump prints has the logs of containers between the lists.
+// kubectl cluster-info dump prints the logs of containers between the lists.
 func TestLogsBetweenObjects(t *testing.T) {
 	const a, b = namespaceJSON, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}}`
 	const start, end = "==== START logs for container c of pod n/p ====\n", "==== END logs for container c of pod n/p ====\n"

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an API server has taken, another release perhaps, ends no dump: the object is read as far as it is known, or left out.
+// No object that an API server has taken, perhaps of another release, makes a dump invalid: the object is read as far as this release knows
+// it, or left out.
 func TestFlaws(t *testing.T) {
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p%s}, spec: {containers: [{name: c, image: i%s}]%s}}`
 	tests := []struct{ name, text, objects, flaws string }{

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// In a folder, what cannot be an object of Kubernetes is left out, and listed. What looks like one and is wrong is an error, and so is
-// everything in a file that somebody names.
+// In a folder, a file that cannot be an object of Kubernetes is left out and listed. A file that looks like an object and is wrong is an
+// error, and so is any such file that somebody names.
 func TestFilesThatHoldNoObject(t *testing.T) {
 	for _, test := range []struct{ name, text, folder, file string }{
 		{"array", `[{"verbs": ["get"]}]`, "skipped", "dir/x.json: [0]: no apiVersion and no kind, so this is no Kubernetes object; leave the file out, or add both"},
@@ -55,7 +55,7 @@ func TestFilesThatHoldNoObject(t *testing.T) {
 	}
 }
 
-// Of a folder, files that gzip has compressed are read, too.
+// Files of a folder that gzip has compressed are read, too.
 func TestCompressedFilesInAFolder(t *testing.T) {
 	files(t, map[string]string{"dir/a.yaml": namespace("a"), "dir/b.yaml.gz": string(compressed(t, namespace("b"))), "dir/c.JSON.GZ": string(compressed(t, namespaceJSON)), "dir/d.log.gz": "not read"})
 	set, err := Read(nil, "dir")

@@ -15,7 +15,7 @@ import (
 
 const template = `template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}`
 
-// What an API server of an earlier release has written is read in the version that there is now.
+// Objects that an API server of an earlier release has written are read as the present version.
 func TestFormerVersions(t *testing.T) {
 	for version, rest := range map[string]string{
 		"extensions/v1beta1 Deployment":                                   "spec: {" + template + "}",
@@ -55,7 +55,7 @@ func TestFormerVersions(t *testing.T) {
 	}
 }
 
-// A manifest of such a version is refused, as an API server of this release does.
+// A manifest of such a version is refused, as by an API server of this release.
 func TestFormerVersionsOfManifests(t *testing.T) {
 	_, err := Decode("m.yaml", []byte("{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: b}}"))
 	if want := "m.yaml: PodDisruptionBudget default/b: apiVersion policy/v1beta1 has no PodDisruptionBudget in Kubernetes 1.37; use policy/v1"; err == nil || err.Error() != want {
@@ -72,7 +72,7 @@ func dumped[T cluster.Object](t *testing.T, text string) T {
 	return set.Objects[0].Object.(T)
 }
 
-// The defaults and meanings are those of the version: an empty selector of a budget of policy/v1beta1 selects no pod.
+// Each version has its own defaults and meanings: an empty selector of a budget of policy/v1beta1 selects no pod.
 func TestFormerDefaults(t *testing.T) {
 	budget := dumped[*policyv1.PodDisruptionBudget](t, "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: b, resourceVersion: '7'}, spec: {minAvailable: 1, selector: {}}}")
 	want := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match", Operator: metav1.LabelSelectorOpExists}}}

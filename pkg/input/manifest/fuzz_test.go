@@ -102,8 +102,8 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// FuzzRead searches for files that are read otherwise through a pipe than in memory, or of a folder otherwise than by name, and for archives
-// that make the reader panic.
+// FuzzRead searches for files that give other objects through a pipe than from memory, or in a folder than by name, and for archives that
+// make the reader panic.
 func FuzzRead(f *testing.F) {
 	const logs = "==== START logs for container c of pod n/p ====\nx\n==== END logs for container c of pod n/p ====\n"
 	for _, seed := range []string{namespaceJSON, namespaceJSON + "\n" + logs, "\xfe\xff\x00{\x00}", `["a"]`, "a: b: c", "\x1f\x8b\x08\x00\x00\x00\x00\x00"} {

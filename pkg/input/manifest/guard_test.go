@@ -13,7 +13,7 @@ import (
 	"testing/iotest"
 )
 
-// bomb writes a file that gzip has compressed: a beginning, many times a filling, an end.
+// bomb writes a gzip file with a beginning, a filling that is repeated many times, and an end.
 func bomb(t *testing.T, file, beginning, filling string, times int, end string) {
 	t.Helper()
 	f, err := os.Create(file)
@@ -35,7 +35,7 @@ func bomb(t *testing.T, file, beginning, filling string, times int, end string) 
 	}
 }
 
-// A small file that becomes a large one is refused before much of it is in memory, wherever its bulk is.
+// A small file that unpacks to a large one is refused before much of it is in memory, wherever the large part is.
 func TestCompressedBombs(t *testing.T) {
 	const list = `{"kind":"List","apiVersion":"v1","items":[`
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","annotations":{"a":"`
@@ -70,7 +70,7 @@ func TestCompressedBombs(t *testing.T) {
 	}
 }
 
-// However a text comes, its strings are found: by their quotes, but for escaped ones.
+// The guard finds the strings of a text by their quotes, without escaped ones, however the text is split into reads.
 func TestGuardFindsStrings(t *testing.T) {
 	long := strings.Repeat("x", maxObject)
 	for _, test := range []struct {

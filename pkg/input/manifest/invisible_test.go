@@ -47,7 +47,7 @@ func FuzzEscapeMarked(f *testing.F) {
 			t.Fatal(err)
 		}
 		var want map[string]any
-		if err := json.Unmarshal(data, &want); err != nil { // which replaces what is not UTF-8
+		if err := json.Unmarshal(data, &want); err != nil { // Unmarshal replaces bytes that are not UTF-8
 			t.Fatal(err)
 		}
 		written, err := yaml.JSONToYAML(MarkInvisible(data))

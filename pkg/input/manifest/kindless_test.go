@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/dumptest"
 )
 
-// The objects of a dump have the same kinds without apiVersion and kind.
+// A dump without apiVersion and kind gives the same objects with the same kinds.
 func TestKindsOfADump(t *testing.T) {
 	var dump struct {
 		Items []map[string]any `json:"items"`
@@ -46,7 +46,7 @@ func TestKindsOfADump(t *testing.T) {
 	}
 }
 
-// Objects of further kinds, and what is none of these.
+// These are objects of further kinds, and objects whose kind cannot be inferred.
 func TestKindless(t *testing.T) {
 	const meta = `metadata: {name: a, uid: u, resourceVersion: "7"}, `
 	for text, want := range map[string]string{

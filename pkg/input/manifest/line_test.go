@@ -25,7 +25,7 @@ steps:
 		{[]any{"steps", 0}, 4},
 		{[]any{"steps", 0, "expect", "message"}, 6},
 		{[]any{"steps", 1, "expect", "pending"}, 10},
-		{[]any{"steps", 1, "expect", "message"}, 9}, // not there: its expect is
+		{[]any{"steps", 1, "expect", "message"}, 9}, // message does not exist; the line is that of expect
 		{[]any{"steps", 2, "expect", "pending"}, 10},
 		{[]any{"steps", 7}, 3},
 		{[]any{"name", "first"}, 2},

@@ -8,8 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// The items of a list of one kind, as an API server writes it, have no apiVersion and kind: they are the list's version, and its kind
-// without "List". Where they do say it, that counts.
+// The items of a list of one kind, as an API server writes it, have no apiVersion and kind. They have the apiVersion of the list, and its
+// kind without "List". An item's own apiVersion and kind win.
 func TestItemsOfATypedList(t *testing.T) {
 	const list = `{"apiVersion": "policy/v1", "kind": "PodDisruptionBudgetList", "items": [
   {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}},

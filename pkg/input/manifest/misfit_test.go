@@ -11,7 +11,7 @@ import (
 func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 	for text, want := range map[string]string{
 		"seed: -1": "file: seed: Invalid value: -1: is too small; the least is 0",
-		// YAML keeps of such a number what a float64 holds.
+		// The YAML parser reads such a number as a float64.
 		"seed: 18446744073709551616":   "file: seed: Invalid value: 18446744073709552000: is too large; the most is 18446744073709551615",
 		"seed: 1e21":                   "file: seed: Invalid value: 1e+21: is too large; the most is 18446744073709551615",
 		"replicas: -1e300":             "file: replicas: Invalid value: -1e+300: is too small; the least is -2147483648",
@@ -41,7 +41,8 @@ func TestUnmarshalSaysWhichNumbersFit(t *testing.T) {
 	}
 }
 
-// The proposal is a sibling that is spelled nearly alike, or the one field of that name a level up or down, where a template and its spec are one level.
+// The suggestion is a sibling with a similar name, or the only field with the same name one level up or down. A template and its spec count
+// as one level.
 func TestDidYouMeanNearby(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec.template.spec.afinity":                    "affinity",
@@ -51,10 +52,10 @@ func TestDidYouMeanNearby(t *testing.T) {
 		"spec.template.spec.imagePullPolicy":            "spec.template.spec.containers[].imagePullPolicy",
 		"spec.template.spec.containers[0].nodeSelector": "spec.template.spec.nodeSelector",
 		"replicas":     "spec.replicas",
-		"nodeSelector": "", // two levels off
+		"nodeSelector": "", // two levels away
 		"spec.template.spec.containers[0].replicas":          "",
-		"spec.template.spec.volumes[1].storageos.pool":       "", // rbd's
-		"spec.template.spec.volumes[1].fsType":               "", // of many
+		"spec.template.spec.volumes[1].storageos.pool":       "", // a field of rbd
+		"spec.template.spec.volumes[1].fsType":               "", // many volume sources have it
 		"spec.template.spec.volumes[1].emptyDir.medium.pool": "",
 	} {
 		if want != "" {
@@ -71,7 +72,7 @@ func TestProblemShowsValues(t *testing.T) {
 	for text, want := range map[string]string{
 		`"\u003cADD LUN ID Here\u003e"`: `"<ADD LUN ID Here>"`,
 		`{"a":"b \u0026 c"}`:            `{"a":"b & c"}`,
-		`"a \\u003c b"`:                 `"a \\u003c b"`, // a backslash of the text's own
+		`"a \\u003c b"`:                 `"a \\u003c b"`, // the text itself has a backslash
 		"error unmarshaling JSON: while decoding JSON: json: cannot unmarshal number into Go struct field .nodeRegistration.taints of type []v1.Taint": "nodeRegistration.taints: a number where something else is wanted",
 		"json: cannot unmarshal bool into Go value of type map[string]string; leave it out":                                                            "true or false where something else is wanted; leave it out",
 		"line 9: cannot unmarshal !!seq into v1alpha4.NodeRole; line 10: cannot unmarshal !!int `5` into map[string]string":                            "line 9: a list where something else is wanted; line 10: a number where something else is wanted",

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// A dump of several documents is in kubectl's order, whatever order they have. Manifests, and a single List, stay as they are.
+// A dump of several documents is sorted in kubectl's order. Manifests and a single List stay as they are.
 func TestOrderOfDumps(t *testing.T) {
 	object := func(kind, namespace, name, version string) string {
 		spec := ""

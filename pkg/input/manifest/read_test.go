@@ -114,7 +114,7 @@ func TestLargeFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// What comes through a pipe can be read only once, and is read as a file of the same text is.
+// A pipe can be read only once, and gives the same objects as a file with the same text.
 func TestPipe(t *testing.T) {
 	list := `{"apiVersion": "v1", "items": [` + strings.Repeat(`{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}},`, 200) +
 		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}], "kind": "List"}`

@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// An endless stream of braces is no dump, and not read as far as one.
+// An endless stream of braces is no JSON, and is not read to the maximum size of JSON.
 func TestWhatCanBeginJSON(t *testing.T) {
 	for beginning, want := range map[string]bool{
 		`{"apiVersion": "v1", "kind": "List", "items": [{"meta`: true,

@@ -8,7 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// An object that is there twice is one. Of a dump the newer version counts, and the older one is listed; of manifests nobody can say which counts.
+// An object that occurs twice in a dump counts once: the newer version counts, and the older one is listed. In manifests it is an error,
+// since nobody can say which one counts.
 func TestObjectTwice(t *testing.T) {
 	pod := func(uid, version, node string) string {
 		return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": %q, "resourceVersion": %q, "managedFields": [{"manager": %[2]q}]},

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compressed is the text as gzip compresses it.
+// compressed returns the text, compressed by gzip.
 func compressed(t *testing.T, text string) []byte {
 	t.Helper()
 	var data bytes.Buffer
@@ -29,12 +29,12 @@ func compressed(t *testing.T, text string) []byte {
 	return data.Bytes()
 }
 
-// Files that gzip has compressed are read as others, in one piece or several, and from standard input. Damaged ones are refused.
+// Files that gzip has compressed are read like others, in one piece or in several, and from standard input. Damaged ones are refused.
 func TestUnpack(t *testing.T) {
 	list := `{"apiVersion": "v1", "kind": "List", "items": [` + namespaceJSON + `]}`
 	whole := compressed(t, list)
 	flipped := bytes.Clone(whole)
-	flipped[len(flipped)-5] ^= 1 // of the checksum
+	flipped[len(flipped)-5] ^= 1 // a byte of the checksum
 	for _, tt := range []struct {
 		name string
 		data []byte
@@ -67,7 +67,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// What PowerShell's > writes is read as if it were in UTF-8, in both byte orders, also compressed, and without a mark where it is plain.
+// UTF-16, as PowerShell's > writes it, is read like UTF-8: in both byte orders, also compressed, and without a byte order mark if the text
+// begins with ASCII.
 func TestUTF16(t *testing.T) {
 	const text = "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"a\", \"annotations\": {\"x\": \"ü €\U0001f600\"}}}\r\n"
 	want, err := Decode("f", []byte(text))

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A field of a dump that is not valid is left out if no pod is placed by it. Any other sets the object aside, and a manifest is refused.
+// An invalid field of a dump is left out if no placement depends on it. Any other invalid field sets the object aside. In a manifest, each
+// of them is an error.
 func TestUnplacingFieldsAreLeftOut(t *testing.T) {
 	const (
 		node = `{apiVersion: v1, kind: Node, metadata: {name: n1, resourceVersion: "7"%s}, spec: {%s}, status: {capacity: {cpu: "4"}, nodeInfo: {%s}}}`

@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// What is read ends with its context, and with the first object too many, in a List and in documents.
+// Reading ends when the context ends, and at the first object above a limit, in a List and in documents.
 func TestReadWithin(t *testing.T) {
 	var items []string
 	for i := range 50 {

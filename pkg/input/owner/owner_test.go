@@ -35,7 +35,8 @@ func pod(name, apiVersion, kind, owner string, labels ...string) *v1.Pod {
 	return p
 }
 
-// Each case derives by hand what stands for the controllers: the kind and name, the number of replicas, and the names that are kept.
+// Each case derives by hand the objects in place of the controllers: the kind and name, the number of replicas, and the names that pods
+// keep.
 func TestOwners(t *testing.T) {
 	never, ending, manifest := pod("flow-1", "argoproj.io/v1alpha1", "Workflow", "flow"), pod("b-2", "postgresql.cnpg.io/v1", "Cluster", "b"), pod("by-hand", "apps/v1", "ReplicaSet", "hand")
 	never.Spec.RestartPolicy = v1.RestartPolicyNever
@@ -133,7 +134,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// The status of a budget that needs a scale shows whether there is one, whatever is known of the kind.
+// The status of a budget that needs the scale subresource shows whether it exists, whatever the kind says.
 func TestBudgetsShowWhetherThereIsAScale(t *testing.T) {
 	for reason, want := range map[string]bool{policyv1.SyncFailedReason: true, policyv1.SufficientPodsReason: false} {
 		for _, kind := range []string{"StrimziPodSet", "Thing"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// node has 4 cores and 16 GiB, and what else is said: labels as key=value, or spec.providerID, gpus or price.
+// node returns a node with 4 cores and 16 GiB, and with the given properties: labels as key=value, or spec.providerID, gpus or price.
 func node(name string, says ...string) *v1.Node {
 	n := &v1.Node{}
 	n.Name, n.Labels, n.Annotations = name, map[string]string{}, map[string]string{}
@@ -39,7 +39,7 @@ const csvHeader = "EndTimestamp,InstanceID,Region,AssetClass,InstanceIDField,Ins
 func TestOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string
-		want map[*v1.Node]string // "" is not known
+		want map[*v1.Node]string // "" if the price is unknown
 	}{
 		"the first entry whose labels the node has": {
 			`prices:
@@ -103,7 +103,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Each problem has a line.
+// The error has a line for each problem.
 func TestParseWrong(t *testing.T) {
 	for file, want := range map[string]string{
 		`{}`: `prices: prices: Required value: list what nodes cost, as {instanceType: m5.xlarge, pricePerHour: 0.192}`,
@@ -132,7 +132,7 @@ prices: line 4: MarketPriceHourly: "" is no price; give a decimal number of at l
 	}
 }
 
-// Whatever stands in a file, prices are finite and not negative.
+// Prices are finite and not negative, whatever the file contains.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`prices: [{instanceType: m5.xlarge, labels: {a: b}, pricePerHour: 0.1}]`, `types: [{name: m5.xlarge, cpu: 4, memory: 16Gi, pricePerHour: 0.192}]`,

@@ -32,7 +32,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Node a and the bound pod p are there in the end; q is gone.
+// At the end, node a and the bound pod p exist; q is gone.
 func TestLast(t *testing.T) {
 	events, err := Read("r.jsonl", strings.NewReader(recorded))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is read can be written, and read again as the same.
+// FuzzRead checks that a recording that can be read can be written and read again, with the same events.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(recorded))
 	f.Add([]byte(`{"event":"Delete","resource":{"apiVersion":"a/b","kind":"K","metadata":{"name":"n"}}}`))

@@ -47,7 +47,7 @@ func TestAddRejects(t *testing.T) {
 	}
 }
 
-// text has a line for each container.
+// text returns a line for each container.
 func text(u Usage) string {
 	var lines []string
 	for pod, containers := range u {

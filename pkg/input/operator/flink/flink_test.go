@@ -90,8 +90,8 @@ func TestExpandErrors(t *testing.T) {
 	}
 }
 
-// The numbers that Karmada's interpreter gives: 1 JobManager, and 5 slots of parallelism at 2 each; the larger of the two requests. It takes
-// 2048m for 2048 thousandths of a byte.
+// Karmada's interpreter gives these numbers: 1 JobManager, and 3 TaskManagers for a parallelism of 5 with 2 slots each; the larger of the
+// two requests. It takes 2048m for 2048 thousandths of a byte.
 func TestReplicas(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"flinkConfiguration":{"taskmanager.numberOfTaskSlots":"2"},"job":{"parallelism":5},"jobManager":{"resource":{"cpu":1,"memory":"2048m"}},"taskManager":{"resource":{"cpu":2,"memory":"1Gi"}}}`: "4, 2 CPU, 1Gi",

@@ -113,7 +113,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// A shape that is made for each item has its bounds, and its errors name what is missing.
+// A shape with Each or Times has bounds, and its errors name the missing value.
 func TestItemsProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"spec: {workerGroupSpecs: [{replicas: 1}]}":                     "item.groupName: missing; the operator derives names from it",

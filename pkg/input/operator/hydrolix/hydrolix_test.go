@@ -188,7 +188,7 @@ func TestPriorityClassesComeOnce(t *testing.T) {
 	values := map[string]int32{}
 	for _, obj := range result.Objects {
 		if class, ok := obj.Object.(*schedulingv1.PriorityClass); ok {
-			values[class.Name] += class.Value // twice would be twice as much
+			values[class.Name] += class.Value // a class that is created twice has twice the value
 		}
 	}
 	want := map[string]int32{"hdx-critical": 10000, "vector": 10000, "hdx-highest": 9900, "hdx-high": 9800, "hdx-medium": 9700, "hdx-low": 9600, "hdx-lowest": 9500}
@@ -352,7 +352,7 @@ p.yaml: services[a].replicas[prd]: scaleProfiles has no "prd"; did you mean "pro
 	}
 }
 
-// The container beside that of merge-peer has the published size, the resource's, or that of a pool's scale profile: the example of
+// The container beside merge-peer has the published size, the resource's size, or the size of a pool's scale profile: the example of
 // https://docs.hydrolix.io/docs/custom-profiles.
 func TestSidecarsTakeRoom(t *testing.T) {
 	profile, err := Shipped()

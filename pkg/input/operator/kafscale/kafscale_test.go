@@ -92,7 +92,7 @@ func TestProxyKeepsApart(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts     Options
 		values   []string
-		selector map[string]string // of the one term; nil means no rule
+		selector map[string]string // the selector of the only term; nil means no rule
 		works    bool
 	}{
 		"default":                              {Options{Release: "rel"}, nil, own("kafscale-proxy", "rel"), true},

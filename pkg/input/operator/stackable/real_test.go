@@ -22,7 +22,7 @@ func asked(spec v1.PodSpec) []string {
 	return found
 }
 
-// Containers in the operators' own templates beside the product's, if they request resources: from the sources of each operator.
+// The operators' own templates have these containers beside the product's, if they request resources: from the sources of each operator.
 func TestContainersBeside(t *testing.T) {
 	with := func(name, config string) string {
 		return strings.Replace(minimal[name], "clusterConfig: {", "clusterConfig: {"+config, 1)
@@ -89,7 +89,7 @@ func TestUpdateStrategyOfOPA(t *testing.T) {
 	t.Error("there is no DaemonSet")
 }
 
-// Labels that are specific to a product.
+// These labels are specific to a product.
 func TestLabelsOfProducts(t *testing.T) {
 	for _, test := range []struct {
 		name, workload string
@@ -113,7 +113,7 @@ func TestLabelsOfProducts(t *testing.T) {
 	}
 }
 
-// podOverrides from the operators' own documentation and tests, which name parts of the pod that do not affect where it goes.
+// These podOverrides come from the operators' own documentation and tests. They name parts of the pod that do not affect where it goes.
 func TestPodOverridesOfTheOperatorsOwnParts(t *testing.T) {
 	at := "ZookeeperCluster data/zk: "
 	for _, test := range []struct {
@@ -171,7 +171,7 @@ func TestImageOfSparkApplication(t *testing.T) {
 	}
 }
 
-// objectOverrides are merged last of all into what the operator creates: deep_merger of the library at 7b9f9ac.
+// objectOverrides are merged in the last step into the objects that the operator creates: deep_merger of the library at 7b9f9ac.
 func TestObjectOverrides(t *testing.T) {
 	const overrides = "  objectOverrides:\n" +
 		"  - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: simple-zk-server-default, namespace: default, labels: {team: x}}, spec: {template: {spec: {priorityClassName: high}}}}\n" +

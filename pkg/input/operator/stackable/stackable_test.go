@@ -151,7 +151,7 @@ func catalog(name, label, connector, metastore, hdfs string) string {
 		name, label, connector, inside)
 }
 
-// Each operator's own test of its default affinities, in rust/operator-binary/src/crd/affinity.rs.
+// These are the operators' own tests of their default affinities, in rust/operator-binary/src/crd/affinity.rs.
 func TestDefaultAffinities(t *testing.T) {
 	tests := map[string]map[string][]string{
 		"airflow": {
@@ -259,7 +259,7 @@ func TestTrinoCatalogs(t *testing.T) {
 	}
 }
 
-// Where ADR026 differs from the code.
+// ADR026 differs from the code in these affinities.
 func TestADRAffinities(t *testing.T) {
 	connection := "apiVersion: superset.stackable.tech/v1alpha1\nkind: DruidConnection\nmetadata: {name: c}\nspec: {superset: {name: simple-superset}, druid: {name: simple-druid}}\n---\n"
 	found := templates(mustExpand(t, Options{ADR: true}, connection+minimal["druid"]+minimal["hbase-opa"]+minimal["hdfs"]+minimal["kafka-opa"]+
@@ -303,7 +303,7 @@ const (
 	required        = "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {}}]}"
 )
 
-// The rows of merge_new_attributes and merge_overwrite_existing_attribute of the library, and the meaning of null and {}.
+// These are the rows of merge_new_attributes and merge_overwrite_existing_attribute of the library, and the meaning of null and {}.
 func TestMerge(t *testing.T) {
 	type outcome struct {
 		Terms        []string
