@@ -45,7 +45,7 @@ func (l *loader) patchesResource(target scenario.Target) bool {
 	return l.given.holds(target) || l.federation != nil && karmada
 }
 
-// karmada adds a policy of Karmada to the ones of a step. It reports a Cluster, and keeps other kinds as ignored.
+// karmada adds a policy of Karmada to the policies of a step. It reports a Cluster as a problem, and keeps other kinds as ignored.
 func (l *loader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	switch resource.Kind {
 	case federation.KindPropagationPolicy, federation.KindClusterPolicy:
@@ -66,8 +66,8 @@ func (l *loader) karmada(into *scenario.Karmada, resource manifest.Ignored) {
 	}
 }
 
-// policy decodes and checks a PropagationPolicy, or one of the whole cluster. It reports problems, and returns nil for a policy that cannot
-// be read.
+// policy decodes and checks a PropagationPolicy or a ClusterPropagationPolicy. It reports problems, and returns nil for a policy that
+// cannot be read.
 func (l *loader) policy(resource manifest.Ignored) *federation.Policy {
 	p := &federation.Policy{}
 	if !l.decode(resource, p) {
@@ -95,7 +95,7 @@ func (l *loader) policy(resource manifest.Ignored) *federation.Policy {
 	return p
 }
 
-// override decodes and checks an OverridePolicy, or one of the whole cluster. It reports problems, and returns nil for a policy that cannot
+// override decodes and checks an OverridePolicy or a ClusterOverridePolicy. It reports problems, and returns nil for a policy that cannot
 // be read.
 func (l *loader) override(resource manifest.Ignored) *federation.Override {
 	o := &federation.Override{}
