@@ -1,12 +1,12 @@
 // Package advice tries the rules that can keep the pods of a workload apart, and ranks them by their results. It uses no rules of thumb:
 // each candidate is a patch, and its figures come from running the scenario with that patch.
 //
-//	workload, nodes ─ candidates ─▶ []Candidate, each with its patch    (candidate.go, patch.go)
-//	scenario + patch ─ evaluate ──▶ placement, failures, a rolling update, trials with random ties   (run.go)
-//	figures ─ rank ───────────────▶ the Pareto front, the rest and what beats it   (rank.go)
-//	large cluster ─ fail ─────────▶ failures of those alone that could still be on the front   (fail.go)
+//	workload, nodes ─ listProposals ────▶ the rules to try, each with its patch   (candidate.go, patch.go)
+//	scenario + patch ─ evaluate ────────▶ placement, failures, a rolling update, trials with random ties   (run.go)
+//	figures ─ rank ─────────────────────▶ the Pareto front, the rest and what beats it   (rank.go)
+//	large cluster ─ simulateFailures ───▶ failures, only for the candidates that could still be on the front   (failures.go)
 //
-// Of every workload at once it tries only the changes that can gain something by arithmetic, each by a step (every.go).
+// For all workloads at once, the package tries only the changes that can gain something by arithmetic, each as a step (all_workloads.go).
 package advice
 
 import (
@@ -27,15 +27,16 @@ import (
 
 // Options say how thoroughly candidates are tried.
 type Options struct {
-	// Trials is how often the candidates that no other beats are run with random ties; 0 means never.
+	// Trials is the number of runs with random ties of each candidate that no other candidate beats; 0 means none.
 	Trials int
-	// Fewer allows fewer trials, at least 3, if the cluster is so large that they would take minutes.
+	// Fewer allows fewer trials, at least 3, if the cluster is so large that all trials would take minutes.
 	Fewer bool
-	// Seed is the seed of the first trial; each later one uses the next.
+	// Seed is the seed of the first trial; each later trial uses the next seed.
 	Seed uint64
 	// Workers is how many candidates run at once; below 1 means one per core. It does not change the result.
 	Workers int
-	// Progress, if set, is called with the candidate at work, the number of runs done and their total, never concurrently.
+	// Progress, if set, is called after each run with the name of the candidate, the number of runs done and their total, never
+	// concurrently.
 	Progress func(candidate string, done, total int)
 }
 
@@ -48,48 +49,49 @@ type Advice struct {
 	Result *simulation.Result
 	// Candidates are sorted, best first. They include the workload as it is.
 	Candidates []Candidate
-	// LeftOut are the candidates that were not run, and why.
+	// LeftOut lists the candidates that were not run, each with the reason.
 	LeftOut []string
-	// One says why a workload with one replica cannot have a second; "" if it can, or has more.
+	// One says why a workload with one replica cannot have a second; "" if it can, or has more replicas.
 	One string
-	// Held says why no rule reaches the workload's pods now; then no other candidate is run. "" where rules do.
+	// Held says why a new rule would not reach the workload's pods now; then no other candidate is run. "" if a new rule reaches them.
 	Held string
 }
 
 // Candidate is a rule that could keep the pods of the workload apart, and its results. Its comments are descriptions in the schema of the
 // report that holds it.
 type Candidate struct {
-	// Name is the short name of the rule, such as "hard zone + soft hostname", with the strategy if it needs another one; "as it is" is no
-	// change.
+	// Name is the short name of the rule, such as "hard zone + soft hostname", and of the rollout strategy if the candidate sets another;
+	// "as it is" changes nothing.
 	Name string `json:"name"`
-	// Rules are the rules that then keep the pods apart, in words.
+	// Rules are the rules that keep the pods apart with the patch, in words.
 	Rules []string `json:"rules"`
 	// Patch is a JSON merge patch for the workload; missing if nothing changes.
 	Patch json.RawMessage `json:"patch,omitempty" jsonschema:"type=object"`
 	// Replicas is the number of replicas that the patch sets, for a workload that has one; missing if it sets none.
 	Replicas int32 `json:"replicas,omitempty"`
-	// Asks are what the further replica requests, Storage the claims that it gets, and ScaledBy the HorizontalPodAutoscaler that has to allow
-	// it, too; Alone is true if the strategy of the workload, Recreate, has no two pods of it run at once.
+	// Asks are the resources that the further replica requests, Storage the volume claims that it gets, and ScaledBy the
+	// HorizontalPodAutoscaler that has to allow it, too. Alone is true if the workload's strategy is Recreate, with which pods of two
+	// revisions never run at once.
 	Asks     map[string]string `json:"asks,omitempty"`
 	Storage  []string          `json:"storage,omitempty"`
 	ScaledBy string            `json:"scaledBy,omitempty"`
 	Alone    bool              `json:"alone,omitempty"`
-	// Strategy is the rolling update strategy that the patch sets because the rollout does not finish with the present one; empty if it
-	// sets none.
+	// Strategy is the rolling update strategy that the patch sets because the rollout does not finish with the present one; empty if the
+	// patch sets none.
 	Strategy string `json:"strategy,omitempty"`
-	// Stuck says what a rollout waits for with the present strategy, if the patch sets another.
+	// Stuck says what a rollout waits for with the present strategy, if the patch sets another strategy.
 	Stuck string `json:"stuck,omitempty"`
 	whatif.Found
-	// OwnMoved is the number of moved pods that are the workload's own.
+	// OwnMoved is the number of moved pods of the workload itself.
 	OwnMoved int `json:"ownMoved"`
-	// OwnPending is the number of Pending pods of the workload itself, and Why the scheduler's message about the first.
+	// OwnPending is the number of Pending pods of the workload itself, and Why the scheduler's message about the first of them.
 	OwnPending int    `json:"ownPending"`
 	Why        string `json:"why,omitempty"`
 	// Surge is how many pods above its replicas a rolling update may create, for which there must be room.
 	Surge int `json:"surge"`
 	// Rollout is the result of restarting the workload in a further step; missing for a ReplicaSet or ReplicationController, which has no rollout.
 	Rollout *CandidateRollout `json:"rollout,omitempty"`
-	// Trials are runs with random ties; missing if another candidate is better without them.
+	// Trials are runs with random ties; missing if another candidate is already better without them.
 	Trials *CandidateTrials `json:"trials,omitempty"`
 	// Front is true if no other candidate is better in one figure and worse in none.
 	Front bool `json:"front"`
@@ -98,20 +100,22 @@ type Candidate struct {
 	// BeatenBy names the best candidate that is better in one figure and worse in none, and BeatenIn that figure.
 	BeatenBy string `json:"beatenBy,omitempty"`
 	BeatenIn string `json:"beatenIn,omitempty"`
-	// AtBest names the candidate that this one cannot be better than: all their figures are the same but what failures strand, which was not
-	// looked at, since they strand no fewer of the workload's pods than with that candidate.
+	// AtBest names a candidate that this one cannot beat. Failures of this candidate were not simulated: they would strand at least as many
+	// of the workload's pods as failures of the named candidate do, and in every other figure this one is no better.
 	AtBest string `json:"atBest,omitempty"`
 
 	held       string // why no change reaches the workload's pods; "" if one does
 	complexity int
 	kept       []rule.Rule // as Rules describes them
-	// Whether the candidate drops all rules of the workload is a figure if another one keeps them and leaves nothing Pending.
+	// Whether the candidate drops all rules, and whether that counts as a figure: it does if another candidate keeps the workload's rules and
+	// leaves nothing Pending.
 	weighed, dropped bool
 	goals            []goal
 	scenario         *scenario.Scenario // with the patch
-	last             *simulation.Step   // after which failures come
-	rollsAlone       bool               // every rollout of another workload is complete after Rollout
-	// atLeast is how many of the workload's pods the failures of a level strand at least, by topology key, until these are simulated.
+	last             *simulation.Step   // the failures follow this step
+	rollsAlone       bool               // all rollouts of other workloads are complete after Rollout
+	// atLeast is a lower bound, by topology key: how many of the workload's pods the failures of that level strand at least. It is nil once
+	// these failures are simulated.
 	atLeast map[string]float64
 }
 
@@ -123,11 +127,11 @@ type CandidateRollout struct {
 	metric.Metrics
 }
 
-// CandidateTrials are runs with random ties, with seeds from Seed on.
+// CandidateTrials sums up N runs of a candidate with random ties, with the seeds Seed, Seed+1 and so on.
 type CandidateTrials struct {
 	N    int    `json:"n"`
 	Seed uint64 `json:"seed"`
-	// Pending is about the number of Pending pods.
+	// MedianPending and WorstPending are numbers of Pending pods.
 	MedianPending int `json:"medianPending"`
 	WorstPending  int `json:"worstPending"`
 	// SomePending is the number of runs with a Pending pod; Low and High are the bounds of the 95% Wilson interval of its probability.
@@ -140,7 +144,7 @@ type CandidateTrials struct {
 	Radius []TrialRadius `json:"radius"`
 }
 
-// TrialRadius is the blast radius of one level in the trials, between 0 and 1.
+// TrialRadius is the median and the worst blast radius of one level in the trials, each between 0 and 1.
 type TrialRadius struct {
 	TopologyKey string  `json:"topologyKey"`
 	Median      float64 `json:"median"`
@@ -150,7 +154,7 @@ type TrialRadius struct {
 // Changed reports whether the candidate differs from the workload as it is.
 func (c *Candidate) Changed() bool { return c.Patch != nil }
 
-// HowChanged says how the candidate reaches the pods that run.
+// HowChanged says how the change reaches the pods that already run; nil if the scenario of the candidate is not known.
 func (c *Candidate) HowChanged() []string {
 	if c.scenario == nil {
 		return nil
@@ -161,8 +165,9 @@ func (c *Candidate) HowChanged() []string {
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
-// Of tries every candidate for the workload. If the context ends, the advice is on the candidates that are done, and nil if there is nothing
-// to compare the workload as it is with; the result then says that it is partial.
+// Of tries every candidate for the workload. If the context ends early, Of returns the error of the context and the advice on the
+// candidates that are done; Result.Partial then says so. Without a finished candidate to compare with the workload as it is, the advice is
+// nil.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {
 	for _, obj := range s.Objects() {
 		if cluster.RefTo(obj) != owner {
@@ -215,7 +220,7 @@ func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Optio
 	return a, err
 }
 
-// levels returns the topology keys of the levels to compute figures for, widest first.
+// levels returns the topology keys to compute figures for, widest level first.
 func (r *runs) levels() []string {
 	if len(r.scenario.Failures.Levels) == 0 {
 		return topology.Levels(r.scenario.Nodes(), r.scenario.LevelKeys...)

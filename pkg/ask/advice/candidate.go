@@ -20,20 +20,20 @@ type proposal struct {
 	by         []rule.Apart
 	complexity int
 	asItIs     bool                               // the workload's present rule
-	refine     func(*v1.TopologySpreadConstraint) // of each required one; nil: none
+	refine     func(*v1.TopologySpreadConstraint) // changes each required constraint; nil: changes none
 	plain      string                             // for a rule per revision, the name of the same rule over all revisions
-	replicas   int32                              // to ask for; 0: as many as now
+	replicas   int32                              // the number of replicas to set; 0: as many as now
 }
 
 func proposalOf(name string, complexity int, by ...rule.Apart) proposal {
 	return proposal{name: name, by: by, complexity: complexity}
 }
 
-// perRevision are the labels that restrict a rule to the pods of a Deployment's same revision.
+// perRevision are the labels that restrict a rule to pods of the same revision of a Deployment.
 var perRevision = []string{appsv1.DefaultDeploymentUniqueLabelKey}
 
-// proposals returns the rules that make a difference on these nodes: each kind over each level with more than one domain, and pairs of a
-// wider level and the hostname, simple ones first. Over a level with one domain no rule can keep pods apart.
+// proposals returns the rules that make a difference on these nodes, simple ones first: each kind of rule over each level with more than
+// one domain, and pairs of a wider level and the hostname. Over a level with one domain, no rule can keep pods apart.
 func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
 	keys := topology.LevelsOfSeveral(nodes, further...)
 	all := []proposal{{name: "none"}}
@@ -48,8 +48,8 @@ func proposals(nodes []*v1.Node, further []string, deployment bool) []proposal {
 	return all
 }
 
-// refinements return the workload's present rules with required spread constraints that count other nodes or pods: no nodes whose taints the
-// pods do not tolerate, where a node has one, and no pods of an old revision.
+// refinements returns the workload's present rules with required spread constraints that count fewer nodes or pods: without the nodes whose
+// taints the pods do not tolerate, if there are any, and without the pods of an old revision.
 func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal {
 	required := list.Where(spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule })
 	var all []proposal
@@ -75,7 +75,7 @@ func refinements(spec *v1.PodSpec, nodes []*v1.Node, deployment bool) []proposal
 	return all
 }
 
-// single returns the rules over one key.
+// single returns the rules over one topology key.
 func single(key string, deployment bool) []proposal {
 	name := Short(key)
 	all := []proposal{proposalOf("soft "+name, 2, soft(rule.Over{TopologyKey: key}))}
@@ -94,7 +94,7 @@ func single(key string, deployment bool) []proposal {
 	return append(all, revisions(all[1:])...)
 }
 
-// pairs returns the mixed rules over a wide key and a narrow one.
+// pairs returns the rules that combine a wide topology key and a narrow one.
 func pairs(wide, narrow string, deployment bool) []proposal {
 	w, n := Short(wide), Short(narrow)
 	weighted := func(a, b int32) proposal {
@@ -112,7 +112,7 @@ func pairs(wide, narrow string, deployment bool) []proposal {
 	return all
 }
 
-// revisions returns the same rules restricted to one revision, so that old pods do not block new ones.
+// revisions returns the same rules, restricted to the pods of one revision, so that old pods do not block new ones.
 func revisions(proposals []proposal) []proposal {
 	var all []proposal
 	for _, p := range proposals {
@@ -146,7 +146,7 @@ func Short(key string) string {
 	return key
 }
 
-// named returns the name with the strategy that goes with it.
+// named returns the name of the rule, followed by the strategy if there is one.
 func named(name string, s *strategy) string {
 	if s == nil {
 		return name

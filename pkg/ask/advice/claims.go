@@ -11,8 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the advice says of the best candidate: with its patch so many pods of the workload wait, the loss of a domain of each level
-// takes at most this share of it, and strands at most so many; and whether a rollout ends. That no other candidate is better is no claim.
+// Claims returns what the advice says about the best candidate. With its patch, so many pods of the workload are Pending; the loss of a
+// domain of each level takes at most this share of its pods and strands at most so many; and a rollout ends, or does not. Claims does not
+// claim that no other candidate is better.
 func (a *Advice) Claims() []claim.Claim {
 	best := &a.Candidates[0]
 	c := claim.Claim{Says: fmt.Sprintf("%s, %s: %s Pending", a.Workload.Qualified(), best.Name, words.Count(best.OwnPending, "pod"))}
@@ -30,7 +31,7 @@ func (a *Advice) Claims() []claim.Claim {
 	}
 	c.Steps = []scenario.Step{{Name: "advised", Expect: expect}}
 	claims := []claim.Claim{c}
-	if best.rollsAlone { // an expectation is of all rollouts: this one may evict pods of others
+	if best.rollsAlone { // Rollouts expects something of all rollouts, and this rollout may evict pods of other workloads
 		ends, restart := "ends", Restart(a.Workload)
 		if !best.Rollout.Ends {
 			ends = "does not end"

@@ -24,12 +24,13 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Asked selects the workloads of Every.
+// Asked says which workloads [Every] covers.
 type Asked struct {
-	// Namespace is the only one whose workloads are asked about; "" is any. Selector, if set, has to match the labels of their pods.
+	// Namespace restricts the answer to the workloads of one namespace; "" means all namespaces. Selector, if set, has to match the labels
+	// of a workload's pods.
 	Namespace string
 	Selector  labels.Selector
-	// Progress, if set, is called with the workload at work, the number of those done and their total, never concurrently.
+	// Progress, if set, is called after each workload with its name, the number of workloads done and their total, never concurrently.
 	Progress func(workload string, done, total int)
 }
 
@@ -39,10 +40,11 @@ type Everything struct {
 	Result *simulation.Result `json:"-"`
 	// Levels are the topology keys with more than one domain, the widest first.
 	Levels []string `json:"levels"`
-	// Workloads are ranked: first those whose change costs no capacity, by what they gain, then by what they gain for what they cost, and last
-	// those without a change.
+	// Workloads are ranked: first the workloads whose change costs no capacity, by gain; then the others, by gain per cost; last the
+	// workloads without a change.
 	Workloads []Improved `json:"workloads"`
-	// Together is what comes of the further replicas of all workloads whose best change is a second one; missing if there are fewer than two.
+	// Together is the result of all second replicas at once, for the workloads whose best change is a second replica; missing if there are
+	// fewer than two such workloads.
 	Together *Together `json:"together,omitempty"`
 }
 
@@ -50,22 +52,25 @@ type Everything struct {
 type Improved struct {
 	cluster.WorkloadRef
 	Replicas int `json:"replicas"`
-	// Levels are the largest share of its pods that the loss of one domain takes, now and with the change.
+	// Levels has, for each level, the largest share of the workload's pods that the loss of one domain takes, now and with the change.
 	Levels []Share `json:"levels"`
-	// Change is the change in words; empty if none gains anything, and Why says then what prevents it.
+	// Change is the change in words; empty if no change gains anything. Why then says what prevents a gain.
 	Change string `json:"change,omitempty"`
 	Why    string `json:"why,omitempty"`
-	// Required is true if the change is a rule without which no pod is placed: after a loss a pod can wait because of it.
+	// Required is true if the scheduler places no pod against the changed rule: after the loss of a domain, a pod can stay Pending because
+	// of the rule.
 	Required bool `json:"required,omitempty"`
-	// Gain is the sum over the levels of how much smaller the share becomes, Cost the largest part of the cluster's allocatable CPU, memory or other
-	// resource that the change requests.
+	// Gain sums, over the levels, how much smaller the share of lost pods becomes: 0.5 at the zone and 0.25 at the node make 0.75. Cost is
+	// the part of the cluster's allocatable CPU, memory or other resource that the change requests, of the resource where this part is
+	// largest.
 	Gain float64 `json:"gain,omitempty"`
 	Cost float64 `json:"cost,omitempty"`
-	// Patch is a JSON merge patch for the workload, Moved how many of its pods have another node with the change than now.
+	// Patch is a JSON merge patch for the workload. Moved is the number of its pods that run on another node with the change than now.
 	Patch json.RawMessage `json:"patch,omitempty" jsonschema:"type=object"`
 	Moved int             `json:"moved,omitempty"`
-	// Further is the number of further pods that the change makes, Asks what each requests, Storage the claims that it gets, and ScaledBy the
-	// HorizontalPodAutoscaler that has to allow it, too; Alone is true if the strategy, Recreate, has no two pods of different revisions run at once.
+	// Further is the number of pods that the change adds, Asks the resources that each requests, Storage the volume claims that each gets,
+	// and ScaledBy the HorizontalPodAutoscaler that has to allow the change, too. Alone is true if the workload's strategy is Recreate,
+	// with which pods of two revisions never run at once.
 	Further  int               `json:"further,omitempty"`
 	Asks     map[string]string `json:"asks,omitempty"`
 	Storage  []string          `json:"storage,omitempty"`
@@ -77,36 +82,39 @@ type Improved struct {
 	step  scenario.Step
 }
 
-// Share is the largest share of the pods of a workload that the loss of one domain of a level takes.
+// Share is the largest share of the pods of a workload that the loss of one domain of a level takes, between 0 and 1: now, and then with
+// the change.
 type Share struct {
 	TopologyKey string  `json:"topologyKey"`
 	Now         float64 `json:"now"`
 	Then        float64 `json:"then"`
 }
 
-// Together is what comes of all second replicas at once.
+// Together is the result of adding the second replicas of all workloads at once.
 type Together struct {
 	Workloads int `json:"workloads"`
-	// Asks are what they request, and Pending is the number of pods that are newly Pending with all of them.
+	// Asks are the resources that all second replicas request together, and Pending is the number of pods that are newly Pending with all
+	// of them.
 	Asks    map[string]string `json:"asks"`
 	Pending int               `json:"pending"`
 }
 
-// Survives reports whether the change has some pod of the workload survive any loss of the widest level, which none does now.
+// Survives reports whether the change keeps at least one pod of the workload running in any loss of the widest level, while some loss takes
+// all pods now.
 func (i *Improved) Survives() bool {
 	return i.Change != "" && len(i.Levels) > 0 && i.Levels[0].Now >= 1 && i.Levels[0].Then < 1
 }
 
-// Free reports whether the change requests nothing more.
+// Free reports whether the change requests no more resources.
 func (i *Improved) Free() bool { return i.Change != "" && i.Further == 0 }
 
-// Command is the kubectl command that makes the change; patch is the patch as a word of a shell.
+// Command returns the kubectl command that makes the change; patch is the patch, quoted for a shell.
 func (i *Improved) Command(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", i.Workload, i.Namespace, patch)
 }
 
-// Every finds the best change for each workload that is asked for. If the context ends, the answer has the workloads that were done by then, and is
-// nil if there is none; its result then says that it is partial.
+// Every finds the best change for each workload that asked selects. If the context ends early, Every returns the error of the context and
+// the workloads that were done by then; Result.Partial then says so. Without a finished workload, the answer is nil.
 func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything, error) {
 	e := &every{worlds: simulation.NewWorlds(s), asked: asked}
 	defer e.worlds.Close()
@@ -152,7 +160,7 @@ func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything,
 	return answer, nil
 }
 
-// byGain puts first what costs nothing, then what gains most for what it costs.
+// byGain sorts the workloads whose change costs nothing first, then the others by gain per cost, and the workloads without a change last.
 func byGain(a, b Improved) int {
 	rank := func(i *Improved) float64 {
 		switch {
@@ -182,7 +190,7 @@ type every struct {
 	levels []string
 }
 
-// workloads returns those that are asked for, in the order of their names.
+// workloads returns the workloads that asked selects, in the order of their names.
 func (e *every) workloads() []cluster.Object {
 	var all []cluster.Object
 	for _, obj := range e.state.Scalable() {
@@ -202,7 +210,8 @@ func (e *every) workloads() []cluster.Object {
 	return all
 }
 
-// improve tries the changes of the workload that can gain something, one after another, and returns the best.
+// improve tries the changes of the workload that can gain something, one after another, and returns the best. It stops at a change that
+// gains as much as any change can.
 func (e *every) improve(ctx context.Context, w world.World, obj cluster.Object) (Improved, error) {
 	owner := cluster.RefTo(obj)
 	replicas, _ := cluster.Replicas(obj)
@@ -259,8 +268,9 @@ func (e *every) improve(ctx context.Context, w world.World, obj cluster.Object) 
 // epsilon is less than any difference of two shares.
 const epsilon = 1e-9
 
-// changes returns what can gain something, the simplest first, and the most that anything can gain by arithmetic: of n pods over d domains the
-// loss of one takes at least n/d, rounded up. Otherwise it says why nothing can.
+// changes returns the changes that can gain something, the simplest first, and an upper bound of the gain. The bound is arithmetic: of n
+// pods over d domains, the loss of one domain takes at least ⌈n/d⌉. With 4 pods over 3 zones that is 2 of 4; a workload that loses 3 of 4
+// now can gain 0.25 at most. If no change can gain anything, changes says why.
 func (e *every) changes(r *runs, now []float64) (all []proposal, bound float64, why string) {
 	if err := cluster.Changeable(r.workload); err != nil {
 		return nil, 0, err.Error()
@@ -309,7 +319,8 @@ func (e *every) changes(r *runs, now []float64) (all []proposal, bound float64, 
 	return all, bound, ""
 }
 
-// usable is the number of domains in which pods like this one can be: those with a node that takes them, or that has one of the crew now.
+// usable returns the number of domains where pods like this one can be: domains with a node that takes such a pod, or that already runs a
+// pod of the crew.
 func (e *every) usable(key string, pod *v1.Pod, crew cluster.Crew) int {
 	on := map[string]bool{}
 	for _, p := range crew.Placed {
@@ -323,8 +334,8 @@ func (e *every) usable(key string, pod *v1.Pod, crew cluster.Crew) int {
 	}))
 }
 
-// try makes the change by a step, as kubectl patch does. It returns nil, and why, if a pod of anybody is newly Pending, a rollout does not end, or a
-// loss then takes a larger share of the workload.
+// try makes the change by a step, as kubectl patch does. It returns nil and the reason if a pod of any workload is newly Pending, if a
+// rollout does not end, or if a loss takes a larger share of the workload than now.
 func (e *every) try(ctx context.Context, w world.World, course *simulation.Course, r *runs, p *proposal, patch json.RawMessage, now []Share) (*Improved, string, error) {
 	step := scenario.Step{Name: "patch " + r.owner.Qualified(), Patch: &patchVariant(r.owner, "", patch).Patches[0]}
 	done, err := course.Do(ctx, step)
@@ -370,7 +381,8 @@ func (e *every) try(ctx context.Context, w world.World, course *simulation.Cours
 	return found, "", nil
 }
 
-// part is the largest part of the cluster's allocatable of any resource that is requested, and one pod's part of all pods' where nothing is.
+// part returns the part of the cluster's allocatable resources that asks requests, of the resource where this part is largest. Without
+// requests, it is one pod's part of the pods that the nodes allow.
 func (e *every) part(asks v1.ResourceList) float64 {
 	sum := map[v1.ResourceName]float64{}
 	for _, node := range e.state.Nodes {
@@ -390,7 +402,7 @@ func (e *every) part(asks v1.ResourceList) float64 {
 	return most
 }
 
-// shares returns for each level the largest share of the workload that the loss of one domain takes.
+// shares returns, for each level, the largest share of the workload that the loss of one domain takes.
 func (e *every) shares(ctx context.Context, w world.World, owner cluster.Ref, state *cluster.State) ([]float64, error) {
 	metrics, err := metric.Of(ctx, w, e.result.Scenario, state, metric.Options{Workloads: []cluster.Ref{owner}, Levels: e.levels})
 	if err != nil {
@@ -405,7 +417,7 @@ func (e *every) shares(ctx context.Context, w world.World, owner cluster.Ref, st
 	return all, nil
 }
 
-// together makes all changes that are a second replica, one after another, since each alone may take the room of another.
+// together adds the second replicas of all workloads, one after another, since each of them may take the room of another.
 func (e *every) together(ctx context.Context, all []Improved) (*Together, error) {
 	second := list.Where(all, func(i Improved) bool { return i.Further > 0 })
 	if len(second) < 2 {

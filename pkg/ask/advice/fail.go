@@ -14,10 +14,12 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// In a large cluster nearly all of the time would go to failures: the loss of a zone is hundreds of evictions, one by one. So these are
-// simulated last, and not for a candidate of which all else already says that it is beaten, or at best as good as another.
+// In a large cluster, failures take nearly all of the time: the loss of a zone is hundreds of evictions, one by one. So the failures of
+// such a cluster are simulated last, and only for candidates that could still come out best. A candidate is left out if its other figures
+// already say that it is beaten, or at best as good as another.
 
-// recovers adds the levels whose failures are looked at. Where the only domain is lost, nothing comes back, whatever the rule.
+// recovers adds the levels whose failures are simulated: levels with at least two domains. If the only domain is lost, no pod comes back,
+// whatever the rule.
 func (r *runs) recovers(looked *metric.Options, state *cluster.State) {
 	looked.Worst = metric.DefaultWorst
 	if worst := r.scenario.Failures.Worst; worst != nil {
@@ -30,8 +32,9 @@ func (r *runs) recovers(looked *metric.Options, state *cluster.State) {
 	}
 }
 
-// atLeast returns how many pods of the workload failures strand at least, for each level whose failures are looked at. That is none, unless
-// they are a StatefulSet's whose nodes no longer answer: no pod takes the name of one that is still Terminating.
+// atLeast returns, for each level whose failures are simulated, how many pods of the workload they strand at least. That number is 0,
+// except for a StatefulSet on nodes that no longer answer: its lost pods stay Terminating, and no new pod takes the name of a Terminating
+// one.
 func (r *runs) atLeast(metrics *metric.Metrics, state *cluster.State) map[string]float64 {
 	running := 0
 	owner := state.Owners()
@@ -55,9 +58,10 @@ func (r *runs) atLeast(metrics *metric.Metrics, state *cluster.State) map[string
 	return least
 }
 
-// fail simulates failures of the workload as it is, of no rule, with which it is compared, and of every candidate that no other beats: of those
-// that are as good as each other in all else the first, and the next ones if it strands more than it must, unless they leave more pods Pending
-// than there are now. What is left is beaten, at best as good, or not to be advised. The candidates are ranked before and after.
+// fail simulates failures of the workload as it is, of the candidate without a rule, and of every candidate that no other beats. Among
+// candidates that are equally good otherwise, it starts with the first, and goes on to the next if failures of the first strand more pods
+// than the lower bound; it skips a candidate that leaves more pods Pending than there are now. The candidates that stay without failures
+// are beaten, at best as good as another, or not to be advised. The candidates must be ranked before; fail ranks them again.
 func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 	for {
 		next := unsettled(candidates)
@@ -87,14 +91,14 @@ func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 		}
 	}
 	rank(candidates)
-	if err := r.trials(ctx, candidates); err != nil { // of those that failures have brought to the front
+	if err := r.trials(ctx, candidates); err != nil { // of the candidates that failures brought to the front
 		return err
 	}
 	rank(candidates)
 	return nil
 }
 
-// unsettled returns the candidates whose failures are to be simulated next.
+// unsettled returns the candidates whose failures have to be simulated next; none if no other candidate can come out best.
 func unsettled(candidates []Candidate) []*Candidate {
 	first := !slices.ContainsFunc(candidates, func(c Candidate) bool { return c.known() })
 	now := asItIs(candidates)
@@ -118,8 +122,8 @@ func asItIs(candidates []Candidate) *Candidate {
 	return &candidates[slices.IndexFunc(candidates, func(c Candidate) bool { return !c.Changed() })]
 }
 
-// keepKnown leaves of interrupted advice the candidates whose failures were simulated, and says so. It reports whether there is anything to
-// compare the workload as it is with.
+// keepKnown keeps only the candidates whose failures were simulated, in advice that was interrupted, and notes this in Result.Partial. It
+// reports whether the workload as it is and another candidate are among them.
 func (r *runs) keepKnown(a *Advice) bool {
 	total := len(a.Candidates)
 	a.Candidates = slices.DeleteFunc(a.Candidates, func(c Candidate) bool { return !c.known() })

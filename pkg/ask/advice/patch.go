@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// strategy is a rolling update strategy that lets an old pod go before its successor runs.
+// strategy is a rolling update strategy that removes an old pod before its successor runs.
 type strategy struct {
 	words          string
 	maxUnavailable intstr.IntOrString
@@ -71,7 +71,7 @@ func patchVariant(owner cluster.Ref, name string, patch json.RawMessage) *scenar
 	}}}
 }
 
-// rulesAfter returns the rules that keep the workload's pods apart with the patch.
+// rulesAfter returns the rules that keep the workload's pods apart once the patch is applied; a nil patch changes nothing.
 func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessage) ([]rule.Rule, error) {
 	if patch != nil {
 		var err error
@@ -83,7 +83,7 @@ func rulesAfter(workload cluster.Object, owner cluster.Ref, patch json.RawMessag
 	return rule.KeptApart(&template.Spec, template.Labels, workload.GetNamespace()), nil
 }
 
-// keep notes the rules that the workload has as the candidate.
+// keep stores the rules that the workload has with the candidate's patch.
 func (c *Candidate) keep(rules []rule.Rule) {
 	c.kept, c.Rules = rules, []string{}
 	for _, r := range rules {

@@ -13,16 +13,16 @@ import (
 	"github.com/faultline/faultline/pkg/cluster/rule"
 )
 
-// goal is a figure to minimize. Goals are listed in the order in which they decide.
+// goal is a figure to minimize. A list of goals has the most important first: the first one that differs decides between two candidates.
 type goal struct {
 	name  string
 	value float64
 }
 
-// How a rollout ends, as a figure.
+// These are the values of rolloutGoal, and the names of goals that other code refers to.
 const (
 	ends          = 0
-	endsOtherwise = 1 // with another strategy
+	endsOtherwise = 1 // only with another strategy
 	doesNotEnd    = 2
 	rolloutGoal   = "the rollout"
 	pendingGoal   = "Pending"
@@ -66,7 +66,7 @@ func (c *Candidate) figures() []goal {
 	for i := range c.Levels {
 		level := &c.Levels[i]
 		name := notBackGoal + " after the loss of a " + domain(level.TopologyKey)
-		// Numbers of what was looked at in part, in other domains for each candidate, do not compare.
+		// A level that was examined only in part has other domains for each candidate, so that its numbers do not compare.
 		if notBack, looked := level.OwnNotBack(); looked && !level.Partly() {
 			goals = append(goals, goal{name, float64(notBack)})
 		}
@@ -88,7 +88,7 @@ func (c *Candidate) figures() []goal {
 			goals = append(goals, goal{radiusGoal + " of a " + domain(level.TopologyKey) + " in the worst trial", level.Worst})
 		}
 	}
-	// Two candidates that lose the same differ if one is less evenly spread.
+	// Two candidates that lose the same number of pods differ if one is less evenly spread.
 	for _, level := range c.Levels {
 		goals = append(goals, goal{"skew over " + Short(level.TopologyKey), float64(level.Skew)})
 	}
@@ -100,7 +100,8 @@ func (c *Candidate) figures() []goal {
 	return goals
 }
 
-// weighRules has no candidate without a rule stand before one that keeps the workload's rules and leaves nothing Pending, if there is one.
+// weighRules makes "all rules dropped" a goal if some candidate keeps the workload's rules and leaves nothing Pending. No candidate without
+// a rule then ranks before it.
 func weighRules(candidates []Candidate) {
 	for i := range candidates {
 		candidates[i].weighed = false
@@ -113,7 +114,7 @@ func weighRules(candidates []Candidate) {
 			return !slices.ContainsFunc(c.kept, func(is rule.Rule) bool { return is.TopologyKey == was.TopologyKey && (is.Hard || !was.Hard) })
 		})
 	}
-	differs := func(c Candidate) bool { // from the workload as it is; otherwise the simpler one comes first
+	differs := func(c Candidate) bool { // c has no rule and other figures than the workload as it is; with the same figures, the simpler one comes first
 		c.goals = c.figures()
 		return len(c.kept) == 0 && !maps.Equal(c.values(), was)
 	}
@@ -123,8 +124,9 @@ func weighRules(candidates []Candidate) {
 	}
 }
 
-// rank sorts the candidates, the Pareto front first and within it by the figures in order, then by moved pods and the simplicity of the
-// rule, and finds what beats the others. Once failures of some have been simulated, only these beat others.
+// rank sorts the candidates: the Pareto front first; within the front and within the rest by their goals in order, then by the number of
+// moved pods, then by the simplicity of the rule. It also notes, for every other candidate, which one beats it. Once failures of some
+// candidates have been simulated, only these beat others.
 func rank(candidates []Candidate) {
 	weighRules(candidates)
 	anyKnown := slices.ContainsFunc(candidates, func(c Candidate) bool { return c.known() })
@@ -181,7 +183,7 @@ func rank(candidates []Candidate) {
 // known reports whether the candidate's failures were simulated.
 func (c *Candidate) known() bool { return c.atLeast == nil }
 
-// covers reports whether c is as good as the other, or better, in every figure of both.
+// covers reports whether c is as good as the other candidate, or better, in every figure that both have.
 func (c *Candidate) covers(other *Candidate) bool {
 	values := other.values()
 	return !slices.ContainsFunc(c.goals, func(g goal) bool {
@@ -190,7 +192,7 @@ func (c *Candidate) covers(other *Candidate) bool {
 	})
 }
 
-// compare orders by the first figure of both in which the candidates differ.
+// compare orders a and b by the first figure in which they differ, of the figures that both have.
 func compare(a, b *Candidate) int {
 	other := b.values()
 	for _, g := range a.goals {
@@ -209,7 +211,7 @@ func (c *Candidate) values() map[string]float64 {
 	return values
 }
 
-// beats returns in what c is better than the other if it is worse in nothing, or "" if it does not beat it.
+// beats returns the first figure in which c is better than the other candidate, if c is worse in none; "" if c does not beat it.
 func (c *Candidate) beats(other *Candidate) string {
 	values := c.values()
 	if !metric.Dominates(values, other.values()) {
@@ -223,7 +225,7 @@ func (c *Candidate) beats(other *Candidate) string {
 	return ""
 }
 
-// words describes the figure of one candidate against that of another.
+// words describes the figure of one candidate and that of another.
 func (g goal) words(value, other float64) string {
 	say := func(value float64) string { return fmt.Sprintf("%.0f", value) }
 	switch {
@@ -239,7 +241,8 @@ func (g goal) words(value, other float64) string {
 	return fmt.Sprintf("%s (%s against %s)", g.name, say(value), say(other))
 }
 
-// Against returns in which figures the candidate is better than the other and in which worse, the most important first.
+// Against returns the figures in which the candidate is better than the other, and the figures in which it is worse, the most important
+// first.
 func (c *Candidate) Against(other *Candidate) (better, worse []string) {
 	values := other.values()
 	for _, g := range c.goals {

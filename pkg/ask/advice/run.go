@@ -25,10 +25,10 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// confidence is the level of the intervals.
+// confidence is the level of the Wilson intervals of trials.
 const confidence = 0.95
 
-// runs makes the runs for one workload.
+// runs evaluates the candidates of one workload by running the scenario with each.
 type runs struct {
 	scenario *scenario.Scenario
 	worlds   *simulation.Worlds
@@ -36,10 +36,10 @@ type runs struct {
 	opts     *Options
 	workload cluster.Object // after the last step
 	result   *simulation.Result
-	large    bool       // in work, so that some runs are left out
-	n        int        // trials of each candidate
+	large    bool       // the runs would place more pods than largeWork, so some are left out
+	n        int        // trials per candidate; 0: not chosen yet
 	one      string     // why there can be no second replica
-	vary     sync.Mutex // guards the maker
+	vary     sync.Mutex // guards maker
 	maker    *variant.Maker
 }
 
@@ -52,9 +52,9 @@ func (r *runs) base(ctx context.Context) error {
 	return err
 }
 
-// evaluate runs the workload as it is and, unless no rule can reach its pods, every candidate that differs. It returns them in order, and
-// descriptions of those that the workload cannot have. If the context ends, it returns those that are done, and nil without the workload as
-// it is and another one.
+// evaluate runs the workload as it is and every candidate that differs from it, unless no rule can reach the workload's pods. It returns
+// the candidates in order, and descriptions of the candidates that were not run. If the context ends, it returns the candidates that are
+// done; nil unless they include the workload as it is and at least one other.
 func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	deployment, _ := r.workload.(*appsv1.Deployment)
 	asItIs := &trial{Candidate: Candidate{Name: AsItIs, complexity: 0, scenario: r.scenario}}
@@ -122,12 +122,13 @@ func (r *runs) evaluate(ctx context.Context) ([]Candidate, []string, error) {
 	return candidates, leftOut, err
 }
 
-// notHad says why the workload cannot have a candidate.
+// notHad returns the candidate's name and why the workload cannot have it, on one line.
 func notHad(name string, err error) string {
 	return name + ": " + strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// largeWork is the number of placements, of all candidates together, above which some runs are left out.
+// largeWork is the number of placements, of all candidates together, above which some runs are left out: 50 candidates of a cluster with
+// 300 pods are 15,000 placements, which is above it.
 const largeWork = 10_000
 
 // pods returns the number of pods of the cluster after the last step.
@@ -152,9 +153,9 @@ func (r *runs) all(ctx context.Context, tried []*trial) error {
 	})
 }
 
-// further runs candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone may be
-// wrong, and rules per revision if a rollout of the plain rule went wrong. Before a rollout there is only one revision, and both are the
-// same rule. It describes those that it skips.
+// further runs the candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone
+// may be wrong, and a rule per revision if a rollout of the plain rule went wrong. Before a rollout there is only one revision, and both
+// rules are the same. further also returns descriptions of the candidates that it skips.
 func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
 	var further []*trial
 	var skipped []string
@@ -188,7 +189,8 @@ func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([
 	return further, skipped, err
 }
 
-// unharmed reports whether the rollout finishes and leaves everything as good as before.
+// unharmed reports whether the rollout finishes and leaves the pods no worse: no more of them Pending, no larger blast radius and no larger
+// skew.
 func (c *Candidate) unharmed() bool {
 	if !c.Rollout.Ends || c.Rollout.Pending > c.Pending {
 		return false
@@ -204,7 +206,7 @@ func (c *Candidate) unharmed() bool {
 // AsItIs is the name of the candidate that changes nothing.
 const AsItIs = "as it is"
 
-// trial is a candidate being run.
+// trial is a candidate, the proposal that it was made from, and whether it was run.
 type trial struct {
 	Candidate
 	proposal *proposal
@@ -212,7 +214,8 @@ type trial struct {
 	refused  error // why the workload cannot have it
 }
 
-// try returns the candidate for the proposal, or nil if it does not change the workload. The error says why the workload cannot have it.
+// try returns the candidate for the proposal, or nil if the proposal does not change the workload. The error says why the workload cannot
+// have the candidate.
 func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 	patch, err := patchOf(r.workload, p, s)
 	if err != nil || patch == nil {
@@ -235,7 +238,7 @@ func (r *runs) try(p *proposal, s *strategy) (*trial, error) {
 	return t, err
 }
 
-// varied returns the scenario with the candidate's patch.
+// varied returns the scenario with the candidate's patch applied.
 func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	if !c.Changed() {
 		return r.scenario, nil
@@ -249,7 +252,8 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	return varied.Scenario, nil
 }
 
-// placed runs the candidate. If its rollout does not finish, it returns one with another strategy that does, if any.
+// placed runs the candidate. If its rollout does not finish, placed returns the same candidate with another strategy whose rollout does, if
+// there is one.
 func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, error) {
 	if err := r.run(ctx, w, t); err != nil || t.proposal == nil {
 		return t, err
@@ -261,8 +265,9 @@ func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, err
 	return other, nil
 }
 
-// otherwise returns the proposal with the first strategy whose rollout finishes; nil if it needs none, there is none, a pod that is Pending
-// without a rollout blocks every one, or the controller only scales, which it does with every strategy.
+// otherwise returns the proposal with the first strategy whose rollout finishes. It returns nil if the rollout already finishes or no
+// strategy helps. It tries none if a pod that is Pending without a rollout would block every rollout, or if the controller only scales,
+// which every strategy leaves as it is.
 func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck *Candidate) (*trial, error) {
 	deployment, ok := r.workload.(*appsv1.Deployment)
 	if !ok || stuck.Rollout.Ends || stuck.held != "" || stuck.OwnPending > 0 && len(stuck.StuckRollouts) == 0 || deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
@@ -284,7 +289,7 @@ func (r *runs) otherwise(ctx context.Context, w world.World, p *proposal, stuck 
 	return nil, nil
 }
 
-// run computes the candidate's results: placement, failures, and a restart.
+// run computes the candidate's results: the placement, failures, and a restart.
 func (r *runs) run(ctx context.Context, w world.World, t *trial) error {
 	result, err := simulation.Run(ctx, t.scenario, simulation.Options{World: w, Prefix: r.result})
 	if err != nil {
@@ -353,7 +358,7 @@ func Restart(owner cluster.Ref) scenario.Step {
 	}}
 }
 
-// trials runs the candidates on the front, and the workload as it is, with random ties.
+// trials runs the candidates on the front, and the workload as it is, with random ties. It skips candidates that already have trials.
 func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	if r.opts.Trials < 1 {
 		return nil
@@ -362,7 +367,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	now := asItIs(candidates)
 	for i := range candidates {
 		c := &candidates[i]
-		hopeless := r.large && c.SameAs != "" && c.Pending > now.Pending // fail leaves it out
+		hopeless := r.large && c.SameAs != "" && c.Pending > now.Pending // [runs.fail] skips it, too
 		if c.Trials == nil && (c.Front && !hopeless || !c.Changed()) {
 			tried = append(tried, c)
 		}
@@ -370,7 +375,7 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	if len(tried) == 0 {
 		return nil
 	}
-	if r.n == 0 { // later ones are tried as often as the first
+	if r.n == 0 { // later calls use the same number of trials
 		r.n = r.opts.Trials
 		if r.opts.Fewer {
 			r.n = min(r.n, max(3, largeWork/(len(tried)*max(1, r.pods()))))
@@ -379,7 +384,8 @@ func (r *runs) trials(ctx context.Context, candidates []Candidate) error {
 	n := r.n
 	found := make([]*metric.Metrics, len(tried)*n)
 	looked := metric.Options{Workloads: []cluster.Ref{r.owner}, Levels: r.levels()}
-	// The runs of one seed follow each other: for another one the scheduler places the pods that run anew, since their start times are drawn.
+	// The runs of all candidates with one seed follow each other. With another seed, the scheduler has to place the running pods anew,
+	// since their start times are drawn from the seed.
 	name := func(i int) string { return tried[i%len(tried)].Name + " with random ties" }
 	err := r.each(ctx, name, len(found), func(ctx context.Context, w world.World, i int) error {
 		of, trial := i%len(tried), i/len(tried)
@@ -431,7 +437,7 @@ func sumUp(found []*metric.Metrics, seed uint64) *CandidateTrials {
 	return t
 }
 
-// wider reports whether a has the larger blast radius at the widest level at which they differ.
+// wider reports whether a has the larger blast radius at the widest level at which both differ.
 func wider(a, b *metric.Metrics) bool {
 	for i := range a.Levels {
 		if x, y := a.Levels[i].Radius, b.Levels[i].Radius; x != y {
@@ -441,7 +447,7 @@ func wider(a, b *metric.Metrics) bool {
 	return false
 }
 
-// each calls f for 0 to n-1 on all cores, each with its own world.
+// each calls f for 0 to n-1 on all cores; each call has a world of its own while it runs.
 func (r *runs) each(ctx context.Context, name func(i int) string, n int, f func(ctx context.Context, w world.World, i int) error) error {
 	opts := parallel.Options{Workers: r.opts.Workers}
 	if r.opts.Progress != nil {

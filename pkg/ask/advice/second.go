@@ -14,13 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// A rule has nothing to keep apart where there is one pod. So for a workload with one replica, two replicas are tried like a rule: with the rule
-// as it is, and with each rule over one level, and over the widest and the hostname.
+// A rule has nothing to keep apart if there is one pod. For a workload with one replica, two replicas are therefore tried as rules are:
+// with the present rule, with each rule over one level, and with a rule over the widest level and the hostname.
 
-// two is the number of replicas that is tried.
+// two is the number of replicas that is tried for a workload with one.
 const two = 2
 
-// secondReplica returns the candidates with two replicas for a workload that has one, or says why it cannot have a second.
+// secondReplica returns the proposals with two replicas for a workload that has one, or says why it cannot have a second.
 func (r *runs) secondReplica() (all []proposal, why string) {
 	if replicas := cluster.ReplicasOf(r.workload); replicas == nil || *replicas == nil || **replicas != 1 {
 		return nil, ""
@@ -47,8 +47,8 @@ func (r *runs) secondReplica() (all []proposal, why string) {
 	return all, ""
 }
 
-// sharesClaim says which claim keeps a second pod from another node: the pods of a workload share the claims that its template names, and the
-// access modes of these may let one node, or one pod, use them at a time.
+// sharesClaim says which claim keeps a second pod from another node; "" if none does. The pods of a workload share the claims that its
+// template names, and the access modes of a claim may allow only one node, or one pod, at a time.
 func (r *runs) sharesClaim() string {
 	state := r.result.Steps[len(r.result.Steps)-1].State
 	template, _ := cluster.Template(r.workload)
@@ -72,7 +72,7 @@ func (r *runs) sharesClaim() string {
 	return ""
 }
 
-// costOfSecond notes what the further replica takes, and what its owner has to look at.
+// costOfSecond notes what the further replica requests, and what its owner has to check.
 func (r *runs) costOfSecond(c *Candidate, replicas int32) {
 	c.Replicas, c.Asks = replicas, map[string]string{}
 	template, _ := cluster.Template(r.workload)
@@ -96,7 +96,7 @@ func (r *runs) costOfSecond(c *Candidate, replicas int32) {
 	}
 }
 
-// secondWaits says why the second replica gets no node, or no other one, if no rule gives one to it.
+// secondWaits says why the second replica gets no node, or only the node of the first; "" if some candidate places it on another node.
 func secondWaits(candidates []Candidate) string {
 	now, why := asItIs(candidates), ""
 	for i := range candidates {
