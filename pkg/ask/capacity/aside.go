@@ -8,17 +8,17 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// Aside are pods of a workload that no number of nodes would place, or bring back.
+// Aside describes pods of a workload that no number of nodes would place, or bring back after a failure.
 type Aside struct {
-	// Workload is kind/name in lower case, after the namespace if that is not the default one.
+	// Workload is kind/name in lower case, preceded by the namespace if that is not the default one.
 	Workload string `json:"workload"`
 	Pods     int    `json:"pods"`
-	// Empty means that no node takes such a pod even when it is empty. Otherwise twice the nodes were tried, and did not help.
+	// Empty means that not even an empty node takes such a pod. Otherwise twice as many nodes were tried, and did not help.
 	Empty bool `json:"empty,omitempty"`
-	// Level and Domain are the failure after which they have no node; missing if they have none before.
+	// Level and Domain name the failure after which the pods have no node; missing if they have none even without a failure.
 	Level  string `json:"level,omitempty"`
 	Domain string `json:"domain,omitempty"`
-	// Pod is the first of them as namespace/name, and Message kube-scheduler's text.
+	// Pod is the first of the pods, as namespace/name, and Message kube-scheduler's FailedScheduling text for it.
 	Pod     string `json:"pod"`
 	Message string `json:"message,omitempty"`
 }
@@ -26,7 +26,7 @@ type Aside struct {
 // failure is the loss of a domain of a level; empty if nothing fails.
 type failure struct{ level, domain string }
 
-// lack is how many pods of a workload have no node, and the first of them.
+// lack is the number of pods of a workload that have no node, without a failure or after one, and the first of these pods.
 type lack struct {
 	failure
 	owner cluster.Ref
@@ -34,7 +34,7 @@ type lack struct {
 	first *placement.Pending
 }
 
-// lacks counts the Pending pods by workload, without those that were set aside.
+// lacks counts the Pending pods by workload. It leaves out workloads with no more Pending pods than were set aside.
 func (z *sizer) lacks(f failure, state *cluster.State, pending []placement.Pending) []lack {
 	var all []lack
 	owner := state.Owners()
@@ -50,7 +50,7 @@ func (z *sizer) lacks(f failure, state *cluster.State, pending []placement.Pendi
 	return slices.DeleteFunc(all, func(l lack) bool { return l.pods <= z.aside[f][l.owner] })
 }
 
-// worst sums up the failure that leaves the most pods without a node.
+// worst returns the failure that leaves the most pods without a node.
 func worst(lacks []lack) Fewer {
 	var all []Fewer
 	for _, l := range lacks {
@@ -71,7 +71,7 @@ func worst(lacks []lack) Fewer {
 	return most
 }
 
-// helped reports whether something that was lacking no longer is, or less.
+// helped reports whether some workload lacks fewer nodes after than before.
 func helped(before, after []lack) bool {
 	return slices.ContainsFunc(before, func(l lack) bool {
 		return !slices.ContainsFunc(after, func(still lack) bool {
@@ -94,7 +94,7 @@ func (z *sizer) setAside(lacks []lack, empty bool) {
 	z.bounds = nil
 }
 
-// nothingLeft reports whether every pod was set aside.
+// nothingLeft reports whether all pods were set aside.
 func (z *sizer) nothingLeft() bool {
 	aside := 0
 	for _, pods := range z.aside[failure{}] {
@@ -103,7 +103,7 @@ func (z *sizer) nothingLeft() bool {
 	return aside > 0 && aside == z.toPlace()
 }
 
-// toPlace counts the pods that do not come with a node.
+// toPlace counts the pods that need a node, without those that come with a node, such as a DaemonSet's.
 func (z *sizer) toPlace() int {
 	all := 0
 	for _, pod := range z.state.Pods {

@@ -7,8 +7,9 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// autoscale lets the autoscaler of the scenario find the nodes, from one of each group in each zone. It keeps to minima and maxima, and chooses
-// for the pods that wait at a time, so that it may come to more nodes than are needed, or to fewer. Of a catalogue's types it knows nothing.
+// autoscale lets the scenario's autoscaler find the nodes, starting from one node of each group in each zone. The autoscaler keeps to
+// minima and maxima, and chooses for the pods that are Pending at one time. So it may end with more nodes than are needed, or with too few.
+// It does not know the types of a catalogue.
 func (z *sizer) autoscale(ctx context.Context) error {
 	if z.autoscaler == nil || z.opts.Catalogue != nil {
 		return nil
@@ -31,7 +32,7 @@ func (z *sizer) autoscale(ctx context.Context) error {
 	found, cost, priced := &Autoscaled{}, 0.0, true
 	for _, node := range last.State.Nodes {
 		if !kept[node.Name] {
-			price, known, _ := z.autoscaler.Price(node) // it has been validated
+			price, known, _ := z.autoscaler.Price(node) // loading has validated the prices
 			found.Nodes, cost, priced = found.Nodes+1, cost+price, priced && known
 		}
 	}

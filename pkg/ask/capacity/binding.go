@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/placement"
 )
 
-// Binding is what keeps a pod off a number of nodes.
+// Binding is one cause that keeps a pod off a number of nodes.
 type Binding struct {
 	// Kind is the kind of the cause, and What names it: the resource, the rules in words, or kube-scheduler's message.
 	Kind string `json:"kind" jsonschema:"enum=cpu,enum=memory,enum=pods,enum=resource,enum=rule,enum=taint,enum=volume,enum=port,enum=node,enum=other"`
@@ -24,8 +24,8 @@ type Binding struct {
 
 const insufficient = "Insufficient "
 
-// bindings returns what keeps the pod off the nodes, by descending number of nodes. Lost is the number of failed nodes, which have a taint
-// for that, unless their objects are gone.
+// bindings returns what keeps the pod off the nodes, by descending number of nodes. lost is the number of failed nodes: each has a taint
+// because of the failure, unless its object is deleted.
 func bindings(pending *placement.Pending, lost int) []Binding {
 	if len(pending.Reasons) == 0 {
 		return []Binding{{Kind: "other", What: pending.Why(), Message: pending.Why()}}

@@ -16,20 +16,20 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// demanding are pods of a workload that the same groups take, and that come back alike.
+// demanding is the key of a demand: the pods of one workload that the same groups take, and that come back alike.
 type demanding struct {
 	owner cluster.Ref
-	on    string // the groups
+	on    string // the groups that take the pods, as text
 	back  comeback
 }
 
-// demand is what these request.
+// demand is the sum of what the pods of one key request, and the groups that take them.
 type demand struct {
 	groups []bool
 	amounts
 }
 
-// roomiest returns the node with as much of each resource as any node of the group has in the zone.
+// roomiest returns a copy of the node with the largest amount of each resource that any node of the group has in the zone.
 func (z *ZoneNodes) roomiest(node *v1.Node) *v1.Node {
 	most := maps.Clone(node.Status.Allocatable)
 	for _, other := range z.Nodes {
@@ -44,8 +44,8 @@ func (z *ZoneNodes) roomiest(node *v1.Node) *v1.Node {
 	return &roomy
 }
 
-// look finds which groups take a pod when their nodes are empty but for what comes with each node, and adds up what the pods request. What
-// no group takes and has no node is set aside.
+// look finds which groups take each pod of the state when their nodes run only the pods that come with a node, and adds up what the pods
+// request. It sets aside the Pending pods that no group takes.
 func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	z.agents, z.demands = map[*v1.Node]amounts{}, map[demanding]*demand{}
 	empty := z.empty()
@@ -75,7 +75,7 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 		asks := requests(pod)
 		for _, class := range z.state.DeviceClasses {
 			for _, name := range behind(class) {
-				delete(asks, name) // no node has it among its resources
+				delete(asks, name) // drivers provide it, not the nodes
 			}
 		}
 		z.require(owner(pod), groups, back(pod), asks)
@@ -84,8 +84,8 @@ func (z *sizer) look(ctx context.Context, lacks []lack) error {
 	return nil
 }
 
-// empty returns the state with a node of each group in each zone, the roomiest, what runs there because of the node, and no workloads. It
-// records what that requests.
+// empty returns the state without workloads: one node for each group and zone, the roomiest, and the pods that follow nodes, such as those
+// of DaemonSets. It records in agents what these pods request.
 func (z *sizer) empty() *cluster.State {
 	zones := map[string]*ZoneNodes{} // by the name of the first node
 	state := *z.state
@@ -120,10 +120,10 @@ func (z *sizer) empty() *cluster.State {
 	return &state
 }
 
-// others are the plugins whose refusal depends on which other pods and volumes there are.
+// others are the plugins whose refusal depends on which other pods and volumes exist.
 var others = []string{"InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "VolumeRestrictions", "NodeVolumeLimits", "DynamicResources"}
 
-// taking reports which groups have a node that takes such a pod.
+// taking reports, for each group, whether one of its nodes takes the pod in the empty cluster. A refusal by one of [others] does not count.
 func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) ([]bool, error) {
 	alone := pod.DeepCopy()
 	alone.Name, alone.UID, alone.OwnerReferences = alone.Name+"-alone", types.UID(fmt.Sprint(pod.UID, " alone")), nil
@@ -167,7 +167,7 @@ func (z *sizer) taking(ctx context.Context, empty *cluster.State, pod *v1.Pod) (
 	return groups, nil
 }
 
-// require adds what a pod requests to the demands of its workload.
+// require adds the pod's requests to the demand of its workload.
 func (z *sizer) require(owner cluster.Ref, groups []bool, back comeback, list v1.ResourceList) {
 	by := demanding{owner, fmt.Sprint(groups), back}
 	if z.demands[by] == nil {

@@ -10,9 +10,9 @@ import (
 	"sort"
 )
 
-// lower lowers one number after another, the most expensive first, as long as that suffices, while the others stay: it bisects or, where the
-// numbers are near the lowest, goes down from what was found in steps that double, and bisects the last. Those found so far come with an
-// error, too, as they do from cheapest.
+// lower reduces one number of nodes after another, the most expensive first, as long as the cluster still suffices; the others stay as they
+// are. It bisects each number. If near is true, the numbers are close to the smallest ones that suffice: then it goes down in steps that
+// double, 1, 2, 4, and bisects only the last step. With an error, lower returns the numbers found so far.
 func (z *sizer) lower(ctx context.Context, found []int, near bool) ([]int, error) {
 	found = slices.Clone(found)
 	order := make([]int, len(found))
@@ -55,8 +55,8 @@ func (z *sizer) lower(ctx context.Context, found []int, near bool) ([]int, error
 	return found, nil
 }
 
-// lowered returns the point with the first of the numbers lowered by one, if that has enough resources: which lower tries next if the number
-// before cannot be lowered.
+// lowered returns the point that [sizer.lower] tries next if the current number cannot be reduced: the first of the given numbers that can
+// be reduced by one and leaves enough resources. It returns at most one point.
 func (z *sizer) lowered(found, numbers []int) [][]int {
 	for _, i := range numbers {
 		next := slices.Clone(found)
@@ -67,8 +67,8 @@ func (z *sizer) lowered(found, numbers []int) [][]int {
 	return nil
 }
 
-// likely returns which point the bisection of the i-th number tries next, if that one suffices and the next has enough resources, or else if it
-// does not suffice.
+// likely returns the point that the bisection of the i-th number tries next: the one below if it has enough resources, since the current
+// point will probably suffice; otherwise the one above.
 func (z *sizer) likely(point []int, i, low, high int) [][]int {
 	next := slices.Clone(point)
 	if next[i] = (low + point[i]) / 2; next[i] > low && next[i] < point[i] && z.enough(next) {
@@ -88,10 +88,11 @@ func (z *sizer) cost(point []int) float64 {
 	return math.Round(cost*1e6) / 1e6 // so that equal costs compare as equal
 }
 
-// visited limits how many clusters are examined, most of which have too few resources to be tried.
+// visited limits how many clusters the search examines. Most of them have too few resources and need no run.
 const visited = 200_000
 
-// cheapest tries the clusters that are cheaper than found, the cheapest first.
+// cheapest tries the clusters that are cheaper than found, the cheapest first, and returns the first that suffices; found if none does.
+// With an error, it returns found.
 func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 	queue := &points{z: z, all: []point{{at: make([]int, len(z.numbers))}}, below: point{at: found, cost: z.cost(found)}}
 	var next [][]int
@@ -123,10 +124,10 @@ func (z *sizer) cheapest(ctx context.Context, found []int) ([]int, error) {
 	}
 }
 
-// lookedAt limits how many clusters are examined for a bound once the time is over.
+// lookedAt limits how many clusters [sizer.least] examines once the search is interrupted.
 const lookedAt = 20_000
 
-// least is a cost below which no cluster suffices: all that are cheaper were tried or have too few resources.
+// least returns a cost below which no cluster suffices: all cheaper clusters were tried, or have too few resources.
 func (z *sizer) least() float64 {
 	queue := &points{z: z, below: point{cost: math.Inf(1)}, visited: visited - lookedAt}
 	start := z.smallest()
@@ -140,7 +141,8 @@ func (z *sizer) least() float64 {
 	return max(bound, z.reached)
 }
 
-// smallest are for each of the numbers how many nodes it takes where the others have a node for each pod: no cluster that suffices has fewer.
+// smallest returns, for each number, the fewest nodes that have enough resources while every other number is larger than the number of
+// pods. No cluster that suffices has fewer.
 func (z *sizer) smallest() []int {
 	most := 1 + len(z.state.Pods)
 	all := make([]int, len(z.numbers))
@@ -150,25 +152,26 @@ func (z *sizer) smallest() []int {
 			point[i] = n
 			return z.enough(point)
 		})
-		if all[i] == most { // what the pods request fits on no such nodes
+		if all[i] == most { // no number of such nodes has what the pods request
 			all[i] = 0
 		}
 	}
 	return all
 }
 
-// point is a number of nodes for each of the sizer's numbers. In points derived from it, those before last stay the same.
+// point is a cluster: a number of nodes for each of the sizer's numbers. Points derived from it keep the numbers before last.
 type point struct {
 	at   []int
 	last int
 	cost float64
 }
 
-// points is a heap with the cheapest on top; ties go to fewer nodes, then to the first.
+// points is a heap of clusters, the cheapest on top. Among clusters of equal cost, the one with fewer nodes comes first, then the one with
+// more nodes of the first group.
 type points struct {
 	z       *sizer
 	all     []point
-	below   point // the clusters looked for are cheaper
+	below   point // next returns only clusters that are cheaper
 	visited int
 }
 
@@ -181,7 +184,7 @@ func (p *points) next() []int {
 			break
 		}
 		p.visited++
-		for i := next.last; i < len(next.at); i++ { // reach each point in one way
+		for i := next.last; i < len(next.at); i++ { // so that only one path leads to each point
 			more := slices.Clone(next.at)
 			more[i]++
 			heap.Push(p, point{at: more, last: i, cost: p.z.cost(more)})

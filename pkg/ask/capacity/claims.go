@@ -14,9 +14,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answers say: that so many units more fit, so that every pod that is asked for has a node and none has lost its own, and that
-// the next unit does not; and the same after the loss of each domain that is to be survived. The result is that of Base. With an autoscaler nothing
-// is claimed about losses, since nodes come of which nobody knows yet in which domain.
+// Claims returns what the answers say, in a form that a run can check. Without a failure: with so many more units, every pod that the
+// workloads ask for has a node and no other pod has lost its own; with one unit more, this does not hold. After the loss of each domain to
+// survive: the same. The result must be a run of [Base]. In a scenario with an autoscaler, Claims does not claim anything about losses,
+// since nobody knows yet the domains of the nodes that the autoscaler adds.
 func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim, error) {
 	lost := map[string][]blast.Failure{}
 	for _, level := range opts.Survive {
@@ -39,14 +40,14 @@ func Claims(base *simulation.Result, answers []Mix, opts Options) ([]claim.Claim
 	return claims, nil
 }
 
-// claimant makes the claims of the answer for a mix.
+// claimant makes the claims for the answer on one mix.
 type claimant struct {
 	*Mix
 	prober *prober
 	opts   Options
 }
 
-// units is "6 more of shop/deployment/web".
+// units describes a number of units: "6 more of shop/deployment/web".
 func (c *claimant) units(n int) string {
 	if len(c.Workloads) > 1 || c.Workloads[0].Proportion > 1 {
 		return fmt.Sprintf("%s more of %s", words.Count(n, "unit"), c.Name)
@@ -54,10 +55,11 @@ func (c *claimant) units(n int) string {
 	return fmt.Sprintf("%d more of %s", n, c.Workloads[0].Qualified())
 }
 
-// steps give the mix that many units more. Each but the last step of the mix expects what every does, the last what last does.
+// steps returns the steps that add that many units. every returns the expectation of each of these steps, and last, if set, replaces the
+// one of the last step.
 func (c *claimant) steps(n int, every func(share Share) *scenario.Expect, last *scenario.Expect) []scenario.Step {
 	var all []scenario.Step
-	for _, step := range c.prober.scenario.Steps[len(c.prober.base.Scenario.Steps)-1:] { // the autoscalers go
+	for _, step := range c.prober.scenario.Steps[len(c.prober.base.Scenario.Steps)-1:] { // steps that delete the autoscalers
 		all = append(all, step.Step)
 	}
 	for i, share := range c.prober.mix {
@@ -73,7 +75,7 @@ func (c *claimant) steps(n int, every func(share Share) *scenario.Expect, last *
 	return all
 }
 
-// fitting are the steps after which that many units more have nodes.
+// fitting returns the steps that add that many units and expect that all pods have nodes.
 func (c *claimant) fitting(n int) []scenario.Step {
 	return c.steps(n, func(share Share) *scenario.Expect {
 		return &scenario.Expect{NewlyPending: &scenario.NewlyPending{}, Workloads: []scenario.WorkloadPods{
@@ -82,7 +84,7 @@ func (c *claimant) fitting(n int) []scenario.Step {
 	}, nil)
 }
 
-// fit is what the answer says of a cluster of which no node fails.
+// fit returns the claims about the cluster without a failure.
 func (c *claimant) fit() []claim.Claim {
 	var claims []claim.Claim
 	if !c.Fit.Short {
@@ -99,7 +101,7 @@ func (c *claimant) fit() []claim.Claim {
 	return claims
 }
 
-// next is the count that does not fit.
+// next returns the smallest count that does not fit.
 func (l *Limit) next() int {
 	if l.Short {
 		return 0
@@ -107,8 +109,8 @@ func (l *Limit) next() int {
 	return l.More + 1
 }
 
-// refused expects what keeps the next unit from its nodes: pods of the mix that are missing, or others that lose theirs. It returns nil where
-// the answer does not say which, since a pod goes that nothing replaces.
+// refused returns the expectation that the next unit does not fit: pods of the mix have no node, or other pods are newly Pending. It
+// returns nil if the answer does not say which: then a pod is preempted that nothing replaces.
 func (c *claimant) refused(n int) *scenario.Expect {
 	if c.Fit.Missing != nil {
 		expect := &scenario.Expect{}
@@ -127,8 +129,9 @@ func (c *claimant) refused(n int) *scenario.Expect {
 	return nil
 }
 
-// survives is what the answer says of the losses of the domains of a level: after each of them, no pod is newly Pending; with the next unit one is
-// after the loss of the domain that is the limit. Without a domain the next unit does not even fit, which fit claims.
+// survives returns the claims about the loss of each domain of a level: after it, no pod is newly Pending. With the next unit, a pod is
+// newly Pending after the loss of the domain that sets the limit. Without such a domain, the next unit does not fit even without a failure,
+// which [claimant.fit] claims.
 func (c *claimant) survives(limit *Limit, lost []blast.Failure) []claim.Claim {
 	var claims []claim.Claim
 	fail := func(f *blast.Failure, expect *scenario.NewlyPending) scenario.Step {

@@ -14,17 +14,19 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// comeback is when a pod, or another in its place, certainly has a node or waits for one after a zone is lost.
+// comeback says how certain it is that, after the loss of a zone, a pod still takes part: the pod, or another in its place, has a node or
+// is Pending.
 type comeback int
 
 const (
-	perhaps    comeback = iota // it may be gone for good
-	unlessLost                 // if its own node is not in the zone
+	perhaps    comeback = iota // the pod may be gone for good
+	unlessLost                 // certain if the pod's own node is not in the lost zone
 	certain
 )
 
-// comebacks returns what is certain of the state's pods. That is nothing for those that no controller replaces at once, wherever they are lost
-// or preempted: bare pods, those of Jobs and those that a quota might refuse. A StatefulSet may wait for the pods before.
+// comebacks returns a function that says how certain the comeback of a pod of the state is. It is [perhaps] for a pod that no controller
+// replaces at once, wherever it is lost or preempted: bare pods, pods of Jobs, and pods that a quota might refuse. A StatefulSet may first
+// wait for the pods with lower ordinals.
 func (z *sizer) comebacks() func(*v1.Pod) comeback {
 	s := z.state
 	if s.Federation != nil {
@@ -39,7 +41,7 @@ func (z *sizer) comebacks() func(*v1.Pod) comeback {
 			active[by.UID]++
 		}
 	}
-	whole := map[types.UID]bool{} // not in the middle of a rollout, in which the old one may still shrink
+	whole := map[types.UID]bool{} // ReplicaSets outside a rollout; during one, the old ReplicaSet may still shrink
 	for _, rs := range s.ReplicaSets {
 		by := metav1.GetControllerOfNoCopy(rs)
 		whole[rs.UID] = by == nil || active[by.UID] == 1

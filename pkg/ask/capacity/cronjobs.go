@@ -7,14 +7,14 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
-// CronJob is a CronJob of which a run is counted as being under way.
+// CronJob is a CronJob, one run of which counts as under way.
 type CronJob struct {
 	controller.CronJob
-	// Running is how many of the pods of this run have a node.
+	// Running is the number of pods of this run that have a node.
 	Running int `json:"running"`
 }
 
-// CronJobs are those of the state that are named, with the pods of theirs that have a node.
+// CronJobs returns the named CronJobs of the state, each with the number of its pods that have a node.
 func CronJobs(state *cluster.State, named []cluster.Ref) (all []CronJob) {
 	running, owner := map[cluster.Ref]int{}, state.Owners()
 	for _, pod := range state.Pods {

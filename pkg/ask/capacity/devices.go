@@ -9,10 +9,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// devices are what drivers publish of the devices of a cluster.
+// devices indexes the devices that drivers publish for the nodes of a cluster.
 type devices struct {
-	of    map[string][]*resourcev1.ResourceSlice // by node
-	drawn map[string]int                         // how many devices have the attribute and its value
+	of    map[string][]*resourcev1.ResourceSlice // the slices of each node
+	drawn map[string]int                         // how many devices share an attribute and its value
 }
 
 func devicesOf(all []*resourcev1.ResourceSlice) *devices {
@@ -35,8 +35,8 @@ func attribute(slice *resourcev1.ResourceSlice, name resourcev1.QualifiedName, v
 	return fmt.Sprint(slice.Spec.Driver, " ", name, " ", value.String())
 }
 
-// kinds returns the same strings for nodes whose devices are alike: of the same drivers, with the same capacities and attributes. What only
-// one device has, such as its serial number, makes no difference.
+// kinds describes the node's devices, so that two nodes with equal devices get equal strings: the same drivers, capacities and attributes.
+// An attribute value that only one device has, such as a serial number, is left out.
 func (d *devices) kinds(node *v1.Node) []string {
 	var kinds []string
 	for _, slice := range d.of[node.Name] {
@@ -58,7 +58,7 @@ func (d *devices) kinds(node *v1.Node) []string {
 	return kinds
 }
 
-// behind returns the extended resources for which pods get devices of the class.
+// behind returns the extended resources with which pods request devices of the class.
 func behind(class *resourcev1.DeviceClass) []v1.ResourceName {
 	names := []v1.ResourceName{v1.ResourceName(resourcev1.ResourceDeviceClassPrefix + class.Name)}
 	if class.Spec.ExtendedResourceName != nil {

@@ -10,30 +10,35 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// bound is what nodes must have at least so that the pods fit on them, also after the loss of any domain of a level.
+// bound is a lower bound on the nodes: the resources that they need at least so that the pods fit, without a failure or after the loss of
+// any one domain of a level.
 type bound struct {
 	resources []v1.ResourceName
 	needs     []need
-	domains   []string // none: nothing is lost
+	domains   []string // the domains of the level; none if nothing fails
 	rooms     [][]room // by group and zone
 }
 
-// need is what pods request, by resource, that no other groups take: those that certainly come back, and those that do unless they are lost.
+// need is the sum of what pods request, by resource, of all pods that only these groups take. certain is the part of the pods that are
+// there after every failure, unlessLost the part of the pods that are there unless their own domain is lost.
 type need struct {
 	groups              []bool
 	certain, unlessLost []int64
 }
 
-// room is what a node has left for them, by resource, and which of the bound's domains it is in, or -1.
+// room is what one node has left for workloads, by resource, and the index of its domain in bound.domains; -1 if it is in none.
 type room struct {
 	domain int
 	node   []int64
 }
 
-// zonal are the levels whose domains are whole zones: from these, pods are evicted. In a zone of which only a part is lost they may stay.
+// zonal are the levels whose domains are whole zones. Pods are evicted from a lost domain of such a level. If only a part of a zone is
+// lost, its pods may stay.
 var zonal = topology.PlaceKeys
 
-// enough reports whether the nodes have what the pods request: those of some groups what the pods request that no other groups take.
+// enough reports whether the nodes have enough resources by arithmetic. It asks this for each set of groups: whether the groups together
+// have what the pods request that only they take. With one set this is the sum of all requests; a pool with GPUs must also have what the
+// pods request that run only there.
 func (z *sizer) enough(point []int) bool {
 	if z.bounds == nil {
 		z.bounds = append(z.bounds, z.boundOf(""))
@@ -47,7 +52,7 @@ func (z *sizer) enough(point []int) bool {
 	return !slices.ContainsFunc(z.bounds, func(b *bound) bool { return !b.holds(counts) })
 }
 
-// boundOf returns the bound of a level, or that without a failure. What was set aside is left out.
+// boundOf returns the bound for the failures of a level, or, for "", without a failure. It leaves out the pods that were set aside.
 func (z *sizer) boundOf(level string) *bound {
 	aside := map[cluster.Ref]bool{}
 	for failure, owners := range z.aside {
@@ -111,7 +116,7 @@ func (b *bound) holds(counts [][]int) bool {
 	if len(b.domains) > 0 && !b.outlasts(counts) {
 		return true
 	}
-	rest, lost := int64(0), make([]int64, len(b.domains)) // what no failure takes, and what that of a domain does
+	rest, lost := int64(0), make([]int64, len(b.domains)) // the room that no failure takes, and the room that each domain's failure takes
 	for _, need := range b.needs {
 		for r := range b.resources {
 			rest = 0
@@ -135,7 +140,7 @@ func (b *bound) holds(counts [][]int) bool {
 	return true
 }
 
-// outlasts reports whether something is left whichever domain is lost. Otherwise nothing is evicted, and nothing comes back.
+// outlasts reports whether some nodes remain, whichever domain is lost. If none do, nothing is evicted and nothing comes back.
 func (b *bound) outlasts(counts [][]int) bool {
 	first := -1
 	for i, rooms := range b.rooms {
@@ -152,8 +157,13 @@ func (b *bound) outlasts(counts [][]int) bool {
 	return false
 }
 
-// fits reports whether an amount may fit into what is left whichever domain is lost, and whether all may fit added up over these failures:
-// what certainly comes back is there after each of them, what comes back unless it is lost after all but one, and so is the room in a domain.
+// fits reports whether pods can fit after the loss of any one domain, for one resource. rest is the room outside the domains, and lost the
+// room in each domain.
+//
+// Two conditions are necessary. First, what certainly comes back fits into the smallest remainder, the one after the loss of the largest
+// domain. Second, the sums over all d failures must fit: pods that certainly come back need room in d failures, the pods that come back
+// unless lost in at least d−1; the room of a domain is there in d−1 failures. With three domains of 10 cores and no rest, certain is at
+// most 20, and 3·certain + 2·unlessLost at most 60: 12 and 12 can fit, 12 and 13 cannot.
 func fits(certain, unlessLost, rest int64, lost []int64) bool {
 	domains, all, most := int64(0), int64(0), int64(0)
 	for _, amount := range lost {
@@ -167,7 +177,7 @@ func fits(certain, unlessLost, rest int64, lost []int64) bool {
 	return certain <= rest+all-most && domains*certain+(domains-1)*unlessLost <= domains*rest+(domains-1)*all
 }
 
-// within reports whether all of the groups are among the others.
+// within reports whether every one of the groups is among the others.
 func within(groups, others []bool) bool {
 	for i, in := range groups {
 		if in && !others[i] {

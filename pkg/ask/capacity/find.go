@@ -23,45 +23,45 @@ import (
 // Share is a workload of a mix.
 type Share struct {
 	cluster.Ref
-	// Proportion is how many of its replicas a unit of the mix contains, at least 1.
+	// Proportion is the number of its replicas in one unit of the mix, at least 1.
 	Proportion int `json:"proportion"`
-	// Now is how many replicas it asks for.
+	// Now is the number of replicas that the workload asks for now.
 	Now int `json:"now"`
-	// Most is how many its HorizontalPodAutoscaler allows at most, without which the search goes on; missing if it has none.
+	// Most is the maxReplicas of its HorizontalPodAutoscaler; missing if it has none. The search ignores the autoscaler.
 	Most int `json:"most,omitempty"`
 }
 
 // Options say which failures must be survived, and report progress.
 type Options struct {
-	// Survive are the topology keys of the levels of which any one domain may fail, one level at a time.
+	// Survive are the topology keys of the levels to survive: any one domain of a level may fail, one level at a time.
 	Survive []string
-	// Mode is how the nodes fail.
+	// Mode says how the nodes fail.
 	Mode node.FailureMode
-	// UpTo is how many more units are looked for at most, and NoLimit as many as there are. If 0, the search ends at some where it would
-	// take minutes.
+	// UpTo is the largest number of further units that the search looks for; NoLimit means no bound. If 0, the search chooses a bound where
+	// it would take minutes otherwise.
 	UpTo int
-	// Progress, if set, is called with what is being tried, the number of workloads that are answered, or of what is tried where it is not
-	// known of how many, and their total or -1.
+	// Progress, if set, is called before each try with a description, the number of answered workloads, or levels, and their total. Size,
+	// which does not know the total, passes the number of tries and -1.
 	Progress func(what string, done, total int)
 }
 
-// Mix is how much more of a mix of workloads fits, mostly of a single one.
+// Mix is the answer for a mix of workloads, or for one workload: how many more units fit.
 type Mix struct {
-	// Name is the workload, as kind/name in lower case, or the mix.
+	// Name is the workload, as kind/name in lower case, or the mix, as deployment/web=2,deployment/api=1.
 	Name string `json:"name"`
 	// Workloads are the mix, or the one workload with proportion 1.
 	Workloads []Share `json:"workloads"`
 	// Fit is how many more units fit while no node fails.
 	Fit Limit `json:"fit"`
-	// IfUsed is how many more units fit if containers request what they use; missing if that is not asked. See AsUsed.
+	// IfUsed is how many more units fit if containers request what they use; missing if nobody asked for it.
 	IfUsed *Limit `json:"ifUsed,omitempty"`
-	// Survive is how many more units fit so that every lost pod comes back, whichever domain of a level fails.
+	// Survive is, for each level, how many more units fit so that every lost pod comes back, whichever domain of the level fails.
 	Survive []Limit `json:"survive,omitempty"`
 	// Headroom says where the free resources are: cpu, memory and pods first, then others by name.
 	Headroom []Headroom `json:"headroom,omitempty"`
 }
 
-// nameOf returns the name of a mix in the syntax of Mixes, or of its one workload.
+// nameOf returns the name of the mix in the syntax that Mixes parses; of a mix of one workload, the name of the workload.
 func nameOf(mix []Share) string {
 	var names []string
 	for _, share := range mix {
@@ -74,51 +74,52 @@ func nameOf(mix []Share) string {
 	return strings.Join(names, ",")
 }
 
-// Limit is the largest number of further units that fit, and what prevents the next.
+// Limit is the largest number of further units that fit, and what prevents the next one.
 type Limit struct {
-	// Level is the topology key of which any one domain may fail; missing if none fails.
+	// Level is the topology key of the level whose domains may fail, one at a time; missing if no node fails.
 	Level string `json:"level,omitempty"`
-	// More is the number of units. It is 0 with Short if not even the present replicas fit, or come back.
+	// More is the number of units. If not even the present replicas fit, or come back, More is 0 and Short is true.
 	More  int  `json:"more"`
 	Short bool `json:"short,omitempty"`
 	// Capped means that the search ended at More, and more might fit.
 	Capped bool `json:"capped,omitempty"`
-	// Open means that the search was interrupted: More fit, and DoesNotFit is the smallest larger number known not to fit; missing if none is.
+	// Open means that the search was interrupted: More units fit, and DoesNotFit is the smallest number known not to fit; missing if none
+	// is known.
 	Open       bool `json:"open,omitempty"`
 	DoesNotFit int  `json:"doesNotFit,omitempty"`
-	// Domain is the domain whose failure is the limit: the one that strands the most pods with one more unit. Stranded is how many pods
-	// then have no node.
+	// Domain is the domain whose failure sets the limit: with one more unit, its failure strands the most pods. Stranded is the number of
+	// these pods.
 	Domain   string `json:"domain,omitempty"`
 	Stranded int    `json:"stranded,omitempty"`
-	// Pod is the first of them, as namespace/name, and Message kube-scheduler's FailedScheduling text for it.
+	// Pod is the first stranded pod, as namespace/name, and Message kube-scheduler's FailedScheduling text for it.
 	Pod     string `json:"pod,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Why says what went wrong if it was not, or not only, that pods have no node.
+	// Why says what went wrong if something else went wrong than pods without a node.
 	Why string `json:"why,omitempty"`
-	// Binds is what keeps that pod off the nodes, by descending number of nodes.
+	// Binds lists what keeps that pod off the nodes, by descending number of nodes.
 	Binds []Binding `json:"binds,omitempty"`
-	// Unreplaced is the largest number of pods, in one failure with More units, that nothing replaces, because their nodes are only
-	// unreachable or they have no owner. They need no room.
+	// Unreplaced is the largest number of pods that nothing replaces in one failure with More units, because their nodes are only
+	// unreachable or because they have no owner. They need no room.
 	Unreplaced int `json:"unreplaced,omitempty"`
-	// Uneven are counts that fit although a smaller one does not. More is below the smallest that is known not to fit.
+	// Uneven are counts that fit although a smaller count does not. More is below the smallest count that is known not to fit.
 	Uneven []Uneven `json:"uneven,omitempty"`
 	// Probes is how many counts were tried on the scheduler.
 	Probes int `json:"probes"`
 
-	// Missing are the pods of each workload that have no node with the next unit, if no node fails; Newly means that a pod is Pending then, or after
-	// the loss of Domain, that was not before. Both are for claims, and a report has neither.
+	// Missing is, for each workload, the number of pods without a node once the next unit is added and no node fails. Newly means that with
+	// the next unit a pod is newly Pending, then or after the loss of Domain. Only claims use both.
 	Missing []int `json:"-"`
 	Newly   bool  `json:"-"`
 }
 
-// Uneven is a count of units that fits although a smaller one does not.
+// Uneven is a number of units that fits although a smaller number, DoesNot, does not.
 type Uneven struct {
 	Fits    int `json:"fits"`
 	DoesNot int `json:"doesNot"`
 }
 
-// Base returns the scenario whose run Find continues: the given one up to the named step, or to its end if that is empty, followed by a
-// step that does nothing.
+// Base returns the scenario whose run Find continues: s up to the named step, or up to its end if the name is empty, followed by a step
+// that does nothing.
 func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	if step != "" {
 		s = s.Until(step)
@@ -126,23 +127,28 @@ func Base(s *scenario.Scenario, step string) *scenario.Scenario {
 	return s.Then(scenario.Step{Name: "capacity"})
 }
 
-// NoLimit is how many units are looked for where all are.
+// NoLimit is the value of Options.UpTo that sets no bound.
 const NoLimit = math.MaxInt32
 
 const (
-	// enough is how many more units are looked for at most where all would take long, or twice the present ones.
+	// enough is the bound of the search, in further units, where a search without a bound would take long. For a workload with more than 25
+	// replicas, the bound is twice its replicas.
 	enough = 50
-	// longWay is the number of pods in the full cluster above which the search for what survives failures takes long: each try moves them.
+	// longWay is the number of pods in the full cluster above which the search for Survive takes long, since each try lets failures move
+	// pods.
 	longWay = 2_000
-	// longSearch is the number of pods that fit, of all workloads together, above which placing them takes longer than a minute.
+	// longSearch is the number of further pods of all workloads together above which placing them takes longer than a minute.
 	longSearch = 25_000
 )
 
-// Find returns, for each of the mixes, how much more of it fits after the last step of the result, which must be of a Base. It ignores the
-// HorizontalPodAutoscalers of the workloads. Of many workloads in a large cluster, or of one of which very many more fit and take long, it
-// looks for no more than some, unless the options say how many: answers are then Capped, and several workloads are tried at once, as together
-// says. If the context ends, the answers are those known by then, and nil if there is
-// none; the result then says that it is partial.
+// Find returns, for each mix, how many more units fit after the last step of the result, which must be a run of [Base]. Find ignores the
+// HorizontalPodAutoscalers of the workloads.
+//
+// If the search would take long, because of many workloads in a large cluster or because very many pods fit, Find looks only for so many
+// units as a default bound says, unless the options set one. Answers at the bound are Capped, and Find tries several workloads at once (see
+// [finder.together]).
+//
+// If the context ends, Find returns its error and the answers known by then, nil if there are none; the result's Partial then says so.
 func Find(ctx context.Context, base *simulation.Result, mixes [][]Share, opts Options) ([]Mix, error) {
 	f := newFinder(base, mixes, opts)
 	defer f.worlds.Close()
@@ -170,14 +176,14 @@ type finder struct {
 	base    *simulation.Result
 	worlds  *simulation.Worlds
 	opts    Options
-	large   bool // many workloads in a large cluster, or very many pods fit
+	large   bool // there are many workloads in a large cluster, or very many pods fit
 	probers []*prober
 
-	mu       sync.Mutex // for what follows, and Progress
+	mu       sync.Mutex // guards the fields below, and calls of Progress
 	answers  []Mix
 	answered int
-	fitted   bool // of all it is known how many fit while no node fails
-	begun    *Mix // what is known of the only mix, if it was interrupted
+	fitted   bool // for every mix, the limit without a failure is known
+	begun    *Mix // the unfinished answer for the only mix
 }
 
 func newFinder(base *simulation.Result, mixes [][]Share, opts Options) *finder {
@@ -209,7 +215,7 @@ func (f *finder) find(ctx context.Context) error {
 			p.among = f.worlds
 		}
 		if p.autoscaled {
-			p.zero = nil // without the autoscaler, other pods may come back
+			p.zero = nil // probes delete the autoscaler, and without it other pods may come back
 		}
 		switch {
 		case f.opts.UpTo > 0:
@@ -240,7 +246,7 @@ func (f *finder) each(ctx context.Context, n int, one func(ctx context.Context, 
 	return f.worlds.Each(ctx, n, parallel.Options{}, one)
 }
 
-// tell says what is tried.
+// tell reports progress: the workload and the number of the try.
 func (f *finder) tell(what string, tried int) {
 	if f.opts.Progress == nil {
 		return
@@ -256,7 +262,7 @@ func (f *finder) done(answered int) {
 	f.answered += answered
 }
 
-// answer finds how many units of the i-th mix fit, and where its free resources are, and then how many survive the failures of the levels.
+// answer finds how many units of the i-th mix fit, where the free resources are, and how many units survive the failures of the levels.
 func (f *finder) answer(ctx context.Context, w world.World, i int, levels []string) error {
 	p := f.probers[i]
 	p.world = w
@@ -281,14 +287,14 @@ func (f *finder) answer(ctx context.Context, w world.World, i int, levels []stri
 	return nil
 }
 
-// begin keeps what is known of the only mix when it is interrupted.
+// begin keeps the unfinished answer if the only mix is interrupted.
 func (f *finder) begin(p *prober, fit *Limit, survive []Limit) {
 	if len(f.probers) == 1 && fit != nil {
 		f.begun = &Mix{Name: p.name, Workloads: p.mix, Fit: *fit, Survive: survive}
 	}
 }
 
-// bound is how many more of a mix fit, as far as that is known, in words.
+// bound describes how many more units fit, as far as the search came: "3 tries: at least 6 more fit while no node fails, and 9 do not".
 func (m *Mix) bound() string {
 	last := &m.Fit
 	if n := len(m.Survive); n > 0 {
@@ -314,7 +320,8 @@ func (m *Mix) bound() string {
 
 func (p *prober) wrapped(err error) error { return fmt.Errorf("capacity for %s: %w", p.name, err) }
 
-// survive finds how many units fit if any domain of each level may fail, of those that fit if none does.
+// survive finds, for each level, how many units fit if any domain of the level may fail. fit is the limit without a failure, above which no
+// count needs a try.
 func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Limit, error) {
 	var all []Limit
 	for _, level := range levels {
@@ -333,8 +340,8 @@ func (p *prober) survive(ctx context.Context, fit *Limit, levels []string) ([]Li
 	return all, nil
 }
 
-// next tries one more unit on the full cluster. It returns the full cluster, and every node's verdict on the first pod that has no room; nil
-// if there is none.
+// next fills the cluster up to the limit and tries one more unit. It returns the full cluster, and every node's verdict on the first pod
+// that has no room; nil if there is none.
 func (p *prober) next(ctx context.Context, limit *Limit) (*cluster.State, *placement.Cycle, error) {
 	if limit.Short {
 		return p.state, nil, nil

@@ -16,33 +16,34 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// NodeGroup is a number of nodes that differ only in their names, their places in the topology and, by a little, in their sizes.
+// NodeGroup is a set of nodes that differ only in their names, their places in the topology and, by a little, in their sizes.
 type NodeGroup struct {
 	Name  string
 	Zones []ZoneNodes
-	// Price is a node's price per hour; Priced means that it is known.
+	// Price is the price of one node per hour; Priced means that it is known.
 	Price  float64
 	Priced bool
-	// Kept means that its nodes stay as they are: they are control planes or cordoned, or were not asked for.
+	// Kept means that the group keeps its nodes: they are control planes or cordoned, or nobody asked to size the group.
 	Kept bool
-	// ControlPlane means that they are control planes.
+	// ControlPlane means that the nodes are control planes.
 	ControlPlane bool
 }
 
-// ZoneNodes are a group's nodes in one zone; Name is empty if nodes have none. Nodes are the templates of new ones, used in turn.
+// ZoneNodes are a group's nodes in one zone; Name is "" for nodes without a zone. New nodes are copies of Nodes, used in turn.
 type ZoneNodes struct {
 	Name  string
 	Nodes []*v1.Node
-	// made is the type of nodes that the scenario does not have, and template the node whose other properties they have.
+	// made is the type of new nodes if the scenario has no node of this type, and template names the node from which new nodes take all
+	// other properties.
 	made     *topology.NodeType
 	template []string
 }
 
-// pools are labels with which providers name groups of nodes.
+// pools are the labels with which providers name groups of nodes.
 var pools = []string{"eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool",
 	"node-pool", v1.LabelInstanceTypeStable}
 
-// Groups returns the groups among the scenario's nodes, in order. It is an error if a price is invalid.
+// Groups returns the groups among the scenario's nodes, in the order of their first nodes. An invalid price is an error.
 func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 	var nodes []*v1.Node
 	for _, obj := range s.Cluster {
@@ -59,12 +60,12 @@ func Groups(s *scenario.Scenario) ([]NodeGroup, error) {
 	return GroupsOf(nodes, s.Pods(), published, s.LevelKeys)
 }
 
-// GroupsOf returns the groups of the nodes, on which the pods run, and whose devices are published in the slices; levels are further keys of
-// their places.
+// GroupsOf returns the groups of the nodes. pods are the pods that run on them, published the slices that describe their devices, and
+// levels further label keys that say where a node is.
 func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.ResourceSlice, levels []string) ([]NodeGroup, error) {
 	devices, controlPlanes := devicesOf(published), cluster.ControlPlanes(nodes, pods)
 	var groups []NodeGroup
-	position := map[string][]int{} // of the groups of a kind, which differ in size
+	position := map[string][]int{} // the groups of each kind, which differ in size
 	for _, node := range nodes {
 		price, priced, err := topology.Price(node)
 		if err != nil {
@@ -98,7 +99,7 @@ func GroupsOf(nodes []*v1.Node, pods []*v1.Pod, published []*resourcev1.Resource
 	return groups, nil
 }
 
-// similar reports whether the nodes are of a size. A node that does not say what it has has what pods can have.
+// similar reports whether the nodes have similar sizes. For a node without a capacity, its allocatable resources are its size.
 func similar(a, b *v1.Node) bool {
 	sized := func(node *v1.Node) *v1.Node {
 		if node.Status.Capacity != nil {
@@ -111,7 +112,7 @@ func similar(a, b *v1.Node) bool {
 	return cluster.SimilarSize(sized(a), sized(b))
 }
 
-// signature returns the same string for nodes of one group, which are of a size besides.
+// signature returns a string that is equal for nodes of one group. Nodes with one signature may still differ in size.
 func signature(node *v1.Node, levels []string) string {
 	labels := maps.Clone(node.Labels)
 	maps.DeleteFunc(labels, func(key, value string) bool {
@@ -120,7 +121,7 @@ func signature(node *v1.Node, levels []string) string {
 	return fmt.Sprint(labels, node.Spec.Taints, node.Spec.Unschedulable, node.Annotations[topology.PriceAnnotation])
 }
 
-// groupName returns the provider's name of the group, or the node's name without its places and number.
+// groupName returns the provider's name of the group; without one, the node's name without its places and number: "pool" for zone-a-pool-3.
 func groupName(node *v1.Node, levels []string) string {
 	for _, key := range pools {
 		if name := node.Labels[key]; name != "" {
@@ -136,7 +137,7 @@ func groupName(node *v1.Node, levels []string) string {
 	return cmp.Or(strings.TrimRight(name, "-0123456789"), name)
 }
 
-// like is that many nodes of the group in the zone.
+// like returns that many nodes of the group in the zone, as a scenario describes them.
 func (z *ZoneNodes) like(group string, count int) scenario.NodesLike {
 	of := scenario.NodesLike{Count: count, Like: z.template, Name: strings.Trim(z.Name+"-"+group, "-"), Type: z.made}
 	if z.made == nil {

@@ -20,20 +20,21 @@ import (
 // Headroom says where the free part of a resource is: CPU in cores, memory in bytes, others in their own unit.
 type Headroom struct {
 	Resource v1.ResourceName `json:"resource"`
-	// Allocatable is the sum over all nodes, Requested what the pods on them request, and Free the rest, node by node and never negative.
+	// Allocatable is the sum over all nodes, Requested what the pods on them request, and Free the sum of the free amounts of the nodes, of
+	// which none is negative.
 	Allocatable float64 `json:"allocatable"`
 	Requested   float64 `json:"requested"`
 	Free        float64 `json:"free"`
-	// Used is the part of Free that the replicas take which still fit.
+	// Used is the part of Free that the further replicas take that still fit.
 	Used float64 `json:"used"`
-	// TooSmall, OtherShort and Refused are the rest of Free, on nodes that reject the next pod: because this resource is short, because
-	// another is, or because of a rule, a taint or something else.
+	// TooSmall, OtherShort and Refused are the rest of Free, on nodes that reject the next pod: because they lack this resource, because
+	// they lack another, or because of a rule, a taint or something else.
 	TooSmall   float64 `json:"tooSmall"`
 	OtherShort float64 `json:"otherShort"`
 	Refused    float64 `json:"refused"`
 }
 
-// Pod is the largest pod by one resource that fits on some node that takes pods without tolerations.
+// Pod is the largest pod, by one resource, that fits on some node that takes pods without tolerations.
 type Pod struct {
 	// By is the resource.
 	By   v1.ResourceName `json:"by" jsonschema:"enum=cpu,enum=memory"`
@@ -69,7 +70,7 @@ func requests(pod *v1.Pod) v1.ResourceList {
 	return list
 }
 
-// free returns what is free on each node, and the sum of what the pods request.
+// free returns the free resources of each node, and the sum of what the pods request.
 func free(state *cluster.State) (spare map[string]amounts, requested amounts) {
 	spare, requested = make(map[string]amounts, len(state.Nodes)), amounts{}
 	for _, node := range state.Nodes {
@@ -86,8 +87,8 @@ func free(state *cluster.State) (spare map[string]amounts, requested amounts) {
 	return spare, requested
 }
 
-// headroom compares the present cluster with the full one, where the cycle has each node's verdict on the next pod. If these are not known, the
-// rest is not broken down. Resources that nobody requests are left out.
+// headroom compares the present cluster with the full one. cycle has each node's verdict on the next pod; without it, the rest of Free is
+// not divided. Resources that nobody requests are left out.
 func headroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
 	spare, requested := free(now)
 	total := amounts{}
@@ -125,7 +126,7 @@ func headroom(now, full *cluster.State, cycle *placement.Cycle) []Headroom {
 	return all
 }
 
-// inUnits returns the amount of a resource in the unit in which people give it.
+// inUnits returns the amount of a resource in the unit that people use: CPU in cores, not thousandths.
 func inUnits(name v1.ResourceName, amount int64) float64 {
 	if name == v1.ResourceCPU {
 		return float64(amount) / 1000
@@ -133,7 +134,7 @@ func inUnits(name v1.ResourceName, amount int64) float64 {
 	return float64(amount)
 }
 
-// shortages returns the resources that each node lacks for the pod, without nodes that reject it for another reason.
+// shortages returns the resources that each node lacks for the pod. Nodes that reject the pod for another reason are missing.
 func shortages(cycle *placement.Cycle) map[string][]v1.ResourceName {
 	short := map[string][]v1.ResourceName{}
 	if cycle == nil {
@@ -181,7 +182,8 @@ func resourceNames(total amounts) []v1.ResourceName {
 	return names
 }
 
-// LargestPods returns the node with the most free CPU, and the one with the most free memory, among those that accept another pod.
+// LargestPods returns the pod that fits on the node with the most free CPU, and the pod that fits on the node with the most free memory,
+// among the nodes that accept another pod.
 func LargestPods(state *cluster.State) []Pod {
 	spare, _ := free(state)
 	var found []Pod
@@ -231,7 +233,7 @@ func (p *prober) unit() amounts {
 	return unit
 }
 
-// hold returns how many units the amounts hold, up to a limit.
+// hold returns how many units the amounts hold, at most limit.
 func (a amounts) hold(unit amounts, limit int) int {
 	most := int64(limit)
 	for name, n := range unit {
@@ -242,11 +244,11 @@ func (a amounts) hold(unit amounts, limit int) int {
 	return int(most)
 }
 
-// surviving estimates how many of that many units fit if any domain of the level may fail: the share that the free resources of the other
-// nodes, less what the lost pods request, are of all free resources.
+// surviving estimates how many of that many units fit if any domain of the level may fail. It scales units by the worst ratio of room after
+// the loss of a domain to room now. The room after a loss is the free resources of the other domains, less the requests of the lost pods.
 func (p *prober) surviving(units int, level string) int {
 	spare, _ := free(p.state)
-	all, gone := amounts{}, map[string]amounts{} // gone by domain: what is free there, and what moves from there
+	all, gone := amounts{}, map[string]amounts{} // gone by domain: the free resources that are lost with it, and the requests of the pods that move
 	domainOf := map[string]string{}
 	for _, node := range p.state.Nodes {
 		domain, _ := topology.Value(node.Labels, level)
@@ -277,13 +279,14 @@ func (p *prober) surviving(units int, level string) int {
 	return int(float64(units) * float64(fewest) / float64(max(1, whole)))
 }
 
-// most returns where the search ends at the latest: one unit per pod that the nodes accept, within the limit on the number of pods.
+// most returns the largest count that the search tries: one unit per pod that the nodes accept, no more units than the bound of the search,
+// and no more pods than the scenario allows.
 func (p *prober) most() int {
 	most := int64(1)
 	for _, node := range p.state.Nodes {
 		most += node.Status.Allocatable.Pods().Value()
 	}
-	// the search looks at up to two more units
+	// the checks try up to two units more
 	room := (p.scenario.MaxPods-len(p.state.Pods))/p.size() - 2
 	if p.enough > 0 {
 		most = min(most, int64(p.enough))

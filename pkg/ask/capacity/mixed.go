@@ -10,11 +10,12 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// mixed returns the groups with each that may change replaced by one for each type: nodes with its labels and taints in its zones, of the size
-// and at the price of the type. Nodes of a type that are there are the first of theirs. Groups that differ in nothing but the type become one.
+// mixed replaces each group that may change by one group for each node type of the catalogue. The new groups have the labels, the taints
+// and the zones of the old one, and the size and the price of the type. Nodes of the type that the scenario already has become the first
+// nodes of the new group. Groups that differ only in the node type that they replace become one.
 func mixed(groups []NodeGroup, types []topology.NodeType, nodes *variant.Nodes) []NodeGroup {
 	var all []NodeGroup
-	position := map[string][2]int{} // of the nodes of a type in a zone
+	position := map[string][2]int{} // the group and the zone that already have these nodes
 	for _, g := range groups {
 		if g.Kept {
 			all = append(all, g)
@@ -49,14 +50,15 @@ func mixed(groups []NodeGroup, types []topology.NodeType, nodes *variant.Nodes) 
 	return all
 }
 
-// kindOfPool is the same for nodes that differ in size and price alone.
+// kindOfPool returns a string that is equal for nodes that differ only in size and price.
 func kindOfPool(node *v1.Node) string {
 	sizeless := *node
 	sizeless.Status.Allocatable, sizeless.Annotations = nil, nil
 	return signature(&sizeless, nil)
 }
 
-// ofType returns the nodes of the type that there are in the zone, or one that is made like those of another.
+// ofType returns the nodes of the type that are in the zone; without any, one node of the type that is otherwise a copy of a node in the
+// zone.
 func (z *ZoneNodes) ofType(group string, t *topology.NodeType, nodes *variant.Nodes) ZoneNodes {
 	isOf := func(node *v1.Node) bool { return node.Labels[v1.LabelInstanceTypeStable] == t.Name }
 	if there := slices.DeleteFunc(slices.Clone(z.Nodes), func(node *v1.Node) bool { return !isOf(node) }); len(there) > 0 {

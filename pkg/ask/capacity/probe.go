@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// prober tries how many units of a mix fit.
+// prober finds how many units of one mix fit.
 type prober struct {
 	world world.World
 	base  *simulation.Result
@@ -25,31 +25,31 @@ type prober struct {
 	mix   []Share
 	name  string
 
-	scenario *scenario.Scenario // the base, without the autoscalers of the mix
+	scenario *scenario.Scenario // the base, and steps that delete the autoscalers of the mix
 	state    *cluster.State
-	pending  map[types.UID]bool // pods without a node at the start
+	pending  map[types.UID]bool // the pods without a node in the base
 	tried    int
-	enough   int  // units that are looked for at most; 0 is as many as there are
-	hurried  bool // enough is such that the search does not take long, and nothing is checked
-	// from is the base from which counts are tried: see baseInParallel.
+	enough   int  // the largest number of units that the search looks for; 0 means no bound
+	hurried  bool // the bound keeps the search short, and nothing is checked
+	// from is the run that tries continue: see [prober.baseInParallel].
 	from   *simulation.Result
-	budget int // pods that are placed to check whether fewer always fit
+	budget int // pods that checks of smaller counts may place
 
-	// full is the run of the largest count known to fit, of fits units. Larger ones continue from it, as if the workloads were scaled
-	// twice, so that no pod is placed again.
+	// full is the run of the largest count known to fit, and [prober.fits] is that count. Tries of larger counts continue from it, as if
+	// somebody scaled the workloads twice, so that no pod is placed again.
 	full *simulation.Result
 	fits int
-	// zero is what each level leaves without a node as the cluster is, where it is known. weak is the domain whose failure was the last to
-	// leave some, which is the first to be tried.
+	// zero has, by level, the verdict on the cluster without further units, if it is known. [prober.weak] is the domain whose failure was
+	// the last to strand pods; the next try loses it first.
 	zero map[string]*verdict
 	weak string
-	// among, if set, are the worlds in which the cluster recovers from several failures at once.
+	// among, if set, are the worlds in which the cluster recovers from several failures at the same time.
 	among      *simulation.Worlds
 	autoscaled bool // the mix has a HorizontalPodAutoscaler
 	tell       func(what string, tried int)
 }
 
-// leave lets go of the world and of the runs in it.
+// leave releases the world and the run in it.
 func (p *prober) leave() { p.world, p.full = nil, nil }
 
 func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
@@ -75,7 +75,7 @@ func newProber(base *simulation.Result, mix []Share, opts Options) *prober {
 	return p
 }
 
-// replicas returns the number of replicas of the workload.
+// replicas returns the number of replicas that the workload asks for.
 func replicas(state *cluster.State, owner cluster.Ref) int {
 	obj := cluster.Find(state.Objects(), owner)
 	if obj == nil {
@@ -85,7 +85,7 @@ func replicas(state *cluster.State, owner cluster.Ref) int {
 	return int(n)
 }
 
-// scale returns the step that gives a workload of the mix the replicas of that many further units.
+// scale returns the step that sets the replicas of the i-th workload of the mix to its present ones and those of that many further units.
 func (p *prober) scale(i, units int) scenario.Step {
 	share := p.mix[i]
 	return scenario.Step{Name: fmt.Sprintf("%d-more-%s", units, share.Name), Scale: &scenario.Scale{
@@ -94,7 +94,7 @@ func (p *prober) scale(i, units int) scenario.Step {
 	}}
 }
 
-// scaled returns the scenario with that many further units at its end.
+// scaled returns the scenario with steps at its end that add that many units.
 func (p *prober) scaled(s *scenario.Scenario, units int) *scenario.Scenario {
 	for i := range p.mix {
 		s = s.Then(p.scale(i, units))
@@ -106,23 +106,23 @@ func (p *prober) run(ctx context.Context, s *scenario.Scenario, prefix *simulati
 	return simulation.Run(ctx, s, simulation.Options{World: p.world, Prefix: prefix, Record: record})
 }
 
-// verdict says whether that many units fit and, if not, by how many they are too many and what went wrong.
+// verdict says whether a number of units fits and, if not, by how many units it is too large and what went wrong.
 type verdict struct {
 	units, excess int
 	fits          bool
 	domain        string
 	stranded      int
-	lost          int // nodes, with the domain
+	lost          int // the number of nodes that fail with the domain
 	refused       *placement.Pending
 	words         string
 	unreplaced    int
-	part          bool // of a failure; others might leave more pods without a node
+	part          bool // only some failures were examined; others might strand more pods
 	missing       []int
-	newly         bool // a pod is Pending, and none was in its place
+	newly         bool // a pod is Pending, and no pod of its workload and ordinal was before
 }
 
-// grow is like alone, but continues from the largest count that fits. If it is the last, it finds the failure that leaves the most pods
-// without a node, not just one.
+// grow is like alone, but continues from the largest count that is known to fit. If last is true, it finds the failure that strands the
+// most pods, not just one that strands some.
 func (p *prober) grow(ctx context.Context, units int, level string, last bool) (*verdict, error) {
 	s, known := p.scenario, p.from
 	if p.full != nil && p.fits < units {
@@ -135,7 +135,8 @@ func (p *prober) grow(ctx context.Context, units int, level string, last bool) (
 	return v, err
 }
 
-// alone reports whether that many further units fit, and come back whichever domain of the level fails; "" means that none fails.
+// alone tries that many further units from the base: whether they fit and, unless level is "", come back whichever domain of the level
+// fails.
 func (p *prober) alone(ctx context.Context, units int, level string) (*verdict, error) {
 	v, _, err := p.try(ctx, p.scaled(p.scenario, units), p.from, units, level, false)
 	return v, err
@@ -163,7 +164,7 @@ func (p *prober) try(ctx context.Context, s *scenario.Scenario, known *simulatio
 	}
 	at := *failed
 	at.units, at.excess = units, p.units(failed.stranded)
-	at.newly = at.newly && len(p.pending) == 0 // else it may wait in the place of one that waited
+	at.newly = at.newly && len(p.pending) == 0 // otherwise the pod may have taken the place of one that was Pending before
 	return &at, result, nil
 }
 
@@ -176,8 +177,8 @@ func (p *prober) size() int {
 	return size
 }
 
-// oneByOne reports whether the mix has a StatefulSet of which so many pods fit that it takes long to make them: each waits for the one before
-// it, and for each the controller looks at all of them.
+// oneByOne reports whether the mix has a StatefulSet that takes long to make its pods. Each pod waits for the one before, and for each the
+// controller looks at all n pods, so the work grows with n².
 func (p *prober) oneByOne() bool {
 	ceiling := p.ceiling()
 	return slices.ContainsFunc(p.state.StatefulSets, func(set *appsv1.StatefulSet) bool {
@@ -190,7 +191,7 @@ func (p *prober) oneByOne() bool {
 	})
 }
 
-// growing reports whether an autoscaler may add so many nodes that it takes long until they are full.
+// growing reports whether an autoscaler may add so many nodes that filling them takes long.
 func (p *prober) growing() bool {
 	const many = 50
 	nodes := 0
@@ -207,11 +208,11 @@ func (p *prober) growing() bool {
 	return nodes > many
 }
 
-// units returns how many units that many pods make, rounded up.
+// units returns the number of units that contain that many pods, rounded up.
 func (p *prober) units(pods int) int { return (pods + p.size() - 1) / p.size() }
 
-// waitedBefore returns a function that reports whether a Pending pod waits as one did at the start. Where others waited, pods are compared by
-// workload and place: if a pod of a Deployment is preempted, and one that waited gets its place, the Deployment has lost none.
+// waitedBefore returns a function that reports whether a Pending pod was Pending in the base. If pods were, pods are compared by workload
+// and ordinal, not by UID: if a pod of a Deployment is preempted, and one that was Pending gets its node, the Deployment has lost none.
 func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
 	byUID := func(pod *v1.Pod) bool { return p.pending[pod.UID] }
 	if len(p.pending) == 0 || !slices.ContainsFunc(last.Pending, func(of placement.Pending) bool { return !byUID(of.Pod) }) {
@@ -221,7 +222,8 @@ func (p *prober) waitedBefore(last *simulation.Step) func(*v1.Pod) bool {
 	return func(pod *v1.Pod) bool { return !newly[pod.UID] }
 }
 
-// judge checks whether every pod that the workloads ask for has a node, and none lost its own without getting another.
+// judge returns the verdict: the count fits if every pod that the workloads ask for has a node, and no other pod lost its node without
+// getting another.
 func (p *prober) judge(result *simulation.Result, units int) *verdict {
 	last := &result.Steps[len(result.Steps)-1]
 	v := &verdict{units: units}
@@ -248,7 +250,7 @@ func (p *prober) judge(result *simulation.Result, units int) *verdict {
 		missing += v.missing[len(v.missing)-1]
 	}
 	if missing > 0 && v.refused == nil {
-		// They were waiting before, or their controller holds them back until another has a node.
+		// These pods were Pending before, or their controller holds them back until another has a node.
 		for i := range last.Pending {
 			for _, share := range p.mix {
 				if v.refused == nil && owner(last.Pending[i].Pod) == share.Ref {

@@ -6,9 +6,9 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Safety is whether everything comes back as the cluster is, whichever domain of a level fails.
+// Safety says whether every lost pod of the present cluster comes back, whichever domain of a level fails.
 type Safety struct {
-	// Level is the topology key; Domains the number of domains that were lost, one at a time.
+	// Level is the topology key, and Domains the number of its domains, which fail one at a time.
 	Level   string `json:"level"`
 	Domains int    `json:"domains"`
 	// Safe means that every pod that had a node gets another. Unreplaced is the largest number of pods that nothing replaces in one failure;
@@ -28,9 +28,9 @@ type Unsafe struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Safe returns, for each level of which a domain may fail, whether every pod that has a node after the last step of the result comes back.
-// Package plan finds what to add where it does not. If the context ends, Safe returns the levels known by then, and the result says that it is
-// partial.
+// Safe returns, for each level in opts.Survive, whether every pod that has a node after the last step of the result comes back after any
+// failure. Package plan finds what to add if some pod does not. If the context ends, Safe returns its error and the levels known by then;
+// the result's Partial then says so.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
 	worlds := simulation.NewWorlds(base.Scenario)
 	defer worlds.Close()

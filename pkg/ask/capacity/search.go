@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// seeded is how many counts below the result are tried, to check whether fewer always fit.
+	// seeded is the number of random counts below the result that are tried, to check whether every smaller count fits.
 	seeded = 3
-	// checked is roughly how many pods are placed for these checks. Larger counts go unchecked.
+	// checked is roughly the number of pods that may be placed for these checks. Larger counts go unchecked.
 	checked = 5_000
 )
 
-// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, the limit is what is known by
-// then, and nil if no count that fits is.
+// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, limit returns what
+// is known by then; nil if no count that fits is known.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	if p.tried, p.full, p.from = 0, nil, p.base; level == "" {
 		p.from = p.baseInParallel()
@@ -41,7 +41,7 @@ func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, erro
 	return limit, err
 }
 
-// open is the limit of a search that was interrupted; nil if no count that fits is known.
+// open returns the limit as far as an interrupted search came; nil if no count that fits is known.
 func (s *search) open(level string, tried int) *Limit {
 	if len(s.known) == 0 || s.known[s.largest()] == nil || !s.known[s.largest()].fits {
 		return nil
@@ -55,7 +55,7 @@ func (s *search) open(level string, tried int) *Limit {
 	return limit
 }
 
-// find finds the limit by the search.
+// find finds the limit by the search: first a count that does not fit, then bisection, then checks.
 func (p *prober) find(ctx context.Context, search *search, level string, end int) (*Limit, error) {
 	limit := &Limit{Level: level}
 	none, err := search.at(0)
@@ -77,7 +77,8 @@ func (p *prober) find(ctx context.Context, search *search, level string, end int
 		guess = end - 1
 	}
 	if level != "" {
-		// A count that is too large says by how many, but the more pods there are, the longer it takes.
+		// A try of a count that is too large says by how many units, but it takes longer the more pods there are. So the search starts from
+		// an estimate.
 		if p.hurried && end == 0 {
 			guess = p.most()
 		} else if end == 0 || end > search.moved {
@@ -132,16 +133,17 @@ func (l *Limit) refuse(v *verdict) {
 	}
 }
 
-// search records which counts fit, as far as they have been tried.
+// search finds the largest count that fits, and records the verdict on each count that was tried.
 type search struct {
 	known map[int]*verdict
-	// grow may continue from a smaller count, alone does not. If last, the search ends with a count that does not fit.
+	// grow may continue from the run of a smaller count; alone starts from the base. If last is true, the search ends with the count if it
+	// does not fit, so grow finds the worst failure.
 	grow   func(units int, last bool) (*verdict, error)
 	alone  func(units int) (*verdict, error)
 	size   int // pods per unit
-	step   int // between the first two counts that are tried near a guess
-	budget int // pods to place for checks
-	moved  int // pods that each check may move besides, as failures do
+	step   int // distance of the first two counts that are tried near a guess
+	budget int // pods that checks may place
+	moved  int // further pods that each check may place, since failures move them
 }
 
 func (s *search) at(units int) (*verdict, error) {
@@ -167,8 +169,8 @@ func (s *search) largest() int {
 	return most
 }
 
-// end tries one more than the resources allow, and then doubles that until it does not fit. Beyond most it gives up, and returns a larger
-// number.
+// end returns a count that does not fit. It tries first, the count that the resources just allow, then first + 1, and then doubles the
+// count. If even the count most fits, end gives up and returns most + 1.
 func (s *search) end(first, most int) (int, error) {
 	for units, next := max(1, first), first+1; ; units, next = min(next, most), 2*next {
 		units = min(units, most)
@@ -185,10 +187,13 @@ func (s *search) end(first, most int) (int, error) {
 	}
 }
 
-// between returns a count that fits while the next does not. It starts from the guess, or if that is 0, from what high says. A count that
-// does not fit says by how many it was too many, and is exact if pods are placed one by one. Otherwise the steps double as long as they lead
-// the same way, so that the search stays near the guess: counts far above it are the ones that take long. They never pass the middle of what
-// was tried.
+// between returns a count from low on that fits while the next count does not. low fits, and high does not.
+//
+// It tries the guess first; if guess is 0, it computes one from the verdict on high. That verdict has the excess: the number of units that
+// were too many, which is exact if pods are placed one by one. With high = 20 and an excess of 6, the guess is 14.
+//
+// Later steps double as long as they lead in the same direction, but never pass the middle of the counts that are still open. So the search
+// stays near the guess: counts far above the limit take longest.
 func (s *search) between(low, high, guess int) (int, error) {
 	if guess == 0 {
 		v, err := s.at(high)
@@ -215,8 +220,8 @@ func (s *search) between(low, high, guess int) (int, error) {
 	return low, nil
 }
 
-// check tries counts around the result, and some below, each on its own. If one that is not larger does not fit, the search continues below
-// it.
+// check tries counts around the result, and some random ones below it, each from the base. If a count up to the result does not fit, the
+// search continues below that count.
 func (s *search) check(limit *Limit, seed uint64) ([]Uneven, error) {
 	var uneven []Uneven
 	report := func(u Uneven) {

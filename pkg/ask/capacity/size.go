@@ -22,11 +22,11 @@ import (
 )
 
 // Size finds the cheapest numbers of nodes with which every pod of the scenario has a node after its last step, and comes back whichever
-// domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. The error lists unknown groups, and steps that act on
-// nodes by name. If the context ends, the answer is the best one known by then, which is then Partial, and nil if there is none.
+// domain of opts.Survive fails. Without prices, the fewest nodes are the cheapest. Unknown groups, and steps that act on nodes by name, are
+// an [InputError]. If the context ends, Size returns its error and the best answer known by then, which is Partial; nil if there is none.
 func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing, error) {
 	fixed := *s
-	fixed.Autoscaler = nil // which would add what is taken away
+	fixed.Autoscaler = nil // it would add the nodes that the search removes
 	z := &sizer{unsized: &fixed, scenario: &fixed, autoscaler: s.Autoscaler, opts: opts, known: map[string]tried{}, weak: map[string]string{}, aside: map[failure]map[cluster.Ref]int{}}
 	z.sizing.scenario = z.unsized
 	if err := z.prepare(); err != nil {
@@ -41,52 +41,52 @@ func Size(ctx context.Context, s *scenario.Scenario, opts SizeOptions) (*Sizing,
 	return z.search(ctx)
 }
 
-// largeWork is the number of pods to place, on all clusters together, above which fewer are tried.
+// largeWork is the number of pods to place, in all tries together, above which fewer are tried.
 const largeWork = 100_000
 
-// sizingWork is the same for the clusters that Size tries. Those that are cheaper than what was found, and have enough resources by
-// arithmetic, hardly ever hold all pods: on nine clusters of 120 nodes, 81 tries found what 33 did.
+// sizingWork is the same for the clusters that Size tries. A cluster that is cheaper than the one found, and has enough resources by
+// arithmetic, hardly ever holds all pods: on nine clusters of 120 nodes, 81 tries found the same as 33.
 const sizingWork = 40_000
 
-// InputError is what is wrong with the scenario or the options, one line per problem.
+// InputError is an error in the scenario or the options, one line per problem.
 type InputError struct{ error }
 
-// number is a number of nodes to find: of a group in one zone, or in each of several.
+// number is a number of nodes that the search has to find: of a group in one zone, or the same number in each of several zones.
 type number struct {
 	group int
 	zones []int
-	cost  float64 // of one more
+	cost  float64 // of one node more in each of the zones
 }
 
-// in is the number of one of the zones.
+// in returns the number for one of the zones.
 func (n number) in(zone int) number {
 	return number{n.group, []int{zone}, n.cost / float64(len(n.zones))}
 }
 
 type sizer struct {
-	// scenario is the one without nodes and with all pods unbound, and unsized the one as it is.
+	// scenario is the scenario without its nodes, in which all pods are unbound; unsized is the scenario as it is.
 	scenario, unsized *scenario.Scenario
-	// autoscaler is that of the scenario, which is asked at the end.
+	// autoscaler is the scenario's autoscaler, which says at the end how many nodes it would add.
 	autoscaler *scenario.Autoscaler
 	opts       SizeOptions
 	world      world.World
-	worlds     *simulation.Worlds // the first of them is that world
+	worlds     *simulation.Worlds // world is the first of them
 	groups     []NodeGroup
-	priced     bool // costs are those of the nodes; otherwise each node of a group that may change costs 1
+	priced     bool // all prices are known; otherwise each node of a group that may change costs 1
 	numbers    []number
 	made       *variant.Nodes
 	sizing     Sizing
 	known      map[string]tried  // by point
-	weak       map[string]string // by level: the domain whose failure was the last to be too much, which is the first to be tried
+	weak       map[string]string // by level: the domain whose failure was the last to strand pods; the next try loses it first
 	aside      map[failure]map[cluster.Ref]int
 	state      *cluster.State // after the first run
 	pending    []placement.Pending
 	demands    map[demanding]*demand
-	bounds     []*bound             // of these; nil: not asked for since pods were set aside
-	agents     map[*v1.Node]amounts // what the pods request that come with a node, by the first node of a group in a zone
+	bounds     []*bound             // the bounds that follow from demands; nil: to be computed again, since pods were set aside
+	agents     map[*v1.Node]amounts // the requests of the pods that come with a node, by the first node of a group in a zone
 	fewer      []fewerTried
-	zonal      [][]int // the counts of the cluster whose zones differ
-	reached    float64 // the cost below which cheapest has tried all clusters
+	zonal      [][]int // the counts of sizing.Uneven
+	reached    float64 // cheapest has tried all clusters below this cost
 }
 
 func (z *sizer) prepare() error {
@@ -152,7 +152,7 @@ func (z *sizer) prepare() error {
 	return nil
 }
 
-// before sums up the nodes that may change, and what they cost if all their prices are known, and reports whether they are.
+// before sums up the nodes that may change, and their cost if all their prices are known. It reports whether they are.
 func (z *sizer) before(groups []NodeGroup) bool {
 	cost, priced := 0.0, true
 	for _, g := range groups {
@@ -175,7 +175,7 @@ func (z *sizer) before(groups []NodeGroup) bool {
 	return priced
 }
 
-// counts returns the nodes by group and zone.
+// counts returns the number of nodes by group and zone.
 func (z *sizer) counts(point []int) [][]int {
 	counts := make([][]int, len(z.groups))
 	for i, g := range z.groups {
@@ -195,7 +195,8 @@ func (z *sizer) counts(point []int) [][]int {
 	return counts
 }
 
-// sized returns the groups with these nodes, by group and zone, and how many of them may change. Nil is for none.
+// sized returns the groups with the given numbers of nodes, by group and zone, and how many of these nodes may change. counts is nil if no
+// cluster was found.
 func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 	for i, of := range z.groups {
 		g := Group{Name: of.Name, Kept: of.Kept, ControlPlane: of.ControlPlane}
@@ -220,7 +221,7 @@ func (z *sizer) sized(counts [][]int) (groups []Group, nodes int) {
 	return groups, nodes
 }
 
-// costOf returns the cost of the nodes of a point; nil without prices.
+// costOf returns the cost of the nodes of a point; nil if prices are not known.
 func (z *sizer) costOf(point []int) *float64 {
 	if !z.priced {
 		return nil
@@ -240,7 +241,7 @@ func (z *sizer) with(point []int) *scenario.Scenario {
 	return &s
 }
 
-// nodesOf are so many nodes, by group and zone.
+// nodesOf returns that many nodes, by group and zone, as a scenario describes them.
 func (z *sizer) nodesOf(counts [][]int) []scenario.NodesLike {
 	var all []scenario.NodesLike
 	for i, zones := range counts {
@@ -251,16 +252,16 @@ func (z *sizer) nodesOf(counts [][]int) []scenario.NodesLike {
 	return all
 }
 
-// tried is what a cluster lacks. Unless it is whole, there may be more.
+// tried is what a cluster lacks. It may lack more if the run ended at the first failure that strands pods.
 type tried struct {
 	lacks       []lack
 	done, whole bool
 	counted     bool // the search has asked for it
 }
 
-// try runs the scenario on a cluster with that many nodes. It returns what then lacks a node; nothing if everything has one and comes back.
-// Unless all of that is asked for, it ends with the first failure after which something lacks a node. Meanwhile, other cores try those clusters
-// that are likely to be next.
+// try runs the scenario on a cluster with that many nodes, and returns the workloads whose pods lack a node; none if every pod has a node
+// and comes back. Unless whole is set, the run ends with the first failure that strands pods. Other cores meanwhile try the clusters that
+// are likely to come next.
 func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]int) ([]lack, error) {
 	key := fmt.Sprint(point)
 	known := z.known[key]
@@ -299,7 +300,7 @@ func (z *sizer) try(ctx context.Context, whole bool, point []int, likely ...[]in
 	return found[0], nil
 }
 
-// runAll runs the scenario on several clusters at once. Of all but the first an error does not matter: what they lack is nil then.
+// runAll runs the scenario on several clusters at once. An error matters only for the first; another cluster with an error gets nil.
 func (z *sizer) runAll(ctx context.Context, points [][]int, whole bool) ([][]lack, error) {
 	found := make([][]lack, len(points))
 	err := z.worlds.Each(ctx, len(points), parallel.Options{Workers: len(points)}, func(ctx context.Context, w world.World, i int) (err error) {
@@ -317,7 +318,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 		return nil, err
 	}
 	last := &result.Steps[len(result.Steps)-1]
-	if z.state == nil { // the first try is alone
+	if z.state == nil { // the first try runs alone
 		z.state, z.pending = last.State, last.Pending
 		z.sizing.Mutated = result.Mutated()
 	}
@@ -327,7 +328,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 			break
 		}
 		if domains, _ := topology.Domains(last.State.Nodes, level); len(domains) == 0 {
-			continue // these groups are not in the level
+			continue // these nodes have no such label
 		}
 		lost := losses{level: level, mode: z.opts.Mode, recoverer: in(w), whole: whole}
 		lost.excused = func(domain string, r *blast.Recovery) bool {
@@ -349,7 +350,7 @@ func (z *sizer) run(ctx context.Context, w world.World, point []int, whole bool)
 
 func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	found, lacks, err := z.some(ctx)
-	if err != nil && z.sizing.Pods == 0 { // nothing is known of what the pods request
+	if err != nil && z.sizing.Pods == 0 { // the requests of the pods are not known yet
 		return nil, err
 	} else if err != nil {
 		return z.partly(ctx, err)
@@ -403,7 +404,7 @@ func (z *sizer) search(ctx context.Context) (*Sizing, error) {
 	return &z.sizing, nil
 }
 
-// uneven lowers the numbers that were found zone by zone, so that the answer says what it costs to keep the zones of a group equal.
+// uneven reduces the numbers that were found zone by zone, so that the answer can say what it costs to keep the zones of a group equal.
 func (z *sizer) uneven(ctx context.Context, even []int) error {
 	free := *z
 	free.numbers, free.known = nil, map[string]tried{}
@@ -427,8 +428,8 @@ func (z *sizer) uneven(ctx context.Context, even []int) error {
 	return err
 }
 
-// partly returns what is known when the context has ended: these nodes do, if any were found, and no fewer than those below which all were tried or
-// have too few resources.
+// partly returns what is known when the context has ended: the nodes that suffice, if any were found, and a lower bound. Clusters below the
+// bound were tried, or have too few resources.
 func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
 	if ctx.Err() == nil {
 		return nil, err
@@ -460,7 +461,7 @@ func (z *sizer) partly(ctx context.Context, err error) (*Sizing, error) {
 	return &z.sizing, err
 }
 
-// worth is a cost in words: "12 nodes", or "3.5 an hour".
+// worth describes a cost: "12 nodes", or "3.5 an hour".
 func (z *sizer) worth(cost float64) string {
 	if z.priced {
 		return fmt.Sprintf("%g an hour", cost)
@@ -468,7 +469,7 @@ func (z *sizer) worth(cost float64) string {
 	return words.Count(int(cost), "node")
 }
 
-// present returns the numbers that the scenario has, the largest of the zones that share one.
+// present returns the numbers of nodes that the scenario has; for zones that share a number, the largest.
 func (z *sizer) present() []int {
 	point := make([]int, len(z.numbers))
 	for i, number := range z.numbers {
@@ -479,8 +480,8 @@ func (z *sizer) present() []int {
 	return point
 }
 
-// some doubles the present numbers until they suffice. What twice as many nodes do not help at all is set aside. Once each pod could have
-// a node of its own, it gives up and returns what is then lacking.
+// some doubles the present numbers until they suffice. It sets aside the pods that twice as many nodes do not help. Once each pod could
+// have a node of its own, it gives up and returns what still lacks a node.
 func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	point := z.present()
 	lacks, err := z.try(ctx, true, point)
@@ -493,7 +494,7 @@ func (z *sizer) some(ctx context.Context) ([]int, []lack, error) {
 	if z.sizing.Pods = z.toPlace(); z.nothingLeft() {
 		return nil, lacks, nil
 	}
-	if len(z.opts.Survive) == 0 { // with other pods set aside the first run is the same
+	if len(z.opts.Survive) == 0 { // the first run stays valid: only the pods set aside change
 		z.known[fmt.Sprint(point)] = tried{lacks: z.lacks(failure{}, z.state, z.pending), done: true, whole: true}
 	}
 	if z.opts.Less {

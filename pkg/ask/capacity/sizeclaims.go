@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answer says of the clusters that it found: every pod that is not set aside has a node and, after the loss of each domain that
-// is to be survived, has one again. On each cluster with one node fewer some have none. They hold for the scenario that is returned, in which
-// nothing adds nodes.
+// Claims returns what the answer says about the clusters that it found, in a form that a run can check. On each, every pod that is not set
+// aside has a node, and has one again after the loss of each domain to survive. On each cluster with one node fewer, some pods have none.
+// The claims hold for the returned scenario, in which nothing adds nodes. The error says why they could not be made.
 func (s *Sizing) Claims() (*scenario.Scenario, []claim.Claim, error) {
 	return s.scenario, s.claims, s.claimed
 }
@@ -37,12 +37,13 @@ func (z *sizer) claim(found []int) {
 	}
 }
 
-// nodesClaimed are the nodes of a cluster, by group and zone. Of a cluster without any nothing can be claimed.
+// nodesClaimed returns the nodes of a cluster, by group and zone; none for a cluster without nodes, about which a scenario can claim
+// nothing.
 func (z *sizer) nodesClaimed(counts [][]int) []scenario.NodesLike {
 	return list.Where(z.nodesOf(counts), func(n scenario.NodesLike) bool { return n.Count > 0 })
 }
 
-// claimEnough claims that every pod but those set aside has a node on the cluster, by group and zone, and after each loss.
+// claimEnough claims that every pod that is not set aside has a node on the cluster, and has one again after each loss.
 func (z *sizer) claimEnough(nodes int, counts [][]int) error {
 	of := z.nodesClaimed(counts)
 	if len(of) == 0 {
@@ -64,7 +65,7 @@ func (z *sizer) claimEnough(nodes int, counts [][]int) error {
 	return nil
 }
 
-// placed expects that no pod is Pending but those that are set aside, before the failure or after.
+// placed returns the expectation that no pod is Pending except the pods that are set aside, without a failure or after one.
 func (z *sizer) placed(after failure) *scenario.Expect {
 	aside := maps.Clone(z.aside[failure{}])
 	if (after != failure{}) {
@@ -90,14 +91,14 @@ func (z *sizer) placed(after failure) *scenario.Expect {
 	return expect
 }
 
-// fewerTried is a cluster with one node fewer than was found, and what has no node there after the failure that is the worst.
+// fewerTried is a cluster with one node fewer than was found, and what has no node there after the worst failure.
 type fewerTried struct {
 	Fewer
 	counts [][]int
 	lacks  []lack
 }
 
-// claimFewer claims that those pods have no node.
+// claimFewer claims that on the cluster with one node fewer these pods have no node.
 func (z *sizer) claimFewer(f *fewerTried) error {
 	of := z.nodesClaimed(f.counts)
 	if len(of) == 0 {
@@ -120,7 +121,8 @@ func (z *sizer) claimFewer(f *fewerTried) error {
 	return nil
 }
 
-// lacking expects that pods have no node: as many of a workload as lack one or, of those of which some may have waited before the failure, one.
+// lacking returns the expectation that as many pods of each workload are Pending as lack a node. If pods were set aside, some of these may
+// have been Pending before the failure; then it expects only that a pod is newly Pending.
 func (z *sizer) lacking(f *fewerTried) *scenario.Expect {
 	expect := &scenario.Expect{}
 	for _, l := range f.lacks {
@@ -134,7 +136,7 @@ func (z *sizer) lacking(f *fewerTried) *scenario.Expect {
 	return expect
 }
 
-// lossesOn are the losses of each domain of the level among the nodes.
+// lossesOn returns the failure of each domain of the level among the nodes.
 func (z *sizer) lossesOn(nodes []scenario.NodesLike, level string) ([]blast.Failure, error) {
 	state := &cluster.State{}
 	for _, of := range nodes {
@@ -150,7 +152,7 @@ func (z *sizer) lossesOn(nodes []scenario.NodesLike, level string) ([]blast.Fail
 	return analysis.Levels[0].Failures, nil
 }
 
-// lossOf fails the nodes.
+// lossOf returns the step in which the nodes of the domain fail.
 func (z *sizer) lossOf(f *blast.Failure, expect *scenario.Expect) scenario.Step {
 	return scenario.Step{Name: "loss of " + f.Domains[0], Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: f.Nodes}, Mode: string(z.opts.Mode)}, Expect: expect}
 }

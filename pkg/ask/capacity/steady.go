@@ -13,10 +13,10 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// steady reports whether every count below one that fits certainly fits, too, and each above one that does not fit does not, so that there is
-// nothing to check: each node takes as many pods of a template as it has room for, in whatever order they come, if nothing that looks at them
-// depends on how many there are. A rule among pods does, a volume, a device, and whatever acts besides: an autoscaler, a policy, preemption. In a
-// cluster of 80 pods of 70 workloads the checks were three quarters of the work.
+// steady reports whether smaller counts than a fitting one certainly fit, and larger counts than one that does not fit do not, so that the
+// search needs no checks. This holds if each node takes as many pods of the template as it has room for, in whatever order they come, and
+// nothing that looks at the pods depends on their number. A rule between pods, a volume or a device does depend on it, and so do an
+// autoscaler, a policy and preemption. In a cluster of 80 pods of 70 workloads, the checks were three quarters of the work.
 func (p *prober) steady() bool {
 	config := p.scenario.Config
 	if len(p.mix) != 1 || !config.AllUpstream() || p.acted() || len(p.state.DeviceClasses)+len(p.state.PodGroups)+len(p.state.SchedulingWorkloads) > 0 {
@@ -37,12 +37,13 @@ func (p *prober) steady() bool {
 		!config.SpreadsHard(spec.SchedulerName) && !p.preempts()
 }
 
-// acted reports whether something else than the controller and the scheduler may act on the pods, or pods wait that may get a node before them.
+// acted reports whether something besides the controller and the scheduler may act on the pods, or whether Pending pods may get a node
+// before the new ones.
 func (p *prober) acted() bool {
 	return p.scenario.Autoscaler != nil || len(p.state.Policies) > 0 || p.state.Federation != nil || len(p.pending) > 0
 }
 
-// rollsOut reports whether the Deployment has pods of several templates, among which new ones are divided.
+// rollsOut reports whether the Deployment has pods of several templates. New pods are then divided among these.
 func (p *prober) rollsOut(obj cluster.Object) bool {
 	sets := 0
 	for _, set := range p.state.ReplicaSets {
@@ -53,12 +54,14 @@ func (p *prober) rollsOut(obj cluster.Object) bool {
 	return sets > 1
 }
 
-// elsewhere reports whether the volume is not made on the node of its pod.
+// elsewhere reports whether the volume is storage outside the pod's node: anything but a ConfigMap, Secret, emptyDir, hostPath, projected
+// or downward API volume.
 func elsewhere(volume v1.Volume) bool {
 	return volume.ConfigMap == nil && volume.Secret == nil && volume.EmptyDir == nil && volume.HostPath == nil && volume.Projected == nil && volume.DownwardAPI == nil
 }
 
-// preempts reports whether a pod of the workload may preempt one that runs, or whether that is not known, since the workload has no pod.
+// preempts reports whether a pod of the workload may preempt a running one. It also returns true if the workload has no pod, since its
+// priority is then not known.
 func (p *prober) preempts() bool {
 	owner := scaledFor(p.state)
 	own := slices.IndexFunc(p.state.Pods, func(pod *v1.Pod) bool { return owner(pod) == p.mix[0].Ref })
@@ -69,10 +72,10 @@ func (p *prober) preempts() bool {
 	return slices.ContainsFunc(p.state.Pods, func(pod *v1.Pod) bool { return ptr.Deref(pod.Spec.Priority, 0) < priority })
 }
 
-// baseInParallel returns the base in which a StatefulSet that makes its pods one by one makes them at the same time, if that makes no difference to how
-// many fit while no node fails: its pods are all ready, the scheduler places new ones by their ordinals all the same, and nothing else acts
-// meanwhile, as victims of preemption do, which get another node between two of the pods, or after all of them. One by one, the controller looks
-// at all n pods n times: for 250 pods that took 50 times as long.
+// baseInParallel returns a base in which a StatefulSet that makes its pods one by one makes them all at once. It does so only if that makes
+// no difference to how many fit while no node fails: all its pods are ready, the scheduler places new ones in the order of their ordinals
+// either way, and nothing else acts meanwhile. A victim of preemption would: it gets another node between two of the pods, or after all of
+// them. One by one, the controller looks at all n pods n times: for 250 pods that took 50 times as long.
 func (p *prober) baseInParallel() *simulation.Result {
 	i := slices.IndexFunc(p.state.StatefulSets, func(set *appsv1.StatefulSet) bool { return len(p.mix) == 1 && cluster.RefTo(set) == p.mix[0].Ref })
 	if i < 0 || p.acted() || p.preempts() || !p.whole(p.state.StatefulSets[i]) {
@@ -99,7 +102,7 @@ func (p *prober) baseInParallel() *simulation.Result {
 	return &base
 }
 
-// whole reports whether the StatefulSet has all its pods, and all are ready, so that its controller makes further ones.
+// whole reports whether the StatefulSet has all its pods and all are ready, so that its controller makes further ones.
 func (p *prober) whole(set *appsv1.StatefulSet) bool {
 	ready := 0
 	owner := p.state.Owners()

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// Why the free part of a resource of a node cannot be used, the first that applies.
+// The reasons why no workload can use the free part of a resource of a node. The first that applies counts.
 const (
 	TakesNoPods    = "takesNoPods"
 	BehindTaints   = "behindTaints"
@@ -23,12 +23,13 @@ const (
 	TooLittle      = "tooLittle"
 )
 
-// Stranded is free capacity that no workload of the cluster can use: it is free on a node onto which no further pod of any of them goes, by its
-// resources, taints and labels alone. What rules between pods or volumes refuse besides is not counted.
+// Stranded is free capacity that no workload of the cluster can use: no further pod of any workload fits on the node, by its resources,
+// taints and labels alone. What rules between pods, or volumes, also refuse is not counted.
 type Stranded struct {
-	// Workloads is the number of workloads that could use it: all with a pod that runs or waits, without DaemonSets and static pods.
+	// Workloads is the number of workloads that could use free capacity: all with a running or Pending pod, without DaemonSets and static
+	// pods.
 	Workloads int `json:"workloads"`
-	// All is about every node, and Groups about those of each group.
+	// All sums up all nodes, and Groups the nodes of each group.
 	All    Idle   `json:"all"`
 	Groups []Idle `json:"groups"`
 }
@@ -40,7 +41,7 @@ type Idle struct {
 	Nodes int    `json:"nodes"`
 	// Members are the nodes.
 	Members []*v1.Node `json:"-"`
-	// UsableBy is the number of workloads of which a further pod fits on one of the nodes.
+	// UsableBy is the number of workloads with a further pod that fits on one of the nodes.
 	UsableBy int   `json:"usableBy"`
 	CPU      Spare `json:"cpu"`
 	Memory   Spare `json:"memory"`
@@ -49,9 +50,10 @@ type Idle struct {
 // Spare is the free part of a resource: of CPU in cores, of memory in bytes.
 type Spare struct {
 	Allocatable float64 `json:"allocatable"`
-	// DaemonSets is what the pods of DaemonSets request on the nodes.
+	// DaemonSets is the sum of what the pods of DaemonSets request on the nodes.
 	DaemonSets float64 `json:"daemonSets"`
-	// Free is what no pod requests, node by node and never negative, and Stranded the part of it that no workload can use.
+	// Free is what no pod requests, summed over the nodes, of which none counts as negative. Stranded is the part of Free that no workload
+	// can use.
 	Free     float64 `json:"free"`
 	Stranded float64 `json:"stranded"`
 	// Reasons are the parts of Stranded, the largest first.
@@ -60,14 +62,16 @@ type Spare struct {
 
 // StrandedBy is the part of a stranded resource with one reason.
 type StrandedBy struct {
-	// Why is the first that applies to the node: it is cordoned or does not answer; no workload tolerates its taints; those that do select other
-	// nodes; it has no place for one more pod; CPU is free and memory is not, or the reverse, or a third resource is not; too little is free
-	// of the resource itself.
+	// Why is the first reason that applies to the node. takesNoPods: it is cordoned or does not answer. behindTaints: no workload tolerates
+	// its taints. notSelected: the workloads that do select other nodes. podsPerNode: it has no place for one more pod. withoutMemory,
+	// withoutCPU, withoutAnother: this resource is free, but memory, CPU or a third resource is short. tooLittle: too little of this
+	// resource itself is free.
 	Why    string  `json:"why" jsonschema:"enum=takesNoPods,enum=behindTaints,enum=notSelected,enum=podsPerNode,enum=withoutMemory,enum=withoutCPU,enum=withoutAnother,enum=tooLittle"`
 	Amount float64 `json:"amount"`
 }
 
-// StrandedIn finds the capacity that is free and that no workload can use, in all and for each group of nodes.
+// StrandedIn finds the free capacity that no workload can use, in all and for each group of nodes. levels are further label keys that say
+// where a node is.
 func StrandedIn(state *cluster.State, levels []string) (*Stranded, error) {
 	groups, err := GroupsOf(state.Nodes, state.Pods, state.ResourceSlices, levels)
 	if err != nil {
@@ -95,7 +99,7 @@ func StrandedIn(state *cluster.State, levels []string) (*Stranded, error) {
 	return s, nil
 }
 
-// furtherPod is one more pod of a workload: like one that it has, and what that requests.
+// furtherPod is one more pod of a workload, as a copy of a pod that it has, and what that pod requests.
 type furtherPod struct {
 	pod  *v1.Pod
 	asks amounts
@@ -108,7 +112,7 @@ type strandedFinder struct {
 	workloads []furtherPod
 }
 
-// idle sums up the nodes.
+// idle sums up the free capacity of the nodes.
 func (f *strandedFinder) idle(group string, nodes []*v1.Node) Idle {
 	idle := Idle{Group: group, Nodes: len(nodes), Members: nodes}
 	idle.UsableBy = len(list.Where(f.workloads, func(d furtherPod) bool {
@@ -158,7 +162,7 @@ func (f *strandedFinder) fits(d furtherPod, node *v1.Node) bool {
 	return cluster.Answers(node) && !node.Spec.Unschedulable && !cluster.Repels(node, d.pod) && cluster.Attracts(node, d.pod) && len(f.lacks(d, node)) == 0
 }
 
-// lacks returns the resources of which less is free on the node than the pod requests.
+// lacks returns the resources of which the pod requests more than is free on the node.
 func (f *strandedFinder) lacks(d furtherPod, node *v1.Node) (all []v1.ResourceName) {
 	for resource, asked := range d.asks {
 		if asked > 0 && asked > f.spare[node.Name][resource] {
@@ -168,7 +172,7 @@ func (f *strandedFinder) lacks(d furtherPod, node *v1.Node) (all []v1.ResourceNa
 	return all
 }
 
-// why says why no workload can use what is free of the resource on the node; "" if one can, with a pod that fits as a whole.
+// why says why no workload can use the free part of the resource on the node; "" if some pod fits there.
 func (f *strandedFinder) why(node *v1.Node, name v1.ResourceName) string {
 	if !cluster.Answers(node) || node.Spec.Unschedulable {
 		return TakesNoPods

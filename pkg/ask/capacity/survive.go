@@ -12,37 +12,37 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// recoverer lets the controllers and the scheduler replace what each failure of the analysis takes.
+// recoverer lets the controllers and the scheduler replace the pods that each failure of the analysis takes.
 type recoverer func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error
 
-// in recovers from one failure after another in the world.
+// in returns a recoverer that examines one failure after another in the world.
 func in(w world.World) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
 		return blast.RecoverIn(ctx, w, state, analysis, opts)
 	}
 }
 
-// among recovers from several at once.
+// among returns a recoverer that examines several failures at the same time.
 func among(worlds *simulation.Worlds) recoverer {
 	return func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error {
 		return blast.RecoverAmong(ctx, worlds, state, analysis, opts, nil)
 	}
 }
 
-// losses are the failures of each domain of a level.
+// losses are the failures of the domains of a level, one at a time.
 type losses struct {
 	level string
 	mode  node.FailureMode
 	recoverer
-	// first is the domain that fails first, if any. Unless whole is set, nothing is examined after a failure that is too much: one that
-	// leaves pods without a node or, if excused is set, others than it excuses.
+	// first is the domain that fails first, if set. Unless [losses.whole] is set, the first failure that is too much ends the examination:
+	// a failure that strands pods which [losses.excused], if set, does not excuse.
 	first   string
 	whole   bool
 	excused func(domain string, r *blast.Recovery) bool
 }
 
-// survives checks whether every pod that a failure after the step takes comes back, whichever domain of the level fails. A pod that nothing replaces is
-// counted but needs no room: it comes back with its node. Pods of DaemonSets live and die with theirs.
+// survives checks whether every pod that a failure after the step takes comes back, whichever domain of the level fails. A pod that nothing
+// replaces needs no room: it is counted in unreplaced. A pod of a DaemonSet belongs to its node.
 func (l losses) survives(ctx context.Context, after *simulation.Step) (*verdict, error) {
 	failures, err := l.of(ctx, after)
 	if err != nil {
@@ -54,12 +54,12 @@ func (l losses) survives(ctx context.Context, after *simulation.Step) (*verdict,
 			v.fits, v.stranded, v.domain, v.lost, v.refused = false, len(stranded), failure.Domains[0], len(failure.Nodes), &stranded[0]
 		}
 	}
-	v.newly = v.refused != nil && v.refused.Pod.Spec.NodeName == "" // otherwise it waits for its volume
+	v.newly = v.refused != nil && v.refused.Pod.Spec.NodeName == "" // otherwise the pod waits for its volume
 	v.part = v.part && !v.fits
 	return v, nil
 }
 
-// of returns the failures that were examined, and what comes back.
+// of returns the failures that were examined, each with its recovery.
 func (l losses) of(ctx context.Context, after *simulation.Step) ([]blast.Failure, error) {
 	looked := blast.Options{Levels: []string{l.level}, Simultaneous: 1, Mode: l.mode, From: after.Mark()}
 	analysis, err := blast.Lost(after.State, looked)
@@ -84,7 +84,7 @@ func (l losses) rank(f blast.Failure) int {
 	return 1
 }
 
-// losses are the failures that a count has to survive. All are examined if the worst is to be found.
+// losses returns the failures that a count has to survive. With whole, all are examined, to find the worst.
 func (p *prober) losses(level string, whole bool) losses {
 	l := losses{level: level, mode: p.opts.Mode, recoverer: in(p.world), whole: whole}
 	if p.among != nil {
@@ -96,7 +96,8 @@ func (p *prober) losses(level string, whole bool) losses {
 	return l
 }
 
-// unreplaced returns the largest number of pods that nothing replaces in one failure, without those that live and die with their node.
+// unreplaced returns the largest number of pods that nothing replaces in one failure. Pods that belong to their node, such as a
+// DaemonSet's, do not count.
 func unreplaced(failures []blast.Failure) int {
 	most := 0
 	for _, failure := range failures {

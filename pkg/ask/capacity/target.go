@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// scalable are the kinds with replicas that a target can name. Unknown owners have them, too.
+// scalable are the kinds with replicas that a target can name. Unknown owners have replicas, too.
 var scalable = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
 
-// Workloads names the workloads of the state that can be scaled, in its order.
+// Workloads returns the workloads of the state that have replicas, in the state's order.
 func Workloads(state *cluster.State) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range state.Scalable() {
@@ -29,7 +29,7 @@ func Workloads(state *cluster.State) []cluster.Ref {
 	return all
 }
 
-// scaledFor returns a function that finds the workload, of those of Workloads, to which a pod belongs.
+// scaledFor returns a function that finds the workload, among [Workloads], to which a pod belongs.
 func scaledFor(state *cluster.State) func(*v1.Pod) cluster.Ref {
 	owner, known := state.Owners(), map[cluster.Ref]bool{}
 	for _, ref := range Workloads(state) {
@@ -46,7 +46,7 @@ func scaledFor(state *cluster.State) func(*v1.Pod) cluster.Ref {
 }
 
 // Mixes parses workloads, each as kind/name or namespace/kind/name, and mixes of them, such as deployment/web=2,deployment/api=1. Without
-// any it returns each workload of the state alone. The error lists all unknown workloads, and those that cannot be scaled.
+// any, it returns each workload of the state as a mix of its own. The error lists all unknown workloads, and those that cannot be scaled.
 func Mixes(state *cluster.State, workloads, mixes []string) ([][]Share, error) {
 	known := Workloads(state)
 	var asked [][]Share
@@ -101,7 +101,7 @@ func parseMix(state *cluster.State, known []cluster.Ref, mix string) ([]Share, e
 	return shares, errors.Join(problems...)
 }
 
-// named returns the workload with that name.
+// named returns the workload with that name, as kind/name or namespace/kind/name.
 func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref, error) {
 	target, namespace := name, ""
 	if strings.Count(name, "/") == 2 {
@@ -148,7 +148,7 @@ func named(state *cluster.State, known []cluster.Ref, name string) (cluster.Ref,
 	return cluster.Ref{}, fmt.Errorf("no %s; %s", name, near(name, known))
 }
 
-// madeBy returns the only workload that a controller of an unknown kind has made, such as the ReplicaSet of a Rollout.
+// madeBy returns the workload that a controller of an unknown kind made, such as the ReplicaSet of a Rollout, if there is exactly one.
 func madeBy(state *cluster.State, kind, namespace, name string) (cluster.Ref, bool) {
 	var made []cluster.Ref
 	for _, obj := range state.Scalable() {
@@ -186,8 +186,8 @@ func near(wanted string, known []cluster.Ref) string {
 	return "there is " + strings.Join(names[:min(maxNear, len(names))], ", ") + more
 }
 
-// Levels parses the levels of which a domain may fail, as topology keys or the short names of topology.Key. The error lists all that no
-// node has, and the levels to give.
+// Levels parses the levels of which a domain may fail, given as topology keys or as the short names of topology.Key, and returns topology
+// keys. The error lists the levels that no node has or that have one domain, and the levels to give.
 func Levels(nodes []*v1.Node, s *scenario.Scenario, given []string) ([]string, error) {
 	var keys []string
 	var problems []error
@@ -206,7 +206,7 @@ func Levels(nodes []*v1.Node, s *scenario.Scenario, given []string) ([]string, e
 	return keys, errors.Join(problems...)
 }
 
-// usableLevels says which levels to give: those with at least two domains.
+// usableLevels says which levels to give: the levels with at least two domains.
 func usableLevels(nodes []*v1.Node, s *scenario.Scenario) string {
 	var usable []string
 	for _, key := range topology.Levels(nodes, s.LevelKeys...) {

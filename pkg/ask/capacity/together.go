@@ -9,20 +9,21 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// atOnce is how many workloads are tried together.
+// atOnce is the largest number of workloads that are tried together.
 const atOnce = 10
 
-// together returns the mixes, by their places, in groups that are tried together: where enough more of all of them survive at the same time,
-// enough more of each do. That spares most of the tries, each of which lets all domains fail. In a group are single workloads of which
-// enough more fit, as long as there seems to be room for all; each of the others is alone.
+// together returns the indexes of the mixes in groups that are tried together. If all workloads of a group can grow to the bound of the
+// search at the same time and survive the failures, each of them can alone. That spares most tries, each of which loses every domain once.
+// A group has single workloads that reach the bound without a failure, as long as there seems to be room for all of them at the bound;
+// every other mix is a group of its own.
 func (f *finder) together() [][]int {
 	var groups [][]int
-	// Workloads with a hard rule among pods reach their limits earlier, and would fail the others.
+	// Workloads with a hard rule between pods reach their limit earlier, and would make the try of the whole group fail.
 	type kind struct {
 		enough int
 		ruled  bool
 	}
-	open := map[kind]int{} // the last of groups, if more may join it
+	open := map[kind]int{} // by kind: the group that further workloads may join
 	for i, p := range f.probers {
 		of := kind{p.enough, p.ruled()}
 		at, found := open[of]
@@ -39,15 +40,15 @@ func (f *finder) together() [][]int {
 	return groups
 }
 
-// joins reports whether the mix is a workload that may be tried with others. Where pods keep their names, what is lost is not always replaced,
-// and would be counted for the others.
+// joins reports whether the mix is a single workload that may be tried with others. Pods that keep their names, as a StatefulSet's do, are
+// not always replaced, and the verdict would count them for the others.
 func (p *prober) joins() bool {
 	return p.size() == 1 && p.zero != nil && p.mix[0].Kind != "StatefulSet" && !slices.ContainsFunc(p.state.UnknownOwners, func(o *cluster.UnknownOwner) bool {
 		return len(o.Spec.Named) > 0 && cluster.RefTo(o) == p.mix[0].Ref
 	})
 }
 
-// ruled reports whether the first workload has a hard rule on which pods are near it.
+// ruled reports whether the first workload of the mix has a hard rule about the pods near it.
 func (p *prober) ruled() bool {
 	for _, obj := range p.state.Objects() {
 		if cluster.RefTo(obj) == p.mix[0].Ref {
@@ -59,7 +60,7 @@ func (p *prober) ruled() bool {
 	return false
 }
 
-// room reports whether the resources seem to do for enough more of all the mixes at once.
+// room reports whether there seem to be enough resources for all mixes of the group at the bound of the search at once.
 func (f *finder) room(group []int) bool {
 	all := f.all(group)
 	for _, level := range f.opts.Survive {
@@ -70,7 +71,7 @@ func (f *finder) room(group []int) bool {
 	return true
 }
 
-// all tries the workloads of a group at once.
+// all returns a prober for the workloads of a group at once.
 func (f *finder) all(group []int) *prober {
 	var mix []Share
 	for _, i := range group {
@@ -81,8 +82,8 @@ func (f *finder) all(group []int) *prober {
 	return all
 }
 
-// survive finds how many units of each mix of a group survive the failures of each level: of all of them at once if enough do, and else of
-// the halves of the group.
+// survive finds how many units of each mix of a group survive the failures of each level. It first tries all mixes at once; if they do not
+// fit, it tries each half of the group.
 func (f *finder) survive(ctx context.Context, w world.World, group []int) error {
 	first := f.probers[group[0]]
 	if len(group) == 1 {

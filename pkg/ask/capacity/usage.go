@@ -13,26 +13,26 @@ import (
 	"github.com/faultline/faultline/pkg/variant"
 )
 
-// Usage is how much of what they request the pods of a workload use: those of which it is known.
+// Usage is how much the pods of a workload request and use, over the pods whose use is known.
 type Usage struct {
 	cluster.Ref
-	// Pods is how many pods the figures are of.
+	// Pods is the number of pods that the figures sum up.
 	Pods int `json:"pods"`
 	// CPU is in cores, and Memory in bytes.
 	CPU    Used `json:"cpu"`
 	Memory Used `json:"memory"`
 }
 
-// Used is how much is requested and how much is used of a resource.
+// Used is how much of a resource is requested, and how much is used.
 type Used struct {
 	Requested float64 `json:"requested"`
 	Used      float64 `json:"used"`
 }
 
-// Unused is how much is requested and not used; negative if more is used.
+// Unused returns how much is requested and not used; negative if more is used.
 func (u Used) Unused() float64 { return u.Requested - u.Used }
 
-// UsageOf sums up what the running pods of the state's workloads request and use. The workload that leaves most cpu unused comes first.
+// UsageOf sums up what the running pods of the state's workloads request and use. The workload that leaves the most CPU unused comes first.
 func UsageOf(state *cluster.State, used usage.Usage) []Usage {
 	owner := scaledFor(state)
 	position := map[cluster.Ref]int{}
@@ -63,8 +63,9 @@ func UsageOf(state *cluster.State, used usage.Usage) []Usage {
 	return all
 }
 
-// AsUsed returns the scenario in which the containers of each workload request what the one uses most that uses most of its kind, up to their
-// limits. What is not known stays. The state is that of the scenario, in which the pods run.
+// AsUsed returns the scenario with requests equal to use. Each container of a workload requests the most that this container uses in any
+// pod of the workload, but no more than its limits. Requests of containers whose use is not known stay. state is a state of the scenario,
+// in which the pods run.
 func AsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scenario.Scenario {
 	owner := scaledFor(state)
 	most := map[cluster.Ref]map[string]v1.ResourceList{}
@@ -100,7 +101,7 @@ func AsUsed(s *scenario.Scenario, state *cluster.State, used usage.Usage) *scena
 	return s
 }
 
-// request lets the container request that much, up to its limits.
+// request sets the requests of the container, but no higher than its limits.
 func request(container *v1.Container, list v1.ResourceList) {
 	for name, quantity := range list {
 		if limit, limited := container.Resources.Limits[name]; limited && quantity.Cmp(limit) > 0 {
@@ -113,7 +114,7 @@ func request(container *v1.Container, list v1.ResourceList) {
 	}
 }
 
-// perContainer is what each container uses. What is known of the pod as a whole is divided as its requests are.
+// perContainer returns what each container uses. If only the use of the whole pod is known, it is divided in proportion to the requests.
 func perContainer(pod *v1.Pod, used map[string]v1.ResourceList) map[string]v1.ResourceList {
 	whole, is := used[""]
 	if !is {
