@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// kindsOf is kinds, in a federation by each member, whose own objects mention names of its own. Nodes of two members never have the same
-// text: others are left to replace their pods.
+// kindsOf is [kinds] for a cluster or for each member of a federation, since a member's objects mention only its own names. Nodes of two
+// members never have the same text: pods of a lost node move to other nodes in each.
 func kindsOf(state *cluster.State, config *sched.Config) (func(node string) string, error) {
 	if state.Federation == nil {
 		return kinds(state, config)
@@ -35,9 +35,9 @@ func kindsOf(state *cluster.State, config *sched.Config) (func(node string) stri
 	}, nil
 }
 
-// kinds returns a function that maps nodes to the same text if for schedulers and controllers they differ only in names that nothing
-// mentions, and so do their pods. What comes of the loss of one is then, but for these names, what can come of the loss of the other: the
-// order of the nodes still decides ties, as chance does in a real cluster.
+// kinds returns a function that maps two nodes to the same text if schedulers and controllers cannot distinguish them: the nodes and their
+// pods differ only in names that no other object mentions. What can come of the loss of one node can then, but for these names, come of the
+// loss of the other. The order of the nodes still decides ties, as chance does in a real cluster.
 func kinds(state *cluster.State, config *sched.Config) (func(node string) string, error) {
 	if config.Foreign() {
 		return func(node string) string { return node }, nil
@@ -59,7 +59,7 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 			if !cluster.Terminal(pod) {
 				on[of] = append(on[of], class+life(pod, aged))
 			}
-		case !cluster.Terminal(pod): // those that have ended count for nobody but Jobs, which know of them when they are gone
+		case !cluster.Terminal(pod): // a pod that has ended matters only to Jobs, which know about it once it is gone
 			single[of] = true
 		}
 	}
@@ -90,21 +90,21 @@ func kinds(state *cluster.State, config *sched.Config) (func(node string) string
 			return name
 		}
 		plain := *nodes[name]
-		plain.Annotations, plain.Status.Conditions = nil, nil // but for whether it answers, nobody reads them
+		plain.Annotations, plain.Status.Conditions = nil, nil // nobody reads them, except for whether the node answers
 		slices.Sort(on[name])
 		return fmt.Sprint(names().Look(&plain), cluster.Answers(nodes[name]), on[name])
 	}, nil
 }
 
-// replica reports whether the pod can be like others. Any but a ReplicaSet's or ReplicationController's without volumes and devices has
-// something of its own.
+// replica reports whether the pod can be like others: it belongs to a ReplicaSet or ReplicationController and has no volumes or devices.
+// Any other pod has something of its own.
 func replica(pod *v1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller != nil && (controller.Kind == "ReplicaSet" || controller.Kind == "ReplicationController") &&
 		len(pod.Spec.Volumes) == 0 && len(pod.Spec.ResourceClaims) == 0
 }
 
-// life is what became of a pod since it was created, as far as schedulers and controllers read it.
+// life describes what happened to a pod since its creation, as far as schedulers and controllers read it.
 func life(pod *v1.Pod, aged bool) string {
 	text := " " + string(pod.Status.Phase)
 	if podutil.IsPodReady(pod) {
@@ -124,7 +124,7 @@ func life(pod *v1.Pod, aged bool) string {
 	return text
 }
 
-// agesCount reports whether somebody could choose among pods by age: preemption, or a controller that scales down.
+// agesCount reports whether anything may choose among pods by age: preemption, or a controller that scales down.
 func agesCount(state *cluster.State) bool {
 	rolling := map[types.UID]bool{}
 	for _, set := range state.ReplicaSets {

@@ -14,15 +14,15 @@ import (
 // budget is a PodDisruptionBudget as the disruption controller last saw it.
 type budget struct {
 	namespace, name string
-	// healthy is the number of healthy pods, and desired how many there should be, as before the failure: upstream derives desired from the
-	// controllers of the pods that it finds, so a budget whose pods are all gone would ask for none.
+	// healthy is the number of healthy pods, and desired the number that the budget asks for, both before the failure. Upstream derives
+	// desired from the controllers of the pods that it finds, so after the failure a budget whose pods are all gone would ask for none.
 	healthy, desired int
-	// reported means that it covers a pod of a workload of the report.
+	// reported means that the budget covers a pod of a workload in the report.
 	reported bool
 }
 
-// breaks reports whether the budget is met, but not without that many of its healthy pods. A budget that asks for none, or whose status is
-// empty, is always met.
+// breaks reports whether the budget is met now, and not once it has lost that many healthy pods. A budget that asks for none, or whose
+// status is empty, is always met.
 func (b *budget) breaks(lost int) bool {
 	return b.healthy >= b.desired && max(0, b.healthy-lost) < b.desired
 }
@@ -33,7 +33,7 @@ func healthy(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && podutil.IsPodReady(pod)
 }
 
-// indexBudgets returns the budgets by namespace and name, and a function that returns the indexes of those that cover a pod.
+// indexBudgets returns the budgets by namespace and name, and a function that returns the indexes of the budgets that cover a pod.
 func indexBudgets(state *cluster.State) (budgets []budget, covering func(*v1.Pod) []int) {
 	sorted := slices.SortedFunc(slices.Values(state.PodDisruptionBudgets), func(a, b *policyv1.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

@@ -11,8 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the analysis says of each failure whose recovery was examined: how many pods run and how many are Pending afterwards, of each
-// workload that loses pods or has pods that are stranded. The analysis must be that of all workloads.
+// Claims returns what the analysis says about each failure whose recovery was examined, in a form that a run can check: how many pods of
+// each workload run afterwards, and how many are Pending. It covers the workloads that lose pods or have stranded pods. The analysis must
+// cover all workloads.
 func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
 	var claims []claim.Claim
 	for i := range a.Levels {
@@ -36,7 +37,7 @@ func (a *Analysis) Claims(mode node.FailureMode) []claim.Claim {
 	return claims
 }
 
-// after is how many pods of the workloads run after the recovery, and how many are Pending.
+// after returns how many pods of each of these workloads run after the recovery, and how many are Pending.
 func (f *Failure) after() []scenario.WorkloadPods {
 	concerned := map[cluster.Ref]bool{}
 	for i := range f.Workloads {

@@ -11,8 +11,9 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Even returns how many replicas the worst failure of k domains takes if they are spread over the domains as evenly as can be. No placement
-// does better: with more in one domain, the failure of that one takes more.
+// Even returns how many replicas the failure of the k fullest domains takes if the replicas are spread over the domains as evenly as
+// possible. No placement does better: with more replicas in one domain, the failure of that domain takes more. For 5 replicas over 3
+// domains and k = 1 it is 2.
 func Even(replicas, domains, k int) int {
 	if k >= domains {
 		return replicas
@@ -20,8 +21,9 @@ func Even(replicas, domains, k int) int {
 	return k*(replicas/domains) + min(k, replicas%domains)
 }
 
-// evens returns, for each workload, what an even spread over the domains would lose. A domain counts if a node of it takes such pods, by
-// its taints and their node affinity, or has one of them. A cluster's nodes only take what Karmada's policy lets into it, and what is its own.
+// evens returns, for each workload, what an even spread over the domains would lose. A domain counts if one of its nodes takes such pods,
+// by taints and node affinity, or if it has one of the pods. In a federation, a node takes only pods that Karmada's policy admits to its
+// cluster, and the cluster's own pods.
 func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 	holds := make([]map[int]bool, len(c.workloads)) // by workload: the domains that have one of its pods
 	for d := range domains {
@@ -32,7 +34,7 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 			holds[part.workload][d] = true
 		}
 	}
-	open := map[string][]bool{} // by what pods ask of nodes: the domains with a node that takes them
+	open := map[string][]bool{} // by what pods require of nodes: the domains with a node that takes them
 	evens := make([]int, len(c.workloads))
 	for i, w := range c.workloads {
 		lets := c.lets(&w)
@@ -58,7 +60,7 @@ func (c *contents) evens(of []topology.Domain, domains []domain, k int) []int {
 	return evens
 }
 
-// lets are the names of the clusters that can have pods of the workload; nil where there are no clusters.
+// lets returns the names of the member clusters that can have pods of the workload; nil outside a federation.
 func (c *contents) lets(w *counted) []string {
 	if c.federation == nil {
 		return nil
@@ -73,7 +75,7 @@ func (c *contents) lets(w *counted) []string {
 	return names
 }
 
-// asked is what the pod asks of a node's taints and labels, as a key.
+// asked returns what the pod requires of a node's taints and labels, as a key.
 func asked(pod *v1.Pod) string {
 	var affinity *v1.NodeAffinity
 	if pod.Spec.Affinity != nil {

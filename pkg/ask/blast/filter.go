@@ -15,18 +15,18 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Filter selects the workloads that match all of it. It does not change what fails.
+// Filter selects the workloads that match all of its parts. It does not change what fails.
 type Filter struct {
-	// Workloads are their names, as kind/name or namespace/kind/name.
+	// Workloads are names of workloads, as kind/name or namespace/kind/name.
 	Workloads []string `json:"workloads,omitempty"`
 	Namespace string   `json:"namespace,omitempty"`
-	// Selector matches the labels of one of their pods.
+	// Selector is a label selector that matches one of the workload's pods.
 	Selector string `json:"selector,omitempty"`
-	// MinReplicas is the least number of running pods.
+	// MinReplicas is the smallest number of running pods.
 	MinReplicas int `json:"minReplicas,omitempty" jsonschema:"minimum=2"`
 }
 
-// Empty reports whether the filter lets everything pass.
+// Empty reports whether the filter selects all workloads.
 func (f Filter) Empty() bool {
 	return len(f.Workloads) == 0 && f.Namespace == "" && f.Selector == "" && f.MinReplicas <= 1
 }
@@ -34,9 +34,9 @@ func (f Filter) Empty() bool {
 // reports reports whether the workload is among those of the report.
 func (o Options) reports(workload cluster.Ref) bool { return o.Only == nil || o.Only[workload] }
 
-// Select returns the workloads of the state that the filter lets pass; nil if it is empty, which means all. The error lists every part of
-// the filter that matches no workload, and what there is. Pods of DaemonSets and bare pods pass by the same rules, but are no match: no
-// failure takes a share of them.
+// Select returns the workloads of the state that the filter selects; nil, which means all, if the filter is empty. The error lists every
+// part of the filter that matches no workload, and what exists instead. Pods of DaemonSets and bare pods are selected by the same rules,
+// but do not count as a match, since no failure takes a share of them.
 func (f Filter) Select(state *cluster.State) (map[cluster.Ref]bool, error) {
 	if f.Empty() {
 		return nil, nil
@@ -135,7 +135,7 @@ func namespaces(workloads []cluster.Ref) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// labelsOf are the labels of the workloads' pods, as key=value, without those that controllers give each pod.
+// labelsOf returns the labels of the workloads' pods, as key=value, without the labels that controllers give each pod.
 func labelsOf(workloads []cluster.Ref, pods map[cluster.Ref][]*v1.Pod) []string {
 	found := map[string]bool{}
 	for _, o := range workloads {

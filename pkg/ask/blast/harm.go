@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// Harm is how bad a failure is, as the numbers by which failures are compared.
+// Harm says how bad a failure is, in the numbers by which failures are compared.
 type Harm struct {
-	// Budgets and Quorums are the disruption budgets broken and the quorums lost.
+	// Budgets and Quorums are the numbers of broken disruption budgets and of lost quorums.
 	Budgets, Quorums int
-	// Whole is the number of workloads of two or more replicas that lose all of them.
+	// Whole is the number of workloads with two or more replicas that lose all of them.
 	Whole int
 	// Gone is the number of lost pods that do not come back: their replacements stay Pending, or nobody makes any. Pods that live and die
 	// with their node do not count.
 	Gone int
-	// Down is the number of workloads of which no pod is left, of one replica or more.
+	// Down is the number of workloads, of any size, that lose all pods.
 	Down int
-	// Excess is the largest share of a workload that is lost beyond what an even spread would lose.
+	// Excess is the largest share of a workload that is lost beyond the loss of an even spread.
 	Excess float64
-	// Share is the largest share that a workload of two or more replicas loses.
+	// Share is the largest share that a workload with two or more replicas loses.
 	Share float64
 	// Pods is the number of running pods that fail.
 	Pods int
 }
 
-// Compare puts the worse first: broken budgets before lost quorums, those before whole workloads, pods that do not come back, the excess
-// over an even spread, the share, workloads of one replica, and the number of pods.
+// Compare puts the worse failure first. The first of these numbers that differs decides: broken budgets, lost quorums, replicated workloads
+// lost as a whole, pods that do not come back, the excess over an even spread, the largest share, workloads down, pods.
 func (h Harm) Compare(other Harm) int {
 	return cmp.Or(
 		cmp.Compare(other.Budgets, h.Budgets), cmp.Compare(other.Quorums, h.Quorums), cmp.Compare(other.Whole, h.Whole),
@@ -34,7 +34,8 @@ func (h Harm) Compare(other Harm) int {
 	)
 }
 
-// Add counts the loss of a workload. No placement saves a workload of one replica from the loss of its domain, so it counts in Down alone.
+// Add counts the loss of a workload. A workload with one replica counts only in Down and Quorums, since no placement saves it from the loss
+// of its domain.
 func (h *Harm) Add(loss *Loss) {
 	if loss.QuorumLost {
 		h.Quorums++
@@ -49,7 +50,7 @@ func (h *Harm) Add(loss *Loss) {
 	h.Excess = max(h.Excess, loss.beyond())
 }
 
-// Harm returns how bad the failure is, with the pods that do not come back if that was examined.
+// Harm returns how bad the failure is. It counts the pods that do not come back if the recovery was examined.
 func (l *Level) Harm(f *Failure) Harm {
 	h := Harm{Budgets: len(f.BrokenBudgets), Pods: f.Pods}
 	for i := range f.Workloads {
@@ -61,7 +62,7 @@ func (l *Level) Harm(f *Failure) Harm {
 	return h
 }
 
-// ByHarm returns the failures, the worst first, and equal ones in order of their domains' names.
+// ByHarm returns the failures, the worst first, and equally bad ones in the order of their domains' names.
 func (l *Level) ByHarm() []*Failure {
 	failures, harms := make([]*Failure, len(l.Failures)), make(map[*Failure]Harm, len(l.Failures))
 	for i := range l.Failures {

@@ -16,19 +16,20 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains, from the state alone,
-// without any replacement.
+// Lost counts what the failure of each domain of each level takes, or of each set of opts.Simultaneous domains. It reads the state alone,
+// and replaces nothing.
 //
-// A pod counts if it is active, ready or not, on a node of the state that answers. The pods of DaemonSets, bare pods, and static pods,
-// which belong to their node, count in Failure.Pods but not as a workload that loses: they live and die with one node, so each failure
-// would take all of the one pod, or the share of its nodes.
+// A pod counts if it is active, ready or not, and its node is in the state and answers. Pods of DaemonSets, bare pods and static pods live
+// and die with one node. They count in Failure.Pods, but not as workloads that lose: each failure would take all of the one pod, or the
+// share of the failed nodes.
 //
-// The state must be settled, as world.World.Settle leaves it: whether a budget is met is read from its status, which the disruption
-// controller fills in. A budget whose status is empty, or could not be computed, asks for no healthy pod and so is never broken.
+// The state must be settled, as world.World.Settle leaves it: Lost reads from the status of a budget whether it is met, and the disruption
+// controller fills that status in. A budget with an empty status, or one that could not be computed, asks for no healthy pod and so is
+// never broken.
 //
-// The error lists all levels that no node has, those of opts.Levels with fewer domains than fail at once, domains of opts.Together that are not
-// there, and all invalid quorums. Other
-// levels with too few domains have no failures, and Search says why; it is an error if that is true of every level.
+// The error lists the levels that no node has, the levels of opts.Levels with fewer domains than fail at once, the domains of opts.Together
+// that do not exist, and the invalid quorums. Any other level with too few domains has no failures, and its Search says why; if that is
+// true of every level, it is an error.
 func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	quorum, err := Quorums(state, opts.Quorum)
 	problems := []error{err}
@@ -78,7 +79,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 		case len(domains) < opts.Simultaneous:
 			level.Search = fmt.Sprintf("not looked at: %d domains cannot fail together where there are %d", opts.Simultaneous, len(domains))
 		case opts.Simultaneous >= 1:
-			if base, value, is := topology.Chosen(key); is { // of the key's domains only this one fails
+			if base, value, is := topology.Chosen(key); is { // the key names one domain, and only that one fails
 				all, _ := topology.Domains(state.Nodes, base)
 				held.fail(&level, all, 1, []int{slices.IndexFunc(all, func(d topology.Domain) bool { return d.Value == value })})
 				break
@@ -96,7 +97,7 @@ func Lost(state *cluster.State, opts Options) (*Analysis, error) {
 	return analysis, nil
 }
 
-// together returns where the named domains of a level are. The error lists those that are not there.
+// together returns the indexes of the named domains of a level, sorted. The error lists the names that are not among the domains.
 func together(key string, domains []topology.Domain, names []string) (set []int, err error) {
 	at := make(map[string]int, len(domains))
 	values := make([]string, len(domains))
@@ -115,7 +116,7 @@ func together(key string, domains []topology.Domain, names []string) (set []int,
 	return set, errors.Join(problems...)
 }
 
-// suchAs lists the levels of the nodes.
+// suchAs lists the levels of the nodes, for an error message.
 func suchAs(levels []string) string {
 	if len(levels) == 0 {
 		return ""
@@ -123,10 +124,10 @@ func suchAs(levels []string) string {
 	return ", such as " + strings.Join(levels, ", ")
 }
 
-// contents is what a cluster's nodes contain, indexed once for all levels.
+// contents is what the nodes of a cluster contain, indexed once for all levels.
 type contents struct {
 	pods        map[string][]runningPod // by node
-	count       int                     // of pods
+	count       int                     // number of pods
 	nodes       int
 	workloads   []counted
 	budgets     []budget
@@ -139,18 +140,18 @@ type runningPod struct {
 	workload int // index in contents.workloads, or -1
 	budgets  []int
 	healthy  bool
-	// waits means that it has not started, since its volume is attached to another node.
+	// waits means that the pod has not started, since its volume is attached to another node.
 	waits bool
 }
 
-// counted is a workload and what is known of it before anything fails.
+// counted is a workload, and what is known about it before anything fails.
 type counted struct {
 	owner            cluster.Ref
 	replicas, quorum int
-	waiting          int // of the replicas, for a volume
+	waiting          int // number of replicas that wait for a volume
 	sample           *v1.Pod
-	clusters         map[string]int // of a federation, by how many of its pods they have
-	// apart are the quorums of its copies by cluster, if each votes by itself; see ensembles.
+	clusters         map[string]int // in a federation, the number of its pods in each cluster
+	// apart has the quorum of each cluster's copy if each copy votes by itself; see [ensembles].
 	apart map[string]int
 }
 
@@ -221,12 +222,12 @@ type domain struct {
 	cpu, memory float64
 }
 
-// part is the pods of a workload in one domain.
+// part is the pods of one workload in one domain.
 type part struct {
 	workload int
 	pods     []string
-	waiting  int   // of the pods, for a volume
-	budgets  []int // those that cover one of the pods
+	waiting  int   // number of pods that wait for a volume
+	budgets  []int // budgets that cover one of the pods
 }
 
 func (c *contents) domain(from topology.Domain) domain {
@@ -268,7 +269,7 @@ func (c *contents) domain(from topology.Domain) domain {
 	return d
 }
 
-// fail adds the level's failures and what they take: those of all sets of so many domains, or that of the one set.
+// fail adds to the level the failures of all sets of that many domains, or only the failure of the one set, and what they take.
 func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, one []int) {
 	domains := make([]domain, len(of))
 	for i := range of {
@@ -304,7 +305,7 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, on
 		level.Excess = &Excess{Share: e.beyond(), WorkloadRef: e.Ref.Workload(), Lost: e.Lost, Even: e.Even, Replicas: e.Replicas, Domains: excess.domains}
 	}
 	if search != "" {
-		return // the worst sets alone say nothing about a usual one
+		return // the worst sets say nothing about a typical one
 	}
 	level.Mean = new(float64)
 	for _, share := range shares {
@@ -320,7 +321,7 @@ func (c *contents) fail(level *Level, of []topology.Domain, simultaneous int, on
 	}
 }
 
-// widest is the first loss by some order, and the domains whose failure causes it. It has none until it takes one.
+// widest is the first loss in some order, and the domains whose failure causes it. Its Loss is nil until it takes one.
 type widest struct {
 	*Loss
 	domains []string
@@ -339,18 +340,19 @@ func (w *widest) radius() Radius {
 	return Radius{Share: w.Share(), Namespace: w.Namespace, Workload: w.Ref.String(), Lost: w.Lost, Replicas: w.Replicas, Domains: w.domains}
 }
 
-// compareExcess puts the loss that is further beyond an even spread first, and of equal ones the first workload.
+// compareExcess puts the loss that exceeds an even spread the most first; among equal losses, the first workload.
 func compareExcess(a, b *Loss) int {
 	return cmp.Or(cmp.Compare(b.beyond(), a.beyond()), cmp.Compare(b.Lost-b.Even, a.Lost-a.Even), a.Ref.Compare(b.Ref))
 }
 
-// failure adds up the domains of a set, which share no node and so no pod. The evens are what an even spread of each workload would lose.
+// failure adds up what the domains of a set contain. They share no node, and so no pod. evens are the numbers of replicas that each
+// workload would lose if it were spread evenly.
 func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	var f Failure
 	var cpu, memory float64
 	var parts [][]string // the lost pods of each workload
 	position, lostHealthy := map[int]int{}, map[int]int{}
-	var waiting []int // of the lost pods of each workload
+	var waiting []int // of the lost pods of each workload, how many wait for a volume
 	for _, i := range set {
 		d := &domains[i]
 		f.Domains = append(f.Domains, d.value)
@@ -414,7 +416,7 @@ func (c *contents) failure(domains []domain, set, evens []int) Failure {
 	return f
 }
 
-// compareLosses sorts by share, then lost pods, both descending, then by the workload's namespace, kind and name.
+// compareLosses sorts by share, then by lost pods, both descending, then by the workload's namespace, kind and name.
 func compareLosses(a, b *Loss) int {
 	return cmp.Or(cmp.Compare(b.Share(), a.Share()), cmp.Compare(b.Lost, a.Lost), a.Ref.Compare(b.Ref))
 }

@@ -21,9 +21,9 @@ type voter struct {
 	owner      cluster.Ref
 	annotation string
 	annotated  bool
-	// known means that it belongs to a system whose members are known to vote.
+	// known means that the workload belongs to a system whose members are known to vote.
 	known bool
-	// wanted is the number of pods that it asks for. A majority is of these, not of those that happen to run.
+	// wanted is the number of pods that the workload asks for. A majority counts these, not the pods that happen to run.
 	wanted int
 }
 
@@ -31,6 +31,8 @@ func (v voter) majority() int { return v.wanted/2 + 1 }
 
 // knownVoters are the pod labels of StatefulSets whose members elect a leader or commit by majority: etcd with its usual label and as
 // KafScale's operator runs it, and the ensembles, controllers and journals of Stackable's operators. See
+// https://github.com/KafScale/platform/blob/main/pkg/operator/etcd_resources.go and
+// https://github.com/stackabletech/operator-rs/blob/main/crates/stackable-operator/src/kvp/label/mod.rs
 var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "etcd"},
 	{"app": "kafscale-etcd"},
@@ -39,8 +41,8 @@ var knownVoters = []labels.Set{
 	{"app.kubernetes.io/name": "hdfs", "app.kubernetes.io/component": "journalnode"},
 }
 
-// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, ReplicationControllers, and ReplicaSets that nothing
-// controls.
+// voters returns the workloads that have a number of replicas: Deployments, StatefulSets, ReplicationControllers, ReplicaSets without a
+// controller, and unknown owners.
 func voters(state *cluster.State) []voter {
 	var all []voter
 	add := func(kind string, obj cluster.Object, replicas *int32, pod map[string]string) {
@@ -71,9 +73,9 @@ func voters(state *cluster.State) []voter {
 	return all
 }
 
-// Quorums returns how many of its pods each workload needs if it is annotated, named, or belongs to a system whose members are known to
-// vote. A name takes precedence over an annotation, and an annotation over what is known; names and known systems mean a majority. The
-// error lists every invalid annotation and name.
+// Quorums returns the number of pods that each workload needs, for the workloads that are annotated, named, or part of a system whose
+// members are known to vote. A name takes precedence over an annotation, and an annotation over a known system. Names and known systems
+// mean a majority. The error lists every invalid annotation and name.
 func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) {
 	voters := voters(state)
 	quorum := map[cluster.Ref]int{}
@@ -108,8 +110,8 @@ func Quorums(state *cluster.State, named []string) (map[cluster.Ref]int, error) 
 	return quorum, errors.Join(problems...)
 }
 
-// ensembles are, of the workloads of a federation that have a quorum and of which each cluster has a copy of its own, the quorums of the
-// copies by cluster. Replicas that Karmada divides among clusters vote together.
+// ensembles returns, for a federation, the workloads with a quorum of which each cluster has its own copy, and for each the quorums of the
+// copies by cluster. It leaves out workloads whose replicas Karmada divides among clusters: their replicas vote together.
 func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref]map[string]int {
 	if state.Federation == nil {
 		return nil
@@ -125,7 +127,7 @@ func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref
 				all[v.owner] = map[string]int{}
 			}
 			all[v.owner][m.Name] = v.majority()
-			if v.annotation == strconv.Itoa(quorum[v.owner]) { // a number, which every copy has
+			if v.annotation == strconv.Itoa(quorum[v.owner]) { // the annotation is a number, which counts for each copy
 				all[v.owner][m.Name] = quorum[v.owner]
 			}
 		}
@@ -133,7 +135,8 @@ func ensembles(state *cluster.State, quorum map[cluster.Ref]int) map[cluster.Ref
 	return all
 }
 
-// lostApart returns the quorum of the first copy that loses it with the pods and, if none does, of the first that loses a pod.
+// lostApart returns the quorum of the first cluster's copy that loses its quorum with the pods; if no copy does, the quorum of the first
+// copy that loses a pod.
 func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
 	gone := map[string]int{}
 	for _, pod := range pods {
@@ -152,8 +155,8 @@ func (w *counted) lostApart(pods []string) (quorum int, lost bool) {
 	return quorum, false
 }
 
-// find returns the workload that kind/name or namespace/kind/name names. Without a namespace it must be the only one with that kind and
-// name.
+// find returns the workload with the name kind/name or namespace/kind/name. Without a namespace, it must be the only workload of that kind
+// and name.
 func find(voters []voter, target string) (voter, error) {
 	wanted, err := scenario.ParseWorkload(target)
 	if err != nil {

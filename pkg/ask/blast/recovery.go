@@ -29,17 +29,17 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Recover lets the controllers and the scheduler of the scenario replace what each failure of the analysis takes, and adds the result to it.
-// Failures are independent, all from the same state, and run on all cores. Single nodes that differ in nothing but their names are simulated once.
-// Progress, if set, is called with the domains whose loss is at work, the number of failures done and their total.
+// Recover lets the scenario's controllers and scheduler replace what each failure of the analysis takes, and adds the result to the
+// failure. All failures start from the same state and run independently, on all cores. Single nodes that differ only in their names are
+// simulated once. Progress, if set, is called with the domains of a failure, the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	worlds := simulation.NewWorlds(s)
 	defer worlds.Close()
 	return RecoverAmong(ctx, worlds, state, analysis, opts, progress)
 }
 
-// RecoverAmong is Recover in existing worlds, for callers that examine several clusters. If the context ends, the failures whose recovery is known
-// by then have it, and the others have none.
+// RecoverAmong is [Recover] in existing worlds, for callers that examine several clusters. If the context ends, only the failures that are
+// done by then have a recovery.
 func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster.State, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	jobs, err := plan(state, worlds.Scenario.Config, analysis, opts)
 	if err != nil {
@@ -76,13 +76,13 @@ func RecoverAmong(ctx context.Context, worlds *simulation.Worlds, state *cluster
 	return nil
 }
 
-// last is the place of the job after which no other is needed. It is an error for parallel.Each, which ends with the first.
+// last is the index of the last job that is needed. As an error it ends parallel.Each, which stops at the first error.
 type last int
 
 func (l last) Error() string { return fmt.Sprintf("job %d is the last", int(l)) }
 
-// RecoverIn is Recover in an existing world, one failure after another, for callers that examine many clusters at once and count what comes
-// back: it leaves out what lookAhead adds. It resets the world.
+// RecoverIn is [Recover] in an existing world, one failure after another, for callers that examine many clusters at once and count what
+// comes back. It leaves out what [job.lookAhead] adds. It resets the world.
 func RecoverIn(ctx context.Context, w world.World, state *cluster.State, analysis *Analysis, opts Options) error {
 	jobs, err := plan(state, w.Config(), analysis, opts)
 	if err != nil {
@@ -106,16 +106,16 @@ type job struct {
 	level    *Level
 	failures []*Failure
 	recovery *Recovery
-	done     bool // with what lookAhead adds
+	done     bool // lookAhead has completed the recovery
 }
 
-// run lets the world recover from the first of the job's failures, which stands for the others.
+// run lets the world recover from the first failure of the job, which stands for the others.
 func (j *job) run(ctx context.Context, w world.World, state *cluster.State, opts Options) (err error) {
 	j.recovery, err = recovery(ctx, w, state, j.failures[0], opts)
 	return j.wrapped(err)
 }
 
-// wrapped says of an error, if any, from which loss it comes.
+// wrapped adds to an error from which loss the job recovers; nil if err is nil.
 func (j *job) wrapped(err error) error {
 	if err == nil {
 		return nil
@@ -123,7 +123,7 @@ func (j *job) wrapped(err error) error {
 	return fmt.Errorf("recovering from the loss of %s %s: %w", j.level.TopologyKey, j.domains(), err)
 }
 
-// domains are those that the first of the job's failures takes.
+// domains returns the domains of the job's first failure.
 func (j *job) domains() string { return strings.Join(j.failures[0].Domains, " and ") }
 
 // lookAhead adds to the recovery why pods are not replaced, and what would happen next: once the pods that stay Terminating are gone, and
@@ -141,7 +141,7 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error 
 	}
 	key := j.level.TopologyKey
 	if base, _, is := topology.Chosen(key); is {
-		key = base // any domain can be the next
+		key = base // any domain can fail next
 	}
 	if domains, _ := topology.Domains(r.State.Nodes, key); len(domains) > 0 {
 		next, err := Lost(r.State, Options{Levels: []string{key}, Simultaneous: 1, Quorum: opts.Quorum, Only: opts.Only})
@@ -164,7 +164,7 @@ func (j *job) lookAhead(ctx context.Context, w world.World, opts Options) error 
 	return nil
 }
 
-// replicated returns the workloads of two or more replicas that lose pods.
+// replicated returns the workloads with two or more replicas that lose pods.
 func (l *Level) replicated() map[cluster.Ref]bool {
 	found := map[cluster.Ref]bool{}
 	for _, failure := range l.Failures {
@@ -177,7 +177,7 @@ func (l *Level) replicated() map[cluster.Ref]bool {
 	return found
 }
 
-// assign sets the recovery of each failure, and says which earlier one has the same.
+// assign sets the recovery of each failure, and notes in LikeDomains which earlier failure has the same recovery.
 func assign(analysis *Analysis, jobs []job) {
 	for i := range jobs {
 		for _, failure := range jobs[i].failures {
@@ -197,7 +197,7 @@ func assign(analysis *Analysis, jobs []job) {
 	}
 }
 
-// Recovered returns of how many failures of how many it is known what comes back.
+// Recovered returns the number of failures whose recovery is known, and the number of all failures.
 func (a *Analysis) Recovered() (known, all int) {
 	for i := range a.Levels {
 		level := &a.Levels[i]
@@ -207,7 +207,7 @@ func (a *Analysis) Recovered() (known, all int) {
 	return known, all
 }
 
-// plan selects the failures to recover from, and groups those with the same result.
+// plan selects the failures to recover from, and groups failures that have the same result.
 func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts Options) ([]job, error) {
 	kind := sync.OnceValues(func() (func(string) string, error) { return kindsOf(state, config) })
 	var jobs []job
@@ -233,7 +233,7 @@ func plan(state *cluster.State, config *sched.Config, analysis *Analysis, opts O
 	return jobs, nil
 }
 
-// worst returns the n failures that do most harm, and of equal ones the first; all if n is 0.
+// worst returns the n failures that do the most harm, of equal ones the first; all failures if n is 0.
 func worst(level *Level, n int) []*Failure {
 	if n > 0 && n < len(level.Failures) {
 		return level.ByHarm()[:n]
@@ -245,7 +245,7 @@ func worst(level *Level, n int) []*Failure {
 	return failures
 }
 
-// recovery fails the nodes and waits until nothing moves any more.
+// recovery fails the nodes, and runs the world until nothing moves any more.
 func recovery(ctx context.Context, w world.World, state *cluster.State, failure *Failure, opts Options) (*Recovery, error) {
 	w.Reset()
 	if opts.From != nil {
@@ -274,7 +274,7 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	if moved > 0 {
 		r.LastMove = (federation.FailureThreshold + moved).Seconds()
 	}
-	var evicted, detached time.Duration // how long after the failure the last was
+	var evicted, detached time.Duration // how long after the failure the last one was
 	before := make(map[types.UID]bool, len(state.Pods))
 	lost := map[cluster.Ref][]*v1.Pod{}
 	owner := state.Owners()
@@ -369,8 +369,8 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	})
 	losesWork, lostWork := state.LosesWork(), []*v1.Pod(nil)
 	for o, pods := range lost {
-		// Pods still on their nodes come first, since nothing replaces them. Those whose names have come back, like a StatefulSet's, come
-		// last.
+		// Pods that are still on their nodes come first, since nothing replaces them. Pods whose names have come back, as a StatefulSet's
+		// do, come last.
 		order := func(pod *v1.Pod) int {
 			return rank(names[cluster.NameOf(pod)]) - rank(there[pod.UID])
 		}
@@ -398,8 +398,8 @@ func recovery(ctx context.Context, w world.World, state *cluster.State, failure 
 	return r, nil
 }
 
-// outages are the workloads of which the failure takes every pod. The map has when the first of their pods runs again; since says how long
-// after the failure that is.
+// outages returns the workloads that lose every pod. runs has the time at which the first pod of each workload runs again, and since
+// returns how long after the failure that is.
 func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.Time) time.Duration) []Outage {
 	var all []Outage
 	for _, loss := range failure.Workloads {
@@ -415,7 +415,7 @@ func outages(failure *Failure, runs map[cluster.Ref]time.Time, since func(time.T
 	return all
 }
 
-// wait finds the stranded pods that get a node, or start there, once those that stay Terminating are gone.
+// wait marks the stranded pods that get a node, or start on theirs, once the pods that stay Terminating are gone.
 func (r *Recovery) wait(ctx context.Context, w world.World) error {
 	settled, err := w.Settle(ctx, r.State.Without(r.ending...), &world.Record{})
 	if err != nil {

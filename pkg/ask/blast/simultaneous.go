@@ -9,23 +9,24 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// All sets of domains that can fail at once are examined if there are at most maxSets and together they contain at most maxHeld pods and
-// nodes: each failure lists what it takes, and nobody reads more.
+// All sets of domains that can fail at once are examined if there are at most maxSets of them and together they contain at most [maxHeld]
+// pods and nodes. Each failure lists what it takes, and nobody would read more.
 const (
 	maxSets = 20_000
 	maxHeld = 2_000_000
 )
 
-// sets returns the sets of k domains whose failure is examined, each as sorted indexes of domains. If these are not all, it also returns a
-// text that says so and what is true of the others.
+// sets returns the sets of k domains whose failures are examined, each as sorted indexes of domains. If these are not all sets, it also
+// returns a text that says so and what is true of the others.
 //
-// The worst sets need no search. Domains of a level share no node, so what a set takes of a workload is the sum of what its domains
-// contain: the k domains with the most of its pods are the worst set for it, and the worst of these over all workloads is the blast radius.
-// The same is true for a quorum, and for the healthy pods that a budget covers.
+// The worst sets need no search. Domains of a level share no node, so a set takes of a workload the sum of what its domains contain. The k
+// domains with the most pods of a workload are therefore the worst set for it, and the worst of these sets over all workloads is the blast
+// radius. The same is true for a quorum, and for the healthy pods that a budget covers. With 5, 3 and 2 pods in zones a, b and c, and k =
+// 2, the worst set is {a, b}, which takes 8.
 func (c *contents) sets(domains []domain, k int) (sets [][]int, search string) {
 	n := len(domains)
 	count := new(big.Int).Binomial(int64(n), int64(k))
-	// Each domain is in as many sets as there are choices of the k-1 others.
+	// Each domain is in as many sets as there are ways to choose the k-1 other domains.
 	held := new(big.Int).Binomial(int64(n-1), int64(k-1))
 	held.Mul(held, big.NewInt(int64(c.count+c.nodes)))
 	if k == 1 || count.Cmp(big.NewInt(maxSets)) <= 0 && held.Cmp(big.NewInt(maxHeld)) <= 0 {
@@ -47,7 +48,7 @@ func combinations(n, k int) [][]int {
 	}
 	for {
 		sets = append(sets, slices.Clone(set))
-		// Increment the last number that can be, and let those after it follow closely.
+		// Increment the last number that can grow, and let the numbers after it follow closely.
 		i := k - 1
 		for i >= 0 && set[i] == n-k+i {
 			i--
@@ -62,10 +63,11 @@ func combinations(n, k int) [][]int {
 	}
 }
 
-// weight is how much a domain contains of something.
+// weight is the number of pods of some kind in one domain.
 type weight struct{ domain, pods int }
 
-// worstSets returns the k domains with the most pods of each workload, the most healthy pods of each budget, and the most pods of all.
+// worstSets returns sets of k domains: for each workload the domains with the most of its pods, for each budget those with the most healthy
+// pods that it covers, and those with the most pods of any kind.
 func (c *contents) worstSets(domains []domain, k int) [][]int {
 	workloads, budgets, pods := make([][]weight, len(c.workloads)), make([][]weight, len(c.budgets)), make([][]weight, 1)
 	for i, d := range domains {
@@ -84,8 +86,8 @@ func (c *contents) worstSets(domains []domain, k int) [][]int {
 	return slices.CompactFunc(sets, slices.Equal)
 }
 
-// heaviest returns the k of n domains with the most weight, in order; domains without a weight count as 0. Among equals it takes the first,
-// so the result is the first of all sets with that weight.
+// heaviest returns the k of n domains with the largest weights, as sorted indexes. A domain without a weight counts as 0. Among equal
+// domains it takes the first, so the result is the first of all sets with that total weight.
 func heaviest(weights []weight, n, k int) []int {
 	slices.SortFunc(weights, func(a, b weight) int {
 		return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(a.domain, b.domain))

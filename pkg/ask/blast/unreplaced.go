@@ -20,7 +20,7 @@ type UnreplacedPod struct {
 	Why string `json:"why"`
 }
 
-// Why nobody replaces pods that live and die with their node.
+// The reasons why nobody replaces a pod that lives and dies with its node.
 const (
 	ofDaemonSet = "pod of a DaemonSet: every node has its own"
 	ofStatic    = "static pod: it belongs to its node"
@@ -29,7 +29,7 @@ const (
 // OfNode reports whether the pod lives and dies with its node.
 func (p UnreplacedPod) OfNode() bool { return p.Why == ofDaemonSet || p.Why == ofStatic }
 
-// withNode says why nobody replaces the pod if it lives and dies with its node; otherwise it returns "".
+// withNode says why nobody replaces a pod that lives and dies with its node; "" for any other pod.
 func withNode(pod *v1.Pod) string {
 	switch by := metav1.GetControllerOfNoCopy(pod); {
 	case by != nil && by.Kind == "DaemonSet":
@@ -40,7 +40,7 @@ func withNode(pod *v1.Pod) string {
 	return ""
 }
 
-// refusal is why the API server refuses pods of the workload, without their names; "" if it does not.
+// refusal returns why the API server refuses new pods of the workload, without their names; "" if it does not.
 func refusal(state *cluster.State, of cluster.Ref) string {
 	i := slices.IndexFunc(state.Refused, func(r cluster.Refusal) bool { return r.Ref == of })
 	if i < 0 {
