@@ -13,21 +13,23 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
-// attempt is the search for the patch of one workload: its patches are tried one after another, each with the whole plan, until no loss leaves a pod
-// that no node helps. If none comes so far, the one that leaves the fewest is kept, provided that it leaves fewer than no patch.
+// attempt is the search for the patch of one workload. Its patches are tried one after another, each with the whole plan, until no loss
+// leaves a pod that no node helps. If no patch achieves that, the attempt keeps the patch that leaves the fewest such pods, provided that
+// it leaves fewer than no patch.
 type attempt struct {
 	cluster.Ref
 	patches []Change
-	// at is the patch that is tried, or in the end kept; -1: none.
+	// at is the index of the patch that is being tried, and in the end of the patch that is kept; -1: none.
 	at int
-	// blocked is the number of pods that no node helps, after all losses: without a patch, and then of the best one.
+	// blocked is the smallest number of pods, over all losses, that no node helps, without a patch or with one that was tried; best is the
+	// index of the patch with that number, -1 for none.
 	blocked, best int
 	done          bool
-	// stuck says of a patch that its rollout does not end.
+	// stuck says which patch was given up because its rollout does not end.
 	stuck string
 }
 
-// changes are the patches that are tried.
+// changes returns the patch of each attempt that is being tried, or kept.
 func (p *planner) changes() []Change {
 	var all []Change
 	for _, a := range p.attempts {
@@ -38,7 +40,8 @@ func (p *planner) changes() []Change {
 	return all
 }
 
-// next goes on to the next patch. After the last one it returns to the best.
+// next goes on to the next patch, and after the last one to the best. It skips a patch that is only for a stuck rollout, unless stuck is
+// true.
 func (a *attempt) next(stuck bool) {
 	if a.done {
 		a.at = -1
@@ -52,8 +55,9 @@ func (a *attempt) next(stuck bool) {
 	}
 }
 
-// change looks at the pods that no node helps after the losses: their workloads get a first patch, or the next one if they have one that leaves
-// pods behind. It reports whether there are other patches than before, and whether one of those was given up for another.
+// change starts or continues the attempts for the pods that no node helps after the losses: their workloads get their first patch, or the
+// next one if the present one leaves such pods. It reports whether any attempt now has another patch, and whether a patch replaced another
+// one.
 func (p *planner) change(losses []loss) (other, replaced bool) {
 	blocked, refusedBy := map[cluster.Ref]int{}, map[cluster.Ref]map[string]bool{}
 	for i := range losses {
@@ -61,7 +65,7 @@ func (p *planner) change(losses []loss) (other, replaced bool) {
 			if blocked[pod.owner]++; refusedBy[pod.owner] == nil {
 				refusedBy[pod.owner] = map[string]bool{}
 			}
-			maps.Copy(refusedBy[pod.owner], losses[i].refusedBy[pod.UID]) // of equal pods the scheduler may try one
+			maps.Copy(refusedBy[pod.owner], losses[i].refusedBy[pod.UID]) // the scheduler may try only one of several equal pods
 		}
 	}
 	for _, a := range p.attempts {
@@ -85,7 +89,7 @@ func (p *planner) change(losses []loss) (other, replaced bool) {
 			switch {
 			case len(a.patches) == 0:
 				a.at, a.done = -1, true
-			case len(blocked) > 1 && p.wantsOthers(pod.owner): // they may come back by their own patches
+			case len(blocked) > 1 && p.wantsOthers(pod.owner): // the pods that its own must run near may first come back by their own patches
 				a.at = -1
 			}
 			p.attempts = append(p.attempts, a)
@@ -95,13 +99,14 @@ func (p *planner) change(losses []loss) (other, replaced bool) {
 	return other, replaced
 }
 
-// wantsOthers reports whether the workload's pods have to run near others.
+// wantsOthers reports whether the workload's pods must run near other pods, by a required pod affinity.
 func (p *planner) wantsOthers(owner cluster.Ref) bool {
 	spec, _ := cluster.PodSpec(cluster.Find(p.state.Objects(), owner))
 	return slices.ContainsFunc(rule.Of(spec), func(r rule.Rule) bool { return r.Hard && r.Kind == rule.Affinity })
 }
 
-// giveUp goes on to the next patch where the rollout of one does not end in the state, and reports whether there are any.
+// giveUp goes on to the next patch of each workload whose rollout does not end in the state. It reports whether there are any such
+// workloads.
 func (p *planner) giveUp(state *cluster.State) bool {
 	any := false
 	for _, r := range controller.Rollouts(state) {
@@ -119,7 +124,7 @@ func (p *planner) giveUp(state *cluster.State) bool {
 	return any
 }
 
-// triedFor says what was tried in vain for the workload; empty if a patch is kept, or there is none.
+// triedFor says which patch was tried in vain for the workload; "" if a patch is kept, or none was tried.
 func (p *planner) triedFor(owner cluster.Ref) string {
 	i := slices.IndexFunc(p.attempts, func(a *attempt) bool { return a.Ref == owner && a.at < 0 })
 	if i < 0 {
@@ -128,7 +133,7 @@ func (p *planner) triedFor(owner cluster.Ref) string {
 	return p.attempts[i].stuck
 }
 
-// lostVolume names a volume of the pod that no node beside those lost can reach; empty if there is none. No patch moves a volume.
+// lostVolume says which volume of the pod only the lost nodes can reach; "" if there is none. No patch moves a volume.
 func (p *planner) lostVolume(l *loss, pod *v1.Pod) string {
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {

@@ -8,23 +8,24 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Autoscaled is what an autoscaler adds to one of its groups by itself.
+// Autoscaled is the number of nodes that an autoscaler adds to one of its groups by itself.
 type Autoscaled struct {
 	Group string `json:"group"`
-	// Nodes is the number of nodes that it adds after one loss, at most, To the size that the group has then, and Max its limit.
+	// Nodes is the largest number of nodes that it adds after one loss, To the size that the group has then, and Max the maximum of the
+	// group.
 	Nodes int `json:"nodes"`
 	To    int `json:"to"`
 	Max   int `json:"max"`
 }
 
-// Raise is a group whose limit the plan exceeds.
+// Raise is a group whose maximum, Max, the plan exceeds: it has To nodes after some loss.
 type Raise struct {
 	Group string `json:"group"`
 	Max   int    `json:"max"`
 	To    int    `json:"to"`
 }
 
-// autoscaledAfter returns the most that the autoscaler added to each group after one of the losses.
+// autoscaledAfter returns, for each group, the most nodes that the autoscaler added after one of the losses.
 func autoscaledAfter(losses []loss) []Autoscaled {
 	var all []Autoscaled
 	for i := range losses {
@@ -46,8 +47,8 @@ func autoscaledAfter(losses []loss) []Autoscaled {
 	return all
 }
 
-// exceeded returns the autoscaler's groups that have more nodes after one of the losses than their limit. Nodes that do not answer are in their
-// group until somebody deletes them.
+// exceeded returns the autoscaler's groups that after some loss have more nodes than their maximum. A node that does not answer belongs to
+// its group until somebody deletes it.
 func (p *planner) exceeded(losses []loss) []Raise {
 	if p.base.Scenario.Autoscaler == nil {
 		return nil

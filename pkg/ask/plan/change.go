@@ -22,16 +22,17 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// edit is a change of a pod's spec that may free pods which no node helps.
+// edit is a change of a pod's spec that may free pods for which no new node helps.
 type edit struct {
 	change string
-	// price is what it costs besides the replacement of the pods.
+	// price says what the change costs in addition to the replacement of the pods.
 	price []string
 	spec  func(*v1.PodSpec)
 }
 
-// changesFor returns the patches that are tried, one after another, for a workload of which no number of nodes helps a pod, the smallest first.
-// The plugins are those that refuse its pods. There are no patches for a pod whose volume the loss takes with it, and for what cannot be patched.
+// changesFor returns the patches to try, one after another, the smallest first, for a workload with a pod that no number of nodes helps.
+// plugins are the scheduler plugins that refuse its pods. There is no patch for a pod whose volume is lost with the domain, nor for an
+// object that cannot be patched.
 func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bool) []Change {
 	obj := cluster.Find(p.state.Objects(), blocked.owner)
 	if obj == nil || blocked.owner.Kind == "Job" || blocked.owner.Kind == "Pod" || p.lostVolume(l, blocked.Pod) != "" {
@@ -67,8 +68,9 @@ func (p *planner) changesFor(l *loss, blocked strandedPod, plugins map[string]bo
 	return all
 }
 
-// stopsFirst is the strategy with which the rollout of a Deployment stops a pod before it starts another one, also where some wait today: the rules
-// of old pods hold until these are gone. It is nil for others, and for a Deployment that does so.
+// stopsFirst returns the strategy with which a Deployment's rollout stops a pod before it starts another, even if some of its pods are
+// Pending today. The rollout needs it because the rules of old pods hold until these are gone. It is nil for other kinds, and for a
+// Deployment that recreates its pods.
 func (p *planner) stopsFirst(obj cluster.Object) *appsv1.DeploymentStrategy {
 	d, is := obj.(*appsv1.Deployment)
 	if !is || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
@@ -78,7 +80,7 @@ func (p *planner) stopsFirst(obj cluster.Object) *appsv1.DeploymentStrategy {
 	return &appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &none, MaxUnavailable: &some}}
 }
 
-// merged is the patch that makes two changes.
+// merged returns the patch that makes both changes.
 func merged(patch, other []byte) []byte {
 	both, err := jsonpatch.MergeMergePatches(patch, other)
 	if err != nil {
@@ -87,15 +89,15 @@ func merged(patch, other []byte) []byte {
 	return both
 }
 
-// patch adds a merge patch, as a step and as a command.
+// patch appends a merge patch to the change, as a step and as a command.
 func (c *Change) patch(target scenario.Target, data []byte) {
 	c.Commands = append(c.Commands, fmt.Sprintf("kubectl patch %s --type=merge -p '%s'", target.Argument(), strings.ReplaceAll(string(data), "'", `'\''`)))
 	c.steps = append(c.steps, scenario.Step{Name: "patch " + target.Argument(),
 		Patch: &scenario.Patch{Target: target, Type: "merge", Patch: runtime.RawExtension{Raw: data}}})
 }
 
-// editsOf returns what may free a pod of the spec that these plugins refuse; any plugin may, if none is known. What a hard rule counts is changed
-// first, and then the rule becomes soft: each alone, and at last all that could refuse.
+// editsOf returns the changes that may free a pod of the spec, given the plugins that refuse it; if none is known, any plugin may. The
+// changes of what a hard spread constraint counts come first, then each hard rule made soft, and last all of these rules made soft at once.
 func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
 	refuses := func(k rule.Kind) bool { return len(plugins) == 0 || plugins[k.Plugin()] }
 	var all []edit
@@ -127,7 +129,7 @@ func editsOf(spec *v1.PodSpec, plugins map[string]bool) []edit {
 	return all
 }
 
-// and is both changes; the later one finds its rule in what the earlier one left. The one that says nothing changes nothing.
+// and returns an edit that makes both changes; the other edit finds its rule in the result of the first. The zero edit changes nothing.
 func (e edit) and(other edit) edit {
 	if e.spec == nil {
 		return other
@@ -136,8 +138,9 @@ func (e edit) and(other edit) edit {
 		spec: func(spec *v1.PodSpec) { e.spec(spec); other.spec(spec) }}
 }
 
-// recounted changes what the hard spread constraints count. They count a failed zone as an empty one, unless nodeTaintsPolicy is Honor: then every
-// other zone may have maxSkew pods, and no more. With fewer domains than minDomains no domain may have more than maxSkew either.
+// recounted returns the edits that change what hard spread constraints count. Without nodeTaintsPolicy Honor, they count a failed zone as
+// an empty domain, so that every other zone may have at most maxSkew pods. With fewer domains than minDomains, too, no domain may have more
+// than maxSkew.
 func recounted(spec *v1.PodSpec) []edit {
 	of := func(holds func(*v1.TopologySpreadConstraint) bool, change func(*v1.TopologySpreadConstraint)) (keys []string, edited func(*v1.PodSpec)) {
 		each := func(spec *v1.PodSpec, do func(*v1.TopologySpreadConstraint)) {
@@ -168,7 +171,7 @@ func recounted(spec *v1.PodSpec) []edit {
 	return all
 }
 
-// priceOf is what it costs that the rule becomes soft.
+// priceOf says what it costs to make the rule soft.
 func priceOf(r rule.Rule) string {
 	switch r.Kind {
 	case rule.Affinity:
@@ -179,8 +182,8 @@ func priceOf(r rule.Rule) string {
 	return "they may become uneven"
 }
 
-// placesIn returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names, in order.
-// What these ask of other labels is no matter of a loss: pods for GPUs stay on nodes with GPUs.
+// placesIn returns the labels of places, such as topology.kubernetes.io/zone, that the node selector or the required node affinity names,
+// sorted. Other labels do not matter for a loss: pods for GPUs stay on nodes with GPUs.
 func placesIn(spec *v1.PodSpec) []string {
 	var keys []string
 	for key := range spec.NodeSelector {
@@ -198,7 +201,7 @@ func placesIn(spec *v1.PodSpec) []string {
 	return slices.Compact(keys)
 }
 
-// nested returns the JSON of the value at the path, such as spec.template.spec.
+// nested returns the JSON of an object with the value at the path, such as spec.template.spec.
 func nested(path string, value any) []byte {
 	fields := strings.Split(path, ".")
 	for i := len(fields) - 1; i >= 0; i-- {
@@ -206,13 +209,14 @@ func nested(path string, value any) []byte {
 	}
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a spec that was read from JSON
+		panic(err) // the value was read from JSON
 	}
 	return data
 }
 
-// rescaled puts the annotation right that keeps a Deployment's controller from every rollout: the ReplicaSet has the size that the Deployment asks
-// for, and is said to have been scaled for another one, as after a restore. It changes nothing where there is no such ReplicaSet.
+// rescaled adds a patch of the annotation that otherwise prevents every rollout of the Deployment: its ReplicaSet has the size that the
+// Deployment asks for, but the annotation says that it was scaled for another size, as after a restore. It does nothing if there is no such
+// ReplicaSet.
 func (c *Change) rescaled(state *cluster.State, obj cluster.Object) {
 	d, is := obj.(*appsv1.Deployment)
 	if !is {

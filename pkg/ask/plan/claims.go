@@ -15,9 +15,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answer says of each loss that strands pods now: with the nodes and the changes of the plan as many pods of these workloads
-// run after it as the plan found, and as many wait. If no loss strands any, they are of each loss and of the workloads that it takes pods of. Where the answer says that fewer nodes would not do: with one node fewer of a group in a zone a
-// loss strands some of them.
+// Claims returns what the answer says about losses, in a form that a run can check. For each loss that strands pods now: with the plan, as
+// many pods of the affected workloads run after it, and as many are Pending, as the plan found. If no loss strands pods: the same for each
+// loss and the workloads that it takes pods of. If the answer says that no fewer nodes suffice: with one node fewer of a group in a zone,
+// some loss strands pods.
 func (a *Answer) Claims() []claim.Claim {
 	var claims []claim.Claim
 	for _, t := range a.tried {
@@ -36,7 +37,7 @@ func (a *Answer) Claims() []claim.Claim {
 	return claims
 }
 
-// tried is what the plan leaves after a loss that strands pods without it.
+// tried is the result of a loss: its nodes, the number of stranded pods, and how many pods of each workload run or are Pending afterwards.
 type tried struct {
 	domain    string
 	nodes     []string
@@ -44,20 +45,21 @@ type tried struct {
 	workloads []scenario.WorkloadPods
 }
 
-// step loses the domain, and expects what the plan leaves.
+// step returns the step that fails the nodes, and expects this result.
 func (t *tried) step(mode node.FailureMode) scenario.Step {
 	return scenario.Step{Name: "loss of " + t.domain, Fail: &scenario.Fail{Nodes: scenario.Nodes{Names: t.nodes}, Mode: string(mode)},
 		Expect: &scenario.Expect{Workloads: t.workloads}}
 }
 
-// fewer is the plan without one node of an addition, and the loss that then strands pods.
+// fewer is the plan without one node of an addition, and a loss that then strands pods.
 type fewer struct {
 	Addition
 	steps []scenario.Step
 	tried
 }
 
-// tryFewer tries the plan without one node of each group and zone, and returns of each the first loss that strands pods then.
+// tryFewer tries the plan with one node fewer in each group and zone, and returns, for each of these plans, the first loss that strands
+// pods.
 func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error) {
 	var all []fewer
 	for i, a := range answer.Add {
@@ -90,7 +92,7 @@ func (p *planner) tryFewer(ctx context.Context, answer *Answer) ([]fewer, error)
 	return all, nil
 }
 
-// harmless returns the losses, which strand nobody, with the workloads that each takes pods of, but for those that take none.
+// harmless returns the result of each loss, given that none strands a pod. It leaves out losses that take no pods.
 func (p *planner) harmless(losses []loss) []tried {
 	var all []tried
 	owner := p.state.Owners()
@@ -109,7 +111,7 @@ func (p *planner) harmless(losses []loss) []tried {
 	return all
 }
 
-// triedOf returns what is left after each loss that stranded pods of these workloads before.
+// triedOf returns the result of each loss that stranded pods without the plan.
 func (a *Answer) triedOf(losses []loss) []tried {
 	var all []tried
 	for _, l := range losses {

@@ -10,8 +10,9 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// atLeast is a number of nodes that no plan can do without, by arithmetic alone. A node serves every loss but that of its own domain, so that D
-// losses share what they need among D-1 of them: if each of three needs 4, that is 6.
+// atLeast returns a lower bound on the number of new nodes, by arithmetic alone. A new node serves every loss except the loss of its own
+// domain. So if the D losses of a level need n1, …, nD nodes, they need at least (n1 + … + nD) / (D−1) together: if each of three losses
+// needs 4, that is 6.
 func (p *planner) atLeast(losses []loss) int {
 	least := 0
 	for _, level := range p.opts.Survive {
@@ -30,9 +31,10 @@ func (p *planner) atLeast(losses []loss) int {
 	return least
 }
 
-// lacks is the number of nodes without which the loss leaves too little, wherever its pods go: what the replaced pods request, less what the pods
-// that stay leave of the nodes that one of these could use, over the largest new node. Room counts in whole multiples of what the requests have
-// in common: 800m of a node are none for pods of 1 CPU. Pods that no node helps are left out.
+// lacks returns a lower bound on the new nodes that one loss needs, wherever its pods go. It is the sum of what the replaced pods request,
+// less the room on the remaining nodes that one of these pods could use, divided by the size of the largest new node. Room is rounded down
+// to multiples of the greatest common divisor of the requests: a node with 800m free has no room for pods of 1 CPU. Pods that no node helps
+// are left out.
 func (p *planner) lacks(l *loss) int {
 	replaced := p.replacedBy(l)
 	if l.open || len(l.stranded) == len(l.blocked) || len(replaced) == 0 {
@@ -63,7 +65,7 @@ func (p *planner) lacks(l *loss) int {
 	return most
 }
 
-// replacedBy returns the pods that the loss makes anew, those of DaemonSets and those that no node helps left out.
+// replacedBy returns the pods that controllers create after the loss, without pods of DaemonSets and pods that no node helps.
 func (p *planner) replacedBy(l *loss) []*v1.Pod {
 	today := map[types.UID]bool{}
 	for _, pod := range p.state.Pods {
@@ -82,7 +84,8 @@ func (p *planner) replacedBy(l *loss) []*v1.Pod {
 	return all
 }
 
-// usableBy returns what the pods of today that stay, and are not preempted, leave of each node that the loss leaves and one of the pods could use.
+// usableBy returns the free resources of each node that the loss leaves and that one of the pods could use. The present pods that stay, and
+// are not preempted, take their part.
 func (p *planner) usableBy(pods []*v1.Pod, l *loss) []v1.ResourceList {
 	free := map[string]v1.ResourceList{}
 	for _, node := range p.state.Nodes {
@@ -109,7 +112,8 @@ func (p *planner) usableBy(pods []*v1.Pod, l *loss) []v1.ResourceList {
 	return all
 }
 
-// emptyNodeOf is what a new node of the group has beside the DaemonSets' pods that run on one like it in the state.
+// emptyNodeOf returns what a new node of the group has left for pods, once the DaemonSets' pods run there: as many as run on a node like it
+// in the state.
 func (p *planner) emptyNodeOf(g int, state *cluster.State) v1.ResourceList {
 	like := p.groups[g].Zones[0].Nodes[0]
 	free := like.Status.Allocatable
@@ -122,7 +126,7 @@ func (p *planner) emptyNodeOf(g int, state *cluster.State) v1.ResourceList {
 	return free
 }
 
-// amountOf is the amount of the resource: of CPU in thousandths, of others in whole units.
+// amountOf returns the amount of the resource: of CPU in thousandths, of others in whole units.
 func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
 	amount := list[name]
 	if name == v1.ResourceCPU {
@@ -131,7 +135,7 @@ func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
 	return amount.Value()
 }
 
-// divisor is the greatest common divisor; 0 has every divisor.
+// divisor returns the greatest common divisor; divisor(0, n) is n.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b

@@ -19,35 +19,37 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// loss is what the loss of a domain leaves.
+// loss is the loss of a domain and its result.
 type loss struct {
 	level, domain string
 	nodes         map[string]bool
-	// state is the cluster once nothing moves any more, and stranded the pods without a node or a start, in the place of ones that run today.
+	// state is the cluster once nothing moves any more. stranded are the pods that replace a present pod and have no node, or do not start
+	// on theirs.
 	state    *cluster.State
 	stranded []strandedPod
-	// messages are kube-scheduler's texts for the pods that wait.
+	// messages are kube-scheduler's texts for the Pending pods.
 	messages map[types.UID]string
-	// autoscaling is what an autoscaler did; nil: nothing, or there is none.
+	// autoscaling is what an autoscaler did; nil if it did nothing, or if there is none.
 	autoscaling *world.Autoscaling
 	// unreplaced is the number of pods that nothing replaces.
 	unreplaced int
-	// refusedBy are the plugins that refuse nodes to a pod that waits, new ones as well.
+	// refusedBy are the plugins that refuse nodes to a Pending pod, including new nodes.
 	refusedBy map[types.UID]map[string]bool
-	// needs are the nodes that the stranded pods need, by the place of the group, and blocked the pods that no number of nodes helps.
+	// needs is the number of new nodes that the stranded pods need, by the index of the group. blocked are the pods that no number of nodes
+	// helps.
 	needs   map[int]int
 	blocked []strandedPod
-	// open means that the search for these has not ended.
+	// open means that the search for needs and blocked has not ended.
 	open bool
 }
 
-// strandedPod is a pod in the place of one that runs today.
+// strandedPod is a stranded pod, which takes the place of one that runs today, and its workload.
 type strandedPod struct {
 	owner cluster.Ref
 	*v1.Pod
 }
 
-// loseEach loses each domain of each level that is wanted, one at a time, after the last step of the result.
+// loseEach loses each wanted domain of each level, one at a time, after the last step of the result.
 func (p *planner) loseEach(ctx context.Context, from *simulation.Result, wanted func(domain string) bool) ([]loss, error) {
 	var all []loss
 	for _, level := range p.opts.Survive {
@@ -92,7 +94,7 @@ func (p *planner) lose(ctx context.Context, w world.World, from *simulation.Resu
 	return nil
 }
 
-// refuse notes which plugins refuse nodes to the pods that wait, besides those known.
+// refuse adds the plugins that refuse nodes to the Pending pods.
 func (l *loss) refuse(waiting []placement.Pending) {
 	for _, pending := range waiting {
 		plugins := list.Set(pending.Reasons, func(r placement.Reason) string { return r.Plugin })
@@ -105,9 +107,10 @@ func lastState(result *simulation.Result) *cluster.State {
 	return result.Steps[len(result.Steps)-1].State
 }
 
-// strandedIn returns the pods of the state that wait in the place of pods that run today: by name where a name lasts, as in a StatefulSet, and
-// else as many of the workload as it has fewer with a node. A pod on a node that waits there for its volume counts, too. The number is that of
-// the pods which run today and that nothing replaces, those of DaemonSets left out, which live and die with their nodes, and those whose work is lost.
+// strandedIn returns the stranded pods of the state: pods that are Pending, or wait on their node for a volume, in the place of a pod that
+// runs today. Where a name lasts, as in a StatefulSet, places are compared by name. Otherwise only numbers count: if 2 pods of a Deployment
+// fewer have a node than today, at most 2 of its newly Pending pods are stranded. unreplaced is the number of present pods that nothing
+// replaces, without pods of DaemonSets, which live and die with their nodes, and without pods whose work is lost.
 func (p *planner) strandedIn(state *cluster.State) (all []strandedPod, unreplaced int) {
 	now := state.Crews()
 	for _, owner := range sortedOwners(p.before) {
@@ -162,7 +165,7 @@ func sortedOwners(crews map[cluster.Ref]cluster.Crew) []cluster.Ref {
 	return owners
 }
 
-// describe returns the losses that strand pods, the most first.
+// describe returns the losses that strand pods, the most pods first.
 func (p *planner) describe(losses []loss) []Loss {
 	var all []Loss
 	for _, l := range losses {
@@ -185,7 +188,7 @@ func (p *planner) describe(losses []loss) []Loss {
 	return all
 }
 
-// left returns the pods that the losses strand, by loss and workload.
+// left returns the pods that the losses strand, by loss and workload, with a message for each.
 func (p *planner) left(losses []loss) []Left {
 	var all []Left
 	for _, l := range losses {

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// findNeeds finds for each loss that strands pods how many nodes of which groups they need, and which of them no node helps.
+// findNeeds finds, for each loss that strands pods, how many nodes of which groups the pods need, and which pods no node helps.
 func (p *planner) findNeeds(ctx context.Context, losses []loss) error {
 	var stranding []*loss
 	for i := range losses {
@@ -44,12 +44,14 @@ type need struct {
 	*planner
 	world world.World
 	*loss
-	// state is the cluster after the loss, with the nodes that were found by now, and rest the pods that they leave stranded.
+	// state is the cluster after the loss, with the nodes that were found so far, and [need.rest] are the pods that are still stranded
+	// there.
 	state *cluster.State
 	rest  []strandedPod
 }
 
-// find takes one group after another, first the one that most of the stranded pods could use, and of such the cheapest.
+// find joins nodes of one group after another: first of the group that most of the stranded pods could use, and among such groups of the
+// cheapest.
 func (n *need) find(ctx context.Context) error {
 	tried := map[int]bool{}
 	for len(n.rest) > 0 {
@@ -67,7 +69,7 @@ func (n *need) find(ctx context.Context) error {
 			break
 		}
 		tried[best] = true
-		if len(n.zonesOf(best)) == 0 { // the lost node is the only one of its group: another of its kind is tried when all is
+		if len(n.zonesOf(best)) == 0 { // the loss takes the only node of the group, so there is no node to copy: the whole plan tries the new ones
 			users := n.usersOf(best)
 			n.needs[best] += n.nodesFor(best, users)
 			n.rest = list.Without(n.rest, func(pod strandedPod) bool { return slices.Contains(users, pod) })
@@ -81,13 +83,13 @@ func (n *need) find(ctx context.Context) error {
 	return nil
 }
 
-// cheaper reports whether nodes of the group cost less than those of the other; a price that is not known is no lower one.
+// cheaper reports whether the group's nodes cost less than the other's; false if one of the prices is not known.
 func (n *need) cheaper(g, other int) bool {
 	a, b := &n.groups[g], &n.groups[other]
 	return a.Priced && b.Priced && cmp.Less(a.Price, b.Price)
 }
 
-// zonesOf returns the group's zones that the loss leaves.
+// zonesOf returns the zones in which the loss leaves nodes of the group.
 func (n *need) zonesOf(g int) []int {
 	var zones []int
 	for z := range n.groups[g].Zones {
@@ -98,7 +100,7 @@ func (n *need) zonesOf(g int) []int {
 	return zones
 }
 
-// servedBy reports whether new nodes of the group survive the loss in any zone.
+// servedBy reports whether new nodes of the group survive the loss in some zone.
 func (n *need) servedBy(g int) bool {
 	for z := range n.groups[g].Zones {
 		if n.serves(g, z, n.loss) {
@@ -108,7 +110,7 @@ func (n *need) servedBy(g int) bool {
 	return false
 }
 
-// usersOf returns the stranded pods that a node of the group attracts and does not repel.
+// usersOf returns the stranded pods that could use a node of the group: its labels attract them, and its taints do not repel them.
 func (n *need) usersOf(g int) []strandedPod {
 	return list.Where(n.rest, func(pod strandedPod) bool {
 		return pod.Spec.NodeName == "" && slices.ContainsFunc(n.groups[g].Zones, func(zone capacity.ZoneNodes) bool {
@@ -118,8 +120,8 @@ func (n *need) usersOf(g int) []strandedPod {
 	})
 }
 
-// take joins the fewest nodes of the group that help as many pods as any number does. Twice as many are tried as long as more help more, or have no
-// room in a zone, since others take it first; then the number is bisected.
+// take joins the fewest nodes of the group that help as many pods as any number of them does. It doubles the number as long as more nodes
+// help more pods, or as long as the nodes of a zone are full, since other pods may have taken the room first. Then it bisects the number.
 func (n *need) take(ctx context.Context, g int) error {
 	users := n.usersOf(g)
 	type try struct {
@@ -157,10 +159,10 @@ func (n *need) take(ctx context.Context, g int) error {
 	}
 	if len(best.rest) >= len(n.rest) {
 		n.refuse(last.waiting)
-		return nil // the group helps nobody
+		return nil // the group helps no pod
 	}
 	if len(best.rest) == len(n.rest)-len(users) {
-		low = max(low, guess-1) // fewer have too little for all of them
+		low = max(low, guess-1) // fewer nodes have too few resources for all of them
 	}
 	for best.nodes-low > 1 {
 		middle, err := join((low + best.nodes) / 2)
@@ -179,7 +181,7 @@ func (n *need) take(ctx context.Context, g int) error {
 	return nil
 }
 
-// mostOf is a number of nodes of the group with which each pod that could use one, also of those that wait today, has one for itself.
+// mostOf returns a number of nodes with which each pod that could use one has a node for itself, including the pods that are Pending today.
 func (n *need) mostOf(g int, users []strandedPod) int {
 	most := len(users)
 	for _, of := range n.before {
@@ -192,8 +194,8 @@ func (n *need) mostOf(g int, users []strandedPod) int {
 	return most
 }
 
-// isFull reports whether the new nodes of a zone have no room for one of the pods: more of them may help. A pod that has room in every zone is kept
-// away by a rule.
+// isFull reports whether one of the pods finds no room on the new nodes of some zone, so that more of them may help. If a pod has room in
+// every zone, a rule keeps it away.
 func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
 	old := list.Set(n.state.Nodes, func(node *v1.Node) string { return node.Name })
 	free, zoneOf := map[string]v1.ResourceList{}, map[string]string{}
@@ -217,7 +219,8 @@ func (n *need) isFull(state *cluster.State, pods []strandedPod) bool {
 	})
 }
 
-// joined returns the cluster after the loss with so many nodes of the group, spread over its zones that are left, once nothing moves any more.
+// joined returns the cluster after the loss with that many nodes of the group, spread over its remaining zones, once nothing moves any
+// more.
 func (n *need) joined(ctx context.Context, g, nodes int, to *world.Record) (*cluster.State, error) {
 	zones := n.zonesOf(g)
 	n.world.Reset()
@@ -234,7 +237,7 @@ func (n *need) joined(ctx context.Context, g, nodes int, to *world.Record) (*clu
 	return n.world.Settle(ctx, state, to)
 }
 
-// nodesFor is the least number of nodes of the group whose resources suffice for the pods, beside the DaemonSets' pods that each node has.
+// nodesFor returns a lower bound on the group's nodes that the pods need, by resources alone. Each node also runs the DaemonSets' pods.
 func (n *need) nodesFor(g int, pods []strandedPod) int {
 	free := n.emptyNodeOf(g, n.state)
 	nodes := 1

@@ -17,9 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// place returns how many nodes of each group to add in each of its zones, so that each loss finds as many outside its domain as it needs. It
-// adds one node after another where it serves the most losses, and of such zones in the one with the fewest: if the loss of any of three zones
-// needs 10 nodes, that is 5 in each, since any two of them have 10.
+// place returns how many nodes of each group to add in each of its zones, so that every loss leaves as many of them as it needs. It adds
+// one node after another, each in the zone where it serves the most losses, and among such zones in the one with the fewest. If the loss of
+// any of three zones needs 10 nodes, that is 5 in each, since any two zones have 10.
 func (p *planner) place(losses []loss) [][]int {
 	placed := make([][]int, len(p.groups))
 	for g := range p.groups {
@@ -50,7 +50,7 @@ func (p *planner) place(losses []loss) [][]int {
 	return placed
 }
 
-// outside is the number of the group's new nodes that the loss leaves.
+// outside returns the number of the group's new nodes that the loss leaves.
 func (p *planner) outside(zones []int, g int, l *loss) int {
 	n := 0
 	for z, count := range zones {
@@ -61,7 +61,8 @@ func (p *planner) outside(zones []int, g int, l *loss) int {
 	return n
 }
 
-// serves reports whether the loss leaves new nodes of the group in the zone. Where nodes fail alone, a new one is a domain of its own.
+// serves reports whether the loss leaves new nodes of the group in the zone. If nodes fail one at a time, a new node is a domain of its
+// own, so every loss leaves it.
 func (p *planner) serves(g, z int, l *loss) bool {
 	if keyOf(l.level) == v1.LabelHostname {
 		return p.like(g, z, "", "") != nil
@@ -69,8 +70,8 @@ func (p *planner) serves(g, z int, l *loss) bool {
 	return p.like(g, z, l.level, l.domain) != nil
 }
 
-// like returns the node that new ones of the group in the zone are like: the first that answers and that the loss of the domain leaves, if a
-// level is given. It returns nil if there is none.
+// like returns the node of the group in the zone that new nodes copy: the first that answers and, if a level is given, is not in the lost
+// domain. It returns nil if there is none.
 func (p *planner) like(g, z int, level, domain string) *v1.Node {
 	for _, node := range p.groups[g].Zones[z].Nodes {
 		if !cluster.Answers(node) {
@@ -90,8 +91,8 @@ func keyOf(level string) string {
 	return level
 }
 
-// join runs the steps that add the nodes and then make the changes: pods that wait today may run there. A change whose rollout
-// does not end there, with the room of all that is lost still there, is given up for the next one of its workload.
+// join runs the steps that add the nodes and then make the changes; pods that are Pending today may get a node. A change whose rollout does
+// not end here, where nothing is lost yet, is given up for the next one of its workload.
 func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result, error) {
 	course, err := p.goOn()
 	if err != nil {
@@ -120,7 +121,7 @@ func (p *planner) join(ctx context.Context, placed [][]int) (*simulation.Result,
 	}
 }
 
-// goOn begins a course of steps after the last step of the scenario, in the first of the worlds.
+// goOn starts a course of steps after the last step of the scenario, in the first of the worlds.
 func (p *planner) goOn() (*simulation.Course, error) {
 	w, err := p.worlds.First()
 	if err != nil {
@@ -129,7 +130,7 @@ func (p *planner) goOn() (*simulation.Course, error) {
 	return simulation.GoOn(w, p.base, simulation.Options{})
 }
 
-// joined returns the state with so many nodes like another.
+// joined returns the state with that many copies of a node added.
 func joined(ctx context.Context, w world.World, state *cluster.State, like *v1.Node, count int) (*cluster.State, error) {
 	step := scenario.LoadedStep{Step: scenario.Step{AddNodes: &scenario.AddNodes{Count: count, Like: like.Name}}}
 	next, _, err := w.Do(ctx, state, &step, &world.Record{})
@@ -144,7 +145,7 @@ func requestsOf(pods []strandedPod) v1.ResourceList {
 	return sum
 }
 
-// podRequests are what the pod requests, and a place for a pod.
+// podRequests returns what the pod requests, including one place for a pod.
 func podRequests(pod *v1.Pod) v1.ResourceList {
 	all := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	all[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
@@ -153,7 +154,7 @@ func podRequests(pod *v1.Pod) v1.ResourceList {
 
 func ceil(x float64) int { return int(math.Ceil(x)) }
 
-// spread divides so many nodes evenly among the zones.
+// spread divides that many nodes evenly among the zones.
 func spread(n int, zones []int) []int {
 	counts := make([]int, len(zones))
 	for i := range counts {

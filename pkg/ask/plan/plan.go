@@ -1,14 +1,14 @@
-// Package plan finds what to add to a cluster, and what to change in it, so that the loss of any domain of a level strands nobody: every pod
-// that runs now runs again elsewhere. It starts from today's placement, and moves no pod.
+// Package plan finds what to add to a cluster, and what to change in it, so that the loss of any domain of a level strands nobody: every
+// pod that runs now runs again elsewhere. It starts from today's placement, and moves no pod.
 //
 //	the cluster as it is ─ lose each domain ──────────▶ its stranded pods (loss.go)
-//	what a loss leaves ─ join nodes of one group ─────▶ the fewest that help, and the pods that no node helps (need.go)
-//	pods that no node helps ─ one patch after another ▶ the smallest that frees them (change.go, attempt.go)
-//	what every loss needs ────────────────────────────▶ nodes per group and zone (place.go)
+//	the state after a loss ─ join nodes of one group ─▶ the fewest nodes that help, and the pods that no node helps (need.go)
+//	pods that no node helps ─ one patch after another ▶ the smallest patch that frees them (change.go, attempt.go)
+//	the needs of all losses ──────────────────────────▶ nodes per group and zone (place.go)
 //	the cluster with these, lose each domain again ───▶ nobody is stranded, or the needs grow (plan.go)
 //
-// A pod is stranded if it runs now, and after the loss a pod in its place waits for a node. Pods that nothing replaces, such as those of
-// StatefulSets on unreachable nodes, need no room and are counted.
+// A pod is stranded if it runs now, and after the loss a pod in its place is Pending. Pods that nothing replaces, such as a StatefulSet's
+// on unreachable nodes, need no room; they are counted.
 package plan
 
 import (
@@ -30,18 +30,20 @@ import (
 
 // Options say which losses must strand nobody.
 type Options struct {
-	// Survive are the topology keys of which any one domain may fail, one level at a time; zone=b is that domain alone.
+	// Survive are the topology keys of the levels to survive: any one domain of a level may fail, one level at a time. zone=b means only
+	// that domain.
 	Survive []string
-	// Mode is how nodes fail.
+	// Mode says how nodes fail.
 	Mode node.FailureMode
-	// Progress, if set, is called with what is tried, and how many of how many losses or tries are done; of -1 where that is not known.
+	// Progress, if set, is called with a description of the current try, the number of losses or tries done, and their total; -1 if the
+	// total is not known.
 	Progress func(what string, done, total int)
 }
 
-// Answer is what to add and to change.
+// Answer is the plan: what to add to the cluster and what to change in it.
 type Answer struct {
-	// Survive are the levels of which any one domain may fail, and Domains the number of losses that were tried, one at a time: fewer than there are
-	// if the search was interrupted.
+	// Survive are the levels to survive, of each of which any one domain may fail. Domains is the number of losses that were tried, one at
+	// a time; not all of them if the search was interrupted.
 	Survive []string         `json:"survive"`
 	Mode    node.FailureMode `json:"mode"`
 	Domains int              `json:"domains"`
@@ -49,24 +51,25 @@ type Answer struct {
 	Nodes int `json:"nodes"`
 	// Unreplaced is the largest number of pods that nothing replaces after one loss. They need no room.
 	Unreplaced int `json:"unreplaced,omitempty"`
-	// Autoscaled is what an autoscaler adds by itself after one loss, at most, by its groups. Add and Changes are what is needed besides.
+	// Autoscaled is, by group, the largest number of nodes that an autoscaler adds by itself after one loss. Add and Changes come on top of
+	// that.
 	Autoscaled []Autoscaled `json:"autoscaled,omitempty"`
-	// Raise are the groups that have more nodes with the plan, after one loss, than the autoscaler's maximum.
+	// Raise are the autoscaler's groups that with the plan have more nodes after some loss than their maximum.
 	Raise []Raise `json:"raise,omitempty"`
-	// Losses are those that strand pods now, the most pods first.
+	// Losses are the losses that strand pods now, the most pods first.
 	Losses []Loss `json:"losses,omitempty"`
-	// Add are the nodes to add, AtLeast a number of nodes below which arithmetic alone shows that pods are stranded, 0 with an autoscaler, and Price what the nodes cost
-	// an hour; missing if a group has no price.
+	// Add are the nodes to add. AtLeast is a lower bound by arithmetic: with fewer new nodes, some loss strands pods; 0 with an autoscaler.
+	// Price is what the new nodes cost per hour; missing if a group has no price.
 	Add     []Addition `json:"add,omitempty"`
 	AtLeast int        `json:"atLeast,omitempty"`
 	Price   *float64   `json:"price,omitempty"`
-	// Changes are the patches that free pods which no node helps.
+	// Changes are the patches that free pods for which no new node helps.
 	Changes []Change `json:"changes,omitempty"`
-	// Left are the pods that stay stranded with all that, by workload and loss; none if the plan strands nobody.
+	// Left are the pods that stay stranded with the plan, by workload and loss; none if the plan strands nobody.
 	Left []Left `json:"left,omitempty"`
-	// Unfinished means that the search ended before it was known whether more nodes or other patches help these.
+	// Unfinished means that the search ended before it knew whether more nodes or other patches help the pods in Left.
 	Unfinished bool `json:"unfinished,omitempty"`
-	// Steps make the changes and add the nodes, as steps of a scenario.
+	// Steps add the nodes and make the changes, as steps of a scenario.
 	Steps []scenario.Step `json:"-"`
 	tried []tried
 	fewer []fewer
@@ -76,13 +79,13 @@ type Answer struct {
 type Loss struct {
 	Level  string `json:"level"`
 	Domain string `json:"domain"`
-	// Stranded is the number of pods, and Workloads whose they are.
+	// Stranded is the number of stranded pods, and Workloads the workloads that they belong to.
 	Stranded  int        `json:"stranded"`
 	Workloads []Workload `json:"workloads"`
-	// Needs are the nodes that these pods need outside the domain, and Blocked the number of pods that no number of nodes helps.
+	// Needs are the new nodes that these pods need outside the domain, and Blocked is the number of pods that no number of nodes helps.
 	Needs   []Need `json:"needs,omitempty"`
 	Blocked int    `json:"blocked,omitempty"`
-	// Open means that the search for them was interrupted, so that neither is known.
+	// Open means that the search for Needs and Blocked was interrupted, so that both are unknown.
 	Open   bool `json:"open,omitempty"`
 	owners map[cluster.Ref]bool
 }
@@ -104,38 +107,40 @@ type Addition struct {
 	Group string `json:"group"`
 	Zone  string `json:"zone,omitempty"`
 	Nodes int    `json:"nodes"`
-	// Like is the node that they are like, and Price what one of them costs an hour; missing if that is not known.
+	// Like is the name of the node that the new ones copy. Price is what one new node costs per hour; missing if that is not known.
 	Like  string   `json:"like"`
 	Price *float64 `json:"price,omitempty"`
 }
 
-// Change is a patch that frees pods of a workload which no node helps.
+// Change is a patch that frees pods of a workload for which no new node helps.
 type Change struct {
 	cluster.WorkloadRef
-	// Change describes the patch, Price what it costs otherwise, and Commands make it with kubectl.
+	// Change describes the patch, Price says what else it costs, and Commands apply it with kubectl.
 	Change   string   `json:"change"`
 	Price    []string `json:"price,omitempty"`
 	Commands []string `json:"commands,omitempty"`
 	steps    []scenario.Step
-	// ifStuck means that it is tried only if the rollout of the patch before it does not end.
+	// ifStuck means that the patch is tried only if the rollout of the patch before it does not end.
 	ifStuck bool
 }
 
-// Left are pods of a workload that a loss strands whatever is added.
+// Left is the number of pods of a workload that a loss strands in spite of the plan.
 type Left struct {
 	cluster.WorkloadRef
 	Level  string `json:"level"`
 	Domain string `json:"domain"`
 	Pods   int    `json:"pods"`
-	// Message is kube-scheduler's text for the first of them, or why it does not start.
+	// Message is kube-scheduler's text for the first of these pods, or why it does not start.
 	Message string `json:"message"`
 }
 
-// maxRounds is how often the needs may grow after a plan was tried. Each round adds what the last one lacked; six are the most that was seen.
+// maxRounds limits how often the needs may grow after a plan was tried. Each round adds what the last one lacked; the largest number seen
+// is six.
 const maxRounds = 12
 
-// Find returns the plan for the cluster after the last step of the result. If the context ends, the answer is what the losses that were tried by
-// then strand, and how many nodes they need at least, and nil if none was tried; the result then says that it is partial.
+// Find returns the plan for the cluster after the last step of the result. If the context ends, Find returns its error and what is known by
+// then: which pods the losses that were tried strand, and how many nodes they need at least; nil if no loss was tried. The result's Partial
+// then says so.
 func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, error) {
 	p := &planner{opts: opts, worlds: simulation.NewWorlds(base.Scenario), base: base, state: lastState(base)}
 	defer p.worlds.Close()
@@ -167,7 +172,7 @@ func Find(ctx context.Context, base *simulation.Result, opts Options) (*Answer, 
 	return answer, nil
 }
 
-// sumUp counts the losses, which were tried, and what nothing replaces after one.
+// sumUp counts the losses that were tried, and the most pods that nothing replaces after one.
 func (p *planner) sumUp(answer *Answer, losses []loss) {
 	answer.Domains = len(losses)
 	for _, l := range losses {
@@ -175,8 +180,8 @@ func (p *planner) sumUp(answer *Answer, losses []loss) {
 	}
 }
 
-// partly returns what is known when the context has ended: what the losses that were tried strand, and how many nodes no plan can do without.
-// Losses whose search for nodes has not ended are Open, and count for no node.
+// partly returns what is known when the context has ended: what the losses that were tried strand, and how many nodes any plan needs. A
+// loss whose search for nodes has not ended is Open, and needs no nodes in this count.
 func (p *planner) partly(ctx context.Context, answer *Answer, losses []loss, err error) (*Answer, error) {
 	of := len(losses)
 	losses = list.Where(losses, func(l loss) bool { return l.state != nil })
@@ -187,7 +192,7 @@ func (p *planner) partly(ctx context.Context, answer *Answer, losses []loss, err
 	if p.base.Partial = fmt.Sprintf("interrupted after %d of %s", len(losses), words.Pick(of, "1 loss", fmt.Sprintf("%d losses", of))); len(losses) == of {
 		p.base.Partial = fmt.Sprintf("interrupted before it was known what would do; %s tried", words.Pick(of, "the 1 loss was", fmt.Sprintf("all %d losses were", of)))
 	}
-	if answer.Losses == nil { // else they are as they were found, before the plan was tried
+	if answer.Losses == nil { // otherwise they were described before the plan was tried
 		answer.Losses, answer.AtLeast = p.describe(losses), p.atLeast(losses)
 	}
 	if answer.AtLeast > 0 {
@@ -196,23 +201,25 @@ func (p *planner) partly(ctx context.Context, answer *Answer, losses []loss, err
 	return answer, err
 }
 
-// planner looks for a plan.
+// planner searches for the plan.
 type planner struct {
 	opts   Options
 	worlds *simulation.Worlds
 	base   *simulation.Result
-	// state is the cluster that nodes are added to, and before whose pods run in the cluster as it is today.
+	// state is the present cluster, to which nodes are added, and [planner.before] the pods of each workload in it.
 	state  *cluster.State
 	before map[cluster.Ref]cluster.Crew
 	groups []capacity.NodeGroup
-	// losesWork reports whether the loss of a pod of today is lost work.
+	// losesWork reports whether the work of a present pod is lost with the pod.
 	losesWork func(*v1.Pod) bool
-	// attempts are the patches of workloads of which no node helps a pod, in the order in which these were found.
+	// attempts are the searches for patches, one for each workload with a pod that no node helps, in the order in which these workloads
+	// were found.
 	attempts []*attempt
 }
 
-// grow places what the losses need, tries it with the changes, and lets both grow until nobody is stranded but the pods that neither helps. Until
-// nothing grows any more it tries only the losses that strand pods, and then all. At the end it completes the answer.
+// grow places the nodes that the losses need, tries them with the patches, and extends both until they strand nobody except pods that
+// neither helps. Until nothing grows any more, it tries only the losses that strand pods; then it tries all. At the end it completes the
+// answer.
 func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error {
 	for round, all := 1, allStrand(losses); ; round++ {
 		placed := p.place(losses)
@@ -253,15 +260,15 @@ func (p *planner) grow(ctx context.Context, losses []loss, answer *Answer) error
 	}
 }
 
-// growBy adds to the nodes that are placed what the losses lacked when they were tried again with these, and goes on to other patches for pods that
-// no node helped. It reports whether it did either, and whether a patch took the place of another. The loss of a new node, onto which pods have
-// moved, can be one more.
+// growBy adds to the needs of each loss the nodes that it still lacked when it was tried again, and goes on to other patches for pods that
+// no node helped. It reports whether the plan grew, and whether a patch replaced another one. Losses may gain an element: the loss of a new
+// node onto which pods have moved.
 func (p *planner) growBy(ctx context.Context, losses, again []loss, placed [][]int) (_ []loss, grew, replaced bool, err error) {
 	if err := p.findNeeds(ctx, again); err != nil {
 		return nil, false, false, err
 	}
 	other, replaced := p.change(again)
-	if replaced { // what these losses lack is known once the patches are
+	if replaced { // what these losses lack is known only once the patches are settled
 		return losses, true, true, nil
 	}
 	grew = other
@@ -275,7 +282,7 @@ func (p *planner) growBy(ctx context.Context, losses, again []loss, placed [][]i
 			losses[at].needs[g] = p.outside(placed[g], g, &again[i]) + n
 			grew = grew || n > 0
 		}
-		if len(losses[at].stranded) == 0 { // from now on it is tried in each round
+		if len(losses[at].stranded) == 0 { // each further round tries this loss
 			losses[at].stranded = again[i].stranded
 		}
 	}
@@ -290,7 +297,7 @@ func stranding(losses []loss) bool {
 	return slices.ContainsFunc(losses, func(l loss) bool { return len(l.stranded) > 0 })
 }
 
-// additions are the nodes that are placed, by group and zone.
+// additions returns the nodes to add, by group and zone.
 func (p *planner) additions(placed [][]int) []Addition {
 	var all []Addition
 	for g, zones := range placed {
@@ -310,13 +317,13 @@ func (p *planner) additions(placed [][]int) []Addition {
 	return all
 }
 
-// step adds the nodes.
+// step returns the step that adds the nodes.
 func (a *Addition) step() scenario.Step {
 	name := strings.TrimSpace(fmt.Sprintf("add %s %s", a.Group, a.Zone))
 	return scenario.Step{Name: name, AddNodes: &scenario.AddNodes{Count: a.Nodes, Like: a.Like}}
 }
 
-// conclude describes the nodes and the changes of the plan, with the steps that add and make them.
+// conclude describes the nodes and the patches of the plan, and the steps that add and make them.
 func (p *planner) conclude(answer *Answer, placed [][]int) {
 	answer.Add, answer.Changes = p.additions(placed), p.changes()
 	sum, priced := 0.0, len(answer.Add) > 0
@@ -334,7 +341,7 @@ func (p *planner) conclude(answer *Answer, placed [][]int) {
 	}
 }
 
-// More is the number of nodes that the plan adds.
+// More returns the number of nodes that the plan adds.
 func (a *Answer) More() int {
 	n := 0
 	for _, add := range a.Add {
@@ -343,7 +350,7 @@ func (a *Answer) More() int {
 	return n
 }
 
-// MostLeft is the largest number of pods that stay stranded after one loss.
+// MostLeft returns the largest number of pods that stay stranded after one loss.
 func (a *Answer) MostLeft() int {
 	most := 0
 	for _, group := range list.Group(a.Left, func(l Left) [2]string { return [2]string{l.Level, l.Domain} }) {
