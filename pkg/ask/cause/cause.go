@@ -1,12 +1,13 @@
-// Package cause says why the scheduler refuses a pod and why a scale-in removes one, with the values of both sides: what the pod asks, what the nodes have, and who holds it.
-// kube-scheduler's message counts nodes ("3 Insufficient cpu"); a cause has the numbers ("asks 3 CPU; the most that is free is 1900m on w-2").
+// Package cause says why the scheduler refuses a pod and why a scale-in removes one, with the values of both sides: what the pod asks, what
+// the nodes have, and which pods hold the rest. kube-scheduler's message counts nodes ("3 Insufficient cpu"); a cause has the numbers
+// ("asks 3 CPU; the most that is free is 1900m on w-2").
 //
 //	state after a step ─ Pending pod ─▶ Finder.Causes
 //	  sched.Engine.Place, recorded ───▶ which plugin refuses which nodes
 //	  one finder for each plugin ─────▶ Cause: typed facts, and the sentence that they make
 //
-// Which plugin refuses a node always comes from the real plugins. The facts are recomputed from the state with upstream's functions, since the
-// plugins keep theirs to themselves; tests compare the two.
+// Which plugin refuses a node always comes from the real plugins. Their facts do not, since the plugins do not export them: the finders
+// compute them again from the state, with upstream's functions, and tests compare the two.
 package cause
 
 import (
@@ -21,43 +22,44 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Cause is one reason for which one plugin refuses a pod. The facts are of the kind that the plugin looks at; the others are missing.
+// Cause is one reason why one plugin refuses a pod. It has the facts that this plugin looks at; the other facts are missing.
 type Cause struct {
-	// Plugin is the scheduler's plugin that refuses, such as NodeResourcesFit, or the API server's, such as ResourceQuota.
+	// Plugin is the plugin that refuses: of the scheduler, such as NodeResourcesFit, or of the API server, such as ResourceQuota.
 	Plugin string `json:"plugin"`
-	// Nodes is the number of nodes that it refuses for this reason; 0 if it refuses the pod before it looks at nodes.
+	// Nodes is the number of nodes that the plugin refuses for this reason; 0 if it refuses the pod before it looks at nodes.
 	Nodes int `json:"nodes"`
 	// Sentence says why, with the values of both sides.
 	Sentence string `json:"sentence"`
-	// Resource is what NodeResourcesFit lacks.
+	// Resource is the resource of which NodeResourcesFit finds too little.
 	Resource *Shortage `json:"resource,omitempty"`
 	// Spread is the constraint that PodTopologySpread finds violated.
 	Spread *Spread `json:"spread,omitempty"`
 	// PodAffinity is the term that InterPodAffinity finds violated.
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
-	// Taints are those for which TaintToleration refuses nodes.
+	// Taints are the taints for which TaintToleration refuses nodes.
 	Taints []Taint `json:"taints,omitempty"`
-	// NodeAffinity is what NodeAffinity misses.
+	// NodeAffinity has the requirements that NodeAffinity finds unmet.
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
 	// Cordoned are the nodes that NodeUnschedulable refuses.
 	Cordoned []string `json:"cordoned,omitempty"`
 	// HostPort is the port that NodePorts finds taken.
 	HostPort *HostPort `json:"hostPort,omitempty"`
-	// Volume is the claim that VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions finds in the way.
+	// Volume is the claim for which VolumeBinding, VolumeZone, NodeVolumeLimits or VolumeRestrictions refuses nodes.
 	Volume *Volume `json:"volume,omitempty"`
 	// Devices is the request of a claim that DynamicResources cannot serve.
 	Devices *Devices `json:"devices,omitempty"`
-	// Preemption is why pods of a lower priority do not make room.
+	// Preemption says why pods of a lower priority do not make room.
 	Preemption *Preemption `json:"preemption,omitempty"`
-	// Gates are the pod's scheduling gates, for which the scheduler does not try it.
+	// Gates are the pod's scheduling gates, which keep the scheduler from trying it.
 	Gates []string `json:"gates,omitempty"`
-	// PodGroup is the group without which the pod gets no node.
+	// PodGroup is the group with which the pod waits for a node.
 	PodGroup *PodGroup `json:"podGroup,omitempty"`
-	// Denial is the object for which the API server does not take the pod.
+	// Denial is the object because of which the API server rejects the pod.
 	Denial *Denial `json:"denial,omitempty"`
 }
 
-// finders compute the causes of a plugin's refusals. A plugin without a finder has no causes; kube-scheduler's message says all there is.
+// finders compute the causes of a plugin's refusals. For a plugin without a finder there are no causes, since kube-scheduler's message says
+// everything.
 var finders = map[string]func(*view, refused) []Cause{
 	"DynamicResources":   deviceRequests,
 	"InterPodAffinity":   podAffinities,
@@ -73,20 +75,20 @@ var finders = map[string]func(*view, refused) []Cause{
 	"VolumeZone":         volumeZones,
 }
 
-// refused is what one plugin refuses.
+// refused has the nodes that one plugin refuses.
 type refused struct {
 	// nodes are the refused nodes, in the order of the search; none if the plugin refused the pod before it looked at nodes.
 	nodes []*v1.Node
-	// messages are the plugin's words for each of the nodes.
+	// messages are the plugin's messages, by node.
 	messages map[string]string
 }
 
-// view is the cluster as the scheduler saw it, and the pod that it refused.
+// view is the cluster as the scheduler saw it, with the pod that it refused.
 type view struct {
 	state *cluster.State
 	pod   *v1.Pod
 	*occupancy
-	// verdicts are the refusals of the nodes, by the first plugin that refused each.
+	// verdicts has, for each refused node, the first plugin that refused it and its message.
 	verdicts map[string]placement.Verdict
 }
 
@@ -100,11 +102,11 @@ func newView(state *cluster.State, pod *v1.Pod, on *occupancy, cycle *placement.
 	return v
 }
 
-// occupancy is what the pods of a state hold of its nodes.
+// occupancy is what the pods of a state hold on its nodes.
 type occupancy struct {
-	// podsOn are the pods that the scheduler counts on each node: all that have not ended, Terminating ones included.
+	// podsOn are the pods that the scheduler counts on each node: all that have not ended, including Terminating ones.
 	podsOn map[string][]*v1.Pod
-	// sums are the requests of these pods, of the nodes that were asked about.
+	// sums caches the sum of these pods' requests, for the nodes that somebody asked about.
 	sums map[string]v1.ResourceList
 }
 
@@ -118,8 +120,8 @@ func newOccupancy(pods []*v1.Pod) *occupancy {
 	return on
 }
 
-// requestedOn is the sum of the requests of the node's pods. Hundreds of pods can wait for the same nodes, so each node is added up once: with 500
-// of them on 1,000 nodes that is 20 s.
+// requestedOn returns the sum of the requests of the node's pods. It adds up each node once, since hundreds of pods can wait for the same
+// nodes: for 500 pods on 1,000 nodes, adding up anew took 20 s.
 func (o *occupancy) requestedOn(node string) v1.ResourceList {
 	sum, known := o.sums[node]
 	if !known {
@@ -133,12 +135,12 @@ func (o *occupancy) requestedOn(node string) v1.ResourceList {
 // Finder finds the causes in the states of one scenario. It is not safe for concurrent use.
 type Finder struct {
 	engine *sched.Engine
-	// of is the state that was asked about last, and on its occupancy.
+	// of is the state of the last call, and [Finder.on] its occupancy.
 	of *cluster.State
 	on *occupancy
 }
 
-// NewFinder returns a finder for the scheduler's configuration. Close it.
+// NewFinder returns a finder for the scheduler's configuration. The caller must close it.
 func NewFinder(config *sched.Config) (*Finder, error) {
 	engine, err := sched.NewEngine(config, sched.Ties{})
 	if err != nil {
@@ -147,7 +149,8 @@ func NewFinder(config *sched.Config) (*Finder, error) {
 	return &Finder{engine: engine}, nil
 }
 
-// occupancy returns what pods hold in the state that is seen: what they hold in the state that was asked about, if only the pod came to it.
+// occupancy returns what pods hold in the state seen. If same is true, seen differs from state only by the Pending pod, and the occupancy
+// of state is cached.
 func (f *Finder) occupancy(state, seen *cluster.State, same bool) *occupancy {
 	if !same {
 		return newOccupancy(seen.Pods)
@@ -161,8 +164,9 @@ func (f *Finder) occupancy(state, seen *cluster.State, same bool) *occupancy {
 // Close releases the finder's scheduler.
 func (f *Finder) Close() { f.engine.Close() }
 
-// Causes returns why the scheduler refuses the pod in the state, which has it without a node; none if it would place the pod, or fails before
-// any plugin refuses. The plugin that refuses most nodes comes first. The others, of its group, get their nodes before.
+// Causes returns why the scheduler refuses the pod in the state, in which it has no node. It returns none if the scheduler would place the
+// pod, or fails before any plugin refuses. The plugin that refuses the most nodes comes first. others are pods of the pod's group that get
+// their nodes before it.
 func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, others ...*v1.Pod) ([]Cause, error) {
 	seen := state
 	for _, other := range others {
@@ -189,7 +193,7 @@ func (f *Finder) Causes(ctx context.Context, state *cluster.State, pod *v1.Pod, 
 	return append(causes, unhelpful...), err
 }
 
-// ungrouped is the pod by itself: what others of its group do, and whom it could preempt, is not asked.
+// ungrouped returns a copy of the pod without its group and without preemption, so that the scheduler tries the pod by itself.
 func ungrouped(pod *v1.Pod) *v1.Pod {
 	alone := *pod
 	alone.Spec.SchedulingGroup, alone.Spec.PreemptionPolicy = nil, new(v1.PreemptNever)
@@ -203,13 +207,13 @@ func (f *Finder) place(ctx context.Context, state *cluster.State, pod *v1.Pod) (
 	return f.engine.Place(ctx, state, []*v1.Pod{pod})
 }
 
-// pluginRefused is what a plugin refuses, with its name.
+// pluginRefused has the nodes that a plugin refuses, with the plugin's name.
 type pluginRefused struct {
 	name string
 	refused
 }
 
-// refusals returns the refusals of a cycle by plugin, the plugin with most nodes first.
+// refusals returns the refusals of a cycle by plugin, the plugin with the most nodes first.
 func refusals(state *cluster.State, cycle *placement.Cycle) []pluginRefused {
 	for _, verdict := range cycle.PreFilter {
 		if verdict.Status != "success" && verdict.Status != "skip" {

@@ -20,47 +20,49 @@ import (
 
 // Devices is a request of a claim that DynamicResources cannot serve on any refused node.
 type Devices struct {
-	// Claim is the ResourceClaim as namespace/name, and Request the name of the request in it; missing if all requests together are the reason.
+	// Claim is the ResourceClaim as namespace/name, and Request the name of the request in it. Both are missing if the requests cannot be
+	// served together.
 	Claim   string `json:"claim,omitempty"`
 	Request string `json:"request,omitempty"`
-	// Node is the refused node that comes nearest.
+	// Node is the refused node that lacks the fewest devices.
 	Node string `json:"node,omitempty"`
-	// Options are what the request takes: one kind of device, or the first available of several.
+	// Options are the kinds of device that the request takes: one kind, or the first available of several.
 	Options []DeviceOption `json:"options,omitempty"`
-	// Constraints are those of the claims, if all requests together are the reason.
+	// Constraints are the constraints of the claims, if the requests cannot be served together.
 	Constraints []string `json:"constraints,omitempty"`
 }
 
-// DeviceOption is a kind of device that a request takes, and what the node has of it.
+// DeviceOption is a kind of device that a request takes, and how many the node has of it.
 type DeviceOption struct {
-	// Name is that of the subrequest; missing if there is one kind.
+	// Name is the name of the subrequest; missing if the request takes one kind.
 	Name string `json:"name,omitempty"`
 	// Class is the DeviceClass, and Selectors are the CEL expressions of the request.
 	Class     string   `json:"class"`
 	Selectors []string `json:"selectors,omitempty"`
-	// Asked is the number of devices; missing if all matching ones are asked for.
+	// Asked is the number of devices; missing if the request asks for all matching ones.
 	Asked int `json:"asked,omitempty"`
-	// Devices is the number of devices that the node reaches, OfClass of those that pass the class's selectors, Matching of those that pass the
-	// request's, too.
+	// Devices is the number of devices that the node reaches, OfClass the number of these that match the class's selectors, and Matching
+	// the number of these that match the request's, too.
 	Devices  int `json:"devices"`
 	OfClass  int `json:"ofClass"`
 	Matching int `json:"matching"`
-	// Of the matching ones, Tainted have a taint that the request does not tolerate, HeldBy are the claims that have others, with the pods for which
-	// they are reserved, and Free can be had.
+	// Tainted is the number of matching devices with a taint that the request does not tolerate, HeldBy are the claims that hold others,
+	// with the pods for which they are reserved, and Free is the number of matching devices that are free.
 	Tainted int      `json:"tainted,omitempty"`
 	HeldBy  []string `json:"heldBy,omitempty"`
 	Free    int      `json:"free"`
-	// Incomplete are the pools, as driver/pool, of which a ResourceSlice is missing, so that nobody gets a device of them.
+	// Incomplete are the pools, as driver/pool, of which a ResourceSlice is missing, so that no claim gets a device of them.
 	Incomplete []string `json:"incomplete,omitempty"`
 	// NoClass means that the DeviceClass does not exist.
 	NoClass bool `json:"noClass,omitempty"`
 }
 
-// notAllocated is what the plugin says of a node on which a pod's claims cannot be allocated; see dynamicresources.go in
+// notAllocated is the plugin's message for a node on which the pod's claims cannot be allocated; see dynamicresources.go in
 // https://github.com/kubernetes/kubernetes/tree/v1.37.1/pkg/scheduler/framework/plugins/dynamicresources.
 const notAllocated = "cannot allocate all claims"
 
-// deviceRequests returns a cause for each request that no refused node can serve, or one for those that none can serve together.
+// deviceRequests returns a cause for each request that no refused node can serve, and one for the nodes that can serve each request but not
+// all together.
 func deviceRequests(v *view, r refused) []Cause {
 	nodes := list.Where(r.nodes, func(node *v1.Node) bool { return r.messages[node.Name] == notAllocated })
 	elsewhere := list.Where(r.nodes, func(node *v1.Node) bool { return r.messages[node.Name] == "resourceclaim not available on the node" })
@@ -94,7 +96,7 @@ func deviceRequests(v *view, r refused) []Cause {
 	return causes
 }
 
-// deviceClaims are the claims of the pod that there are.
+// deviceClaims returns the claims of the pod that exist.
 func (v *view) deviceClaims() []*resourcev1.ResourceClaim {
 	var all []*resourcev1.ResourceClaim
 	for i := range v.pod.Spec.ResourceClaims {
@@ -111,7 +113,7 @@ func (v *view) deviceClaims() []*resourcev1.ResourceClaim {
 	return all
 }
 
-// allocatedElsewhere is of a claim whose devices the refused nodes do not reach.
+// allocatedElsewhere returns the cause for a claim with allocated devices that the refused nodes do not reach.
 func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.Node) []Cause {
 	selector := claim.Status.Allocation.NodeSelector
 	if len(nodes) == 0 || selector == nil {
@@ -133,8 +135,8 @@ func (v *view) allocatedElsewhere(claim *resourcev1.ResourceClaim, nodes []*v1.N
 		Sentence: fmt.Sprintf("claim %s has %s, which %s", d.Claim, words.Few(given), reached)}}
 }
 
-// shortOf returns the nodes that cannot serve the request, and fills in what the nearest of them has. Where no node was looked at, a class that
-// does not exist is the reason.
+// shortOf returns the nodes that cannot serve the request, and fills in what the nearest of them has. If the plugin looked at no node, a
+// class that does not exist is the reason.
 func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.DeviceRequest, nodes []*v1.Node) (short []*v1.Node) {
 	options, wants := v.optionsOf(request)
 	for _, option := range options {
@@ -165,15 +167,15 @@ func (v *view) shortOf(offers *devices.Offers, d *Devices, request *resourcev1.D
 	return short
 }
 
-// lack is how many devices the node lacks for the option; at most 0 if it has enough.
+// lack returns how many devices the node lacks for the option; 0 or less if it has enough.
 func (o *DeviceOption) lack() int {
-	if o.Asked == 0 && o.Matching > 0 { // all, and at least one
+	if o.Asked == 0 && o.Matching > 0 { // the request asks for all, and there is at least one
 		return o.Matching - o.Free
 	}
 	return max(o.Asked, 1) - o.Free
 }
 
-// optionsOf are the kinds of devices that the request takes.
+// optionsOf returns the kinds of devices that the request takes, each with its options and what to look for.
 func (v *view) optionsOf(request *resourcev1.DeviceRequest) (options []DeviceOption, wants []devices.Want) {
 	consider := func(name, class string, mode resourcev1.DeviceAllocationMode, count int64, want devices.Want) {
 		option := DeviceOption{Name: name, Class: class, Asked: int(count), NoClass: true}
@@ -207,7 +209,7 @@ func (o *DeviceOption) offered(v *view, offer devices.Offer) {
 	o.HeldBy = list.Each(offer.Holders, v.holder)
 }
 
-// holder is "default/a-gpu of pod a".
+// holder returns, for example, "default/a-gpu of pod a".
 func (v *view) holder(name types.NamespacedName) string {
 	for _, claim := range v.state.ResourceClaims {
 		if cluster.NameOf(claim) != name {
@@ -238,8 +240,8 @@ func constraintsOf(claim *resourcev1.ResourceClaim) []string {
 	return all
 }
 
-// togetherSentence is "each request of its claims by itself finds enough devices on g-1, but no choice serves all of them at once; wanted are the
-// same numa for all requests".
+// togetherSentence returns, for example, "each request of its claims by itself finds enough devices on g-1, but no choice serves all of
+// them at once; wanted are the same numa for all requests".
 func (d *Devices) togetherSentence() string {
 	line := fmt.Sprintf("each request of its claims by itself finds enough devices on %s, but no choice serves all of them at once", d.Node)
 	if len(d.Constraints) > 0 {
@@ -248,8 +250,8 @@ func (d *Devices) togetherSentence() string {
 	return line
 }
 
-// sentence is "claim default/a-gpu, request gpu: asks 2 devices of DeviceClass gpu.example.com with device.attributes[…] > 40; g-1 comes nearest: of
-// its 4 devices 4 are of the class, 3 match and 1 is free; default/b-gpu of b has the others".
+// sentence returns, for example, "claim default/a-gpu, request gpu: asks 2 devices of DeviceClass gpu.example.com with device.attributes[…]
+// > 40; g-1 comes nearest: of its 4 devices 4 are of the class, 3 match and 1 is free; default/b-gpu of b has the others".
 func (d *Devices) sentence() string {
 	line := fmt.Sprintf("claim %s, request %s: ", d.Claim, d.Request)
 	if d.Options[0].NoClass {
@@ -266,7 +268,7 @@ func (d *Devices) sentence() string {
 	return line
 }
 
-// text is the part of the sentence on one kind of device, nearest that on the node.
+// text returns the part of the sentence about one kind of device; nearest introduces the counts of the node.
 func (o *DeviceOption) text(nearest string) string {
 	line := "asks for all devices"
 	if o.Asked > 0 {
@@ -300,5 +302,5 @@ func (o *DeviceOption) text(nearest string) string {
 	return line
 }
 
-// amount is "1 is" or "2 are".
+// amount returns, for example, "1 is" or "2 are".
 func amount(n int) string { return fmt.Sprintf("%d %s", n, words.Pick(n, "is", "are")) }

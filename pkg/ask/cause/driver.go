@@ -11,9 +11,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// MissingDrivers notes which of the pods could not start on their nodes: the CSINode of the node does not list the driver of a pod's volume,
-// while those of other nodes do. kube-scheduler places such a pod, unless the CSIDriver has preventPodSchedulingIfMissing, and counts no limit
-// of volumes there; the kubelet then waits for the driver. Clusters without CSINodes of the driver, such as generated ones, have no notes.
+// MissingDrivers returns a note for each driver that some of the placed pods would lack: a pod has a volume of the driver, and the CSINode
+// of its node does not list the driver, while CSINodes of other nodes do. kube-scheduler places such a pod, unless the CSIDriver sets
+// preventPodSchedulingIfMissing, and applies no volume limit there; the kubelet then waits for the driver. A cluster without CSINodes of
+// the driver, such as a generated one, has no notes.
 func MissingDrivers(state *cluster.State, placed []*v1.Pod) []string {
 	if len(state.CSINodes) == 0 {
 		return nil

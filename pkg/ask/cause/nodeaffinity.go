@@ -13,11 +13,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// NodeAffinity is what the pod's node selector and required node affinity want, and what the refused nodes lack of it.
+// NodeAffinity has the requirements of the pod's node selector and required node affinity, and those that the refused nodes do not meet.
 type NodeAffinity struct {
-	// Wants are the requirements, as kubectl -l writes them; of several affinity terms those of the term that the nearest node comes closest to.
+	// Wants are the requirements, as kubectl -l writes them; with several affinity terms, the requirements of the term that Nearest comes
+	// closest to.
 	Wants []string `json:"wants"`
-	// Nearest is the refused node that lacks fewest of them, and Lacks what it lacks.
+	// Nearest is the refused node that lacks the fewest requirements, and Lacks are these.
 	Nearest string   `json:"nearest"`
 	Lacks   []string `json:"lacks"`
 	// Unmet are the requirements that no node of the cluster meets, each with the values that nodes have for its label.
@@ -27,19 +28,19 @@ type NodeAffinity struct {
 // Unmet is a requirement that no node meets.
 type Unmet struct {
 	Requirement string `json:"requirement"`
-	// Values are those that nodes have for the label; none if no node has the label.
+	// Values are the values that nodes have for the label; none if no node has the label.
 	Values []string `json:"values,omitempty"`
 }
 
 // requirement is a single requirement on a node, with its text.
 type requirement struct {
 	text string
-	key  string // of the label; empty for a field
+	key  string // the key of the label; "" for a field
 	met  func(*v1.Node) bool
 }
 
-// nodeAffinities returns why NodeAffinity refuses the nodes; none if the pod is for certain nodes by name, as a DaemonSet's is, and only other
-// nodes are refused.
+// nodeAffinities returns why NodeAffinity refuses the nodes. It returns none if the pod names its node by a field, as a DaemonSet's pod
+// does, and only other nodes are refused.
 func nodeAffinities(v *view, r refused) []Cause {
 	var nearest *v1.Node
 	var wants, lacks []requirement
@@ -73,8 +74,8 @@ func nodeAffinities(v *view, r refused) []Cause {
 	return []Cause{{Plugin: "NodeAffinity", Nodes: n, Sentence: fact.sentence(nearest, lacks), NodeAffinity: &fact}}
 }
 
-// leastLacked returns what the node lacks of the pod's requirements, and all of them: of several affinity terms, of which one suffices, for the
-// term of which it lacks least.
+// leastLacked returns the requirements of the pod that the node does not meet, and all requirements. A pod needs to satisfy only one of
+// several affinity terms; leastLacked uses the term with the fewest unmet requirements.
 func leastLacked(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
 	best := -1
 	for _, term := range requirementsOf(pod) {
@@ -86,7 +87,8 @@ func leastLacked(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
 	return lacked, wants
 }
 
-// requirementsOf returns the requirements of each way to satisfy the pod: its node selector, with each of its affinity's terms.
+// requirementsOf returns one list of requirements for each way to satisfy the pod: its node selector together with one of its affinity
+// terms.
 func requirementsOf(pod *v1.Pod) [][]requirement {
 	var selector []requirement
 	for _, key := range slices.Sorted(maps.Keys(pod.Spec.NodeSelector)) {
@@ -111,13 +113,13 @@ func requirementsOf(pod *v1.Pod) [][]requirement {
 	return all
 }
 
-// meets returns whether a node meets the one requirement of the term. A term that does not parse matches nothing.
+// meets returns a function that reports whether a node meets the only requirement of the term. A term that does not parse matches no node.
 func meets(term v1.NodeSelectorTerm) func(*v1.Node) bool {
 	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
 	return func(node *v1.Node) bool { return err == nil && selector.Match(node) }
 }
 
-// expressionText is the requirement as kubectl -l writes it.
+// expressionText returns the requirement as kubectl -l writes it.
 func expressionText(r *v1.NodeSelectorRequirement) string {
 	switch {
 	case r.Operator == v1.NodeSelectorOpIn && len(r.Values) == 1:
@@ -136,7 +138,8 @@ func expressionText(r *v1.NodeSelectorRequirement) string {
 	return fmt.Sprintf("%s %s (%s)", r.Key, strings.ToLower(string(r.Operator)), words.Few(r.Values))
 }
 
-// sentence is "wants disk=ssd and pool=db; no node has pool=db (there are a and b); w-3 comes nearest and lacks only disk=ssd (it has disk=hdd)".
+// sentence returns, for example, "wants disk=ssd and pool=db; no node has pool=db (there are a and b); w-3 comes nearest and lacks only
+// disk=ssd (it has disk=hdd)".
 func (a *NodeAffinity) sentence(nearest *v1.Node, lacks []requirement) string {
 	s := "wants " + words.And(a.Wants)
 	for _, unmet := range a.Unmet {

@@ -6,9 +6,9 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// parts returns what the pod's effective request for a resource is made of; nil if one container alone makes it. Containers and sidecars run
-// side by side, so their requests add up. Init containers run one after the other before them, so the largest counts, with the sidecars that
-// started before it. Requests of the pod as a whole take the place of both. See PodRequests in
+// parts returns the parts of the pod's effective request for a resource; nil if one container alone makes it. Containers and sidecars run
+// side by side, so their requests add up. Init containers run before them, one after the other, so only the largest counts, together with
+// the sidecars that started before it. Pod-level requests replace both. See PodRequests in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/component-helpers/resource/helpers.go.
 func parts(pod *v1.Pod, name v1.ResourceName) []Part {
 	var all []Part
@@ -39,7 +39,7 @@ func podLevel(pod *v1.Pod, name v1.ResourceName) (asked resource.Quantity, given
 	return asked, given
 }
 
-// containerParts returns the parts of the moment at which the pod asks for most: while one init container runs, or after all of them.
+// containerParts returns the parts at the moment when the pod asks for the most: while one init container runs, or after all of them.
 func containerParts(pod *v1.Pod, name v1.ResourceName) []Part {
 	var sidecars, most []Part
 	var largest resource.Quantity

@@ -23,21 +23,21 @@ const (
 
 // PodAffinity is a required term of pod affinity or anti-affinity that keeps the pod off nodes.
 type PodAffinity struct {
-	// Owner is the running pod whose anti-affinity it is, as namespace/name; empty if the term is the refused pod's own.
+	// Owner is the running pod that has the anti-affinity, as namespace/name; empty if the refused pod has the term.
 	Owner string `json:"owner,omitempty"`
 	// Anti means anti-affinity.
 	Anti bool `json:"anti,omitempty"`
-	// TopologyKey and Selector are the term's, and Namespaces those in which it looks for pods; "*" for all.
+	// TopologyKey and Selector are those of the term, and Namespaces the namespaces in which it looks for pods; "*" means all.
 	TopologyKey string   `json:"topologyKey"`
 	Selector    string   `json:"selector"`
 	Namespaces  []string `json:"namespaces"`
-	// Matching are the running pods that the term selects; of an anti-affinity only those in the refused nodes' domains.
+	// Matching are the running pods that the term selects; for an anti-affinity, only the pods in the domains of refused nodes.
 	Matching []LocatedPod `json:"matching,omitempty"`
 	// Unlabelled are the refused nodes without the label.
 	Unlabelled []string `json:"unlabelled,omitempty"`
 }
 
-// LocatedPod is a running pod.
+// LocatedPod is a running pod, with its node and, where a rule has a topology key, its domain.
 type LocatedPod struct {
 	// Pod is namespace/name.
 	Pod    string `json:"pod"`
@@ -119,7 +119,7 @@ func (v *view) repelled(terms []v1.PodAffinityTerm, nodes []*v1.Node) []Cause {
 	return causes
 }
 
-// matchIn takes over the pods in the domains of the nodes, each domain once, and returns the number of nodes in domains that have some.
+// matchIn adds to Matching the pods in the nodes' domains, each domain once, and returns the number of nodes whose domains have such pods.
 func (a *PodAffinity) matchIn(inDomain map[string][]LocatedPod, nodes []*v1.Node) int {
 	n, seen := 0, map[string]bool{}
 	for _, node := range nodes {
@@ -136,7 +136,8 @@ func (a *PodAffinity) matchIn(inDomain map[string][]LocatedPod, nodes []*v1.Node
 	return n
 }
 
-// repelledByOthers returns the anti-affinity terms of running pods that select the pod, those of equal terms together.
+// repelledByOthers returns a cause for each anti-affinity term of running pods that selects the pod. Equal terms of several pods make one
+// cause.
 func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
 	type kind struct{ key, selector, namespaces string }
 	found, owners := map[kind]*PodAffinity{}, map[kind]map[string][]LocatedPod{}
@@ -175,7 +176,8 @@ func (v *view) repelledByOthers(nodes []*v1.Node) []Cause {
 	return causes
 }
 
-// sentence is "its required anti-affinity over kubernetes.io/hostname keeps it from pods with app=web in namespace shop: shop/web-1 on w-1".
+// sentence returns, for example, "its required anti-affinity over kubernetes.io/hostname keeps it from pods with app=web in namespace shop:
+// shop/web-1 on w-1".
 func (a *PodAffinity) sentence() string {
 	where := "in " + words.Pick(len(a.Namespaces), "namespace ", "namespaces ") + words.And(a.Namespaces)
 	if slices.Equal(a.Namespaces, []string{"*"}) {
@@ -199,7 +201,7 @@ func (a *PodAffinity) sentence() string {
 	return sentence
 }
 
-// located is "shop/web-1 on w-1", with the domain where it is not the node itself.
+// located returns, for example, "shop/web-1 on w-1", with the domain where it is not the node itself.
 func (a *PodAffinity) located(p LocatedPod) string {
 	if a.TopologyKey == v1.LabelHostname {
 		return p.Pod + " on " + p.Node
@@ -211,12 +213,12 @@ func (a *PodAffinity) located(p LocatedPod) string {
 type term struct {
 	key, text  string
 	selector   labels.Selector
-	namespaces labels.Selector // by labels of the namespace; nil: none
-	named      []string        // by name
+	namespaces labels.Selector // selects namespaces by their labels; nil: selects none
+	named      []string        // names of namespaces
 	shown      []string
 }
 
-// newTerm reads a term of the pod. Its matchLabelKeys are in its selector already: the API server puts them there.
+// newTerm reads a term of the owner. The selector already contains its matchLabelKeys, since the API server puts them there.
 func (v *view) newTerm(t *v1.PodAffinityTerm, owner *v1.Pod) *term {
 	selector, err := metav1.LabelSelectorAsSelector(t.LabelSelector)
 	if err != nil {

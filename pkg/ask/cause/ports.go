@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// HostPort is a port of the host that the pod asks for, and the pods that have it.
+// HostPort is a port that the pod asks of its host, and the pods that hold it.
 type HostPort struct {
 	Port     int32        `json:"port"`
 	Protocol v1.Protocol  `json:"protocol"`
@@ -37,12 +37,12 @@ func hostPorts(v *view, r refused) []Cause {
 	return causes
 }
 
-// sentence is "host port 9033/TCP is held by default/web-1 on w-1".
+// sentence returns, for example, "host port 9033/TCP is held by default/web-1 on w-1".
 func (p *HostPort) sentence() string {
 	return fmt.Sprintf("host port %d/%s is held by %s", p.Port, p.Protocol, words.Few(list.Each(p.HeldBy, func(held LocatedPod) string { return held.Pod + " on " + held.Node })))
 }
 
-// hostPortsOf are the ports that the pod takes of its host: those of containers and sidecars, as in GetHostPorts of
+// hostPortsOf returns the ports that the containers and sidecars of the pod take of the host, as in GetHostPorts of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/util/utils.go.
 func hostPortsOf(pod *v1.Pod) []v1.ContainerPort {
 	var ports []v1.ContainerPort
@@ -67,7 +67,7 @@ func hostPortsOf(pod *v1.Pod) []v1.ContainerPort {
 	return ports
 }
 
-// conflicts reports whether a host cannot give both ports.
+// conflicts reports whether one host cannot provide both ports.
 func conflicts(wanted, held v1.ContainerPort) bool {
 	taken := fwk.HostPortInfo{}
 	taken.Add(held.HostIP, string(held.Protocol), held.HostPort)

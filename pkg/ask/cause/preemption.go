@@ -14,20 +14,20 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Preemption is why pods of a lower priority do not make room for the pod.
+// Preemption says why pods of a lower priority do not make room for the pod.
 type Preemption struct {
-	// Priority is the pod's, and Never means that its preemptionPolicy is that.
+	// Priority is the pod's priority, and Never means that its preemptionPolicy is Never.
 	Priority int32 `json:"priority"`
 	Never    bool  `json:"never,omitempty"`
-	// Lower is the number of running pods of a lower priority, and Nodes the refused nodes that have some.
+	// Lower is the number of running pods of a lower priority on refused nodes, and Nodes are the refused nodes that have some.
 	Lower int      `json:"lower"`
 	Nodes []string `json:"nodes,omitempty"`
-	// StillRefused are those of the nodes that refuse the pod even without all pods of a lower priority, by reason.
+	// StillRefused are, by reason, those of Nodes that refuse the pod even without all their pods of a lower priority.
 	StillRefused []Blocked `json:"stillRefused,omitempty"`
 }
 
-// unhelpful returns why nobody makes room for the pod: nothing where neither its priority nor that of others can be the reason, or some victims are
-// about to go.
+// unhelpful returns why no pod makes room for the pod. It returns none if priorities cannot be the reason, or if the scheduler has chosen
+// victims, which are about to go.
 func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause, error) {
 	p := Preemption{Priority: corev1.PodPriority(given), Never: given.Spec.PreemptionPolicy != nil && *given.Spec.PreemptionPolicy == v1.PreemptNever}
 	if given.Status.NominatedNodeName != "" {
@@ -57,13 +57,13 @@ func (f *Finder) unhelpful(ctx context.Context, v *view, given *v1.Pod) ([]Cause
 			emptied := newView(without, v.pod, newOccupancy(without.Pods), result.Pending[0].Cycle)
 			p.block(emptied)
 		} else if !p.Never {
-			return nil, nil // with all of them gone there is room: no single node's are enough, or they are about to go
+			return nil, nil // with all of them gone there is room: the pods of one node are not enough, or they are about to go
 		}
 	}
 	return []Cause{{Plugin: "DefaultPreemption", Sentence: p.sentence(len(v.verdicts)), Preemption: &p}}, nil
 }
 
-// block notes why each of the nodes refuses the pod without pods of a lower priority.
+// block adds to StillRefused why each of the nodes refuses the pod without its pods of a lower priority.
 func (p *Preemption) block(emptied *view) {
 	for _, node := range emptied.state.Nodes {
 		why := emptied.whyNot(node)
@@ -79,8 +79,8 @@ func (p *Preemption) block(emptied *view) {
 	}
 }
 
-// sentence is "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not take it even without its pods of
-// a lower one (full, Insufficient cpu)".
+// sentence returns, for example, "nobody makes room for its priority 100: 2 of 3 refused nodes have no pod of a lower one; w-1 would not
+// take it even without its pods of a lower one (full, Insufficient cpu)".
 func (p *Preemption) sentence(refused int) string {
 	line := fmt.Sprintf("nobody makes room for its priority %d: ", p.Priority)
 	if p.Lower == 0 {

@@ -13,36 +13,38 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Denial is the object for which the API server does not take a pod, and what the object allows.
+// Denial is the object because of which the API server rejects a pod, and what the object allows.
 type Denial struct {
 	// Object is the object as kind namespace/name, such as "ResourceQuota team/compute".
 	Object string `json:"object"`
-	// Binding is the ValidatingAdmissionPolicyBinding that puts a policy in force.
+	// Binding is the ValidatingAdmissionPolicyBinding that applies the policy.
 	Binding string `json:"binding,omitempty"`
-	// Amounts are the resources of which a ResourceQuota or a LimitRange does not allow what is asked.
+	// Amounts are the resources of which the pod asks for more, or less, than a ResourceQuota or a LimitRange allows.
 	Amounts []Amount `json:"amounts,omitempty"`
-	// Says are the words of a policy, of Pod Security, or of a quota that misses a request.
+	// Says is the message of a policy, of Pod Security, or of a quota that requires a request.
 	Says string `json:"says,omitempty"`
 }
 
-// Amount is how much of a resource is asked for, and how much is allowed. Amounts are quantities as in a manifest.
+// Amount is how much of a resource is asked for, and how much is allowed, as quantities of a manifest.
 type Amount struct {
 	Resource v1.ResourceName `json:"resource"`
 	// Asked is what the pod asks for: a request, a limit, or the ratio of both; missing if it asks for nothing.
 	Asked string `json:"asked,omitempty"`
-	// Used is what is used of a ResourceQuota's Hard.
+	// Used is the part of a ResourceQuota's Hard that is used.
 	Used string `json:"used,omitempty"`
 	Hard string `json:"hard,omitempty"`
-	// Bound is what a LimitRange sets: minimum, maximum, default or maxLimitRequestRatio, and Of for what: Container, Pod or PersistentVolumeClaim.
+	// Bound is the kind of bound that a LimitRange sets: minimum, maximum, default or maxLimitRequestRatio. Of is the type that it applies
+	// to: Container, Pod or PersistentVolumeClaim.
 	Bound string       `json:"bound,omitempty"`
 	Of    v1.LimitType `json:"of,omitempty"`
-	// Value is the bound's, and Field what breaks it: request, limit or ratio.
+	// Value is the value of the bound, and Field says what violates it: request, limit or ratio.
 	Value string `json:"value,omitempty"`
 	Field string `json:"field,omitempty"`
 }
 
-// OfRefusal returns which object of the state keeps the API server from taking what is refused, with the values of both sides. They are those of
-// the API server's message, so that they are of the attempt that failed. There is none if no such object does: a class that does not exist.
+// OfRefusal returns the object of the state because of which the API server rejects a request, with the values of both sides. It reads the
+// values from the API server's message, so they are those of the failed attempt. It returns none if no such object is the reason, for
+// example if a class does not exist.
 func OfRefusal(state *cluster.State, r cluster.Refusal) []Cause {
 	in := refusal{Refusal: r, state: state}
 	of := ""
@@ -58,10 +60,10 @@ func OfRefusal(state *cluster.State, r cluster.Refusal) []Cause {
 	return nil
 }
 
-// inCluster is what a federation adds to a member's message.
+// inCluster matches what a federation adds to a member's message.
 var inCluster = regexp.MustCompile(`, in cluster (\S+)$`)
 
-// refusal is one, with the state whose objects refuse.
+// refusal is a refusal by the API server, with the state that has the refusing objects.
 type refusal struct {
 	cluster.Refusal
 	state *cluster.State
@@ -73,7 +75,7 @@ var (
 	failed   = regexp.MustCompile(`failed quota: ([^:\s]+): (.+)`)
 )
 
-// exceededQuota is "ResourceQuota team/compute: requests.cpu 8 of 8 used, the pod asks 500m".
+// exceededQuota returns, for example, "ResourceQuota team/compute: requests.cpu 8 of 8 used, the pod asks 500m".
 func (r refusal) exceededQuota() *Cause {
 	found := exceeded.FindStringSubmatch(r.Message)
 	if found == nil {
@@ -84,7 +86,7 @@ func (r refusal) exceededQuota() *Cause {
 	var parts []string
 	for i, a := range asked {
 		amount := Amount{Resource: v1.ResourceName(a[0]), Asked: a[1]}
-		if i < len(used) && i < len(hard) { // the API server sorts each list by the same names
+		if i < len(used) && i < len(hard) { // the API server sorts all lists by name, and they have the same names
 			amount.Used, amount.Hard = used[i][1], hard[i][1]
 		}
 		d.Amounts = append(d.Amounts, amount)
@@ -101,7 +103,7 @@ func amounts(text string) [][2]string {
 	})
 }
 
-// failedQuota is "ResourceQuota team/compute: the pod must specify requests.cpu for: web".
+// failedQuota returns, for example, "ResourceQuota team/compute: the pod must specify requests.cpu for: web".
 func (r refusal) failedQuota() *Cause {
 	found := failed.FindStringSubmatch(r.Message)
 	if found == nil {
@@ -111,7 +113,7 @@ func (r refusal) failedQuota() *Cause {
 	return &Cause{Plugin: "ResourceQuota", Sentence: fmt.Sprintf("%s: %s %s", d.Object, r.asker(), d.Says), Denial: &d}
 }
 
-// asker is what the request that is refused is for.
+// asker returns a noun for the object that the rejected request would create, such as "the pod".
 func (r refusal) asker() string {
 	found := asking.FindStringSubmatch(r.Message)
 	switch {
@@ -135,7 +137,7 @@ var (
 	overflow = regexp.MustCompile(`spec\.(\w+)\[(\d+)\]\.resources\.requests: Invalid value: "([^"]+)": must be less than or equal to (\S+) limit of ([\d.]+\w*)`)
 )
 
-// limitRange is "LimitRange team/limits: a Container has at most 500m cpu, and a request is 1".
+// limitRange returns, for example, "LimitRange team/limits: a Container has at most 500m cpu, and one here has a request of 1".
 func (r refusal) limitRange() *Cause {
 	var all []Amount
 	var parts []string
@@ -160,7 +162,7 @@ func (r refusal) limitRange() *Cause {
 	return &Cause{Plugin: "LimitRanger", Sentence: d.Object + ": " + strings.Join(parts, "; "), Denial: &d}
 }
 
-// breaks is "a request is 1", or "it gives no request".
+// breaks returns, for example, "one here has a request of 1", or "one here gives no request".
 func (a Amount) breaks() string {
 	if a.Asked == "" {
 		return "one here gives no " + a.Field
@@ -168,7 +170,7 @@ func (a Amount) breaks() string {
 	return fmt.Sprintf("one here has a %s of %s", a.Field, a.Asked)
 }
 
-// rangeWith is the LimitRange of the namespace that sets the bound.
+// rangeWith returns the LimitRange of the namespace that sets the bound, as "LimitRange namespace/name"; "" if none does.
 func (r refusal) rangeWith(a Amount) string {
 	for _, limits := range r.state.LimitRanges {
 		if limits.Namespace != r.Namespace {
@@ -189,8 +191,8 @@ func same(set resource.Quantity, text string) bool {
 	return err == nil && set.Cmp(value) == 0
 }
 
-// defaultLimit is of a pod whose container requests more than the limit that a LimitRange gives it: "LimitRange team/limits: gives container web,
-// which has none, a limit of 500m cpu, less than its request of 700m".
+// defaultLimit explains a container that requests more than the default limit which a LimitRange gives it: "LimitRange team/limits: gives
+// container web, which sets none, a limit of 500m cpu, less than its request of 700m".
 func (r refusal) defaultLimit() *Cause {
 	found := overflow.FindStringSubmatch(r.Message)
 	if found == nil {
@@ -208,7 +210,7 @@ func (r refusal) defaultLimit() *Cause {
 		Sentence: fmt.Sprintf("%s: gives container %s, which sets none, a limit of %s %s, less than its request of %s", object, container.Name, a.Value, a.Resource, a.Asked)}
 }
 
-// container is the one of the refused workload's template; nil if the workload is not there.
+// container returns a container of the refused workload's template, by its list and index; nil if the workload does not exist.
 func (r refusal) container(of, index string) *v1.Container {
 	obj := r.state.Find(r.Ref)
 	if obj == nil {
@@ -230,11 +232,12 @@ func (r refusal) container(of, index string) *v1.Container {
 	return nil
 }
 
-// violates has the words of
+// violates matches the words of
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/pod-security-admission/admission/admission.go.
 var violates = regexp.MustCompile(`(?s)violates PodSecurity "([^":]+):([^"]+)": (.*)`)
 
-// podSecurity is "Namespace team: its label pod-security.kubernetes.io/enforce=restricted forbids this". The message has the violations.
+// podSecurity returns, for example, "Namespace team: its label pod-security.kubernetes.io/enforce=restricted forbids this". The message has
+// the violations.
 func (r refusal) podSecurity() *Cause {
 	found := violates.FindStringSubmatch(r.Message)
 	if found == nil {
@@ -244,10 +247,10 @@ func (r refusal) podSecurity() *Cause {
 	return &Cause{Plugin: "PodSecurity", Sentence: fmt.Sprintf("%s: its label %s=%s forbids this", d.Object, api.EnforceLevelLabel, found[1]), Denial: &d}
 }
 
-// bindingOf has the name of the binding in the words of a ValidatingAdmissionPolicy.
+// bindingOf matches the name of the binding in the message of a ValidatingAdmissionPolicy.
 var bindingOf = regexp.MustCompile(`ValidatingAdmissionPolicy '[^']+' with binding '([^']+)'`)
 
-// policy is "ValidatingAdmissionPolicy ceiling, by its binding team: no more than 40 replicas".
+// policy returns, for example, "ValidatingAdmissionPolicy ceiling, by its binding team: no more than 40 replicas".
 func (r refusal) policy() *Cause {
 	name, says := r.Denial()
 	if name == "" {

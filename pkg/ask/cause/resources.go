@@ -18,20 +18,21 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Shortage is a resource of which no refused node has as much free as the pod asks. Amounts are quantities as in a manifest.
+// Shortage is a resource of which no refused node has as much free as the pod asks for. Amounts are quantities as in a manifest.
 type Shortage struct {
-	// Resource is its name, such as cpu; pods is the number of pods that a node takes.
+	// Resource is the name of the resource, such as cpu. The resource pods is the number of pods that a node takes.
 	Resource v1.ResourceName `json:"resource"`
-	// Asked is the pod's effective request, and Parts what it is made of, where that is more than one container.
+	// Asked is the pod's effective request, and Parts are its parts if it comes from more than one container.
 	Asked string `json:"asked"`
 	Parts []Part `json:"parts,omitempty"`
-	// Node is the refused node that has most of it free: Free of Allocatable, since its Pods request Requested.
+	// Node is the refused node that has the most free: Free of Allocatable, since its Pods pods request Requested.
 	Node        string `json:"node"`
 	Free        string `json:"free"`
 	Allocatable string `json:"allocatable"`
 	Requested   string `json:"requested"`
 	Pods        int    `json:"pods"`
-	// Resizes are those of the node's pods that count with something else than their specs say, or than they have.
+	// Resizes are the resizes of the node's pods that make the scheduler count something else than their requests, or than their allocated
+	// resources.
 	Resizes []Resize `json:"resizes,omitempty"`
 
 	asked, free, allocatable resource.Quantity
@@ -39,15 +40,15 @@ type Shortage struct {
 
 // Part is a part of an effective request.
 type Part struct {
-	// Of is what asks for it: "container web", "sidecar proxy", "init container migrate", "overhead", "pod-level requests".
+	// Of says what asks for the part: "container web", "sidecar proxy", "init container migrate", "overhead", "pod-level requests".
 	Of    string `json:"of"`
 	Asked string `json:"asked"`
 
 	asked resource.Quantity
 }
 
-// Resize is a change of a running pod's request that its kubelet has not done. The scheduler counts the larger of what the pod wants and what it
-// has; of an Infeasible resize only what it has.
+// Resize is a change of a running pod's request that its kubelet has not made yet. The scheduler counts the larger of the pod's request and
+// its allocated resources; for an Infeasible resize, only the latter.
 type Resize struct {
 	// Pod is namespace/name.
 	Pod string `json:"pod"`
@@ -60,7 +61,7 @@ type Resize struct {
 	Message string `json:"message,omitempty"`
 }
 
-// resizes are the resizes of pods that change what the scheduler counts of the resource.
+// resizes returns the resizes of pods that change what the scheduler counts of the resource.
 func resizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
 	var all []Resize
 	for _, pod := range pods {
@@ -78,8 +79,8 @@ func resizes(pods []*v1.Pod, name v1.ResourceName) []Resize {
 	return all
 }
 
-// text is "default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, as its resize is Deferred (Node didn't have enough
-// resource: …)".
+// text returns, for example, "default/big counts with 8, the larger of the 8 that it wants and the 4 that it has, as its resize is Deferred
+// (Node didn't have enough resource: …)".
 func (r Resize) text() string {
 	counts := fmt.Sprintf("the larger of the %s that it wants and the %s that it has", r.Wanted, r.Allocated)
 	if r.State == v1.PodReasonInfeasible {
@@ -128,8 +129,8 @@ func shortages(v *view, r refused) []Cause {
 	return causes
 }
 
-// sentence is "asks 3 cpu (pod-level requests 3, its containers 1); the most that is free is 1900m on w-2 (8 allocatable, 6100m requested by 14
-// pods)".
+// sentence returns, for example, "asks 3 cpu (pod-level requests 3, its containers 1); the most that is free is 1900m on w-2 (8
+// allocatable, 6100m requested by 14 pods)".
 func (s *Shortage) sentence() string {
 	if s.Resource == v1.ResourcePods {
 		return fmt.Sprintf("%s takes %s, and has %d", s.Node, words.Count(int(s.allocatable.Value()), "pod"), s.Pods)
@@ -154,8 +155,9 @@ func (s *Shortage) sentence() string {
 
 func text(q resource.Quantity) string { return q.String() }
 
-// podRequests is what the scheduler counts for a pod: for one that runs, what its status says of a resize counts, too. See CalculateResource
-// in https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/types.go.
+// podRequests returns what the scheduler counts for a pod. For a running pod, what its status says about a resize counts, too. See
+// CalculateResource in
+// https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/types.go.
 func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 	gate := utilfeature.DefaultFeatureGate.Enabled
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
@@ -166,7 +168,8 @@ func podRequests(pod *v1.Pod, runs bool) v1.ResourceList {
 	})
 }
 
-// RoomFor returns a function that reports whether a node has as much of every resource free as the pod asks.
+// RoomFor returns a function that reports whether a node has as much of every resource free as the pod asks for, besides what the other
+// pods request.
 func RoomFor(pod *v1.Pod, pods []*v1.Pod) func(*v1.Node) bool {
 	on, asks := newOccupancy(pods), podRequests(pod, false)
 	asks[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)

@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// InRun returns the causes of the Pending pods of each step, as the step leaves them. Pods of one workload with the same message have the causes
-// of the first.
+// InRun returns, for each step, the causes of the pods that are Pending after it. Pods of one workload with the same message share the
+// causes of the first.
 func InRun(ctx context.Context, result *simulation.Result) ([]map[types.NamespacedName][]Cause, error) {
 	f, err := NewFinder(result.Scenario.Config)
 	if err != nil {
@@ -51,7 +51,8 @@ func (f *Finder) inStep(ctx context.Context, step *simulation.Step) (map[types.N
 	return found, nil
 }
 
-// OfPending returns why a pod of the state waits: the gates or the group for which the scheduler does not try it, or why it refuses it.
+// OfPending returns why a pod of the state is Pending: the gates or the group because of which the scheduler does not try it, or why the
+// scheduler refuses it.
 func (f *Finder) OfPending(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
 	waits := groupWaits(p)
 	switch {
@@ -64,7 +65,8 @@ func (f *Finder) OfPending(ctx context.Context, state *cluster.State, p *placeme
 	return append(waits, refused...), err
 }
 
-// inMember is Causes for a pod of a single cluster, or of a member of a federation, whose own scheduler and nodes count.
+// inMember is [Finder.Causes] for a pod of a single cluster, or of a member of a federation, where only the member's own scheduler and
+// nodes count.
 func (f *Finder) inMember(ctx context.Context, state *cluster.State, p *placement.Pending) ([]Cause, error) {
 	if state.Federation == nil {
 		return f.Causes(ctx, state, p.Pod, fitting(state, p)...)
@@ -76,7 +78,7 @@ func (f *Finder) inMember(ctx context.Context, state *cluster.State, p *placemen
 	return f.Causes(ctx, member.State, member.Native(p.Pod))
 }
 
-// fitting are the other pods of the pod's group that would have got nodes with it.
+// fitting returns the other pods of the pod's group that would have got nodes with it.
 func fitting(state *cluster.State, p *placement.Pending) []*v1.Pod {
 	if p.Group == nil {
 		return nil

@@ -20,17 +20,17 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// ScaleIn is why a controller that was to have fewer replicas removed these pods and not others.
+// ScaleIn says why a controller removed these pods and not others when its replicas were reduced.
 type ScaleIn struct {
 	cluster.Ref
-	// Before is the number of pods that the workload had, and Replicas how many it is to have.
+	// Before is the number of pods that the workload had, and Replicas the number that it asks for now.
 	Before   int `json:"before"`
 	Replicas int `json:"replicas"`
-	// Removed are the pods that went, the first to go in front.
+	// Removed are the pods that the controller removed, in the order in which it removes them.
 	Removed []RemovedPod `json:"removed"`
-	// Alike are the pods that stay though the order does not tell them from a pod that went: between these, chance decides.
+	// Alike are the pods that stay although the order does not distinguish them from a removed pod: chance decided between these.
 	Alike []string `json:"alike,omitempty"`
-	// Sentence says why these pods went.
+	// Sentence says why these pods were removed.
 	Sentence string `json:"sentence"`
 }
 
@@ -38,7 +38,7 @@ type ScaleIn struct {
 type RemovedPod struct {
 	Name string `json:"name"`
 	Node string `json:"node,omitempty"`
-	// Rule is the rule that put the pod before Than, a pod that stays: the next one to go that differs from it in any rule.
+	// Rule is the rule that put the pod before Than: the next pod in the order that stays and differs from it in some rule.
 	Rule RemovalRule `json:"rule,omitempty"`
 	Than string      `json:"than,omitempty"`
 }
@@ -46,7 +46,7 @@ type RemovedPod struct {
 // RemovalRule is a rule by which a controller ranks the pods that it removes. The first rule in which two pods differ decides.
 type RemovalRule string
 
-// The rules of a ReplicaSet, in the order in which it asks them: ActivePodsWithRanks in
+// The rules of a ReplicaSet, in the order in which it applies them: ActivePodsWithRanks in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/controller_utils.go. A StatefulSet has only Ordinal.
 const (
 	Unassigned   RemovalRule = "Unassigned"
@@ -59,8 +59,8 @@ const (
 	Ordinal      RemovalRule = "Ordinal"
 )
 
-// ScaleIns explains each scale-in between two states: a workload of one template whose controller asks for fewer replicas than before, but not
-// for none. A scale-in that upstream's order does not explain is left out; another cause, such as a lost node, took pods of it, too.
+// ScaleIns explains each scale-in between two states: a workload with an unchanged template asks for fewer replicas than before, but for at
+// least one. It leaves out a scale-in that upstream's order does not explain, since another cause, such as a lost node, also took pods.
 func ScaleIns(before, after *cluster.State) []ScaleIn {
 	var found []ScaleIn
 	was := list.By(before.Scalable(), func(obj cluster.Object) types.UID { return obj.GetUID() })
@@ -103,7 +103,7 @@ func podsByController(all []*v1.Pod) map[types.UID][]*v1.Pod {
 	return pods
 }
 
-// ownedBy returns the pods of the workload, those of a Deployment's ReplicaSets included.
+// ownedBy returns the pods of the workload, including the pods of a Deployment's ReplicaSets.
 func ownedBy(workload cluster.Object, sets []*appsv1.ReplicaSet, pods map[types.UID][]*v1.Pod) []*v1.Pod {
 	owned := slices.Clone(pods[workload.GetUID()])
 	for _, rs := range sets {
@@ -114,20 +114,20 @@ func ownedBy(workload cluster.Object, sets []*appsv1.ReplicaSet, pods map[types.
 	return owned
 }
 
-// scaleIn is a scale-in while its reason is looked for.
+// scaleIn is a scale-in and the values from which its explanation is made.
 type scaleIn struct {
 	ScaleIn
 	now metav1.Time
-	// removed and stayed are the pods in the order in which they go.
+	// removed and stayed are the pods in the order in which the controller removes them.
 	removed, stayed []*v1.Pod
 	// onNode counts the workload's pods on each node before the scale-in.
 	onNode map[string]int
-	// zonesBefore and zonesAfter are the zones of the pods before and after.
+	// zonesBefore and zonesAfter are the zones of the workload's pods before and after the scale-in.
 	zonesBefore, zonesAfter []string
 }
 
-// split parts the pods into those that went and those that stayed. It returns false if the controller's order does not put the first before
-// the others.
+// split divides the pods into those that were removed and those that stayed. It returns false if the controller's order does not put the
+// removed pods first.
 func (s *scaleIn) split(pods []*v1.Pod, after *cluster.State) bool {
 	there := map[types.UID]bool{}
 	for _, pod := range after.Pods {
@@ -198,7 +198,7 @@ func ordinalOf(pod *v1.Pod) int {
 	return n
 }
 
-// reasonFor returns the rule that put the pod before a pod that stays; no rule if nothing tells it from any of these.
+// reasonFor returns the rule that put the pod before a pod that stays; no rule if none distinguishes it from these.
 func (s *scaleIn) reasonFor(pod *v1.Pod) RemovedPod {
 	removed := RemovedPod{Name: pod.Name, Node: pod.Spec.NodeName}
 	for _, next := range s.stayed {
@@ -210,7 +210,7 @@ func (s *scaleIn) reasonFor(pod *v1.Pod) RemovedPod {
 	return removed
 }
 
-// rule returns the first rule in which the pods differ, of which the first goes before the other; "" if there is none.
+// rule returns the first rule that distinguishes the pods, given that pod is removed before next; "" if none does.
 func (s *scaleIn) rule(pod, next *v1.Pod) RemovalRule {
 	cost := func(pod *v1.Pod) int32 {
 		cost, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations)
@@ -244,7 +244,7 @@ func (s *scaleIn) rule(pod, next *v1.Pod) RemovalRule {
 	return ""
 }
 
-// sentence says which pods went, by which rules, and what the rules do not look at.
+// sentence says which pods were removed, by which rules, and what the rules do not look at.
 func (s *scaleIn) sentence() string {
 	names := list.Each(s.Removed, func(p RemovedPod) string { return p.Name })
 	if s.Kind == "StatefulSet" {
@@ -266,7 +266,7 @@ func (s *scaleIn) sentence() string {
 	return sentence + "."
 }
 
-// clause says why the pods of one rule went before the pod that they are compared with.
+// clause says why the pods of one rule were removed before the pod that they are compared with.
 func (s *scaleIn) clause(pods []RemovedPod) string {
 	n, than := len(pods), pods[0].Than
 	switch pods[0].Rule {

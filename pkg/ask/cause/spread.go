@@ -17,19 +17,21 @@ import (
 
 // Spread is a hard topology spread constraint that no refused node satisfies.
 type Spread struct {
-	// TopologyKey, MaxSkew and MinDomains are the constraint's.
+	// TopologyKey, MaxSkew and MinDomains are the fields of the constraint.
 	TopologyKey string `json:"topologyKey"`
 	MaxSkew     int32  `json:"maxSkew"`
 	MinDomains  int32  `json:"minDomains,omitempty"`
-	// Domains are the domains that the plugin counts, with its number of pods in each: those with the fewest first, equals by name.
+	// Domains are the domains that the plugin counts, with the number of pods that it counts in each: the fewest pods first, equal numbers
+	// by name.
 	Domains []Domain `json:"domains,omitempty"`
-	// Least is the fewest pods of a domain; 0 if there are fewer domains than MinDomains.
+	// Least is the smallest number of pods in a domain; 0 if there are fewer domains than MinDomains.
 	Least int `json:"least"`
 	// Unlabelled are the refused nodes without the label.
 	Unlabelled []string `json:"unlabelled,omitempty"`
-	// Blocked says why the domains with the fewest pods take no pod, for each reason which of their nodes.
+	// Blocked says why the domains with the fewest pods take no pod: each reason, and the nodes that it applies to.
 	Blocked []Blocked `json:"blocked,omitempty"`
-	// IgnoresTaints means that nodes count whose taints the pod does not tolerate, and one of the domains with the fewest pods has only such.
+	// IgnoresTaints means that nodes count although the pod does not tolerate their taints, and that one of the domains with the fewest
+	// pods has such a node.
 	IgnoresTaints bool `json:"ignoresTaints,omitempty"`
 }
 
@@ -39,19 +41,19 @@ type Domain struct {
 	Pods   int    `json:"pods"`
 }
 
-// Blocked is why nodes take no pod.
+// Blocked is a reason why nodes take no pod, and these nodes.
 type Blocked struct {
 	Nodes []string `json:"nodes"`
-	// Why is a state: "untolerated taint dedicated=db:NoSchedule", "cordoned", "full, Insufficient cpu".
+	// Why is the reason as a state of the node: "untolerated taint dedicated=db:NoSchedule", "cordoned", "full, Insufficient cpu".
 	Why string `json:"why"`
 }
 
-// spreads returns a cause for each hard constraint of the pod that a node violates which PodTopologySpread refuses. It counts as
+// spreads returns a cause for each hard constraint of the pod that some node violates which PodTopologySpread refuses. It counts pods as
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go does.
 func spreads(v *view, r refused) []Cause {
 	constraints := list.Where(v.pod.Spec.TopologySpreadConstraints, func(c v1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == v1.DoNotSchedule })
 	var causes []Cause
-	blamed := map[string]bool{} // nodes: the plugin stops at the first constraint that a node violates
+	blamed := map[string]bool{} // nodes that have a cause: the plugin stops at the first constraint that a node violates
 	for i := range constraints {
 		c := &constraints[i]
 		selector := spreadSelector(c, v.pod)
@@ -91,7 +93,7 @@ func spreads(v *view, r refused) []Cause {
 	return causes
 }
 
-// spreadSelector is the constraint's selector with its matchLabelKeys.
+// spreadSelector returns the constraint's selector, including its matchLabelKeys.
 func spreadSelector(c *v1.TopologySpreadConstraint, pod *v1.Pod) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
 	if err != nil {
@@ -106,8 +108,8 @@ func spreadSelector(c *v1.TopologySpreadConstraint, pod *v1.Pod) labels.Selector
 	return selector
 }
 
-// countSpread returns the domains that the constraint counts: those of nodes that have the labels of all constraints and that its policies
-// include.
+// countSpread returns the domains that the constraint counts, with their pods: the domains of nodes that have the topology keys of all
+// constraints and that the constraint's policies include.
 func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpreadConstraint, selector labels.Selector) []Domain {
 	counts := map[string]int{}
 	for _, node := range v.state.Nodes {
@@ -121,7 +123,7 @@ func (v *view) countSpread(all []v1.TopologySpreadConstraint, c *v1.TopologySpre
 	return sortedDomains(counts)
 }
 
-// block says why the domains with the fewest pods take none.
+// block adds to s why the domains with the fewest pods take no pod.
 func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
 	var at []string
 	for _, d := range s.Domains {
@@ -147,8 +149,8 @@ func (v *view) block(s *Spread, c *v1.TopologySpreadConstraint) {
 	}
 }
 
-// sentence is "the spread over topology.kubernetes.io/zone counts e1 1, e2 0 and e3 1; e2 has the fewest (0), so no zone may have more than 1
-// (maxSkew 1); it takes no pod (n-3: no answer from the kubelet) and counts, since nodeTaintsPolicy is Ignore".
+// sentence returns, for example, "the spread over topology.kubernetes.io/zone counts e1 1, e2 0 and e3 1; e2 has the fewest (0), so no zone
+// may have more than 1 (maxSkew 1); it takes no pod (n-3: no answer from the kubelet) and counts, since nodeTaintsPolicy is Ignore".
 func (s *Spread) sentence() string {
 	if len(s.Domains) == 0 {
 		return fmt.Sprintf("no node that the spread over %s counts has the label: %s", s.TopologyKey, missingLabel(s.Unlabelled))
@@ -181,7 +183,7 @@ func missingLabel(nodes []string) string {
 	return words.Few(nodes) + words.Pick(len(nodes), " lacks it", " lack it")
 }
 
-// counts is "e1 2, e2 0, e3 1", by name.
+// counts returns, for example, "e1 2, e2 0, e3 1", by name.
 func (s *Spread) counts() string {
 	byName := slices.SortedFunc(slices.Values(s.Domains), func(a, b Domain) int { return strings.Compare(a.Domain, b.Domain) })
 	return words.Few(list.Each(byName, func(d Domain) string { return fmt.Sprintf("%s %d", d.Domain, d.Pods) }))
@@ -197,7 +199,7 @@ func (s *Spread) leastDomains() []string {
 	return names
 }
 
-// blocked is "n-3: no answer from the kubelet"; without the nodes if they are all the domains with the fewest pods.
+// blocked returns, for example, "n-3: no answer from the kubelet"; without the nodes if they are all the domains with the fewest pods.
 func (s *Spread) blocked(b Blocked) string {
 	if slices.Equal(slices.Sorted(slices.Values(b.Nodes)), slices.Sorted(slices.Values(s.leastDomains()))) {
 		return b.Why
@@ -205,7 +207,7 @@ func (s *Spread) blocked(b Blocked) string {
 	return words.Few(b.Nodes) + ": " + b.Why
 }
 
-// DomainNoun is how people call a domain of the key.
+// DomainNoun returns the word for one domain of the topology key, such as "zone".
 func DomainNoun(key string) string {
 	switch key {
 	case v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone:
@@ -232,7 +234,7 @@ func sortedDomains(counts map[string]int) []Domain {
 	return domains
 }
 
-// whyNot says in a few words why the node takes no pod like this; "" if it is not refused.
+// whyNot says in a few words why the node refuses the pod; "" if the scheduler did not refuse it.
 func (v *view) whyNot(node *v1.Node) string {
 	verdict, refused := v.verdicts[node.Name]
 	if !refused {

@@ -12,14 +12,14 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Taint is a taint that the pod does not tolerate, and its nodes.
+// Taint is a taint that the pod does not tolerate, and the nodes that have it.
 type Taint struct {
-	// Taint is kubectl's key=value:effect.
+	// Taint is the taint as kubectl writes it: key=value:effect.
 	Taint string   `json:"taint"`
 	Nodes []string `json:"nodes"`
 }
 
-// taints returns the taints for which TaintToleration refuses the nodes, the one of most nodes first.
+// taints returns one cause with the taints for which TaintToleration refuses the nodes.
 func taints(v *view, r refused) []Cause {
 	c := Cause{Plugin: "TaintToleration"}
 	var states []string // by taint
@@ -48,7 +48,7 @@ func taints(v *view, r refused) []Cause {
 	return []Cause{c}
 }
 
-// someNodes is "n-1, n-2 and n-3", or "n-1, n-2 and 7 more nodes".
+// someNodes returns, for example, "n-1, n-2 and n-3", or "n-1, n-2 and 7 more nodes".
 func someNodes(names []string) string {
 	const most = 3
 	if len(names) <= most {
@@ -57,7 +57,8 @@ func someNodes(names []string) string {
 	return fmt.Sprintf("%s and %d more nodes", strings.Join(names[:most-1], ", "), len(names)-most+1)
 }
 
-// taintState says what the taint says of its nodes: "untolerated taint dedicated=db:NoSchedule", or what a taint of the node controller means.
+// taintState says what the taint means for its nodes: "untolerated taint dedicated=db:NoSchedule", or the meaning of a taint of the node
+// controller.
 func taintState(taint *v1.Taint) string {
 	meaning := map[string]string{
 		v1.TaintNodeUnreachable: "no answer from the kubelet", v1.TaintNodeNotReady: "not ready", v1.TaintNodeUnschedulable: "cordoned",

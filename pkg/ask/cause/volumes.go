@@ -18,27 +18,27 @@ import (
 
 // Volume is a claim of the pod that keeps it off nodes.
 type Volume struct {
-	// Claim is the claim's name, and Volume that of the volume to which it is bound; empty if it is not bound.
+	// Claim is the name of the claim, and Volume the name of the volume to which it is bound; empty if it is not bound.
 	Claim  string `json:"claim"`
 	Volume string `json:"volume,omitempty"`
 	// Class and Asked are the storage class and the size that an unbound claim asks for.
 	Class string `json:"class,omitempty"`
 	Asked string `json:"asked,omitempty"`
-	// Wants are the labels that a node needs for the volume, and Reached the nodes that have them, each with why it takes no pod.
+	// Wants are the labels that a node needs to reach the volume, and Reached the nodes that have them, by the reason why they take no pod.
 	Wants   []string  `json:"wants,omitempty"`
 	Reached []Blocked `json:"reached,omitempty"`
 	// Has are the values of these labels on the refused nodes.
 	Has []string `json:"has,omitempty"`
-	// UsedBy are the pods that have the claim, which only one pod may use.
+	// UsedBy are the pods that use the claim, which only one pod may use at a time.
 	UsedBy []LocatedPod `json:"usedBy,omitempty"`
-	// Limit is how many volumes of the driver the node can attach, and Attached how many it has.
+	// Limit is the number of volumes of the driver that the node can attach, and Attached the number that it has.
 	Driver   string `json:"driver,omitempty"`
 	Node     string `json:"node,omitempty"`
 	Limit    int32  `json:"limit,omitempty"`
 	Attached int    `json:"attached,omitempty"`
 }
 
-// claimsOf returns the claims of the pod, in order of its volumes; the object is nil if there is none of that name.
+// claimsOf returns the claims of the pod, in the order of its volumes; an object is nil if no claim has the name.
 func (v *view) claimsOf(pod *v1.Pod) (names []string, claims []*v1.PersistentVolumeClaim) {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
@@ -72,8 +72,8 @@ func (v *view) volumeOf(claim *v1.PersistentVolumeClaim) *v1.PersistentVolume {
 	return v.state.PersistentVolumes[at]
 }
 
-// volumeBindings returns why VolumeBinding refuses the nodes: for each claim of the pod the nodes that its volume does not reach, or, where it is
-// not bound, that it finds no volume or room on the others.
+// volumeBindings returns why VolumeBinding refuses the nodes. For each bound claim of the pod: the nodes that do not reach its volume. For
+// each claim that is not bound: that it finds no volume, or no room for one, on the nodes.
 func volumeBindings(v *view, r refused) []Cause {
 	var causes []Cause
 	names, claims := v.claimsOf(v.pod)
@@ -107,7 +107,7 @@ func volumeBindings(v *view, r refused) []Cause {
 	return causes
 }
 
-// blockedNodes returns the nodes of that kind, by why each takes no pod.
+// blockedNodes returns the nodes that satisfy the function, grouped by why they take no pod.
 func (v *view) blockedNodes(is func(*v1.Node) bool) []Blocked {
 	var all []Blocked
 	for _, node := range v.state.Nodes {
@@ -125,7 +125,8 @@ func (v *view) blockedNodes(is func(*v1.Node) bool) []Blocked {
 	return all
 }
 
-// reachSentence is "claim data is bound to volume pv-1, which only nodes with zone=zc reach: c-1 (no answer from the kubelet)".
+// reachSentence returns, for example, "claim data is bound to volume pv-1, which only nodes with zone=zc reach: c-1 (no answer from the
+// kubelet)".
 func (f *Volume) reachSentence() string {
 	s := fmt.Sprintf("claim %s is bound to volume %s, which only nodes with %s reach", f.Claim, f.Volume, words.Or(f.Wants))
 	if len(f.Reached) == 0 {
@@ -172,10 +173,10 @@ func (v *view) unboundSentence(f *Volume, claim *v1.PersistentVolumeClaim) strin
 	return asks + volumes
 }
 
-// noProvisioner is the provisioner of classes whose volumes are made by hand, such as local ones.
+// noProvisioner is the provisioner of storage classes whose volumes somebody creates by hand, such as local volumes.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// volumeZones returns the labels of the pod's volumes that the nodes refused by VolumeZone do not have.
+// volumeZones returns the labels of the pod's volumes that nodes refused by VolumeZone do not have.
 func volumeZones(v *view, r refused) []Cause {
 	var causes []Cause
 	names, claims := v.claimsOf(v.pod)
@@ -204,7 +205,8 @@ func volumeZones(v *view, r refused) []Cause {
 	return causes
 }
 
-// volumeLimits returns the drivers of which the nodes that NodeVolumeLimits refuses can attach no more volumes, for the node that has most room.
+// volumeLimits returns the drivers for which the nodes that NodeVolumeLimits refuses can attach no more volumes, each with the node that
+// has the most room.
 func volumeLimits(v *view, r refused) []Cause {
 	var causes []Cause
 	asked := v.attached([]*v1.Pod{v.pod})
@@ -230,7 +232,7 @@ func volumeLimits(v *view, r refused) []Cause {
 	return causes
 }
 
-// limitOf is how many volumes of the driver the node can attach; -1 if there is no limit.
+// limitOf returns how many volumes of the driver the node can attach; -1 if there is no limit.
 func (v *view) limitOf(node, driver string) int32 {
 	for _, csi := range v.state.CSINodes {
 		if csi.Name != node {
@@ -245,7 +247,7 @@ func (v *view) limitOf(node, driver string) int32 {
 	return -1
 }
 
-// attached returns the volumes of the pods' claims by driver. A claim that is not bound counts for the provisioner of its class.
+// attached returns the volumes of the pods' claims by driver. A claim that is not bound counts for the provisioner of its storage class.
 func (v *view) attached(pods []*v1.Pod) map[string]sets.Set[string] {
 	by := map[string]sets.Set[string]{}
 	for _, pod := range pods {
@@ -283,7 +285,7 @@ func (v *view) driverOf(claim *v1.PersistentVolumeClaim) (driver, handle string)
 	return "", ""
 }
 
-// volumeRestrictions returns the claims that only one pod may use, and the pods that use them.
+// volumeRestrictions returns the claims that only one pod may use at a time, and the pods that use them.
 func volumeRestrictions(v *view, r refused) []Cause {
 	var causes []Cause
 	names, claims := v.claimsOf(v.pod)

@@ -15,18 +15,18 @@ import (
 type PodGroup struct {
 	// Name is namespace/name.
 	Name string `json:"name"`
-	// MinCount is how many pods must have a node before any gets one; missing if the group does not care.
+	// MinCount is the number of pods that must have a node before any of them starts; missing if the group sets none.
 	MinCount int `json:"minCount,omitempty"`
-	// Bound is how many have one.
+	// Bound is the number of pods that have a node.
 	Bound int `json:"bound"`
-	// Fit are the pods that would have got a node with the others, and Untried those at which the scheduler did not look.
+	// Fit are the pods that would have got a node with the others, and Untried the pods that the scheduler did not try.
 	Fit     []string `json:"fit,omitempty"`
 	Untried []string `json:"untried,omitempty"`
-	// Refused are the pods that keep the others waiting.
+	// Refused are the pods that the scheduler refused, which keep the others waiting.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// gates is "example.com/quota keeps the scheduler from trying the pod, until whoever set the gate removes it".
+// gates returns, for example, "example.com/quota keeps the scheduler from trying the pod, until whoever set the gate removes it".
 func gates(pod *v1.Pod) []Cause {
 	names := list.Each(pod.Spec.SchedulingGates, func(gate v1.PodSchedulingGate) string { return gate.Name })
 	if len(names) == 0 {
@@ -36,7 +36,7 @@ func gates(pod *v1.Pod) []Cause {
 		words.And(names), words.Pick(len(names), "keeps", "keep"), words.Pick(len(names), "the gate", "the gates"), words.Pick(len(names), "it", "them"))}}
 }
 
-// groupWaits is the pod group with which the pod waits, and which of its pods keep the others waiting.
+// groupWaits returns the pod group with which the pod waits, and which of its pods keep the others waiting.
 func groupWaits(p *placement.Pending) []Cause {
 	if p.Group == nil {
 		return nil
@@ -55,7 +55,7 @@ func groupWaits(p *placement.Pending) []Cause {
 	return []Cause{{Plugin: "GangScheduling", Sentence: g.sentence(), PodGroup: &g}}
 }
 
-// sentence is "PodGroup default/train wants nodes for 4 pods at once; 1 pod has one, a and b would fit, c does not fit".
+// sentence returns, for example, "PodGroup default/train wants nodes for 4 pods at once; 1 pod has one, a and b would fit, c does not fit".
 func (g *PodGroup) sentence() string {
 	var parts []string
 	if there := g.Bound + len(g.Fit) + len(g.Refused) + len(g.Untried); there < g.MinCount {
