@@ -25,15 +25,15 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// candidate is a change that is tried: a change of the workload, further steps before it, or both.
+// candidate is a change to try: a change of the workload, steps before it, or both.
 type candidate struct {
 	change string
 	price  []string
-	// edit changes the spec of the workload's pods in place, and strategy the workload.
+	// edit changes the spec of the workload's pods in place, and strategy changes the workload.
 	edit     func(*v1.PodSpec)
 	strategy func(cluster.Object)
 	steps    []scenario.Step
-	// evicts means that others may lose their nodes for it, and gone that the pod itself may go.
+	// evicts means that other workloads may lose their nodes for the change, and gone that the pod itself may disappear.
 	evicts, gone bool
 }
 
@@ -70,8 +70,8 @@ func (p *pendingPod) stepsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	return steps, nil
 }
 
-// editsOf returns the steps that change the workload: a patch. A pod and a Job, whose specs cannot change, are deleted and created again,
-// and a CronJob also runs again in the place of its Job.
+// editsOf returns the steps that change the workload: a patch. Pods and Jobs, whose specs cannot change, are deleted and created again. A
+// CronJob also starts a new run in place of its present Job.
 func (p *pendingPod) editsOf(c *candidate) ([]scenario.LoadedStep, error) {
 	if p.object == nil || p.made {
 		return nil, nil
@@ -111,8 +111,8 @@ func target(ref cluster.Ref) scenario.Target {
 	return t
 }
 
-// patchBetween is the strategic merge patch that makes the one object of the other, or a merge patch where that makes something else: lists whose
-// elements have equal keys, for one. It is nil if they are the same.
+// patchBetween returns the strategic merge patch that turns one object into the other. If that patch does not produce the other object, for
+// example because list elements have equal keys, it returns a merge patch. It returns nil if the objects are equal.
 func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
 	before, err := manifest.Encode(was)
 	if err != nil {
@@ -138,7 +138,7 @@ func patchBetween(was, is cluster.Object) (*scenario.Patch, error) {
 	return patch, err
 }
 
-// recreated returns the steps that delete a pod or a Job and create it with a change.
+// recreated returns the steps that delete a pod or a Job and create it again with the change.
 func (p *pendingPod) recreated(changed cluster.Object) ([]scenario.LoadedStep, error) {
 	created := asWritten(changed)
 	encoded, err := manifest.Encode(created)
@@ -184,8 +184,8 @@ func asWritten(obj cluster.Object) cluster.Object {
 	return written
 }
 
-// tryDeleted is try where the workload has its new template and the pod still waits with the old one: its controller does not replace a pod
-// that is not ready. First the pod alone is deleted, then all that wait.
+// tryDeleted tries to help the pod by deleting it, after the workload has its new template: a controller does not replace a pod of the old
+// template that is not ready. First it deletes only the pod, then all Pending pods of the workload.
 func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scenario.LoadedStep) (*Fix, error) {
 	if !slices.Contains([]string{"StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet"}, p.owner.Kind) || p.member != nil {
 		return nil, nil
@@ -216,7 +216,7 @@ func (p *pendingPod) tryDeleted(ctx context.Context, c *candidate, steps []scena
 	return nil, nil
 }
 
-// nameOf is the name of the i-th step of a change, which no other step has.
+// nameOf returns the name of the i-th step of a change, which no other step has.
 func (p *pendingPod) nameOf(i int) string {
 	name := fmt.Sprintf("fix %d", i+1)
 	for p.taken[name] {
@@ -225,7 +225,7 @@ func (p *pendingPod) nameOf(i int) string {
 	return name
 }
 
-// deletion is the step that deletes objects of a namespace in one moment.
+// deletion returns the step that deletes objects of a namespace at the same moment.
 func deletion(namespace string, targets ...string) scenario.Step {
 	if namespace == v1.NamespaceDefault {
 		namespace = ""
@@ -233,7 +233,7 @@ func deletion(namespace string, targets ...string) scenario.Step {
 	return scenario.Step{Delete: &scenario.Delete{Targets: targets, Namespace: namespace, Together: true}}
 }
 
-// labelled is the step that labels an object.
+// labelled returns the step that labels an object.
 func labelled(target string, labels map[string]string) scenario.Step {
 	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": labels}})
 	if err != nil {
@@ -242,7 +242,7 @@ func labelled(target string, labels map[string]string) scenario.Step {
 	return scenario.Step{Patch: &scenario.Patch{Target: scenario.Target{Target: target}, Type: "merge", Patch: runtime.RawExtension{Raw: raw}}}
 }
 
-// encoded are the steps as they stand in a scenario.
+// encoded returns the steps as they stand in a scenario.
 func encoded(steps []scenario.LoadedStep) []map[string]any {
 	return list.Each(steps, func(step scenario.LoadedStep) map[string]any {
 		raw, err := json.Marshal(step.Step)
@@ -257,7 +257,7 @@ func encoded(steps []scenario.LoadedStep) []map[string]any {
 	})
 }
 
-// commandsOf are the steps as commands; none if one of them is not for kubectl.
+// commandsOf returns the steps as commands; none if kubectl cannot do one of them.
 func commandsOf(steps []scenario.LoadedStep) []string {
 	var commands []string
 	for i := range steps {
@@ -292,7 +292,7 @@ func commandOf(step *scenario.Step) string {
 	return ""
 }
 
-// labelsOf are the labels that a patch of a node or a volume sets.
+// labelsOf returns the labels that a patch of a node or a volume sets, as arguments of kubectl label.
 func labelsOf(patch *scenario.Patch) string {
 	var sets struct {
 		Metadata struct{ Labels map[string]string }
@@ -307,5 +307,5 @@ func labelsOf(patch *scenario.Patch) string {
 	return strings.Join(labels, " ")
 }
 
-// quoted is an argument of a shell.
+// quoted returns the argument, quoted for a shell.
 func quoted(argument string) string { return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'" }

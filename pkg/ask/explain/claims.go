@@ -12,8 +12,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Claims are what the fixes of a Pending pod say: how many pods are Pending after the change, and how many of the pod's workload. A change that
-// brings new objects is no claim, since a variant takes none.
+// Claims returns what the fixes of a Pending pod say, in a form that a run can check: how many pods are Pending after the change, and how
+// many of these belong to the pod's workload. A change that creates objects makes no claim, since a variant cannot do that.
 func (p *Pod) Claims() []claim.Claim {
 	var claims []claim.Claim
 	pod := p.pod()

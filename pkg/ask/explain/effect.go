@@ -16,31 +16,31 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Effect is what one rule of a workload's pods changes in a step: the step as it is, against the step without the rule.
+// Effect says what one rule of a workload's pods changes in a step. It compares the step as it is with the step without the rule.
 type Effect struct {
-	// Rule is the rule, in words; Path is its place in the pod's spec.
+	// Rule is the rule in words, and Path its place in the pod's spec.
 	Rule string `json:"rule"`
 	Path string `json:"path"`
 	// Words say what the rule changes.
 	Words string `json:"words"`
 	// Decides reports whether anything differs without the rule, even in another workload.
 	Decides bool `json:"decides"`
-	// Moved are the pods of the workload that are elsewhere without the rule, and Others those of other workloads. Names change with the
-	// template, so the n-th pod of a workload, in order of arrival, is compared with its n-th pod without the rule.
+	// Moved are the pods of the workload that are elsewhere without the rule, and Others the pods of other workloads. Names change with the
+	// template, so the n-th pod of a workload, in the order of arrival, is compared with its n-th pod without the rule.
 	Moved  []Move `json:"moved,omitempty"`
 	Others []Move `json:"others,omitempty"`
 	// SameNodes means that the workload has the same number of pods on each node without the rule: moved pods only changed places.
 	SameNodes bool `json:"sameNodes"`
-	// Pending is the number of the step's Pending pods with the rule, PendingWithout without it.
+	// Pending is the number of Pending pods of the step with the rule, and PendingWithout the number without it.
 	Pending        int `json:"pending"`
 	PendingWithout int `json:"pendingWithout"`
-	// Selected is how many of the workload's own pods, out of Pods, the selector of anti-affinity or a spread constraint matches. A rule
-	// that selects none keeps none apart. Both are 0 for other rules.
+	// Selected is the number of the workload's own pods, out of Pods, that the selector of an anti-affinity or a spread constraint matches.
+	// A rule that selects none keeps none apart. Both are 0 for other rules.
 	Selected int `json:"selected"`
 	Pods     int `json:"pods,omitempty"`
 }
 
-// Move is a pod that is on another node. An empty node means that the pod is Pending or does not exist.
+// Move is a pod that is on another node without the rule. An empty node means that the pod is Pending or does not exist.
 type Move struct {
 	// Pod is the pod's name with the rule, or without it if it only exists then.
 	Pod  string `json:"pod"`
@@ -48,9 +48,9 @@ type Move struct {
 	To   string `json:"to,omitempty"`
 }
 
-// Effects returns what each rule of the owner's pods does in the step, in the order of the spec: the scenario runs again up to the step,
-// once per rule, as if its pods had never had the rule. Rules of other pods and the scheduler's default spreading are not included. Pods
-// without rules have no effects. It is an error if the result has no such step or the step no such pods.
+// Effects returns what each rule of the owner's pods does in the step, in the order of the spec. For each rule, the scenario runs again up
+// to the step, as if the pods had never had the rule. Rules of other pods and the scheduler's default spreading are not included. Pods
+// without rules have no effects. An unknown step, or a step without such pods, is an error.
 func Effects(ctx context.Context, result *simulation.Result, step string, owner cluster.Ref, opts Options) ([]Effect, error) {
 	with, err := stepOf(result, step)
 	if err != nil {
@@ -119,7 +119,8 @@ func (e *Effect) outcome() string {
 	return "decides: without it " + words.And(parts)
 }
 
-// selected counts the pods that a rule for keeping pods apart selects.
+// selected returns how many of the pods the selector of the rule matches, and how many pods there are; 0 and 0 if the rule is not for
+// keeping pods apart.
 func selected(r rule.Rule, pods []*v1.Pod) (selected, total int) {
 	if r.Kind != rule.AntiAffinity && r.Kind != rule.Spread {
 		return 0, 0
@@ -143,7 +144,7 @@ func owners(before, after map[cluster.Ref][]*v1.Pod) []cluster.Ref {
 	return slices.SortedFunc(maps.Keys(all), cluster.Ref.Compare)
 }
 
-// moves compares n-th pods.
+// moves compares the n-th pods before and after, and returns those on different nodes.
 func moves(before, after []*v1.Pod) []Move {
 	var all []Move
 	for i := range max(len(before), len(after)) {

@@ -1,11 +1,12 @@
-// Package explain explains why pods are where they are (Pods): how the scheduler chose, as recorded, and what would have changed that. What
-// would have sent a pod elsewhere (Flips) is found by scheduling it again; what each of its rules does (Effects), by running the scenario again
-// without the rule; what gives a Pending pod a node (Fixes), by making the change after the step. No answer comes from a rule of thumb.
+// Package explain explains why pods are where they are (Pods): how the scheduler chose, as recorded, and what would have changed its
+// choice. Flips finds what would have sent a pod elsewhere, by scheduling it again. Effects finds what each rule of a workload does, by
+// running the scenario again without the rule. Fixes finds what gives a Pending pod a node, by making the change after the step. No answer
+// comes from a rule of thumb.
 //
 //	result of a run ─ step, workload or pod ─▶ what can be changed
 //	for each rule:
 //	  variant.Edit, simulation.Run ──────────▶ the step as it would be ─ compare ─▶ Effect
-//	for each change that touches what refuses the pod (strategy.go, spread.go, node.go, volume.go, request.go, workload.go):
+//	for each change that concerns what refuses the pod (strategy.go, spread.go, node.go, volume.go, request.go, workload.go):
 //	  stepsOf ───────────────────────────────▶ further steps, as a user would do them (candidate.go)
 //	  simulation.Course ─────────────────────▶ the cluster after them ─ judge ─▶ Fix · tried in vain (judge.go)
 //
@@ -68,7 +69,7 @@ func specOf(state *cluster.State, owner cluster.Ref) *v1.PodSpec {
 	return nil
 }
 
-// podsOf returns the pods of each workload that have not ended, in order of arrival.
+// podsOf returns the pods of each workload that have not ended, in the order of their arrival.
 func podsOf(state *cluster.State) map[cluster.Ref][]*v1.Pod {
 	ownerOf := state.Owners()
 	pods := map[cluster.Ref][]*v1.Pod{}

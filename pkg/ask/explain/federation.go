@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Decided returns what Karmada has decided about the workload by the step that is asked about, or by the last; nil if it has decided nothing,
-// as outside of a federation.
+// Decided returns Karmada's decision about the workload in question and the step that has it: the step of the question, or the last step
+// with a decision. It returns nil if there is none, for example outside a federation.
 func Decided(result *simulation.Result, of Question) (at *simulation.Step, decision *world.Decision) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
@@ -37,7 +37,7 @@ func Decided(result *simulation.Result, of Question) (at *simulation.Step, decis
 	return nil, nil
 }
 
-// memberOf returns the cluster of the pod, if the state is that of a federation; nil otherwise.
+// memberOf returns the member cluster of the pod if the state is of a federation; nil otherwise.
 func memberOf(state *cluster.State, pod *v1.Pod) *cluster.Member {
 	if state.Federation == nil {
 		return nil
@@ -45,7 +45,7 @@ func memberOf(state *cluster.State, pod *v1.Pod) *cluster.Member {
 	return state.Federation.Member(pod.Labels[cluster.MemberLabel])
 }
 
-// flipsIn returns the flips of a pod in a member, whose own scheduler has placed it among the member's own nodes.
+// flipsIn returns the flips of a pod in a member cluster, whose own scheduler placed it on one of its own nodes.
 func flipsIn(ctx context.Context, config *sched.Config, m *cluster.Member, placed *placement.Placement) ([]Flip, error) {
 	if m == nil {
 		return Flips(ctx, config, placed)
@@ -71,7 +71,7 @@ func flipsIn(ctx context.Context, config *sched.Config, m *cluster.Member, place
 	return flips, err
 }
 
-// shown is the name that a node of the pod's cluster has among all.
+// shown returns the name that a node of the pod's cluster has among the nodes of all clusters.
 func (p *pendingPod) shown(node string) string {
 	if p.member == nil {
 		return node

@@ -16,22 +16,22 @@ import (
 type Fix struct {
 	// Change describes the change, and what else the pod needs then, such as its deletion.
 	Change string `json:"change"`
-	// Price lists what the change costs: pods that are evicted or replaced, a rule that holds less. Missing if it costs nothing else.
+	// Price lists what the change costs: pods that are evicted or replaced, a rule that is weaker. Missing if it costs nothing.
 	Price []string `json:"price,omitempty"`
-	// Commands make the change with kubectl, in this order. Missing for a new node, which kubectl does not make.
+	// Commands make the change with kubectl, in this order. Missing for a new node, which kubectl cannot create.
 	Commands []string `json:"commands,omitempty"`
 	// Steps make the change as further steps of the scenario.
 	Steps []map[string]any `json:"steps,omitempty"`
-	// Pending is the number of Pending pods after the change, and OfWorkload how many of them belong to the workload.
+	// Pending is the number of Pending pods after the change, and OfWorkload the number of these that belong to the workload.
 	Pending    int `json:"pending"`
 	OfWorkload int `json:"ofWorkload"`
-	// Node is the node that the pod gets: its own, or that of the pod in its place. Missing where it needs none any more.
+	// Node is the node that the pod, or the pod in its place, gets. Missing if the pod needs no node any more.
 	Node string `json:"node,omitempty"`
 }
 
-// Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each was applied to the cluster
-// as it is after the step, as a user would apply it: a patch of the workload is rolled out by its controller, and a new node comes now. The
-// change is a fix if afterwards
+// Fixes returns the changes that give a Pending pod of the step a node, and descriptions of changes that do not. Each change was applied to
+// the cluster as it is after the step, as a user would apply it: the controller rolls out a patch of the workload, and a new node arrives
+// at once. The change is a fix if afterwards
 //
 //   - the pod has a node. A StatefulSet's pod, a DaemonSet's pod of a node, a pod of an index and a pod without a controller are themselves;
 //     any other pod can be replaced by another of its workload, of which then fewer are Pending;
@@ -41,8 +41,8 @@ type Fix struct {
 // Controllers of StatefulSets, ReplicaSets and ReplicationControllers never replace a Pending pod of an old template: if the patch alone does
 // not help, the pod is deleted, too, and the fix says so.
 //
-// Fixes are tried and listed as follows, the mildest first; but those that leave no pod of the workload Pending come before the others, and fewer
-// replicas last. Only changes are tried that touch a plugin that refuses the pod.
+// Fixes are tried and listed in the following order, the mildest first. In the list, fixes that leave no pod of the workload Pending come
+// before the others, and fewer replicas come last. Only changes that concern a plugin that refuses the pod are tried.
 //
 //  1. Take away a scheduling gate; uncordon a node; delete a pod whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
@@ -82,7 +82,7 @@ func Fixes(ctx context.Context, result *simulation.Result, step string, pod *v1.
 	return fixes, tried, err
 }
 
-// fixes tries the single changes and, while none helps, several nodes and the pairs.
+// fixes tries the single changes; if none helps, several nodes; if these do not help, the pairs.
 func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, tried []string, err error) {
 	var fewer []Fix // the last resort
 	try := func(attempts []attempt) error {
@@ -113,7 +113,7 @@ func (p *pendingPod) fixes(ctx context.Context, opts Options) (fixes []Fix, trie
 	return append(fixes, fewer...), tried, err
 }
 
-// singles are the single changes, in the order in which Fixes lists them.
+// singles returns the attempts with one change, in the order in which Fixes lists them.
 func (p *pendingPod) singles() []attempt {
 	if gates := p.ungate(); gates != nil {
 		return gates
@@ -122,13 +122,13 @@ func (p *pendingPod) singles() []attempt {
 		p.raisePriority(), p.requestLess(), p.tolerate(), p.soften(), p.moreNodes(), p.fewerReplicas())
 }
 
-// attempt is one way to help.
+// attempt is one way to help the pod.
 type attempt struct {
 	// changes describes what is tried.
 	changes []string
-	// try returns the result, or nil if it does not help.
+	// try makes the changes and returns the fix, or nil if they do not help.
 	try func(context.Context) (*Fix, error)
-	// gone means that the pod itself may go.
+	// gone means that the pod itself may disappear.
 	gone bool
 }
 
@@ -151,8 +151,9 @@ func (p *pendingPod) first(candidates []candidate) attempt {
 	}}
 }
 
-// most returns the attempt that finds the amount nearest to one that fails, of those that leave no more pods of the workload Pending than the
-// amount that should help most.
+// most returns the attempt that finds an amount by bisection: helps should help the most, and fails helps nothing. The fix has the amount
+// nearest to fails that leaves no more pods of the workload Pending than helps does. To request less CPU, helps is 1m and fails the present
+// request.
 func (p *pendingPod) most(change string, helps, fails int64, of func(amount int64) candidate) attempt {
 	return attempt{changes: []string{change}, try: func(ctx context.Context) (*Fix, error) {
 		try := func(amount int64) (*Fix, error) {
@@ -167,8 +168,8 @@ func (p *pendingPod) most(change string, helps, fails int64, of func(amount int6
 	}}
 }
 
-// halve bisects between an amount that helps and one that does not, and returns the result of the former. An amount helps if it leaves no
-// more pods of the workload Pending than the first did.
+// halve bisects between an amount that helps and one that does not, and returns the fix for the last amount that helps. An amount helps if
+// it leaves no more pods of the workload Pending than the first did.
 func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (*Fix, error) {
 	for helps-fails > 1 || fails-helps > 1 {
 		middle := (helps + fails) / 2
@@ -185,7 +186,7 @@ func halve(helps, fails int64, fix *Fix, try func(amount int64) (*Fix, error)) (
 	return fix, nil
 }
 
-// try makes the change after the step, and returns nil if the pod then has no node. What the API server refuses does not help.
+// try makes the change after the step, and returns nil if the pod then has no node. A change that the API server refuses does not help.
 func (p *pendingPod) try(ctx context.Context, c *candidate) (*Fix, error) {
 	steps, err := p.stepsOf(c)
 	if err != nil || len(steps) == 0 {
@@ -205,7 +206,7 @@ func (p *pendingPod) try(ctx context.Context, c *candidate) (*Fix, error) {
 	return p.tryDeleted(ctx, c, steps)
 }
 
-// says describes the change. The spec of a pod and the template of a Job cannot change.
+// says describes the change. It mentions the recreation of a pod or a Job, whose specs cannot change.
 func (p *pendingPod) says(c *candidate) string {
 	if c.edit != nil && (p.owner.Kind == "Pod" || p.owner.Kind == "Job") {
 		return fmt.Sprintf("delete %s and create it with: %s", p.owner, c.change)
@@ -213,7 +214,7 @@ func (p *pendingPod) says(c *candidate) string {
 	return c.change
 }
 
-// do carries out a step, and reports whether that was possible.
+// do does a step, and reports whether that was possible.
 func (p *pendingPod) do(ctx context.Context, step *scenario.LoadedStep) (bool, error) {
 	_, err := p.course.DoLoaded(ctx, *step)
 	if errors.As(err, new(*simulation.StepError)) {

@@ -16,26 +16,26 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Dimension is what changes in a flip.
+// Dimension is the kind of thing that changes in a flip.
 type Dimension string
 
-// What can change.
+// The dimensions of a flip.
 const (
 	Term     Dimension = "term"
 	Plugin   Dimension = "plugin"
 	Capacity Dimension = "capacity"
 )
 
-// Flip is the smallest change of one thing that would have sent a pod elsewhere: its node is then no longer among the best, however ties
-// are decided. Each was verified by scheduling the pod again, on the cluster as it was.
+// Flip is the smallest change of one thing that would have sent a pod elsewhere: the pod's node is then no longer among the best, however
+// ties are decided. Each flip was verified by scheduling the pod again on the cluster as it was.
 type Flip struct {
-	// Of is what changes, and Subject describes it.
+	// Of is the kind of thing that changes, and Subject describes the thing.
 	Of      Dimension `json:"of" jsonschema:"enum=term,enum=plugin,enum=capacity"`
 	Subject string    `json:"subject"`
-	// From is the value as it is, and To the nearest one that sends the pod elsewhere; missing if none of those searched does.
+	// From is the present value, and To the nearest value that sends the pod elsewhere; missing if none of the tried values does.
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
-	// Node is where the pod then goes; missing if it gets none.
+	// Node is the node that the pod then gets; missing if it gets none.
 	Node string `json:"node,omitempty"`
 	// Searched describes the values that were tried.
 	Searched string `json:"searched"`
@@ -44,16 +44,16 @@ type Flip struct {
 const (
 	// minWeight and maxWeight limit the weight of a preferred term, as the API server does.
 	minWeight, maxWeight = 1, 100
-	// probes is how many sizes of a node are tried before bisecting towards the nearest one that moves the pod.
+	// probes is how many sizes of a node are tried before the bisection towards the nearest one that moves the pod.
 	probes   = 32
 	mebibyte = 1 << 20
 )
 
 // Flips finds the smallest changes that would have sent a pod elsewhere: of the weight of each of its own preferred terms, of each plugin's
-// weight, and of the free CPU and memory of its node and of the best other one. The placement's cycle must contain every node, and the
-// cluster before. A pod that was placed without scores has none.
+// weight, and of the allocatable CPU and memory of its node and of the best other node. The placement's cycle must contain every node, and
+// the cluster before it. A pod that was placed without scores has no flips.
 //
-// A term's weight changes in the pod and in running pods of the same controller, since they have it from one template.
+// The weight of a term changes in the pod and in running pods of the same controller, since one template gives it to all of them.
 func Flips(ctx context.Context, config *sched.Config, placed *placement.Placement) ([]Flip, error) {
 	if placed.Cycle == nil || placed.Cycle.Before == nil {
 		return nil, fmt.Errorf("pod %s/%s: the cycle was not kept with the cluster before it", placed.Pod.Namespace, placed.Pod.Name)
@@ -90,10 +90,10 @@ type flipper struct {
 	config *sched.Config
 	engine *sched.Engine
 	placed *placement.Placement
-	pod    *v1.Pod // as it was before
+	pod    *v1.Pod // the pod before it was placed
 }
 
-// elsewhere schedules the pod on the state and reports whether its node is no longer among the best, and where it goes.
+// elsewhere schedules the pod on the state. It reports whether the pod's node is no longer among the best, and which node the pod gets.
 func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cluster.State, pod *v1.Pod) (bool, string, error) {
 	engine.Reset()
 	engine.StartAt(f.placed.Cycle.Start)
@@ -114,7 +114,7 @@ func (f *flipper) elsewhere(ctx context.Context, engine *sched.Engine, state *cl
 	return true, again.Node, nil
 }
 
-// terms tries every other weight of each preferred term, the nearest first.
+// terms tries every other weight of each preferred term, the nearest weight first.
 func (f *flipper) terms(ctx context.Context) ([]Flip, error) {
 	var flips []Flip
 	for _, r := range rule.Of(&f.pod.Spec) {
@@ -152,7 +152,7 @@ func named(r rule.Rule) string {
 	return words[:len(words)-len(" (weight 0)")]
 }
 
-// reweighed returns the cluster before, with another weight of the term in the pod and in its siblings.
+// reweighed returns the cluster before the placement with another weight of the term in the pod and in its siblings, and the changed pod.
 func (f *flipper) reweighed(r rule.Rule, weight int32) (*cluster.State, *v1.Pod) {
 	var changed []cluster.Object
 	var itself *v1.Pod
@@ -178,7 +178,7 @@ func controllerOf(pod *v1.Pod) types.UID {
 }
 
 // plugins finds the nearest weight of each plugin with which another node beats the pod's. Normalised scores do not depend on the weights,
-// so it can be computed from the scores; a run with the weight then must agree.
+// so the weight follows from the scores by arithmetic. A run with that weight must then agree.
 func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 	candidates := f.placed.Cycle.Candidates
 	chosen := candidates[slices.IndexFunc(candidates, func(c placement.Candidate) bool { return c.Node == f.placed.Node })]
@@ -187,7 +187,7 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 		flip := Flip{Of: Plugin, Subject: "weight of " + score.Plugin, From: fmt.Sprint(score.Weight), Searched: "every weight from 0"}
 		nearest, found := int64(0), false
 		for _, other := range candidates {
-			ahead := other.Total - chosen.Total - (other.Scores[i].Weighted - score.Weighted) // by all other plugins
+			ahead := other.Total - chosen.Total - (other.Scores[i].Weighted - score.Weighted) // the lead of the other node by all other plugins
 			if weight, beats := beatsAt(ahead, other.Scores[i].Normalised-score.Normalised); beats &&
 				(!found || distance(weight, score.Weight) < distance(nearest, score.Weight)) {
 				nearest, found = weight, true
@@ -215,8 +215,8 @@ func (f *flipper) plugins(ctx context.Context) ([]Flip, error) {
 	return flips, nil
 }
 
-// beatsAt returns the weight of at least 0, nearest to the present one, at which ahead + weight×gain > 0. At the present weight this does
-// not hold, since the pod's node is among the best.
+// beatsAt returns the weight, at least 0 and nearest to the present one, with which ahead + weight×gain > 0. With the present weight this
+// does not hold, since the pod's node is among the best. For ahead −10 and gain 3 it is 4: −10 + 4×3 = 2.
 func beatsAt(ahead, gain int64) (int64, bool) {
 	switch {
 	case gain > 0:
@@ -229,7 +229,7 @@ func beatsAt(ahead, gain int64) (int64, bool) {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// sizes finds how much smaller the pod's node, and how much larger the best other one, would have to be.
+// sizes finds how much smaller the pod's node, and how much larger the best other node, would have to be.
 func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 	var flips []Flip
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -250,7 +250,7 @@ func (f *flipper) sizes(ctx context.Context) ([]Flip, error) {
 }
 
 // size finds the smallest change of a node's allocatable, down to nothing or up to twice as much, that moves the pod. Scores are not
-// monotonic in sizes, so it first samples a number of sizes, and then bisects before the first that moves the pod.
+// monotonic in sizes, so it first samples sizes in equal steps, and then bisects before the first that moves the pod.
 func (f *flipper) size(ctx context.Context, name string, of v1.ResourceName, sign int64) (*Flip, error) {
 	node := f.placed.Cycle.Before.Node(name)
 	unit, now := int64(1), node.Status.Allocatable.Cpu().MilliValue()

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Whether a change helps the pod, and what it costs: the pods of each workload before and after.
+// A change is judged by the pods of each workload before and after it: whether it helps the pod, and what it costs.
 
-// judge returns the change as a fix, nil if it is none.
+// judge returns the change as a fix; nil if it does not help.
 func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedStep) *Fix {
 	state := p.course.State()
 	after := state.Crews()
@@ -37,7 +37,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 		}
 	}
 	if len(displaced) > 0 && !c.evicts {
-		return nil // it only moves the problem
+		return nil // the change only moves the problem
 	}
 	last := p.course.Steps[len(p.course.Steps)-1]
 	return &Fix{
@@ -46,7 +46,7 @@ func (p *pendingPod) judge(c *candidate, says string, steps []scenario.LoadedSte
 	}
 }
 
-// placedIn reports whether the pod that was asked about, or one in its place, has a node.
+// placedIn reports whether the pod in question, or one in its place, has a node.
 func (p *pendingPod) placedIn(now cluster.Crew) bool {
 	id, lasts := cluster.Identity(p.owner, p.pod)
 	if now.Placed[id] != nil {
@@ -56,7 +56,7 @@ func (p *pendingPod) placedIn(now cluster.Crew) bool {
 		return false
 	}
 	was := p.before[p.owner]
-	if now.Waiting[id] == nil { // it is replaced
+	if now.Waiting[id] == nil { // the pod is replaced
 		return len(now.Waiting) < len(was.Waiting) && (len(now.Waiting) == 0 || len(now.Placed) > len(was.Placed))
 	}
 	of := controllerOf(p.pod) // the pods of a ReplicaSet or a Job are alike
@@ -71,7 +71,8 @@ func (p *pendingPod) placedIn(now cluster.Crew) bool {
 	return of != "" && same(now.Waiting) < same(was.Waiting) && same(now.Placed) > same(was.Placed)
 }
 
-// replicasOf is how many pods the workload is to have, and no limit for those that do not say.
+// replicasOf returns the number of replicas that the workload asks for, and a number that no cluster reaches for a workload without
+// replicas.
 func replicasOf(state *cluster.State, owner cluster.Ref) int {
 	if obj := state.Find(owner); obj != nil {
 		if replicas, scales := cluster.Replicas(obj); scales {
@@ -81,7 +82,7 @@ func replicasOf(state *cluster.State, owner cluster.Ref) int {
 	return 1 << 30
 }
 
-// elsewhere says that the change of a workload is one of the custom resource of which an operator makes the workload.
+// elsewhere says that the change has to be made in the custom resource if an operator makes the workload.
 func (p *pendingPod) elsewhere(c *candidate) []string {
 	if p.maker == "" || c.edit == nil && c.strategy == nil && !c.gone {
 		return nil
@@ -89,7 +90,7 @@ func (p *pendingPod) elsewhere(c *candidate) []string {
 	return []string{"its operator takes it back: change " + p.maker}
 }
 
-// evicted says whom the workload's pods preempt, by workload.
+// evicted says which pods the workload's pods preempt, by workload.
 func (p *pendingPod) evicted(displaced map[cluster.Ref]int) []string {
 	var owners []cluster.Ref
 	pods := map[cluster.Ref]int{}
@@ -124,7 +125,7 @@ func (p *pendingPod) evicted(displaced map[cluster.Ref]int) []string {
 	})
 }
 
-// replaced says how many pods of the workload that ran are replaced by others.
+// replaced says how many running pods of the workload the change replaces by others.
 func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
 	if c.gone {
 		return nil
@@ -145,7 +146,8 @@ func (p *pendingPod) replaced(c *candidate, now cluster.Crew) []string {
 	return []string{fmt.Sprintf("replaces %s of %s that %s", words.Count(n, "pod"), p.owner.Qualified(), words.Pick(n, "runs", "run"))}
 }
 
-// nodeAmong is the node of the pod or of the one in its place: of a replaced pod, the pod of the workload's latest revision with its number.
+// nodeAmong returns the node of the pod, or of the pod in its place: if the pod was replaced, the pod at the same position among the
+// workload's latest revision.
 func (p *pendingPod) nodeAmong(state *cluster.State, now cluster.Crew) string {
 	id, lasts := cluster.Identity(p.owner, p.pod)
 	if pod := now.Placed[id]; pod != nil || lasts {
@@ -168,7 +170,7 @@ func (p *pendingPod) nodeAmong(state *cluster.State, now cluster.Crew) string {
 	return ""
 }
 
-// revision returns the pods with the pod's controller: of a Deployment those of one ReplicaSet, otherwise all.
+// revision returns the pods that have the same controller as the pod: for a Deployment the pods of one ReplicaSet, otherwise all.
 func revision(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	controller := func(pod *v1.Pod) types.UID {
 		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Changes to the nodes: cordoned ones can be uncordoned, and one can be added, now.
+// Changes to the nodes: uncordoning them, labelling them, and adding one now.
 
 const (
-	maxEach = 12 // taints, and domains
-	maxLike = 3  // nodes per domain, and parts of a pod
+	maxEach = 12 // taints, domains, priority classes
+	maxLike = 3  // nodes per domain, parts of a pod
 
 	maxNewNodes = 64
 )
@@ -46,14 +46,14 @@ func (p *pendingPod) uncordonOf(node *v1.Node) candidate {
 	return candidate{change: "uncordon " + name, steps: []scenario.Step{{Uncordon: &scenario.NodesInTurn{Nodes: scenario.Nodes{Names: []string{name}}}}}}
 }
 
-// uncordoned are the changes that uncordon the first node of each domain.
+// uncordoned returns the changes that uncordon the first node of each domain.
 func (p *pendingPod) uncordoned() []candidate {
 	cordoned := list.Where(p.nodes, func(node *v1.Node) bool { return node.Spec.Unschedulable })
 	return list.Each(p.domains(cordoned), func(d domain) candidate { return p.uncordonOf(d.nodes[0]) })
 }
 
-// moreNodes are one more node in each domain, like one that is there, one in a domain of its own, and a larger one where none is large enough.
-// If no node has the labels that the pod wants, they are nodes with these labels.
+// moreNodes returns the attempts that add one node: in each domain, like one that is there; in a domain of its own; and a larger one if no
+// node is large enough. If no node has the labels that the pod asks for, the new nodes get these labels.
 func (p *pendingPod) moreNodes() []attempt {
 	open := p.wanted()
 	if len(open) == 0 {
@@ -77,7 +77,8 @@ func (p *pendingPod) moreNodes() []attempt {
 	return attempts
 }
 
-// severalNodes are as many more nodes as the pods of the workload need, where others that wait take the room of the first ones.
+// severalNodes returns the attempts that add as many nodes as the pods of the workload need, for when other Pending pods take the room of
+// the first ones.
 func (p *pendingPod) severalNodes() []attempt {
 	open := p.wanted()
 	if len(open) == 0 || p.member != nil || !p.refusedBy("NodeResourcesFit") {
@@ -94,7 +95,7 @@ func (p *pendingPod) severalNodes() []attempt {
 	})
 }
 
-// newNodes are the changes of moreNodes with the first node of each domain.
+// newNodes returns the changes of moreNodes, each with only the first node of its domain.
 func (p *pendingPod) newNodes() []candidate {
 	open := p.wanted()
 	if len(open) == 0 {
@@ -108,14 +109,14 @@ func (p *pendingPod) newNodes() []candidate {
 	return all
 }
 
-// roomiest returns up to a number of the nodes: first those with room for the pod beside what is there, each in order.
+// roomiest returns up to most of the nodes: first the nodes that have room for the pod besides their present pods, each part in its order.
 func (p *pendingPod) roomiest(nodes []*v1.Node, most int) []*v1.Node {
 	hasRoom := cause.RoomFor(p.pod, p.step.State.Pods)
 	inOrder := slices.Concat(list.Where(nodes, hasRoom), list.Without(nodes, hasRoom))
 	return inOrder[:min(len(inOrder), most)]
 }
 
-// open are the nodes of which one more could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
+// open returns the nodes whose copy could take the pod. A DaemonSet's pod is for one node, and another node gets another pod.
 func (p *pendingPod) open() []*v1.Node {
 	if p.owner.Kind == "DaemonSet" {
 		return nil
@@ -123,12 +124,13 @@ func (p *pendingPod) open() []*v1.Node {
 	return list.Where(p.nodes, func(node *v1.Node) bool { return !cluster.Repels(node, p.pod) })
 }
 
-// wanted are the open nodes that the pod's node selector and affinity match.
+// wanted returns the open nodes that match the pod's node selector and affinity.
 func (p *pendingPod) wanted() []*v1.Node {
 	return list.Where(p.open(), func(node *v1.Node) bool { return cluster.Attracts(node, p.pod) })
 }
 
-// moreLabelled are one more node in each domain, like one that is there, with the labels that the pod wants and no node has.
+// moreLabelled returns the attempts that add one node in each domain, like one that is there, with the labels that the pod asks for and no
+// node has.
 func (p *pendingPod) moreLabelled() []attempt {
 	if p.spec == nil || p.member != nil {
 		return nil
@@ -146,7 +148,8 @@ func (p *pendingPod) moreLike(node *v1.Node, where string) candidate {
 	return candidate{change: "one more node like " + p.shown(node.Name) + where, steps: []scenario.Step{{AddNodes: &scenario.AddNodes{Count: 1, Like: p.shown(node.Name)}}}}
 }
 
-// inClosedDomains are one more node in each zone whose nodes all keep the pod away, as those that do not answer do.
+// inClosedDomains returns the changes that add one node in each domain whose nodes all repel the pod, for example because they do not
+// answer.
 func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
 	known := p.domains(open)
 	var all []candidate
@@ -160,7 +163,7 @@ func (p *pendingPod) inClosedDomains(open []*v1.Node) []candidate {
 	return all
 }
 
-// inNewDomain are one more node like each that differs, with a value of its own of the key of a hard rule.
+// inNewDomain returns the changes that add one node, like each distinct node, with a new value of the topology key of a hard rule.
 func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
 	var all []candidate
 	for _, node := range different(list.Without(open, func(node *v1.Node) bool { return node.Labels[key] == "" })) {
@@ -175,7 +178,8 @@ func (p *pendingPod) inNewDomain(open []*v1.Node, key string) []candidate {
 	return all
 }
 
-// larger are one more node of twice, four and eight times the size of the largest, where no node has as much CPU and memory as the pod requests.
+// larger returns the changes that add one node of twice, four and eight times the size of the largest node; none if some node has as much
+// CPU and memory as the pod requests.
 func (p *pendingPod) larger(open []*v1.Node) []candidate {
 	asks := resourcehelper.PodRequests(p.pod, resourcehelper.PodResourcesOptions{})
 	enough := func(node *v1.Node) bool {
@@ -202,7 +206,7 @@ func (p *pendingPod) larger(open []*v1.Node) []candidate {
 	return all
 }
 
-// hardKeys returns the keys of the pod's hard rules, without the hostname: every new node has its own hostname.
+// hardKeys returns the topology keys of the pod's hard rules, without the hostname, since every new node has its own.
 func (p *pendingPod) hardKeys() []string {
 	var keys []string
 	if p.spec == nil {
@@ -216,7 +220,7 @@ func (p *pendingPod) hardKeys() []string {
 	return keys
 }
 
-// domain is the nodes with equal values of some keys.
+// domain is a set of nodes that have equal values of some keys.
 type domain struct {
 	keys, values []string
 	nodes        []*v1.Node
@@ -236,7 +240,8 @@ func (d *domain) words() string {
 	return " in " + strings.Join(parts, " and ")
 }
 
-// domains groups the nodes by zone and by the keys of the hard rules, in order of the nodes, up to the number that is tried.
+// domains groups the nodes by zone and by the topology keys of the hard rules, in the order of the nodes, and returns at most maxEach
+// groups.
 func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	keys := p.hardKeys()
 	if zone := topology.ZoneKey(nodes); !slices.Contains(keys, zone) {
@@ -255,7 +260,7 @@ func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	return all[:min(len(all), maxEach)]
 }
 
-// different returns a few of the nodes that differ in more than their names.
+// different returns at most maxLike of the nodes that differ in more than their names.
 func different(nodes []*v1.Node) []*v1.Node {
 	var all []*v1.Node
 	seen := map[string]bool{}
@@ -271,7 +276,8 @@ func different(nodes []*v1.Node) []*v1.Node {
 	return all
 }
 
-// labelNodes gives nodes the label that they lack: one that the pod's node selector or affinity asks for, or the topology key of a hard rule.
+// labelNodes returns the attempts that give nodes a label that they lack: one that the pod's node selector or affinity asks for, or the
+// topology key of a hard rule.
 func (p *pendingPod) labelNodes() []attempt {
 	if p.spec == nil || p.member != nil {
 		return nil
@@ -306,7 +312,7 @@ func (p *pendingPod) labelNodes() []attempt {
 	return attempts
 }
 
-// nodesIn names the nodes.
+// nodesIn lists the names of the nodes, shortened.
 func nodesIn(nodes []*v1.Node) string {
 	names := list.Each(nodes, func(node *v1.Node) string { return node.Name })
 	if len(names) > maxLike {
@@ -319,8 +325,8 @@ func pairsOf(labels map[string]string) []string {
 	return list.Each(slices.Sorted(maps.Keys(labels)), func(key string) string { return key + "=" + labels[key] })
 }
 
-// missing returns the labels with which the node would satisfy the pod's node selector and required affinity; none if other labels than new ones
-// would have to change, if they are more than two, or if a label says where or what a node is.
+// missing returns the labels with which the node would satisfy the pod's node selector and required affinity. It returns none if a present
+// label would have to change, if more than two labels are missing, or if one of them says where or what a node is.
 func (p *pendingPod) missing(node *v1.Node) map[string]string {
 	terms := []v1.NodeSelectorTerm{{}}
 	if a := p.spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
@@ -356,7 +362,7 @@ func (p *pendingPod) missing(node *v1.Node) map[string]string {
 	return nil
 }
 
-// describes reports whether a label says where or what a node is, which nobody can choose.
+// describes reports whether a label says where or what a node is, so that nobody can choose its value.
 func describes(key string) bool {
 	return strings.HasPrefix(key, "kubernetes.io/") || strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "topology.") ||
 		strings.HasPrefix(key, "failure-domain.beta.kubernetes.io/") || strings.HasPrefix(key, "beta.kubernetes.io/")

@@ -14,11 +14,11 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// pendingPod is the pod and its context.
+// pendingPod is a Pending pod with the context in which changes are tried.
 type pendingPod struct {
-	course *simulation.Course // from the step on
-	steps  int                // of the course before a change
-	taken  map[string]bool    // names of steps
+	course *simulation.Course // continues after the step
+	steps  int                // number of steps of the course before a change
+	taken  map[string]bool    // names of steps that exist
 	step   *simulation.Step
 
 	pending *placement.Pending
@@ -26,16 +26,16 @@ type pendingPod struct {
 	owner   cluster.Ref
 	ownerOf func(*v1.Pod) cluster.Ref // in the step
 	object  cluster.Object            // the workload as its user wrote it; nil if it is not there, or is of a kind of its own
-	spec    *v1.PodSpec               // of the workload's next pod; nil if there is none
-	place   int                       // of the pod among those of its revision
+	spec    *v1.PodSpec               // the spec of the workload's next pod; nil if there is none
+	place   int                       // the position of the pod among the pods of its revision
 	before  map[cluster.Ref]cluster.Crew
-	waited  map[types.UID]bool // all that were Pending
-	deletes bool               // its deletion alone helps
+	waited  map[types.UID]bool // the pods that were Pending after the step
+	deletes bool               // deleting the pod alone helps
 
-	nodes  []*v1.Node      // on which the pod can be, whether they take it or not
+	nodes  []*v1.Node      // the nodes that the pod is meant for, whether they take it or not
 	member *cluster.Member // the pod's cluster in a federation, nil elsewhere
-	made   bool            // of a custom resource, of which Karmada takes replicas and requests
-	maker  string          // the custom resource of which an operator makes the workload
+	made   bool            // the workload belongs to a custom resource whose replicas and requests Karmada reads
+	maker  string          // the custom resource from which an operator makes the workload
 }
 
 func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (*pendingPod, error) {
@@ -80,15 +80,16 @@ func newPendingPod(course *simulation.Course, s *simulation.Step, pod *v1.Pod) (
 	return p, nil
 }
 
-// unclear reports whether the refusal does not say what keeps the pod waiting: no node was looked at, or others of its pod group have none.
+// unclear reports whether the refusal does not say what keeps the pod Pending: the scheduler looked at no node, or other pods of the pod
+// group have none.
 func (p *pendingPod) unclear() bool { return len(p.pending.Reasons) == 0 || p.pending.Group != nil }
 
-// refusedBy reports whether one of the plugins refuses the pod on one of its nodes. If that is not clear, each can.
+// refusedBy reports whether one of the plugins refuses the pod on a node. If the refusal is unclear, any plugin may.
 func (p *pendingPod) refusedBy(plugins ...string) bool {
 	return p.unclear() || slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool { return slices.Contains(plugins, r.Plugin) })
 }
 
-// lacks reports whether a node has too little of the resource for the pod.
+// lacks reports whether a node has too little of the resource for the pod. If the refusal is unclear, any resource may be short.
 func (p *pendingPod) lacks(name v1.ResourceName) bool {
 	return p.unclear() || slices.ContainsFunc(p.pending.Reasons, func(r placement.Reason) bool {
 		return strings.HasPrefix(r.Message, "Insufficient ") && strings.TrimPrefix(r.Message, "Insufficient ") == string(name)

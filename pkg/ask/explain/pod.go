@@ -24,37 +24,38 @@ type Pod struct {
 	// Step is the step in which the scheduler considered the pod.
 	Step  string
 	Owner cluster.Ref
-	// Runs is the node that the pod came with, as in a dump. Such a pod was placed again to get the scheduler's present verdict. It is "" for a
-	// pod that the scheduler considered in the step.
+	// Runs is the node that the pod came with, as in a dump. Such a pod was placed again, to get the scheduler's present verdict. Runs is
+	// "" for a pod that the scheduler considered in the step.
 	Runs string
-	// Placed is how the pod got its node, with its full cycle; Pending is why it got none. One of them is nil.
+	// Placed says how the pod got its node, with its full cycle; Pending says why it got none. One of them is nil.
 	Placed  *placement.Placement
 	Pending *placement.Pending
-	// Causes are why the scheduler refuses a Pending pod, with the values of both sides.
+	// Causes say why the scheduler refuses a Pending pod, with the values of both sides.
 	Causes []cause.Cause
-	// Flips are the changes that would have sent it elsewhere, and Effects what each of its rules changes in the step.
+	// Flips are the changes that would have sent the pod elsewhere, and Effects say what each of its rules changes in the step.
 	Flips   []Flip
 	Effects []Effect
-	// Fixes are the changes that would place it, and Tried those that would not. Of a workload's pods for which the scheduler says the same, and
-	// that can stand for each other, only the first has them.
+	// Fixes are the changes that would place the pod, and Tried describes the changes that would not. If several pods of a workload are
+	// refused for the same reason and are interchangeable, only the first has them.
 	Fixes []Fix
 	Tried []string
 	// Notes say what could not be answered, and why.
 	Notes []string
 }
 
-// Question says what is asked about.
+// Question says which pods to explain, in which step.
 type Question struct {
 	// Ref names a pod, an outermost owner, or a custom resource. An owner stands for its pods, and a custom resource for the pods of its
 	// workloads. If Ref has no namespace, it is the one that has such pods, or "default" if several have them.
 	cluster.Ref
-	// Step is the step in which the scheduler considered them. Default: the last such step.
+	// Step is the step in which the scheduler considered the pods. Default: the last such step.
 	Step string
-	// Most is the largest number of pods to explain; 0 means no limit. If not all are explained, the first Pending one is among them.
+	// Most is the largest number of pods to explain; 0 means no limit. If not all pods are explained, the first Pending pod is among the
+	// explained ones.
 	Most int
 }
 
-// step is the step that is asked about, or the last; nil if there is no such step.
+// step returns the step of the question, or the last step; nil if there is no such step.
 func (of Question) step(result *simulation.Result) *simulation.Step {
 	if of.Step == "" {
 		return &result.Steps[len(result.Steps)-1]
@@ -66,16 +67,17 @@ func (of Question) step(result *simulation.Result) *simulation.Step {
 	return step
 }
 
-// NotMade are pods that the API server did not take, or an object of which they would have been made.
+// NotMade is a refusal of the API server: of pods, or of an object from which pods would have been made.
 type NotMade struct {
-	// Step is the step after which it is so.
+	// Step is the step after which the refusal stands.
 	Step string `json:"step"`
 	cluster.Refusal
-	// Causes are the objects that refuse them, with the values of both sides; missing if no object does, as where a class is missing.
+	// Causes are the objects because of which the API server refuses, with the values of both sides; missing if there is no such object,
+	// for example because a class does not exist.
 	Causes []cause.Cause `json:"causes,omitempty"`
 }
 
-// Refused returns what the API server did not take of the pods that are asked about: after the step of the question, or after the last step.
+// Refused returns what the API server refused of the pods in question, after the step of the question or the last step.
 func Refused(result *simulation.Result, of Question) []NotMade {
 	var all []NotMade
 	step := of.step(result)
@@ -91,13 +93,13 @@ func Refused(result *simulation.Result, of Question) []NotMade {
 	return all
 }
 
-// Preempted is a pod that made room for another, of which one is asked about.
+// Preempted is a preemption in which the pods in question made room or got room.
 type Preempted struct {
 	Step string
 	placement.Preemption
 }
 
-// Preemptions returns the preemptions of the pods that are asked about, and for them: of the step of the question, or of all steps.
+// Preemptions returns the preemptions of the pods in question and the preemptions for them, in the step of the question or in all steps.
 func Preemptions(result *simulation.Result, of Question) []Preempted {
 	var all []Preempted
 	for i := range result.Steps {
@@ -118,10 +120,10 @@ func Preemptions(result *simulation.Result, of Question) []Preempted {
 // NotFoundError reports that there is nothing to explain.
 type NotFoundError struct {
 	Question Question
-	// Workloads are the outermost owners of the pods that the scheduler considered, in the given step or in any; a bare pod is its own
-	// owner.
+	// Workloads are the outermost owners of the pods that the scheduler considered in the step of the question, or in any step. A bare pod
+	// is its own owner.
 	Workloads []cluster.Ref
-	// Like are the pods, or the workloads of the kind, whose names begin with the one asked for, in any namespace.
+	// Like are the pods, or the workloads of the kind, whose names begin with the name in the question, in any namespace.
 	Like []cluster.Ref
 }
 
@@ -137,9 +139,10 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("the scheduler considered %s in namespace %s %s", what, e.Question.Namespace, where)
 }
 
-// Pods runs the scenario and explains why the pods got their nodes, or none, in the order in which the scheduler considered them. It also
-// returns the result of the run, also with a NotFoundError, and how many more pods there are than Most. In a federation, Decided says why the pods
-// are in their cluster.
+// Pods runs the scenario and explains why the pods in question got their nodes, or none, in the order in which the scheduler considered
+// them. It also returns the result of the run, even with a NotFoundError, and the number of further pods beyond Most. In a federation,
+// [Decided] says why the pods are in their cluster. If the context ends while changes are tried, Pods returns its error and the pods as far
+// as they are explained; the result's Partial then says so.
 func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) (result *simulation.Result, pods []Pod, more int, err error) {
 	if result, err = simulation.Run(ctx, s, simulation.Options{}); err != nil {
 		return nil, nil, 0, err
@@ -171,7 +174,7 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	for _, name := range names {
 		wanted[name] = true
 	}
-	// Run it again, since only now the pods and the step are known: keeping all cycles would take too much memory.
+	// Run the scenario again, since the pods and the step are known only now: keeping all cycles would take too much memory.
 	again, err := simulation.Run(ctx, s.Until(step.Name), simulation.Options{
 		Record: func(in string, _ cluster.Ref, pod *v1.Pod) *placement.Depth {
 			if in != step.Name || !wanted[cluster.NameOf(pod)] {
@@ -196,7 +199,8 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	return result, pods, more, err
 }
 
-// find returns the step, and the names of its placed and its Pending pods that are asked about; nil if there are none.
+// find returns the last step in which the scheduler considered pods in question, and the names of those that it placed and of those that
+// stayed Pending; nil if there is none.
 func (of Question) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]
@@ -221,13 +225,13 @@ func (of Question) find(result *simulation.Result) (in *simulation.Step, placed,
 	return nil, nil, nil
 }
 
-// asked returns a function that reports whether a pod of the step is asked about.
+// asked returns a function that reports whether a pod of the step is one in question.
 func (of Question) asked(step *simulation.Step) func(*v1.Pod) bool {
 	owner, owns := step.State.Owners(), of.owns(step.State)
 	return func(pod *v1.Pod) bool { return of.is(cluster.RefTo(pod)) || owns(owner(pod)) }
 }
 
-// onlyNamespace is the namespace of the pods that are asked about if no other has such pods.
+// onlyNamespace returns the namespace of the pods in question if all are in one namespace, and "default" otherwise.
 func (of Question) onlyNamespace(result *simulation.Result) string {
 	found := map[string]bool{}
 	for i := range result.Steps {
@@ -280,7 +284,7 @@ func (of Question) notFound(result *simulation.Result) error {
 	return e
 }
 
-// looked returns the wanted pods of a step.
+// looked returns the wanted pods of a step, with their placements or refusals.
 func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 	owner := step.State.Owners()
 	var pods []Pod
@@ -297,7 +301,7 @@ func looked(step *simulation.Step, wanted map[types.NamespacedName]bool) []Pod {
 	return pods
 }
 
-// addCauses adds why the scheduler refuses the Pending pods.
+// addCauses adds to each Pending pod why the scheduler refuses it.
 func addCauses(ctx context.Context, result *simulation.Result, pods []Pod) error {
 	f, err := cause.NewFinder(result.Scenario.Config)
 	if err != nil {
@@ -319,7 +323,7 @@ func addCauses(ctx context.Context, result *simulation.Result, pods []Pod) error
 	return nil
 }
 
-// complete adds what would have changed each pod's placement.
+// complete adds to each pod what would have changed its placement: effects, and flips or fixes.
 func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts Options) error {
 	effects, notes := map[cluster.Ref][]Effect{}, map[cluster.Ref][]string{}
 	fixed := map[refusal]bool{}
@@ -354,7 +358,8 @@ func complete(ctx context.Context, result *simulation.Result, pods []Pod, opts O
 	return nil
 }
 
-// refusal is why a pod waits, and what is its own of that: two pods with equal refusals need the same changes.
+// refusal is the reason why a pod is Pending, and what distinguishes the pod for that reason. Two pods with equal refusals need the same
+// changes.
 type refusal struct {
 	owner                 cluster.Ref
 	controller            types.UID

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Taking is a single change with which Karmada takes a workload that it refuses.
+// Taking is a single change with which Karmada accepts a workload that it refuses.
 type Taking struct {
 	// Change describes the change.
 	Change string `json:"change"`
@@ -22,9 +22,9 @@ type Taking struct {
 	Clusters []federation.Target `json:"clusters"`
 }
 
-// Takings returns the single changes to a workload that Karmada refuses, or to what its policy says of it alone, with which Karmada takes it, and
-// descriptions of those that do not help. Each was tried on the federation as it is after the step: Karmada schedules the changed workload
-// again, and nothing else. They are, in this order:
+// Takings returns the single changes with which Karmada accepts a workload that it refuses, and descriptions of changes that do not help. A
+// change is one of the workload, or of what its policy says about this workload alone. Each change was tried on the federation as it is after
+// the step: Karmada schedules only the changed workload again. The changes are, in this order:
 //
 //  1. Tolerate a taint of a cluster.
 //  2. Have another value of the label that makes the workload's groups.
@@ -32,7 +32,7 @@ type Taking struct {
 //  4. Have no spread constraints.
 //  5. Run fewer replicas, where it has replicas: as many as possible.
 //
-// Of a workload that Karmada has taken there are none: its clusters are not a matter of a threshold in one of these.
+// There are none for a workload that Karmada has accepted, since no threshold in one of these decides its clusters.
 func Takings(ctx context.Context, result *simulation.Result, step *simulation.Step, d *world.Decision) (takings []Taking, tried []string, err error) {
 	control := step.State.Federation.Control
 	at := slices.IndexFunc(control.Policies, func(p *federation.Policy) bool { return p.String() == d.Binding.Policy })
@@ -68,7 +68,7 @@ func Takings(ctx context.Context, result *simulation.Result, step *simulation.St
 	return takings, tried, nil
 }
 
-// refused is a workload that Karmada refuses.
+// refused is a workload that Karmada refuses, and the federation in which changes are tried.
 type refused struct {
 	world   world.World
 	fed     *cluster.Federation
@@ -76,13 +76,13 @@ type refused struct {
 	policy  *federation.Policy
 }
 
-// change is one to copies of the template and of its policy.
+// change is a change of copies of the template and of its policy.
 type change struct {
 	words string
 	do    func(*federation.Template, *federation.Policy)
 }
 
-// take returns the clusters that the workload gets with the change; nil if Karmada refuses it all the same.
+// take returns the clusters that the workload gets with the change; nil if Karmada still refuses it.
 func (r *refused) take(ctx context.Context, c change) ([]federation.Target, error) {
 	template, policy := *r.binding.Template, *r.policy
 	c.do(&template, &policy)
@@ -108,7 +108,7 @@ func (r *refused) take(ctx context.Context, c change) ([]federation.Target, erro
 	return nil, nil
 }
 
-// tolerate has the policy tolerate each taint for which clusters refuse the workload.
+// tolerate returns the changes in which the policy tolerates each taint for which clusters refuse the workload.
 func (r *refused) tolerate() []change {
 	var changes []change
 	var taints []v1.Taint
@@ -132,7 +132,7 @@ func (r *refused) tolerate() []change {
 	return changes
 }
 
-// regroup gives the label of each of the workload's groups a value that no other workload has.
+// regroup returns the changes that give the label of each of the workload's groups a value that no other workload has.
 func (r *refused) regroup() []change {
 	if !r.fed.Control.Options.Gates.WorkloadAffinity {
 		return nil
@@ -159,7 +159,7 @@ func (r *refused) regroup() []change {
 	return changes
 }
 
-// unbind takes away what limits the clusters.
+// unbind returns the changes that remove what limits the clusters.
 func (r *refused) unbind() []change {
 	var changes []change
 	placement := &r.policy.Spec.Placement
@@ -174,7 +174,7 @@ func (r *refused) unbind() []change {
 	return changes
 }
 
-// fewer finds the most replicas with which Karmada takes the workload; nil if it takes not even one.
+// fewer finds the largest number of replicas with which Karmada accepts the workload; nil if it does not even accept one.
 func (r *refused) fewer(ctx context.Context) (*Taking, error) {
 	now := r.binding.Template.Replicas
 	try := func(replicas int32) (*Taking, error) {

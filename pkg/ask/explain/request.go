@@ -18,10 +18,11 @@ type asking struct {
 	name  string // in a sentence, such as "in sidecar proxy"
 	of    func(*v1.PodSpec) *v1.ResourceRequirements
 	now   resource.Quantity
-	least int64 // in units
+	least int64 // the smallest request to try, in units
 }
 
-// requestLess finds, for each resource that is short and for each part that requests it, how much the part can request.
+// requestLess returns the attempts that find, for each resource that is short and for each part that requests it, how much the part can
+// request.
 func (p *pendingPod) requestLess() []attempt {
 	if p.spec == nil || p.made || !p.refusedBy("NodeResourcesFit") {
 		return nil
@@ -51,7 +52,7 @@ func (p *pendingPod) requestLess() []attempt {
 	return attempts
 }
 
-// short are the resources of which nodes have too little; CPU and memory where the refusal does not say.
+// short returns the resources of which nodes have too little; CPU and memory if the refusal does not say.
 func (p *pendingPod) short() []v1.ResourceName {
 	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	if p.unclear() {
@@ -72,7 +73,7 @@ type unit struct {
 	quantity func(int64) resource.Quantity
 }
 
-// unitOf is 1m of CPU, 1Mi of what is counted in bytes, and 1 of anything else.
+// unitOf returns the unit of the resource: 1m for CPU, 1Mi for resources in bytes, and 1 for anything else.
 func unitOf(name v1.ResourceName) unit {
 	switch {
 	case name == v1.ResourceCPU:
@@ -86,8 +87,9 @@ func unitOf(name v1.ResourceName) unit {
 		func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }}
 }
 
-// asking returns the parts that request the resource, the greediest first. A pod-level request counts in the place of its containers', and is at
-// least their sum. Of what is counted in pieces, such as GPUs, a part can do without if another one has some.
+// asking returns the parts that request the resource, the largest request first. A pod-level request counts in place of the containers'
+// requests, and is at least their sum. A part can go without a resource that is counted in pieces, such as GPUs, if another part requests
+// some.
 func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
 	const least = 1
 	if p.spec.Resources != nil {
@@ -134,7 +136,7 @@ func (p *pendingPod) asking(name v1.ResourceName, unit unit) []asking {
 	return all
 }
 
-// requestOf returns what a pod with these resources requests: its limit, unless a template says otherwise.
+// requestOf returns what a pod with these resources requests: its limit, unless a request is given.
 func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quantity {
 	if request, given := of.Requests[name]; given {
 		return request
@@ -142,7 +144,7 @@ func requestOf(of *v1.ResourceRequirements, name v1.ResourceName) resource.Quant
 	return of.Limits[name]
 }
 
-// atMost lowers the request if it is larger. The limit of what cannot be overcommitted is its request.
+// atMost lowers the request if it is larger. If the resource cannot be overcommitted, it also lowers the limit.
 func atMost(of *v1.ResourceRequirements, name v1.ResourceName, most resource.Quantity) {
 	if of == nil {
 		return

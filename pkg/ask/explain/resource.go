@@ -11,8 +11,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Resources returns the custom resources of the scenario that have pods, sorted: an operator makes objects of them, or the input has only the
-// pods that their operator has made or, in a federation, Karmada brings them into clusters.
+// Resources returns the custom resources of the scenario that have pods, sorted: an operator makes objects from them, the input has only
+// the pods that their operator made, or, in a federation, Karmada distributes them.
 func Resources(s *scenario.Scenario) []cluster.Ref {
 	var all []cluster.Ref
 	for _, obj := range s.Objects() {
@@ -33,23 +33,24 @@ func Resources(s *scenario.Scenario) []cluster.Ref {
 	return slices.Compact(all)
 }
 
-// madeOf returns the custom resource of which an operator has made the object, or that controls an object of a dump.
+// madeOf returns the custom resource from which an operator made the object, or that controls an object of a dump.
 func madeOf(obj cluster.Object) (of cluster.Ref, made bool) {
 	kind, name, made := strings.Cut(obj.GetAnnotations()[operator.OwnerAnnotation], " ")
 	namespace, name, _ := strings.Cut(name, "/")
 	if by := metav1.GetControllerOfNoCopy(obj); by != nil && !made {
 		_, _, err := scenario.ParseTarget(by.Kind + "/" + by.Name)
-		return cluster.Ref{Kind: by.Kind, Namespace: obj.GetNamespace(), Name: by.Name}, err != nil // of a kind that is none of Kubernetes' own
+		return cluster.Ref{Kind: by.Kind, Namespace: obj.GetNamespace(), Name: by.Name}, err != nil // made is true if the kind is not one of Kubernetes' own
 	}
 	return cluster.Ref{Kind: kind, Namespace: namespace, Name: name}, made
 }
 
-// is reports whether the question names the object, in any namespace if it gives none.
+// is reports whether the question names the object; without a namespace, in any namespace.
 func (of Question) is(object cluster.Ref) bool {
 	return object.Kind == of.Kind && object.Name == of.Name && (of.Namespace == "" || object.Namespace == of.Namespace)
 }
 
-// owns returns a function that reports whether the question names an outermost owner of pods, or the custom resource of which that was made.
+// owns returns a function that reports whether the question names an outermost owner of pods, or the custom resource from which the owner
+// was made.
 func (of Question) owns(state *cluster.State) func(owner cluster.Ref) bool {
 	made := map[cluster.Ref]bool{}
 	for _, obj := range state.Objects() {

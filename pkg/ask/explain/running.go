@@ -17,10 +17,10 @@ import (
 	"github.com/faultline/faultline/pkg/world/fleet"
 )
 
-// Pods that came with their nodes, as in a dump, were not placed here. Each is placed again where it is: on the cluster after the step,
-// without that one pod.
+// Pods that came with their nodes, as in a dump, were not placed by this run. Each is placed again: on the cluster after the step, without
+// only this pod.
 
-// running returns the step asked for, or the last, and the pods in it that are asked about and came with a node.
+// running returns the step of the question, or the last step, and the pods in question that came with a node.
 func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.Pod) {
 	step := of.step(result)
 	if step == nil {
@@ -39,7 +39,7 @@ func (of Question) running(result *simulation.Result) (*simulation.Step, []*v1.P
 	return step, pods
 }
 
-// placeAgain returns what the scheduler would do with each of the pods if only it were missing.
+// placeAgain returns where the scheduler would place each of the pods if only that pod had no node.
 func placeAgain(ctx context.Context, result *simulation.Result, step *simulation.Step, pods []*v1.Pod) ([]Pod, error) {
 	engine, err := sched.NewEngine(result.Scenario.Config, sched.Ties{})
 	if err != nil {
@@ -54,7 +54,7 @@ func placeAgain(ctx context.Context, result *simulation.Result, step *simulation
 			state, waiting = member.State, *member.Native(pod)
 		}
 		waiting.Spec.NodeName = ""
-		waiting.Spec.SchedulingGroup = nil // it alone is missing, not what waits of its pod group
+		waiting.Spec.SchedulingGroup = nil // only this pod has no node, not the other pods of its group
 		waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 		waiting.DeletionTimestamp = nil
 		missing := *state.With(&waiting)

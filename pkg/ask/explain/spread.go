@@ -9,9 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Changes of a spread constraint that keep the spread: which nodes and pods count, and how far it goes.
+// Changes of a spread constraint that keep it: which nodes and pods it counts, and how much skew it allows.
 
-// refineSpreads are the refinements of each hard constraint, then how much skew each would need.
+// refineSpreads returns the attempts that change what each hard constraint counts, then the attempts that find how much skew each needs to
+// allow.
 func (p *pendingPod) refineSpreads() []attempt {
 	if p.spec == nil || !p.refusedBy("PodTopologySpread") {
 		return nil
@@ -28,7 +29,7 @@ func (p *pendingPod) refineSpreads() []attempt {
 	return attempts
 }
 
-// refinements are the changes of what each hard constraint counts.
+// refinements returns the changes of what each hard constraint counts.
 func (p *pendingPod) refinements() []candidate {
 	if p.spec == nil {
 		return nil
@@ -70,7 +71,7 @@ func (p *pendingPod) refinements() []candidate {
 	return all
 }
 
-// moreSkew finds the smallest maxSkew that helps.
+// moreSkew returns the attempt that finds the smallest maxSkew that helps.
 func (p *pendingPod) moreSkew(i int) attempt {
 	c := &p.spec.TopologySpreadConstraints[i]
 	pods := len(p.before[p.owner].Placed) + len(p.before[p.owner].Waiting)
@@ -85,7 +86,7 @@ func (p *pendingPod) moreSkew(i int) attempt {
 	})
 }
 
-// ofConstraint changes the workload's i-th constraint.
+// ofConstraint returns the edit of the workload's i-th constraint.
 func (p *pendingPod) ofConstraint(i int, edit func(*v1.TopologySpreadConstraint)) func(*v1.PodSpec) {
 	return func(spec *v1.PodSpec) {
 		if i < len(spec.TopologySpreadConstraints) {

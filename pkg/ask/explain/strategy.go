@@ -18,9 +18,10 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Changes of how pods replace others: a rollout that stops old pods first, a pod that is deleted, alone or with its claim, and preemption.
+// Changes of how pods are replaced: a rollout that stops old pods first, the deletion of a pod, alone or with its claim, and preemption.
 
-// ungate takes away the gates of a pod that the scheduler does not try for them. Nothing else helps such a pod.
+// ungate returns the attempt that removes the scheduling gates of the pod. Nothing else helps a pod with gates, since the scheduler does
+// not try it.
 func (p *pendingPod) ungate() []attempt {
 	if len(p.pod.Spec.SchedulingGates) == 0 || p.pending.Message != placement.Gated || p.member != nil {
 		return nil
@@ -34,7 +35,8 @@ func (p *pendingPod) ungate() []attempt {
 	return []attempt{p.once(candidate{change: "remove the scheduling gates of the pod, as whoever set them does", steps: []scenario.Step{{Patch: patch}}})}
 }
 
-// deleteOld deletes a StatefulSet's pod of an old template, which its controller does not replace while it is not ready.
+// deleteOld returns the attempt that deletes a StatefulSet's pod of an old template, which its controller does not replace while the pod is
+// not ready.
 func (p *pendingPod) deleteOld() []attempt {
 	set, is := p.object.(*appsv1.StatefulSet)
 	revision := p.pod.Labels[appsv1.ControllerRevisionHashLabelKey]
@@ -52,7 +54,8 @@ func (p *pendingPod) deleteOld() []attempt {
 	}}}
 }
 
-// stopOldPodsFirst lets a rollout that is under way stop pods before it starts others: old ones hold what the new ones need.
+// stopOldPodsFirst returns the attempt that lets a rollout under way stop pods before it starts others, since old pods hold what the new
+// ones need.
 func (p *pendingPod) stopOldPodsFirst() []attempt {
 	switch p.object.(type) {
 	case *appsv1.Deployment:
@@ -72,7 +75,7 @@ func (p *pendingPod) stopOldPodsFirst() []attempt {
 	return nil
 }
 
-// strategies are those with which a rollout stops old pods first, the mildest first.
+// strategies returns the changes with which a rollout stops old pods first, the mildest first.
 func (p *pendingPod) strategies() []candidate {
 	var all []candidate
 	switch obj := p.object.(type) {
@@ -114,8 +117,8 @@ func (p *pendingPod) strategies() []candidate {
 	return all
 }
 
-// raisePriority gives the workload's pods the lowest priority class that helps: one of the cluster or, for a DaemonSet, one of Kubernetes' own.
-// Only a DaemonSet's pods are worth that others are left without a node, since they are for their node alone.
+// raisePriority returns the attempt that gives the workload's pods the lowest priority class that helps: one of the cluster or, for a
+// DaemonSet, one of Kubernetes' own. Only a DaemonSet's pods may cost other pods their nodes, since they are for one node alone.
 func (p *pendingPod) raisePriority() []attempt {
 	if p.spec == nil || p.member != nil || len(p.pending.Reasons) == 0 {
 		return nil

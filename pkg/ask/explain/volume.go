@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Changes to the pod's volumes: a label that contradicts the nodes', and a claim whose volume is where the pod cannot be.
+// Changes to the pod's volumes: a label that contradicts the labels of nodes, and a claim whose volume is where the pod cannot run.
 
 // boundVolume is a claim of the pod and its volume.
 type boundVolume struct {
@@ -42,7 +42,8 @@ func boundVolumesOf(state *cluster.State, pod *v1.Pod) []boundVolume {
 	return all
 }
 
-// labelVolumes gives a volume the zone and the region of a node that its own affinity admits, where its labels contradict the node's.
+// labelVolumes returns the attempts that give a volume the zone and the region of a node that its own affinity admits, if its labels
+// contradict the node's.
 func (p *pendingPod) labelVolumes() []attempt {
 	if p.member != nil || !p.refusedBy("VolumeZone") {
 		return nil
@@ -73,7 +74,7 @@ func (p *pendingPod) labelVolumes() []attempt {
 	return attempts
 }
 
-// joined lists labels with what they are now.
+// joined lists the labels and their present values.
 func joined(labels, now map[string]string) string {
 	all := ""
 	for i, pair := range pairsOf(labels) {
@@ -90,7 +91,7 @@ func joined(labels, now map[string]string) string {
 	return all
 }
 
-// deleteClaim deletes a StatefulSet's pod with its claims, of which its controller makes new ones.
+// deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller makes both anew.
 func (p *pendingPod) deleteClaim() []attempt {
 	if p.owner.Kind != "StatefulSet" || p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
 		return nil

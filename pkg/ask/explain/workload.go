@@ -14,8 +14,9 @@ import (
 
 // Changes to the workload itself: its rules, tolerations and replicas.
 
-// soften makes each hard rule soft. Where the rule of the old pods keeps the new ones of its rollout away, they have to stop first; whether that helps
-// a rollout that is under way is tried by itself.
+// soften returns the attempts that make each hard rule soft. If the rule of old pods keeps the new pods of its rollout away, the old ones
+// have to stop first, so the attempt also tries the rule with another strategy. For a rollout that is under way, the strategy has an
+// attempt of its own.
 func (p *pendingPod) soften() []attempt {
 	var strategies []candidate
 	if len(p.before[p.owner].Placed) > 0 && p.member == nil && p.stopOldPodsFirst() == nil {
@@ -34,7 +35,7 @@ func (p *pendingPod) soften() []attempt {
 	return attempts
 }
 
-// softened are the changes that make each hard rule soft, or of those alone that refuse the pod.
+// softened returns the changes that make each hard rule soft, or, with refusingOnly, only the rules that refuse the pod.
 func (p *pendingPod) softened(refusingOnly bool) []candidate {
 	if p.spec == nil {
 		return nil
@@ -49,7 +50,8 @@ func (p *pendingPod) softened(refusingOnly bool) []candidate {
 	return all
 }
 
-// tolerate tolerates the taints that the workload seems to be meant to tolerate, but none of node.kubernetes.io, which say that a node is not well.
+// tolerate returns the attempts that tolerate each taint that the workload seems to be meant to tolerate. It leaves out taints of
+// node.kubernetes.io, which say that a node is not well.
 func (p *pendingPod) tolerate() []attempt {
 	if p.spec == nil || !p.refusedBy("TaintToleration") {
 		return nil
@@ -74,9 +76,9 @@ func (p *pendingPod) tolerate() []attempt {
 	return attempts
 }
 
-// meantFor reports whether something lets one believe that the pod is meant for nodes with the taint: its node selector and affinity name the
-// taint's key or leave only such nodes, or a toleration names the key: of another pod of the workload or, as the pods of DaemonSets are for all nodes,
-// of another DaemonSet's.
+// meantFor reports whether something suggests that the pod is meant for nodes with the taint: its node selector or affinity names the
+// taint's key, or leaves only such nodes; or another pod has a toleration of the key, either a pod of the same workload or, if this is a
+// DaemonSet, whose pods are for all nodes, a pod of another DaemonSet.
 func (p *pendingPod) meantFor(taint v1.Taint) bool {
 	for _, r := range rule.Of(p.spec) {
 		if r.Hard && (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && strings.Contains(r.Selector, taint.Key) {
@@ -123,7 +125,7 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	// A StatefulSet has not even created the pods after the waiting one.
 	most := min(max(waiting, int(replicas)-running), int(replicas)-1)
 	if p.member != nil {
-		most = int(replicas) - 1 // Karmada takes from all clusters, also from those where all run
+		most = int(replicas) - 1 // Karmada removes replicas from all clusters, even from clusters where all run
 	}
 	if !scales || most < 1 {
 		return nil
@@ -140,10 +142,11 @@ func (p *pendingPod) fewerReplicas() []attempt {
 	return []attempt{fewer}
 }
 
-// maxPairs is how many pairs are tried.
+// maxPairs limits how many pairs of changes are tried.
 const maxPairs = 40
 
-// pairs are two changes at once: a rule that is refined or softened, with another strategy of the rollout, a node, or another rule.
+// pairs returns the attempts that make two changes at once: a rule that is refined or softened, together with another rollout strategy, a
+// node, or another rule.
 func (p *pendingPod) pairs() []attempt {
 	rules := slices.Concat(p.refinements(), p.softened(false))
 	var others []candidate
