@@ -12,10 +12,10 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answer says of the nodes that go: one after the other every drain ends, and no pod is Pending after any step that was
-// not before the first; and of each node that stays, that then its drain does not end or leaves the pods that are named newly Pending. Nothing is
-// claimed of nodes that stay for other reasons: those that were not tried, or after whose removal the API server, an autoscaler or the loss of a
-// domain is in the way.
+// Claims returns what the answer says, in a form that a run can check. About the nodes that go: every drain ends, and after no step a pod
+// is newly Pending since before the first. About each node that stays because of a pod, a budget, a volume, room or rules: after the
+// removals its drain does not end, or leaves exactly the named pods newly Pending. It claims nothing about nodes that stay for other
+// reasons: nodes that were not tried, and nodes that stay because of the API server, an autoscaler or a loss.
 func (a *Answer) Claims() []claim.Claim {
 	removal := a.removal()
 	claims := a.stay(removal)
@@ -25,7 +25,7 @@ func (a *Answer) Claims() []claim.Claim {
 	return claims
 }
 
-// stay claims after the removal of the others why nodes stay.
+// stay claims, after the removal of the others, why nodes stay.
 func (a *Answer) stay(removal claim.Claim) []claim.Claim {
 	var claims []claim.Claim
 	if slices.ContainsFunc(a.Stays, func(s Stay) bool { return s.Why == ByFailure }) {
@@ -57,7 +57,7 @@ func (a *Answer) stay(removal claim.Claim) []claim.Claim {
 	return claims
 }
 
-// removal claims that the nodes that go do.
+// removal claims that the nodes in Removed can go.
 func (a *Answer) removal() claim.Claim {
 	var names []string
 	for _, r := range a.Removed {

@@ -1,5 +1,5 @@
-// Package consolidate finds which nodes can go. It drains one after another, the least used first, and takes back each drain that does not end
-// or leaves a pod without a node. A scenario with the steps that stay gives the same.
+// Package consolidate finds which nodes can go. It drains one after another, the least used first, and takes back each drain that does not
+// end or leaves a pod without a node. A scenario with the remaining steps gives the same result.
 package consolidate
 
 import (
@@ -24,101 +24,102 @@ import (
 
 // Options say which nodes may go.
 type Options struct {
-	// Among are the nodes that may go; if empty, all but control planes. Keep are those that stay in any case.
+	// Among are the nodes that may go; if empty, all but control planes. Keep are the nodes that stay in any case.
 	Among, Keep []string
-	// Survive are the levels of which the loss of any one domain must strand no more pods than now, and Mode is how nodes fail.
+	// Survive are the levels to survive: the loss of any one domain of them must strand no more pods than now. Mode says how nodes fail.
 	Survive []string
 	Mode    node.FailureMode
-	// Drain is how nodes are drained; its Nodes are not used.
+	// Drain has the options of each drain; its Nodes are not used.
 	Drain scenario.Drain
-	// Progress, if set, is called with the number of nodes that were tried, and of all.
+	// Progress, if set, is called with the number of tries done and their total, which grows when nodes are tried again.
 	Progress func(done, total int)
 }
 
-// Answer is which nodes can go.
+// Answer says which nodes can go, and why each other node stays.
 type Answer struct {
 	// Nodes is the number of nodes at the start.
 	Nodes int `json:"nodes"`
-	// Survive are the levels of which the loss of any one domain was examined.
+	// Survive are the levels of which the loss of each domain was examined.
 	Survive []string `json:"survive,omitempty"`
-	// Removed are the nodes that can go, in order.
+	// Removed are the nodes that can go, in the order of their removal.
 	Removed []Removed `json:"removed"`
-	// Saved is what the removed nodes cost in an hour, as far as it is known; missing if of none. Unpriced is the number of those without a price.
+	// Saved is the sum of what the removed nodes with a price cost per hour; missing if none has one. Unpriced is the number of removed
+	// nodes without a price.
 	Saved    *float64 `json:"saved,omitempty"`
 	Unpriced int      `json:"unpriced,omitempty"`
 	// Evicted is the number of evictions.
 	Evicted int `json:"evicted"`
-	// Stays are the nodes that cannot go, in the order in which they were tried first, after those that were not asked about.
+	// Stays are the nodes that cannot go: first the nodes that were not tried, then the others in the order of their first try.
 	Stays []Stay `json:"stays"`
-	// Untried is the number of nodes that an interrupted search has not tried, and Unproven the number of those that can go while no node fails, and of
-	// which it has not tried whether also after the losses.
+	// Untried is the number of nodes that an interrupted search has not tried. Unproven is the number of nodes that can go while no node
+	// fails, but whose removal it has not tried together with the losses.
 	Untried  int `json:"untried,omitempty"`
 	Unproven int `json:"unproven,omitempty"`
-	// Stranded is, for each level, how many pods the worst loss leaves without a node before and after.
+	// Stranded says, for each level, how many pods the worst loss leaves without a node, before the removals and after them.
 	Stranded []Stranded `json:"stranded,omitempty"`
 
-	// Steps are the steps with which they go.
+	// Steps are the steps that drain and remove the nodes.
 	Steps []scenario.Step `json:"-"`
-	// End is the cluster after them.
+	// End is the cluster after these steps.
 	End *cluster.State `json:"-"`
 }
 
 // Removed is a node that can go.
 type Removed struct {
 	Node string `json:"node"`
-	// Evicted is how many pods are evicted from it.
+	// Evicted is the number of pods that are evicted from it.
 	Evicted int `json:"evicted"`
-	// Price is what it costs in an hour; missing if that is not known.
+	// Price is what the node costs per hour; missing if that is not known.
 	Price *float64 `json:"price,omitempty"`
 }
 
-// Why is why a node stays.
+// Why is the kind of reason for which a node stays.
 type Why string
 
 const (
-	// Kept means that the user wants it, ControlPlane that it is one.
+	// Kept means that the user keeps the node, ControlPlane that it is a control plane.
 	Kept         Why = "kept"
 	ControlPlane Why = "control plane"
-	// ByPod means that a pod cannot be evicted whatever the budgets are; ByBudget that a budget refuses.
+	// ByPod means that a pod cannot be evicted, whatever the budgets are; ByBudget means that a disruption budget refuses the eviction.
 	ByPod    Why = "pod"
 	ByBudget Why = "budget"
-	// ByVolume means that no other node can have the volume of a pod, ByRoom that none has room for it, and ByRules that none is left by its rules
-	// and the taints of nodes.
+	// ByVolume means that no other node can attach the volume of a pod, ByRoom that no other node has room for the pod, and ByRules that
+	// its rules and the taints of nodes leave no other node.
 	ByVolume Why = "volume"
 	ByRoom   Why = "room"
 	ByRules  Why = "rules"
-	// ByPreemption means that without it a pod would be evicted for another one, and nothing replaces it.
+	// ByPreemption means that without the node a pod would be preempted that nothing replaces.
 	ByPreemption Why = "preemption"
-	// ByQuota means that no pod is created in the place of one.
+	// ByQuota means that the API server refuses the replacement of a pod.
 	ByQuota Why = "not created"
-	// ByFailure means that without it the loss of a domain would strand more pods.
+	// ByFailure means that without the node the loss of a domain would strand more pods.
 	ByFailure Why = "failure"
-	// ByAutoscaler means that the autoscaler would add another one.
+	// ByAutoscaler means that the autoscaler would add another node.
 	ByAutoscaler Why = "autoscaler"
 )
 
-// Stay is a node that stays.
+// Stay is a node that stays, with the reason.
 type Stay struct {
 	Node string `json:"node"`
 	Why  Why    `json:"why"`
-	// Pods are those because of which it stays.
+	// Pods are the pods because of which it stays.
 	Pods []cluster.PodRef `json:"pods,omitempty"`
-	// Message is what kubectl, the API server or kube-scheduler says of the first of them.
+	// Message is what kubectl, the API server or kube-scheduler says about the first of these pods.
 	Message string `json:"message,omitempty"`
 
-	removed int             // nodes that had gone when this one was tried
-	steps   []scenario.Step // with which it was tried
+	removed int             // number of nodes that had been removed when this one was tried
+	steps   []scenario.Step // the steps of the try
 }
 
-// Stranded is what the worst loss of a domain of a level leaves without a node.
+// Stranded is the number of pods that the worst loss of a domain of the level leaves without a node, Before the removals and After them.
 type Stranded struct {
 	Level  string `json:"level"`
 	Before int    `json:"before"`
 	After  int    `json:"after"`
 }
 
-// Run finds the nodes that can go after the last step of the result, in a world of its scenario. If the context ends, the answer has the nodes of
-// which it is known by then, and is nil if there is none; the result then says that it is partial.
+// Run finds the nodes that can go after the last step of the result, in a world of its scenario. If the context ends, Run returns its error
+// and what is known by then, nil if no node was tried; the result's Partial then says so.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	course, err := simulation.GoOn(w, result, simulation.Options{})
 	if err != nil {
@@ -141,8 +142,8 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	return c.answer, nil
 }
 
-// partly returns what is known when the context has ended: the nodes that went, those that stay, and how many were not tried. Where losses are to be
-// survived, only the nodes that went are left of which that is known.
+// partly returns what is known when the context has ended: the nodes that can go, the nodes that stay, and how many were not tried. If
+// losses have to be survived, it keeps only the removals that are known to survive them.
 func (c *consolidation) partly(ctx context.Context, result *simulation.Result, err error) (*Answer, error) {
 	if ctx.Err() == nil || len(c.first) == 0 {
 		return nil, err
@@ -159,7 +160,7 @@ func (c *consolidation) partly(ctx context.Context, result *simulation.Result, e
 	return c.answer, err
 }
 
-// consolidation is one under way.
+// consolidation is a consolidation under way.
 type consolidation struct {
 	Options
 	course  *simulation.Course
@@ -167,15 +168,15 @@ type consolidation struct {
 	answer  *Answer
 	owner   func(*v1.Pod) cluster.Ref
 	before  map[cluster.Ref]cluster.Crew // the pods at the start
-	refused map[cluster.Ref]int          // pods that were not created at the start
-	first   map[string]int               // the place of each node among those that were tried, when it was for the first time
-	retried []Stay                       // why the nodes of again stayed before
-	// survived is how many of the nodes that went are known to survive the losses.
+	refused map[cluster.Ref]int          // pods that the API server refused to create at the start
+	first   map[string]int               // the position of each node in the order of first tries, from 1
+	retried []Stay                       // the results of earlier tries of the nodes that are tried again
+	// survived is the number of removals that are known to survive the losses.
 	survived int
 }
 
-// all tries each node, the least used first, as it is then, and those that stay again once others have gone: a pod that waited before another node
-// went may run now, so that its budget allows an eviction.
+// all tries each node, the one that is least used at that moment first. After others have gone it tries the nodes that stay again: a pod
+// that was Pending before another node went may run now, so that its budget allows an eviction.
 func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 	c.answer.Nodes = len(state.Nodes)
 	controlPlanes := cluster.ControlPlanes(state.Nodes, state.Pods)
@@ -202,8 +203,8 @@ func (c *consolidation) all(ctx context.Context, state *cluster.State) error {
 	return nil
 }
 
-// again returns the nodes that were tried before the last of the others went. They no longer stay. Those with a pod that cannot be evicted whatever
-// happens are not among them.
+// again returns the nodes that stay and were tried before the last removal, and takes them out of the answer. It leaves out nodes with a
+// pod that cannot be evicted, whatever else happens.
 func (c *consolidation) again() (nodes []string) {
 	c.retried = nil
 	there := c.course.State().NodesByName()
@@ -218,12 +219,12 @@ func (c *consolidation) again() (nodes []string) {
 	return nodes
 }
 
-// each tries the nodes, the last of that many.
+// each tries the nodes; total is the number of all tries so far, including these.
 func (c *consolidation) each(ctx context.Context, rest []string, total int) error {
 	for len(rest) > 0 && len(c.course.State().Nodes) > 1 {
 		there := c.course.State().NodesByName()
 		if rest = slices.DeleteFunc(rest, func(name string) bool { return there[name] == nil }); len(rest) == 0 {
-			break // the autoscaler has removed the last of them
+			break // the autoscaler has removed the remaining ones
 		}
 		rest = world.Emptiest(c.course.State(), rest)
 		if err := c.try(ctx, there[rest[0]]); err != nil {
@@ -238,7 +239,7 @@ func (c *consolidation) each(ctx context.Context, rest []string, total int) erro
 	return nil
 }
 
-// leave counts the nodes that are not tried any more. Those that stayed before still do.
+// leave counts the nodes that are not tried any more. A node that stayed before still does.
 func (c *consolidation) leave(rest []string) {
 	for _, name := range rest {
 		if i := slices.IndexFunc(c.retried, func(stay Stay) bool { return stay.Node == name }); i >= 0 {
@@ -251,7 +252,7 @@ func (c *consolidation) leave(rest []string) {
 
 func (c *consolidation) stays(stay Stay) { c.answer.Stays = append(c.answer.Stays, stay) }
 
-// try drains and removes the node, and takes it back if that leaves anything behind.
+// try drains and removes the node, and takes both steps back if the node has to stay.
 func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
 	did := len(c.course.Did)
 	why, evicted, err := c.remove(ctx, node.Name)
@@ -275,7 +276,7 @@ func (c *consolidation) try(ctx context.Context, node *v1.Node) error {
 	return err
 }
 
-// remove does the steps with which the node goes. It returns why it stays, if it does.
+// remove does the steps that drain and remove the node. It returns why the node has to stay, if it does, and the number of evicted pods.
 func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, error) {
 	drain := c.Drain
 	drain.Nodes = scenario.Nodes{Names: []string{name}}
@@ -304,7 +305,7 @@ func (c *consolidation) remove(ctx context.Context, name string) (*Stay, int, er
 	return c.left(step), len(drained.Evicted), nil
 }
 
-// left returns what the step leaves behind that was not so at the start; nil if there is nothing.
+// left returns why the node has to stay after the step, by what is worse than at the start; nil if nothing is.
 func (c *consolidation) left(step *simulation.Step) *Stay {
 	var why *Stay
 	newly := cluster.NewlyPending(c.before, step.State)
@@ -337,7 +338,7 @@ func (c *consolidation) left(step *simulation.Step) *Stay {
 	return nil
 }
 
-// reason is why no node takes the pod: a volume that only some nodes can have, room, or rules.
+// reason returns why no node takes the pod: a volume that only some nodes can attach, room, or rules.
 func reason(p *placement.Pending) Why {
 	why := ByRules
 	for _, r := range p.Reasons {
@@ -351,8 +352,8 @@ func reason(p *placement.Pending) Why {
 	return why
 }
 
-// survive takes back the last removals until no loss of a domain strands more pods than at the start. That fewer removals survive where more
-// do not is not certain, but the answer is what was seen to survive.
+// survive takes back the last removals until no loss of a domain strands more pods than at the start. It bisects, although fewer removals
+// need not survive where more do; the number that it returns was seen to survive.
 func (c *consolidation) survive(ctx context.Context, result *simulation.Result, start *simulation.Step) error {
 	if len(c.Survive) == 0 {
 		return nil
@@ -372,7 +373,7 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 		}
 		return &c.course.Steps[len(c.course.Steps)-len(c.course.Did)+2*removed-1]
 	}
-	// The largest number of removals that survives is from low to high.
+	// The largest number of removals that survives is between low and high.
 	low, high := 0, len(c.answer.Removed)
 	after, message := before, ""
 	for low < high {
@@ -397,8 +398,8 @@ func (c *consolidation) survive(ctx context.Context, result *simulation.Result, 
 	return c.course.Back(2 * low)
 }
 
-// stranded returns the most pods that the loss of a domain of each level leaves without a node. If that is more than allowed, it says where; what
-// comes after is not examined.
+// stranded returns, for each level, the largest number of pods that the loss of a domain leaves without a node. If a loss leaves more than
+// allowed, why says which; later losses are then not examined.
 func (c *consolidation) stranded(ctx context.Context, w world.World, after *simulation.Step, allowed []int) (most []int, why string, err error) {
 	for i, level := range c.Survive {
 		opts := blast.Options{Levels: []string{level}, Simultaneous: 1, Mode: c.Mode, From: after.Mark()}
@@ -424,7 +425,7 @@ func (c *consolidation) stranded(ctx context.Context, w world.World, after *simu
 	return most, "", nil
 }
 
-// conclude sums up.
+// conclude adds the sums, the steps and the last state to the answer.
 func (c *consolidation) conclude() {
 	a := c.answer
 	sum, priced := 0.0, false
