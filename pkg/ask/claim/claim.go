@@ -1,4 +1,5 @@
-// Package claim is what an answer says in a form that a run can check: steps after the input as it is, and what must be so after them.
+// Package claim has what an answer says in a form that a run can check: steps after the input as it is, and expectations that must hold
+// after them.
 //
 //	answer.Claims() ─▶ []Claim ─ expect.Prove ─▶ which hold        (--prove)
 //	                           ─ Variant ──────▶ a scenario file   (--proof)
@@ -17,24 +18,24 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claim is one thing that an answer says.
+// Claim is one statement of an answer.
 type Claim struct {
 	// Says is the claim as a sentence without its full stop.
 	Says string
-	// Nodes are the nodes of the cluster in place of its own, on which every pod is placed anew. Default: its own.
+	// Nodes replace the nodes of the cluster, and every pod is placed anew on them. Default: the cluster's own nodes.
 	Nodes []scenario.NodesLike
-	// Patches change the input before its first step, as those of a variant do. Default: none.
+	// Patches change the input before its first step, as the patches of a variant do. Default: none.
 	Patches []scenario.Patch
-	// Steps are done after the last step of the input. What they expect is the claim.
+	// Steps are done after the last step of the input. Their expectations are the claim.
 	Steps []scenario.Step
 }
 
-// Variant is the claim as a variant of the input.
+// Variant returns the claim as a variant of the input.
 func (c *Claim) Variant() scenario.Variant {
 	return scenario.Variant{Name: c.Says, Nodes: c.Nodes, Patches: c.Patches, Steps: c.Steps}
 }
 
-// Unique numbers the sentences that several claims have, since variants have names of their own.
+// Unique returns the claims with unique sentences, which variants need as names: it adds (2), (3) and so on to repeated sentences.
 func Unique(claims []Claim) []Claim {
 	claims = slices.Clone(claims)
 	seen := map[string]int{}
@@ -46,15 +47,16 @@ func Unique(claims []Claim) []Claim {
 	return claims
 }
 
-// before is the step of a claim after which the cluster is as the input leaves it.
+// before is the name of the step of a claim after which the cluster is as the input leaves it.
 const before = "before"
 
-// Before is the first step of a claim of which several steps are compared with the cluster as the input leaves it: it does nothing.
+// Before returns a step that does nothing. It is the first step of a claim that compares later steps with the cluster as the input leaves
+// it; see [SinceBefore].
 func Before() scenario.Step {
 	return scenario.Step{Name: before, Expect: &scenario.Expect{NewlyPending: &scenario.NewlyPending{}}}
 }
 
-// Name is a workload as an expectation names it, with its namespace.
+// Name returns the workload as an expectation names it: namespace/kind/name.
 func Name(of cluster.Ref) string {
 	if of.Namespace == "" {
 		return of.String()
@@ -62,14 +64,14 @@ func Name(of cluster.Ref) string {
 	return of.Namespace + "/" + of.String()
 }
 
-// SinceBefore expects that these pods are newly Pending, by workload, and no others, compared with the step Before of the claim.
+// SinceBefore returns the expectation that exactly these pods, by workload, are newly Pending since the step [Before] of the claim.
 func SinceBefore(pods map[cluster.Ref]int) *scenario.NewlyPending {
 	expect := NewlyPending(pods)
 	expect.Since = before
 	return expect
 }
 
-// NewlyPending expects that these pods are newly Pending, by workload, and no others, compared with the step before.
+// NewlyPending returns the expectation that exactly these pods, by workload, are newly Pending since the previous step.
 func NewlyPending(pods map[cluster.Ref]int) *scenario.NewlyPending {
 	expect := &scenario.NewlyPending{}
 	for owner, n := range pods {
@@ -83,7 +85,7 @@ func NewlyPending(pods map[cluster.Ref]int) *scenario.NewlyPending {
 	return expect
 }
 
-// Words says which pods are newly Pending: "no pod newly Pending" or "newly Pending 1 of shop/deployment/web".
+// Words describes which pods are newly Pending: "no pod newly Pending" or "newly Pending 1 of shop/deployment/web".
 func Words(newly *scenario.NewlyPending) string {
 	if len(newly.Pods) == 0 {
 		return "no pod newly Pending"
@@ -95,7 +97,8 @@ func Words(newly *scenario.NewlyPending) string {
 	return "newly Pending " + words.Few(all)
 }
 
-// WorkloadPods expects of each of the workloads as many pods that run, and as many that are Pending, as the state has, in order of their names.
+// WorkloadPods returns, for each of the workloads, the expectation that as many of its pods run, and as many are Pending, as in the state.
+// They are sorted by the workloads' names.
 func WorkloadPods(state *cluster.State, workloads map[cluster.Ref]bool) []scenario.WorkloadPods {
 	counts := state.PodCounts()
 	var all []scenario.WorkloadPods
