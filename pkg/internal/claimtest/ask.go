@@ -28,12 +28,12 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Load returns the scenario of a world.
+// Load returns the scenario of a world, given as the YAML that [World] makes.
 func Load(text string) (*scenario.Scenario, error) {
 	return loader.LoadFS(fstest.MapFS{"world.yaml": {Data: []byte(text)}}, "world.yaml", loader.Options{})
 }
 
-// question is a question that is asked of every world: its claims, and the scenario after which they hold.
+// question is a question about a world. It returns claims, and the scenario for which they hold.
 type question struct {
 	name string
 	ask  func(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error)
@@ -43,7 +43,7 @@ var questions = []question{
 	{"capacity", askCapacity}, {"drain", askDrain}, {"consolidate", askConsolidate}, {"roll", askRoll}, {"blast", askBlast}, {"explain", askExplain}, {"scale", askScale}, {"plan", askPlan}, {"size", askSize}, {"advise", askAdvise},
 }
 
-// Ask asks every question of the scenario, and calls f with the claims of each, and the scenario after which they hold.
+// Ask asks every question about the scenario, and calls f with the claims of each answer and the scenario for which they hold.
 func Ask(ctx context.Context, s *scenario.Scenario, f func(question string, of *scenario.Scenario, claims []claim.Claim) error) error {
 	result, err := simulation.Run(ctx, s, simulation.Options{})
 	if err != nil {
@@ -61,7 +61,8 @@ func Ask(ctx context.Context, s *scenario.Scenario, f func(question string, of *
 	return nil
 }
 
-// Check asks every question of the scenario, and runs every claim. It returns the number of claims, and what does not hold.
+// Check asks every question about the scenario, and runs every claim. It returns the number of claims, and descriptions of the claims that
+// do not hold.
 func Check(ctx context.Context, s *scenario.Scenario) (claims int, failed []string, err error) {
 	err = Ask(ctx, s, func(question string, of *scenario.Scenario, made []claim.Claim) error {
 		proved, err := expect.Prove(ctx, of, made, nil)
@@ -169,7 +170,7 @@ func askBlast(ctx context.Context, s *scenario.Scenario, result *simulation.Resu
 	return s, analysis.Claims(mode), nil
 }
 
-// askExplain asks of the first Pending pod.
+// askExplain asks about the first Pending pod.
 func askExplain(ctx context.Context, s *scenario.Scenario, result *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
 	last := &result.Steps[len(result.Steps)-1]
 	if len(last.Pending) == 0 {
@@ -180,7 +181,7 @@ func askExplain(ctx context.Context, s *scenario.Scenario, result *simulation.Re
 	q.Kind, q.Namespace, q.Name = "Pod", pod.Namespace, pod.Name
 	_, pods, _, err := explain.Pods(ctx, s, q, explain.Options{})
 	if err != nil || len(pods) == 0 || pods[0].Step != last.Name {
-		return s, nil, nil // it waits since an earlier step
+		return s, nil, nil // the pod is Pending since an earlier step
 	}
 	return s, pods[0].Claims(), nil
 }
@@ -229,7 +230,7 @@ func askSize(ctx context.Context, s *scenario.Scenario, result *simulation.Resul
 	return sizing.Claims()
 }
 
-// askAdvise asks of the first workload that can be advised.
+// askAdvise asks about the first workload that advice is available for.
 func askAdvise(ctx context.Context, s *scenario.Scenario, _ *simulation.Result) (*scenario.Scenario, []claim.Claim, error) {
 	for _, obj := range s.Objects() {
 		if of := cluster.RefTo(obj); slices.Contains(advice.Kinds, of.Kind) {

@@ -13,7 +13,7 @@ var (
 	first  = flag.Uint64("claims.seed", 1, "the seed of the first world")
 )
 
-// Every claim of every answer holds, whatever the world. go test ./pkg/internal/claimtest -claims.worlds 10000 -timeout 0 looks for hours.
+// Every claim of every answer holds in every world. go test ./pkg/internal/claimtest -claims.worlds 10000 -timeout 0 searches for hours.
 func TestClaimsHold(t *testing.T) {
 	total := 0
 	for seed := *first; seed < *first+*worlds; seed++ {
@@ -24,7 +24,7 @@ func TestClaimsHold(t *testing.T) {
 	}
 }
 
-// Every claim holds in the worlds in which once one did not.
+// Every claim holds in the worlds in which a claim once failed.
 func TestClaimsHoldThatOnceDidNot(t *testing.T) {
 	for name, seed := range map[string]uint64{
 		"a failure goes on with the scheduler's search where the run ended":  1752,
@@ -38,7 +38,7 @@ func TestClaimsHoldThatOnceDidNot(t *testing.T) {
 	}
 }
 
-// check makes the world of the seed, and returns the number of claims that were proved there.
+// check makes the world of the seed, runs every claim about it, and returns the number of claims.
 func check(t *testing.T, seed uint64) int {
 	text := claimtest.World(seed)
 	s, err := claimtest.Load(text)

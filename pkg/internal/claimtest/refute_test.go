@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// wrong returns the claim with each of its expectations made wrong, one after the other.
+// wrong returns copies of the claim, in each of which one expectation is wrong.
 func wrong(t *testing.T, of claim.Claim) []claim.Claim {
 	var all []claim.Claim
 	for i := range of.Steps {
@@ -74,7 +74,7 @@ func wrong(t *testing.T, of claim.Claim) []claim.Claim {
 	return all
 }
 
-// A claim of each question can fail: with any of its expectations made wrong it does not hold. A proof that cannot fail would prove nothing.
+// The claims of each question can fail: with any wrong expectation, a claim does not hold. A proof that cannot fail would prove nothing.
 func TestWrongClaimsAreRefuted(t *testing.T) {
 	refuted := map[string]int{}
 	for _, seed := range []uint64{2, 7, 14, 56} {
@@ -108,7 +108,7 @@ func TestWrongClaimsAreRefuted(t *testing.T) {
 	t.Log(refuted)
 }
 
-// The worlds have every shape that they are made for, and the same seed gives the same world.
+// Some worlds have each of the shapes that World makes, and the same seed gives the same world.
 func TestWorlds(t *testing.T) {
 	if first, again := claimtest.World(7), claimtest.World(7); first != again {
 		t.Error("a seed has two worlds")

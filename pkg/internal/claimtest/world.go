@@ -1,4 +1,4 @@
-// Package claimtest asks every question of small worlds that it makes from a seed, and runs every claim of the answers.
+// Package claimtest makes small worlds from seeds, asks every question about them, and runs every claim of the answers.
 package claimtest
 
 import (
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// World returns a scenario of 3 to 9 nodes and 5 to 40 pods as YAML. Each seed has a few of the shapes: nodes that are nearly full, taints, zonal
-// volumes, budgets, DaemonSets, pods that are Pending or Terminating before, priorities, pods that want to be apart, controllers that the input
-// lacks, autoscalers of pods. Every seventh has a gang.
+// World returns a scenario of 3 to 9 nodes and 5 to 40 pods as YAML. Each seed has a few of these shapes: nodes that are nearly full,
+// taints, zonal volumes, budgets, DaemonSets, pods that are Pending or Terminating at the start, priorities, pods with anti-affinity,
+// controllers that the input lacks, autoscalers of pods. Every seventh seed has a gang.
 func World(seed uint64) string {
 	w := &maker{Rand: rand.New(rand.NewPCG(seed, 50))}
 	w.nodes()
@@ -29,7 +29,7 @@ func World(seed uint64) string {
 	if w.chance(25) {
 		w.after = append(w.after, fmt.Sprintf("- {name: cordoned, cordon: {names: [%s]}}", w.names[w.IntN(len(w.names))]))
 	}
-	if w.chance(15) { // pods are Terminating on it, or Pending elsewhere
+	if w.chance(15) { // the pods of the node become Terminating, and others Pending
 		w.after = append(w.after, fmt.Sprintf("- {name: died, fail: {names: [%s], mode: unreachable}}", w.names[w.IntN(len(w.names))]))
 	}
 	gates := ""
@@ -57,7 +57,7 @@ workloads:
 type maker struct {
 	*rand.Rand
 	cluster, objects, after []string
-	names                   []string // of nodes
+	names                   []string // names of the nodes
 	zones                   int
 	priorities              bool
 }
@@ -145,7 +145,7 @@ func (w *maker) workload(i int) {
 	}
 }
 
-// gang adds pods that get nodes together, or none.
+// gang adds a pod group and a controller with its pods, which get nodes together, or none.
 func (w *maker) gang() {
 	replicas := 2 + w.IntN(4)
 	kind := w.either(50, "ReplicaSet", w.either(50, "Deployment", "StatefulSet"))
