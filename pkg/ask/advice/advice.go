@@ -165,7 +165,7 @@ func (c *Candidate) HowChanged() []string {
 // Kinds are the kinds of workloads that advice is available for. A Job's template cannot change, and a DaemonSet has one pod per node.
 var Kinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
-// Of tries every candidate for the workload. If the context ends early, Of returns the error of the context and the advice on the
+// Of tries every candidate for the workload. If the context ends early, it returns the error of the context and the advice on the
 // candidates that are done; Result.Partial then says so. Without a finished candidate to compare with the workload as it is, the advice is
 // nil.
 func Of(ctx context.Context, s *scenario.Scenario, owner cluster.Ref, opts Options) (*Advice, error) {

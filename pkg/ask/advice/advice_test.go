@@ -24,7 +24,7 @@ import (
 
 var web = cluster.Ref{Kind: "Deployment", Namespace: "default", Name: "web"}
 
-// world returns a scenario of three zones with that many nodes, where web has that many replicas and this pod spec.
+// world returns a scenario of three zones with that many nodes, in which web has that many replicas and this pod spec.
 func world(t *testing.T, nodes, replicas, spec string) *scenario.Scenario {
 	t.Helper()
 	var source scenario.Source
@@ -77,7 +77,7 @@ func named(t *testing.T, a *advice.Advice, name string) *advice.Candidate {
 }
 
 // Three replicas, one in each of three zones: the surge pod of a rolling update finds an old pod in every zone, and 25% of 3 unavailable
-// rounds down to none. With maxUnavailable 1 the rollout finishes; within its own revision it does, too. If nothing is required it finishes
+// rounds down to none. With maxUnavailable 1 the rollout finishes, and so it does with a rule per revision. With a soft rule it finishes
 // anyway, and recovers from the loss of a zone.
 func TestRolloutDeadlock(t *testing.T) {
 	a := ask(t, world(t, "1", "3", hardZone), advice.Options{})
@@ -139,8 +139,8 @@ func TestFourReplicasOverThreeZones(t *testing.T) {
 	}
 }
 
-// In a large cluster failures are simulated of those candidates alone that could be advised. They come to what they come to when run again; of
-// each other it is said what it is beaten by, or at best as good as.
+// In a large cluster, failures are simulated only for the candidates that could be advised. Their figures are those of a run with all
+// failures; every other candidate names the candidate that beats it, or the one that it cannot beat.
 func TestLargeCluster(t *testing.T) {
 	s := world(t, "10", "400", "")
 	a := ask(t, s, advice.Options{})
@@ -172,7 +172,8 @@ func TestLargeCluster(t *testing.T) {
 	}
 }
 
-// A single pod is on one node, whatever the rule says. Of two replicas in three zones of a node each the loss of a zone, or of a node, takes one.
+// A single pod is on one node, whatever the rule says. With two replicas in three zones of one node each, the loss of a zone, or of a node,
+// takes one.
 func TestOneReplica(t *testing.T) {
 	a := ask(t, world(t, "1", "1", ""), advice.Options{})
 	for _, c := range a.Candidates {
@@ -189,7 +190,7 @@ func TestOneReplica(t *testing.T) {
 	}
 }
 
-// Why there is no second replica: a claim that one node has, a host port that every node has once, a node that is the only one.
+// The reasons for no second replica: a claim that only one node can use, a host port that every node has once, a single node.
 func TestNoSecondReplica(t *testing.T) {
 	const claimed = `"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], `
 	const port = `"hostNetwork": true, "initContainers": [{"name": "p", "image": "i", "restartPolicy": "Always", "ports": [{"containerPort": 80, "hostPort": 80}]}], `
@@ -234,8 +235,8 @@ func TestNoSecondReplica(t *testing.T) {
 	}
 }
 
-// What is printed is what was run: the patch gives the object exactly that rule and keeps the others, and the scenario varied by it has the
-// same figures.
+// The printed patch is the one that was run: it gives the object exactly that rule and keeps the others, and the scenario with the patch
+// has the same figures.
 func TestPatches(t *testing.T) {
 	s := world(t, "2", "4", others)
 	a := ask(t, s, advice.Options{})

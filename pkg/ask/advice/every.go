@@ -113,8 +113,8 @@ func (i *Improved) Command(patch string) string {
 	return fmt.Sprintf("kubectl patch %s -n %s --type merge --patch %s", i.Workload, i.Namespace, patch)
 }
 
-// Every finds the best change for each workload that asked selects. If the context ends early, Every returns the error of the context and
-// the workloads that were done by then; Result.Partial then says so. Without a finished workload, the answer is nil.
+// Every finds the best change for each workload that asked selects. If the context ends early, it returns the error of the context and the
+// workloads that were done by then; Result.Partial then says so. Without a finished workload, the answer is nil.
 func Every(ctx context.Context, s *scenario.Scenario, asked Asked) (*Everything, error) {
 	e := &every{worlds: simulation.NewWorlds(s), asked: asked}
 	defer e.worlds.Close()
@@ -270,7 +270,7 @@ const epsilon = 1e-9
 
 // changes returns the changes that can gain something, the simplest first, and an upper bound of the gain. The bound is arithmetic: of n
 // pods over d domains, the loss of one domain takes at least ⌈n/d⌉. With 4 pods over 3 zones that is 2 of 4; a workload that loses 3 of 4
-// now can gain 0.25 at most. If no change can gain anything, changes says why.
+// now can gain 0.25 at most. If no change can gain anything, it returns no proposals and the reason.
 func (e *every) changes(r *runs, now []float64) (all []proposal, bound float64, why string) {
 	if err := cluster.Changeable(r.workload); err != nil {
 		return nil, 0, err.Error()

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// many is a scenario of two zones with nodes of 4 CPU each, and these workloads: name, replicas, and more of the pod's spec.
+// many returns a scenario of two zones with nodes of 4 CPU each, and these workloads: name, replicas, and more fields of the pod's spec.
 func many(t *testing.T, nodes string, workloads ...[3]string) *scenario.Scenario {
 	t.Helper()
 	var source, placed scenario.Source
@@ -37,10 +37,12 @@ func requesting(cpu string) string {
 	return `"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "` + cpu + `"}}}]`
 }
 
-// Three nodes of 4 CPU in each of two zones. Pods of pair prefer zone a so that both run there, whatever
-// a soft rule says; a required one moves one. Of one there is one
-// pod, whose second costs 100m of 24 CPU, and of dear one whose second costs 200m. Of four there are two in each zone, each on a node of its own: nothing
-// can be better. Those of huge and full have two nodes for themselves, and either takes more than the other leaves, so that none can have a second.
+// Three nodes of 4 CPU in each of two zones:
+//
+//   - pair has two pods that prefer zone a, so that both run there, whatever a soft rule says; a hard rule moves one.
+//   - one has one pod, whose second costs 100m of 24 CPU, and dear has one pod, whose second costs 200m.
+//   - four has two pods in each zone, each on its own node, which cannot be better.
+//   - huge and full share two nodes that only they may use. Each takes more than the other leaves free, so neither can have a second pod.
 func TestEvery(t *testing.T) {
 	const near = `"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions":
 		[{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}]}}]}}, `
@@ -90,10 +92,12 @@ func TestEvery(t *testing.T) {
 	}
 }
 
-// Two zones of a node with 4 CPU, and of two workloads one pod of 2500m each, on a node of their own. Neither has room for a second. With pods of
-// 1500m either has, and both have: 2 × 1500m on each node. Of three workloads
-// of 1300m two share a node: their second pods fill the other, and the second of the third has room beside them. Of 1400m the third has no room
-// there, and the other node has room for one of the two second pods, for each alone.
+// Two zones of one node with 4 CPU each, and workloads of one pod each:
+//
+//   - Two workloads of 2500m are on a node each. Neither has room for a second pod.
+//   - Two workloads of 1500m have room for both second pods: 2 × 1500m on each node.
+//   - With three workloads of 1300m, two share a node. Their second pods fill the other node, and the second pod of the third fits beside them.
+//   - With 1400m, the third has no room there. The other node has room for either of the two second pods, but not for both.
 func TestTogether(t *testing.T) {
 	for cpu, want := range map[string]*advice.Together{
 		"2500m": nil,

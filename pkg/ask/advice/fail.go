@@ -61,7 +61,7 @@ func (r *runs) atLeast(metrics *metric.Metrics, state *cluster.State) map[string
 // fail simulates failures of the workload as it is, of the candidate without a rule, and of every candidate that no other beats. Among
 // candidates that are equally good otherwise, it starts with the first, and goes on to the next if failures of the first strand more pods
 // than the lower bound; it skips a candidate that leaves more pods Pending than there are now. The candidates that stay without failures
-// are beaten, at best as good as another, or not to be advised. The candidates must be ranked before; fail ranks them again.
+// are beaten, at best as good as another, or not to be advised. The candidates must be ranked before, and are ranked again.
 func (r *runs) fail(ctx context.Context, candidates []Candidate) error {
 	for {
 		next := unsettled(candidates)

@@ -16,7 +16,7 @@ func figured(name string, pending int, radius float64, moved, complexity int) Ca
 	return Candidate{Name: name, complexity: complexity, Found: whatif.Found{Moved: moved, Metrics: metric.Metrics{Pending: pending, Levels: []metric.LevelMetrics{zone}}}}
 }
 
-// Every figure in the order in which they decide. What a rollout comes to counts only if it ends.
+// All figures, in the order in which they decide. The results of a rollout count only if it ends.
 func TestFigures(t *testing.T) {
 	c := figured("", 1, 0.5, 0, 0)
 	c.Levels[0].Failures = []metric.FailureMetrics{{Stranded: 3, OwnStranded: 2}}
@@ -42,8 +42,8 @@ func TestFigures(t *testing.T) {
 		{"Pending in the worst trial", 5}, {"radius of a zone in the worst trial", 1}}, skews, []goal{{"skew over zone after a rollout", 4}})
 }
 
-// The front comes first, though worse has as few Pending pods as the first. Of those with the same figures the one that moves fewer pods
-// comes first, then the simpler one.
+// The front comes first, though worse has as few Pending pods as the first. Among candidates with the same figures, the one that moves
+// fewer pods comes first, then the simpler one.
 func TestRank(t *testing.T) {
 	candidates := []Candidate{figured("worse", 0, 0.6, 0, 0), figured("complex", 0, 0.5, 0, 2), figured("moves", 0, 0.5, 1, 0),
 		figured("narrow", 1, 0.1, 0, 0), figured("simple", 0, 0.5, 0, 1)}
@@ -58,7 +58,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// Figures that only one of the two has, such as those after a rollout that ends, are not compared.
+// Figures that only one of two candidates has, such as the figures after a rollout that ends, are not compared.
 func TestAgainst(t *testing.T) {
 	a, b := figured("a", 0, 0.5, 0, 0), figured("b", 2, 0.25, 0, 0)
 	a.Rollout, b.Rollout = &CandidateRollout{Ends: true, Metrics: metric.Metrics{Pending: 3}}, &CandidateRollout{}
@@ -70,7 +70,7 @@ func TestAgainst(t *testing.T) {
 	}
 }
 
-// A rollout that ends and leaves the pods as they were is unharmed.
+// A rollout that ends and leaves the pods as they were does no harm.
 func TestUnharmed(t *testing.T) {
 	for name, test := range map[string]struct {
 		after CandidateRollout
@@ -113,8 +113,9 @@ func TestSumUp(t *testing.T) {
 	}
 }
 
-// Failures are simulated of the workload as it is, of no rule, and of what no other covers. Once these are known, a candidate that strands
-// nothing covers those that are at best the same; one that strands more than it must does not, unless more pods than now are Pending.
+// Failures are simulated for the workload as it is, for no rule, and for each candidate that no other covers. Then a candidate whose
+// failures strand nothing covers the candidates that are at best as good. One whose failures strand more than the lower bound does not
+// cover them, and they are next, unless they leave more pods Pending than now.
 func TestUnsettled(t *testing.T) {
 	key := v1.LabelTopologyZone
 	open := func(name string, pending int, radius float64) Candidate {

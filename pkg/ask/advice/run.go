@@ -155,7 +155,7 @@ func (r *runs) all(ctx context.Context, tried []*trial) error {
 
 // further runs the candidates that the first runs give a reason to try: the present rule with another strategy, since the strategy alone
 // may be wrong, and a rule per revision if a rollout of the plain rule went wrong. Before a rollout there is only one revision, and both
-// rules are the same. further also returns descriptions of the candidates that it skips.
+// rules are the same. It also returns descriptions of the candidates that it skips.
 func (r *runs) further(ctx context.Context, tried []*trial, later []proposal) ([]*trial, []string, error) {
 	var further []*trial
 	var skipped []string
@@ -252,7 +252,7 @@ func (r *runs) varied(c *Candidate) (*scenario.Scenario, error) {
 	return varied.Scenario, nil
 }
 
-// placed runs the candidate. If its rollout does not finish, placed returns the same candidate with another strategy whose rollout does, if
+// placed runs the candidate. If its rollout does not finish, it returns the same candidate with another strategy whose rollout does, if
 // there is one.
 func (r *runs) placed(ctx context.Context, w world.World, t *trial) (*trial, error) {
 	if err := r.run(ctx, w, t); err != nil || t.proposal == nil {

@@ -12,7 +12,7 @@ import (
 
 // lower reduces one number of nodes after another, the most expensive first, as long as the cluster still suffices; the others stay as they
 // are. It bisects each number. If near is true, the numbers are close to the smallest ones that suffice: then it goes down in steps that
-// double, 1, 2, 4, and bisects only the last step. With an error, lower returns the numbers found so far.
+// double, 1, 2, 4, and bisects only the last step. With an error, it returns the numbers found so far.
 func (z *sizer) lower(ctx context.Context, found []int, near bool) ([]int, error) {
 	found = slices.Clone(found)
 	order := make([]int, len(found))

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// objects are a source of objects in JSON.
+// objects returns a source of objects in JSON.
 func objects(all ...string) scenario.Source {
 	var source scenario.Source
 	for _, object := range all {
@@ -29,7 +29,7 @@ func nodeNamed(name string) string {
 		"status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"}}}`, name)
 }
 
-// sliceOf is a slice with two devices of a node, each of which has a serial number.
+// sliceOf returns a ResourceSlice with two devices of a node, each with a serial number.
 func sliceOf(node, pool string, slices int, model string) string {
 	return fmt.Sprintf(`{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "%[1]s-gpu-x7x"}, "spec": {"driver": "gpu.example.com",
 		"nodeName": "%[1]s", "pool": {"name": "%[2]s", "generation": 1, "resourceSliceCount": %[3]d}, "devices": [
@@ -45,14 +45,14 @@ const (
 	byClaim = `"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}], `
 )
 
-// byResource is a Deployment whose pods request a device as an extended resource.
+// byResource returns a Deployment whose pods request a device as an extended resource.
 func byResource(replicas int) string {
 	return fmt.Sprintf(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "train"}, "spec": {"replicas": %d, "selector": {"matchLabels": {"app": "train"}},
 		"template": {"metadata": {"labels": {"app": "train"}}, "spec": {"containers": [{"name": "c", "image": "i", "resources":
 		{"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"example.com/gpu": "1"}}}]}}}}`, replicas)
 }
 
-// Pods of one device each, on nodes of two devices: new nodes have what the node has that they are made like.
+// Pods with one device each, on nodes with two devices: a new node has the devices of the node that it copies.
 func TestSizeWithDevices(t *testing.T) {
 	train := func(replicas int) string { return string(deployment("train", replicas, "1", "1Gi", byClaim).Raw) }
 	for _, test := range []struct {
@@ -89,7 +89,7 @@ func TestSizeWithDevices(t *testing.T) {
 	}
 }
 
-// Pods of one device each, on two nodes of two devices: without one of the nodes, one of three pods has none.
+// Pods with one device each, on two nodes with two devices: without one of the nodes, one of three pods has no device.
 func TestSafeWithDevices(t *testing.T) {
 	s := scenarioOf(t, `{"nodeGroups": [{"name": "gpu", "count": 2, "cpu": 16, "memory": "64Gi", "devices": [{"class": "gpu.example.com", "count": 2}]}]}`,
 		runtime.RawExtension{Raw: []byte(deviceTemplate)}, deployment("train", 3, "1", "1Gi", byClaim))

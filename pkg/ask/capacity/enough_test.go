@@ -22,8 +22,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// A plain node has 4 cores, of which an agent takes 1, and a tainted one 4. Two pods of 2 cores tolerate the taint, one does not: the three
-// need 6 of 3 + 4 cores, but that one needs the plain node.
+// A plain node has 4 cores, of which an agent takes 1, and a tainted node has 4. Two pods of 2 cores tolerate the taint, and one does not.
+// With one node of each, the three need 6 of 3 + 4 cores; without the plain node, the one has no node.
 func TestEnough(t *testing.T) {
 	four := func() []ZoneNodes {
 		return []ZoneNodes{{Nodes: []*v1.Node{{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"cpu": resource.MustParse("4")}}}}}}
@@ -41,9 +41,9 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-// What comes back for certain must fit without the largest domain. What comes back unless it is lost needs room besides: with 2 for certain
-// and 4 unless they are lost in two domains, after one failure 2 and the 4 less those in it, after the other 2 and those in it, so that
-// both domains need 8 together.
+// What certainly comes back must fit without the largest domain. What comes back unless it is lost needs further room. With 2 certain, 4
+// unless lost and two domains, let x of the 4 be in the first: after its loss 2 + 4 − x must fit into the second, and after the other loss
+// 2 + x into the first. Both domains together need 8.
 func TestFits(t *testing.T) {
 	for _, test := range []struct {
 		certain, unlessLost, rest int64
@@ -68,7 +68,8 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// Certain is only what a controller replaces at once, however it was lost; what stays on its node, or waits in order, is so unless it is lost.
+// A comeback is certain only if a controller replaces the pod at once, however it was lost. A pod that stays on its node, or waits for
+// others in order, comes back unless it is lost itself.
 func TestComebacks(t *testing.T) {
 	var objects []cluster.Object
 	controlled := func(kind, name string, uid types.UID) []metav1.OwnerReference {
@@ -136,8 +137,8 @@ func TestComebacks(t *testing.T) {
 	}
 }
 
-// Whatever the bounds call too few nodes leaves a pod without one: in worlds of pods that come back and that do not, in groups that take all
-// of them or some, as zones are deleted or do not answer.
+// A cluster that the bounds call too small leaves a pod without a node, in worlds of pods that come back and pods that do not, of groups
+// that take all pods or some, with zones that are deleted or do not answer.
 func TestTooFewAreNotEnough(t *testing.T) {
 	refused := 0
 	for seed := range uint64(120) {
@@ -181,7 +182,7 @@ func TestTooFewAreNotEnough(t *testing.T) {
 	}
 }
 
-// sizerOf returns a sizer of a cluster with room for all that chance puts there.
+// sizerOf returns a sizer for a cluster with random pods and room for all of them.
 func sizerOf(t *testing.T, r *rand.Rand, mode node.FailureMode) (*sizer, string) {
 	t.Helper()
 	const world = `{"synthetic": {"regions": [{"name": "r", "zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}], "nodeGroups": [

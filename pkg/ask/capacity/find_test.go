@@ -205,7 +205,7 @@ func TestMixesRefuses(t *testing.T) {
 	}
 }
 
-// The result must hold for a scenario of its own: that many fit, and one more does not.
+// The result must hold in a scenario of its own: that many more fit, and one more than that does not.
 func TestFoundHoldsByItself(t *testing.T) {
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Two nodes that differ in nothing but their names, places and some KiB are one group. With another taint, size, label or price they are two, since
-// one cannot be had in place of the other.
+// Two nodes that differ only in their names, places and some KiB are one group. With another taint, size, label or price they are two,
+// since one cannot replace the other.
 func TestGroups(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*v1.Node)
@@ -58,8 +58,9 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The largest pod fits on the plain node, of which 3 of 4 CPUs are taken, one by a pod that has ended: 2 are left. The others are larger, and take
-// none: one is tainted, one is cordoned, and one has a place for no further pod. Of two with the most memory the first is named.
+// The largest pod fits on the plain node: of its 4 CPUs 3 are requested, one of them by a pod that has ended, so 2 are free. The other
+// nodes are larger and take no pod: one is tainted, one is cordoned, and one has no place for a further pod. Of two nodes with the most
+// memory, the first is named.
 func TestLargestPods(t *testing.T) {
 	node := func(name, cpu, pods string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
@@ -83,7 +84,8 @@ func TestLargestPods(t *testing.T) {
 	}
 }
 
-// Of 12 CPUs 2 are taken, and a unit takes 3: three more fit. Of a fourth one pod would have a node, and two would not, so that it does not fit.
+// Of 12 CPUs 2 are requested, and a unit takes 3: three more units fit. Of a fourth unit only one pod would have a node, so it does not
+// fit.
 func TestAUnitFitsWhole(t *testing.T) {
 	result := run(t, three, deployment("web", 1, "1", "1Gi", ""), deployment("api", 1, "1", "1Gi", ""))
 	got := found(t, result, nil, []string{"deployment/web=2,deployment/api=1"}, capacity.Options{})

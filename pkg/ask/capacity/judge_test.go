@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// pod returns a pod on the node, "" for none, that this kind of object controls, "" for none.
+// pod returns a pod on the node, or on none for "", whose controller is of this kind, or that has none for "".
 func pod(name, kind, node string, phase v1.PodPhase) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.PodSpec{NodeName: node}, Status: v1.PodStatus{Phase: phase}}
 	if kind != "" {
@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A zone takes two pods that nothing replaces, which need no room, and pods that live and die with its node.
+// The loss of a zone takes two pods that nothing replaces, which need no room, and pods that live and die with its node.
 func TestSurvives(t *testing.T) {
 	config, err := sched.DefaultConfig()
 	if err != nil {
@@ -98,7 +98,7 @@ func TestSurvives(t *testing.T) {
 	}
 }
 
-// Every kind of refusal, the most nodes first. Two nodes failed, and have the taint of that.
+// Every kind of refusal, the most nodes first. Two nodes failed, and have a taint because of that.
 func TestBindings(t *testing.T) {
 	term := func(key string) v1.PodAffinityTerm {
 		return v1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
@@ -136,7 +136,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// Each node has 4 free cores, 3 pods and 2 of three other resources, of which a pod on n3 takes some. One more pod of 1 core came to n1.
+// Each node has 4 free cores, 3 pods and 2 of each of three other resources, some of which a pod on n3 takes. In the full cluster, one more
+// pod of 1 core is on n1.
 func TestHeadroomByNode(t *testing.T) {
 	worker := func(name string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{

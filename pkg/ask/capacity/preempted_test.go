@@ -9,9 +9,9 @@ import (
 	"github.com/faultline/faultline/pkg/ask/capacity"
 )
 
-// Three pods of web of 2 cores, whose priority is higher, and a pod of alone of 1 core are on two nodes of 4 cores. Another pod of alone waits, since two may
-// not share the zone, and there is one. A further pod of web preempts that of alone, and the one that waited gets the small node: as many run as before.
-// Then no node has 2 cores left.
+// Two nodes of 4 cores have three pods of web with 2 cores each and a higher priority, and a pod of alone with 1 core. A second pod of
+// alone is Pending, since two may not share the zone, and there is only one zone. A further pod of web preempts the pod of alone, and the
+// Pending one gets the small node: as many run as before. Then no node has 2 cores left.
 func TestPreemptedAndReplacedByOneThatWaited(t *testing.T) {
 	const world = `{"zones": [{"name": "a"}], "nodeGroups": [{"name": "w", "count": 2, "cpu": 4, "memory": "16Gi"}, {"name": "small", "count": 1, "cpu": 1, "memory": "16Gi"}]}`
 	const apart = `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [

@@ -29,7 +29,7 @@ type Unsafe struct {
 }
 
 // Safe returns, for each level in opts.Survive, whether every pod that has a node after the last step of the result comes back after any
-// failure. Package plan finds what to add if some pod does not. If the context ends, Safe returns its error and the levels known by then;
+// failure. Package plan finds what to add if some pod does not. If the context ends, it returns that error and the levels known by then;
 // the result's Partial then says so.
 func Safe(ctx context.Context, base *simulation.Result, opts Options) ([]Safety, error) {
 	worlds := simulation.NewWorlds(base.Scenario)

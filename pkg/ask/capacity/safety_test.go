@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// Whether everything comes back now, and how many pods do not.
+// Whether every pod comes back now, and how many do not.
 func TestSafe(t *testing.T) {
 	zoned := strings.Replace(apart, "kubernetes.io/hostname", zone, 1)
 	for _, test := range []struct {

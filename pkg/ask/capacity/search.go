@@ -14,8 +14,8 @@ const (
 	checked = 5_000
 )
 
-// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, limit returns what
-// is known by then; nil if no count that fits is known.
+// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, it returns what is
+// known by then; nil if no count that fits is known.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	if p.tried, p.full, p.from = 0, nil, p.base; level == "" {
 		p.from = p.baseInParallel()
@@ -170,7 +170,7 @@ func (s *search) largest() int {
 }
 
 // end returns a count that does not fit. It tries first, the count that the resources just allow, then first + 1, and then doubles the
-// count. If even the count most fits, end gives up and returns most + 1.
+// count. If even the count most fits, it gives up and returns most + 1.
 func (s *search) end(first, most int) (int, error) {
 	for units, next := max(1, first), first+1; ; units, next = min(next, most), 2*next {
 		units = min(units, most)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// That fewer fit if more do is checked, not assumed: the answer is below the smallest count found not to fit.
+// The search checks that every smaller count fits, and does not assume it: the answer is below the smallest count found not to fit.
 func TestCheckFindsWhatIsUneven(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -42,7 +42,7 @@ func TestCheckFindsWhatIsUneven(t *testing.T) {
 	}
 }
 
-// The end is a count that does not fit, or beyond the most that is tried.
+// The end is a count that does not fit, or one beyond the largest that is tried.
 func TestEnd(t *testing.T) {
 	for fits := range 12 {
 		try := func(units int) (*verdict, error) { return &verdict{units: units, fits: units <= fits}, nil }

@@ -10,8 +10,8 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// A dump is sized the same whether it is the cluster or is applied: three pods of 1 CPU are placed again and fit on one node of 4 CPUs, the
-// pod of a DaemonSet follows the nodes, and that of another scheduler, which would need a second node, is left out.
+// A dump is sized the same whether it is the cluster or is applied. Three pods of 1 CPU are placed again and fit on one node of 4 CPUs. The
+// pod of a DaemonSet follows the nodes, and the pod of another scheduler, which would need a second node, is left out.
 func TestSizeOfADump(t *testing.T) {
 	dump := ""
 	for _, name := range []string{"n1", "n2", "n3"} {

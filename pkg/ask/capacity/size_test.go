@@ -24,7 +24,7 @@ func size(t *testing.T, s *scenario.Scenario, opts capacity.SizeOptions) *capaci
 	return sizing
 }
 
-// counts are the nodes of each group by zone; nil if no numbers suffice.
+// counts returns the nodes of each group by zone; nil if no numbers suffice.
 func counts(sizing *capacity.Sizing) [][]int {
 	if !sizing.Found {
 		return nil
@@ -44,7 +44,7 @@ func byZone(groups []capacity.Group) [][]int {
 	return all
 }
 
-// cost is that of the nodes, or without prices their number.
+// cost returns the cost of the nodes or, without prices, their number.
 func cost(price *float64, nodes int) float64 {
 	if price == nil {
 		return float64(nodes)
@@ -96,8 +96,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// What equal zones cost is known where fewer nodes do without: 9 small pods need one node, and one more where a zone may fail; 13 pods of 1
-// core need 4 nodes of 4, and 12 the three that they have, one in each zone.
+// Sizing says what equal zones cost if fewer nodes suffice without them: 9 small pods need one node, and one more if a zone may fail; 13
+// pods of 1 core need 4 nodes of 4 cores. 12 pods need the three nodes that they have, one in each zone.
 func TestSizeUneven(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -125,7 +125,7 @@ func TestSizeUneven(t *testing.T) {
 	}
 }
 
-// A pod that is larger than any node fits on no number of them.
+// A pod that is larger than any node fits on no number of nodes.
 func TestSizeFindsNone(t *testing.T) {
 	sizing := size(t, scenarioOf(t, three, deployment("web", 1, "5", "1Gi", "")), capacity.SizeOptions{})
 	if counts(sizing) != nil || len(sizing.Fewer) != 1 || sizing.Fewer[0].Stranded != 1 || sizing.Tried != 1 {
@@ -133,7 +133,7 @@ func TestSizeFindsNone(t *testing.T) {
 	}
 }
 
-// What no number of nodes places is set aside with its number of pods, and the rest is sized: 9 pods of 1 core need 3 nodes of 4.
+// Pods that no number of nodes places are set aside and counted, and the rest is sized: 9 pods of 1 core need 3 nodes of 4.
 func TestSizeSetsAside(t *testing.T) {
 	zoned := strings.Replace(apart, "kubernetes.io/hostname", zone, 1)
 	for _, test := range []struct {

@@ -29,8 +29,8 @@ func fit(t *testing.T, world string, obj k8sruntime.RawExtension) (capacity.Mix,
 	return answers[0], after.TotalAlloc - before.TotalAlloc
 }
 
-// A StatefulSet that makes its pods one by one has room for as many as one that makes them at once, with the same words, and is not much more
-// work: one by one, the controller would look at all of 240 pods 240 times.
+// A StatefulSet that makes its pods one by one has the same answer as one that makes them at once, in the same words, and takes not much
+// more work. One by one, the controller would look at all of 240 pods 240 times.
 func TestPodsOneByOne(t *testing.T) {
 	world := strings.Replace(three, `"pods": 10`, `"pods": 80`, 1)
 	for _, rules := range []string{"", apart} {
@@ -46,7 +46,7 @@ func TestPodsOneByOne(t *testing.T) {
 	}
 }
 
-// Of plain pods no further count is tried. Where a hard rule could make a smaller count fail, some are.
+// For plain pods no further count is tried. If a hard rule could make a smaller count fail, some are.
 func TestChecks(t *testing.T) {
 	world := strings.Replace(three, `"pods": 10`, `"pods": 80`, 1)
 	for name, test := range map[string]struct {

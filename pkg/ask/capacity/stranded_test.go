@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// idleNode is a node of the group with 4 CPU, 8Gi and places for 3 pods.
+// idleNode returns a node of the group with 4 CPU, 8Gi and places for 3 pods.
 func idleNode(name, group string, change func(*v1.Node)) *v1.Node {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-pool": group}}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("3")}}}
@@ -22,7 +22,7 @@ func idleNode(name, group string, change func(*v1.Node)) *v1.Node {
 	return node
 }
 
-// on is a pod of the owner on a node that requests this much.
+// on returns a pod of the owner on a node, with these requests.
 func on(node, kind, owner, cpu, memory string, change func(*v1.Pod)) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: owner + "-" + node, Namespace: "default", OwnerReferences: []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: kind, Name: owner, Controller: new(true)}}}, Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
@@ -33,16 +33,17 @@ func on(node, kind, owner, cpu, memory string, change func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-// Of web a further pod requests 1 CPU and 2Gi, of big 2 CPU and 1Gi. The nodes of 4 CPU and 8Gi:
+// A further pod of web requests 1 CPU and 2Gi, and one of big 2 CPU and 1Gi. The nodes of 4 CPU and 8Gi:
 //
 //	open    1 CPU and 2Gi are requested; 3 CPU and 6Gi are free, and web fits: nothing is stranded
-//	memory  1 CPU and 7.5Gi are requested; of 3 free CPU nobody can use any without memory, and of 0.5Gi it is too little itself
-//	cpu     3.5 CPU and 2Gi; of 0.5 free CPU it is too little, and of 6Gi all are without CPU
-//	full    pods of 0.7, 0.7 and 0.1 CPU and 1Gi each, which are all that it takes: 2.5 CPU and 5Gi have no place for a pod
-//	taint   nothing runs there but the agent, with 0.5 CPU and 1Gi: 3.5 CPU and 7Gi are behind the taint
-//	cordon  nothing: 4 CPU and 8Gi take no pods
+//	memory  1 CPU and 7.5Gi are requested; no pod can use the 3 free CPU without memory, and 0.5Gi of memory is too little
+//	cpu     3.5 CPU and 2Gi; 0.5 free CPU is too little, and no pod can use the 6 free Gi without CPU
+//	full    pods of 0.7, 0.7 and 0.1 CPU and 1Gi each, the 3 pods that it takes: 2.5 CPU and 5Gi are free, with no place for a pod
+//	taint   only the agent runs there, with 0.5 CPU and 1Gi: 3.5 CPU and 7Gi are behind the taint
+//	cordon  no pods: 4 CPU and 8Gi are free, and the node takes no pods
 //
-// On open there is room for web, small, small2 and big, and for no 7.5Gi and no 3.5 CPU. Free are 3 + 3 + 0.5 + 2.5 + 3.5 + 4 = 16.5 CPU, of which 13.5 are stranded, and 6 + 0.5 + 6 + 5 + 7 + 8 = 32.5Gi, of which 26.5Gi are.
+// The node open has room for a further pod of web, small, small2 and big, but not for 7.5Gi or 3.5 CPU. Free are 3 + 3 + 0.5 + 2.5 + 3.5 +
+// 4 = 16.5 CPU, of which 13.5 are stranded, and 6 + 0.5 + 6 + 5 + 7 + 8 = 32.5Gi, of which 26.5Gi are stranded.
 func TestStranded(t *testing.T) {
 	state := &cluster.State{
 		Nodes: []*v1.Node{
@@ -86,7 +87,7 @@ func TestStranded(t *testing.T) {
 	}
 }
 
-// A node whose labels nobody selects, and one on which only a device is short, for the one workload that can be there.
+// One node has labels that no workload selects, and another lacks only a device, for the one workload that can be there.
 func TestStrandedElsewhere(t *testing.T) {
 	gpu := func(pod *v1.Pod) {
 		pod.Spec.NodeSelector = map[string]string{"node-pool": "gpu"}

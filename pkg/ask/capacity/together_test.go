@@ -16,8 +16,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Workloads that are tried together come to what each comes to alone: thirteen that survive with as many more as are looked for, one that
-// does not and fails its group, and a StatefulSet and a hard spread, which are tried alone. Only how many counts are tried differs.
+// Workloads that are tried together have the same answers as each alone: thirteen that survive with as many more as the search looks for,
+// one that does not and makes its group fail, and a StatefulSet and a hard spread, which are tried alone. Only the number of tries differs.
 func TestTogether(t *testing.T) {
 	var objects []runtime.RawExtension
 	add := func(kind, name, cpu, spec string) {

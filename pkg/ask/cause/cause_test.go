@@ -14,7 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// world is a cluster of w-1 and w-2 with 4 CPU and 8Gi, and db-1 with 8 CPU and the taint dedicated=db, in zones a, b and c; then objects.
+// world returns a cluster of w-1 and w-2 with 4 CPU and 8Gi, and db-1 with 8 CPU and the taint dedicated=db, in zones a, b and c; then the
+// objects.
 func world(objects ...string) string {
 	const node = `  - {apiVersion: v1, kind: Node, metadata: {name: %s, labels: {kubernetes.io/hostname: %[1]s, topology.kubernetes.io/zone: %s, disk: %s}}, spec: {%s}, status: {allocatable: {cpu: %s, memory: 8Gi, pods: %d}}}
 `
@@ -24,7 +25,7 @@ func world(objects ...string) string {
 		"workloads:\n- objects:\n" + strings.Join(objects, "")
 }
 
-// pod is a bare pod with labels of its name before the dash, on a node unless that is empty.
+// pod returns a bare pod whose label is its name before the dash, on a node unless that is empty.
 func pod(name, node, cpu, spec string) string {
 	app, _, _ := strings.Cut(name, "-")
 	on := ""
@@ -179,8 +180,8 @@ func causesOfGroups(t *testing.T, objects ...string) (*simulation.Result, []map[
 	return result, found
 }
 
-// TestResizeCause has pods of 4 and 5 CPU on a node of 12. The first one wants 8 then, and 12 - 5 < 8: it keeps 4, and 8 + 5 = 13 count. Once the
-// other has shrunk to 3, it gets its 8, and 12 - 8 - 3 = 1 is left.
+// TestResizeCause has pods of 4 and 5 CPU on a node of 12. Then the first pod asks for 8, and 12 - 5 < 8: it keeps 4, and 8 + 5 = 13 count.
+// Once the other pod has shrunk to 3, the first gets its 8, and 12 - 8 - 3 = 1 is left.
 func TestResizeCause(t *testing.T) {
 	const patch = "- name: %[1]s\n  patch: {target: pod/%[1]s, type: strategic, patch: {spec: {containers: [{name: c, resources: {requests: {cpu: %[2]q}}}]}}}\n"
 	one := "apiVersion: faultline/v1alpha1\nkind: Scenario\ncluster:\n- objects:\n" +

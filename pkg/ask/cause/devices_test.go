@@ -16,12 +16,12 @@ const gpus = `  - {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: 
   - {apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: w-2}, spec: {driver: d.example.com, nodeName: w-2, pool: {name: w-2, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0, attributes: {numa: {int: 0}}, capacity: {memory: {value: 80Gi}}, taints: [{key: broken, effect: NoSchedule}]}]}}
 `
 
-// claim is a ResourceClaim with one or more requests.
+// claim returns a ResourceClaim with one or more requests.
 func claim(name, requests, constraints string) string {
 	return fmt.Sprintf("  - {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [%s], constraints: [%s]}}}\n", name, requests, constraints)
 }
 
-// claiming is a pod with a claim of its name.
+// claiming returns a pod with a claim that has the pod's name.
 func claiming(name, more string) string {
 	return pod(name, "", "1", fmt.Sprintf(", resourceClaims: [{name: c, resourceClaimName: %s}]%s", name, more))
 }

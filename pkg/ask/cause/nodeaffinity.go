@@ -75,7 +75,7 @@ func nodeAffinities(v *view, r refused) []Cause {
 }
 
 // leastLacked returns the requirements of the pod that the node does not meet, and all requirements. A pod needs to satisfy only one of
-// several affinity terms; leastLacked uses the term with the fewest unmet requirements.
+// several affinity terms; both results are for the term with the fewest unmet requirements.
 func leastLacked(pod *v1.Pod, node *v1.Node) (lacked, wants []requirement) {
 	best := -1
 	for _, term := range requirementsOf(pod) {

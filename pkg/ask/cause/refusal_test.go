@@ -13,7 +13,7 @@ import (
 	"github.com/faultline/faultline/pkg/internal/runtest"
 )
 
-// deployment has replicas with the labels of its name, and the given spec of a pod.
+// deployment returns a Deployment with that many replicas and this pod spec.
 func deployment(replicas, spec string) string {
 	return "  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: " + replicas + ", selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {" + spec + "}}}}\n"
 }

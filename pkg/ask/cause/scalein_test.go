@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/internal/runtest"
 )
 
-// scaled is a ReplicaSet with a pod p0, p1 … for each function, which changes the pod, and what is left of it: two replicas, without the pods
-// that went.
+// scaled returns the states before and after a scale-in: a ReplicaSet with a pod p0, p1 … for each function, which changes the pod, and
+// then with two replicas and without the pods that went.
 func scaled(pods []func(*v1.Pod), went ...string) (before, after *cluster.State) {
 	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "web"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(len(pods)))}}
 	before = new(cluster.State).With(rs)
@@ -82,7 +82,7 @@ func TestScaleIns(t *testing.T) {
 	}
 }
 
-// A Deployment's pods go by node, and a zone can be left without any; a StatefulSet's go by ordinal; a rollout is no scale-in.
+// A scale-in removes a Deployment's pods by node, which can leave a zone without any; a StatefulSet's by ordinal. A rollout is no scale-in.
 func TestScaleInsOfSteps(t *testing.T) {
 	const spec = "selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: c}]}}"
 	result := runtest.Run(t, `

@@ -150,7 +150,7 @@ func TestEffectsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// The first term of web's anti-affinity selects other pods than its own; the second selects all of them.
+// The first term of web's anti-affinity selects other pods than web's own; the second selects all of them.
 const drifted = `
 apiVersion: faultline/v1alpha1
 kind: Scenario

@@ -15,7 +15,7 @@ import (
 
 const header = "apiVersion: faultline/v1alpha1\nkind: Scenario\n"
 
-// federated is a scenario of two clusters with the workloads, each cluster of one node of 4 CPUs; m2 repels workloads.
+// federated returns a scenario of two clusters with the workloads, each cluster of one node of 4 CPUs; m2 repels workloads.
 func federated(t *testing.T, besides, workloads string) *scenario.Scenario {
 	t.Helper()
 	const nodes = "  cluster: [{synthetic: {nodeGroups: [{name: node, count: 1, cpu: 4, memory: 8Gi}]}}]\n"
@@ -52,7 +52,7 @@ spec:
   placement: ` + placement + "\n---"
 }
 
-// What Karmada would take the refused workload with. The clusters have one node of 4 CPUs each, of which a replica asks for one.
+// The changes with which Karmada would accept the refused workload. Each cluster has one node of 4 CPUs, and a replica asks for one.
 func TestTakings(t *testing.T) {
 	const gate = "federation: {featureGates: {WorkloadAffinity: true}}\n"
 	for name, c := range map[string]struct {
@@ -102,7 +102,8 @@ func TestTakings(t *testing.T) {
 	}
 }
 
-// A pod in a member goes elsewhere for what its own scheduler sees: the nodes of its cluster alone, under the names that they have among all.
+// The flips of a pod in a member depend on what its own scheduler sees: only the nodes of its cluster, named as they are among all
+// clusters.
 func TestFlipsInAFederation(t *testing.T) {
 	s := federated(t, "", policy(`{clusterAffinity: {clusterNames: [m1]}}`)+template("b", "x", 1))
 	more := s.Members[0].Objects[0].DeepCopyObject().(cluster.Object)
@@ -125,7 +126,8 @@ func TestFlipsInAFederation(t *testing.T) {
 	}
 }
 
-// Karmada gives m1 all five pods of a CPU each, by static weight, and m1 has four CPUs, which leave none for a rollout. The fifth is on a second node.
+// Karmada gives m1 all five pods of one CPU each, by static weight. m1 has four CPUs, which leave no room for a rollout. The fifth pod is
+// on a second node.
 func TestFixesInAFederation(t *testing.T) {
 	const weights = `{replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {staticWeightList: [{targetCluster: {clusterNames: [m1]}, weight: 1}]}}}`
 	s := federated(t, "", policy(weights)+template("b", "x", 5))
@@ -167,7 +169,7 @@ clusters:
 	}
 }
 
-// The pods of what an operator makes are those of its resource, in a federation and in a single cluster.
+// The pods that an operator makes are pods of its custom resource, in a federation and in a single cluster.
 func TestPodsOfACustomResource(t *testing.T) {
 	const widget = `
 apiVersion: example.com/v1

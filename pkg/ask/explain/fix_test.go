@@ -332,7 +332,7 @@ func TestFixesOfADump(t *testing.T) {
 	if diff := cmp.Diff([]string{"request less CPU"}, tried); diff != "" {
 		t.Errorf("tried (-want +got):\n%s", diff)
 	}
-	// Nothing has moved: the template that the edit changed is that of the pods, so there was no rollout.
+	// No pod has moved: the edit changed the template to what the pods already have, so there was no rollout.
 	effects, err := Effects(context.Background(), result, "workloads", deployment("web"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -342,8 +342,8 @@ func TestFixesOfADump(t *testing.T) {
 	}
 }
 
-// Two regions, and three pods that must be in different ones. Nothing says that the pods are meant for the control plane, which is in no region.
-// Once the rule is soft, those of the old pods still keep the new ones away, of which one stops if two pods may be missing.
+// Two regions, and three pods that must be in different ones. Nothing suggests that the pods are meant for the control plane, which is in
+// no region. Once the rule is soft, the rules of the old pods still keep the new ones away; one old pod stops if two pods may be missing.
 func TestFixesInTheWalkthrough(t *testing.T) {
 	const region, zone = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 	fixes, tried := fixed(t, walkthrough(t), "hard-region-3")

@@ -25,7 +25,7 @@ import (
 	"github.com/faultline/faultline/scenarios"
 )
 
-// follow does what a fix says, as further steps of the scenario, in a run of its own from its start.
+// follow does what a fix says, as further steps of the scenario, in a separate run from its start.
 func follow(t *testing.T, name string, fix *Fix, s *scenario.Scenario, step string) *simulation.Step {
 	t.Helper()
 	then := *s.Until(step)
@@ -68,8 +68,8 @@ func count(pods []*v1.Pod) (running, waiting int) {
 	return running, waiting
 }
 
-// helped says why the pod has no node after a fix, or what of others has lost its node for it without a price; "" if the fix holds. The pod is
-// itself by its name or its node where these last, and otherwise one of its workload's.
+// helped says why the pod has no node after a fix, or which other pod lost its node without being part of the price; "" if the fix holds. A
+// pod is the same if its name or its node lasts; otherwise any pod of its workload counts.
 func helped(before, after *simulation.Step, pod *v1.Pod, fix *Fix) string {
 	owner := before.State.Owners()(pod)
 	if _, waiting := count(podsOf(after.State)[owner]); waiting != fix.OfWorkload || len(after.Pending) != fix.Pending {
@@ -148,7 +148,7 @@ func checkFixes(t *testing.T, name string, result *simulation.Result, kinds map[
 	}
 }
 
-// kindOf is the kind of a change by its words.
+// kindOf returns the kind of a change by its words.
 func kindOf(change string) string {
 	for _, kind := range []string{"then delete", "one more node", "nodeTaintsPolicy", "matchLabelKeys", "maxSkew", "maxSurge", "Recreate", "priority class", "request at most", "tolerate",
 		"label", "uncordon", "claim", "fewer", "old template", "preferred", "ScheduleAnyway"} {
@@ -213,7 +213,7 @@ workloads:
 	return b.String() + "steps:\n" + steps + "- {name: drain, drain: {names: [n0]}}\n"
 }
 
-// Whoever follows a fix gets what it says, and the pod has a node.
+// A user who follows a fix gets what it says, and the pod has a node.
 func TestFixesHold(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(20) {
@@ -252,8 +252,8 @@ func TestFixesOfTheSamePod(t *testing.T) {
 	}
 }
 
-// The situations of testdata/stuck, and of the scenarios in pending, were reported in public, and rebuilt: what was advised there is among the
-// fixes, in its words, and holds.
+// The situations of testdata/stuck, and of the scenarios in pending, were reported in public and rebuilt here. The advice that was given
+// there is among the fixes, in its words, and holds.
 func TestFixesOfReportedPods(t *testing.T) {
 	reported := map[string]string{
 		"spread-tainted":        "nodeTaintsPolicy: Honor in the spread over kubernetes.io/hostname",

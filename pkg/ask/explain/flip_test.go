@@ -21,7 +21,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// recorded runs the scenario and keeps the whole of every cycle.
+// recorded runs the scenario and keeps every cycle completely.
 func recorded(t *testing.T, s *scenario.Scenario) *simulation.Result {
 	t.Helper()
 	result, err := simulation.Run(context.Background(), s, simulation.Options{
@@ -83,8 +83,8 @@ func TestFlipsOfTheWalkthrough(t *testing.T) {
 	}
 }
 
-// Two terms pull a pod two ways: away from pods like it over zones, and towards them over hosts. With weights of 10 and 4 it goes to the
-// other zone; it stays with its like once that pull is the stronger.
+// Two terms pull a pod two ways: away from pods like it over zones, and towards them over hosts. With weights of 10 and 4 the pod goes to
+// the other zone; it stays with pods like it once the second weight is larger.
 func TestFlipOfATermsWeight(t *testing.T) {
 	s := simulated(t, `
 apiVersion: faultline/v1alpha1

@@ -95,7 +95,7 @@ func (p *pendingPod) severalNodes() []attempt {
 	})
 }
 
-// newNodes returns the changes of moreNodes, each with only the first node of its domain.
+// newNodes returns the changes of [pendingPod.moreNodes], each with only the first node of its domain.
 func (p *pendingPod) newNodes() []candidate {
 	open := p.wanted()
 	if len(open) == 0 {
@@ -240,7 +240,7 @@ func (d *domain) words() string {
 	return " in " + strings.Join(parts, " and ")
 }
 
-// domains groups the nodes by zone and by the topology keys of the hard rules, in the order of the nodes, and returns at most maxEach
+// domains groups the nodes by zone and by the topology keys of the hard rules, in the order of the nodes, and returns at most [maxEach]
 // groups.
 func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	keys := p.hardKeys()
@@ -260,7 +260,7 @@ func (p *pendingPod) domains(nodes []*v1.Node) []domain {
 	return all[:min(len(all), maxEach)]
 }
 
-// different returns at most maxLike of the nodes that differ in more than their names.
+// different returns at most [maxLike] of the nodes that differ in more than their names.
 func different(nodes []*v1.Node) []*v1.Node {
 	var all []*v1.Node
 	seen := map[string]bool{}

@@ -135,7 +135,7 @@ func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
 	return amount.Value()
 }
 
-// divisor returns the greatest common divisor; divisor(0, n) is n.
+// divisor returns the greatest common divisor; of 0 and n it is n.
 func divisor(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// cluster of 4-CPU nodes, so many in each of the zones a, b, …, and what else there is.
+// world returns a scenario with 4-CPU nodes, that many in each of the zones a, b, …, and the objects.
 func world(zones, perZone int, objects ...string) string {
 	var names []string
 	for i := range zones {
@@ -45,7 +45,7 @@ const database = `  - {apiVersion: v1, kind: PersistentVolume, metadata: {name: 
   - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 1, serviceName: db, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: c, resources: {requests: {cpu: 1}}}], volumes: [{name: data, persistentVolumeClaim: {claimName: data-db-0}}]}}}}
 `
 
-// What keeps the database is said, and not which nodes are refused for what.
+// The message says what keeps the database Pending: its volume, and not which plugin refuses which nodes.
 func TestLostVolume(t *testing.T) {
 	answer, err := plan.Find(t.Context(), runtest.Run(t, world(2, 1, database)), plan.Options{Survive: []string{v1.LabelTopologyZone}, Mode: node.Deleted})
 	if err != nil {
@@ -64,7 +64,7 @@ func spreadOver(key string) string {
 	return ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/" + key + ", whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}]"
 }
 
-// The answers are computed by hand: the nodes to add per zone, the patches, and the pods that are left.
+// The answers are computed by hand: the nodes to add per zone, the patches, and the pods that stay stranded.
 func TestFind(t *testing.T) {
 	zone := v1.LabelTopologyZone
 	daemon := "  - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {priorityClassName: system-node-critical, " + asks("1500m") + "}}}}\n"
@@ -88,14 +88,14 @@ func TestFind(t *testing.T) {
 		"any one node of three":                                  {world(3, 1, deployment("web", 3, asks("3"))), v1.LabelHostname, node.Deleted, "at least 1: worker a 1"},
 		// A node has 4 CPU, of which the agent takes 1500m: one pod of 2 fits. Without the agent two would.
 		"DaemonSets' pods come first": {world(2, 2, daemon, deployment("web", 4, asks("2"))), zone, node.Deleted, "at least 4: worker a 2, worker b 2"},
-		// 2 pods in each of three zones. With zone a gone its domain counts with none, and b and c may have 1 each.
+		// 2 pods in each of three zones. After the loss of zone a its domain counts with 0 pods, so b and c may have 1 each.
 		"the failed zone counts as an empty one": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone"},
 		// Deleted nodes leave no such domain.
 		"a deleted zone counts for nothing": {world(3, 2, deployment("web", 6, asks("1")+spreadOver("zone"))), zone + "=a", node.Deleted, "at least 0:"},
 		// One of 3 pods per zone, and no rollout puts a second one into a zone while an old pod is there: it has to stop one first.
 		"three pods that no two zones take": {world(3, 1, deployment("web", 3, asks("1")+apart)), zone, node.Deleted,
 			"at least 0: patch default/deployment/web: make the required anti-affinity over topology.kubernetes.io/zone preferred, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1"},
-		// On 3 nodes of their own, 3 pods need a fourth node: no rule is to be softened where a node helps.
+		// 3 pods on 3 nodes of their own need a fourth node: no rule becomes soft if a node helps.
 		"pods that nodes keep apart": {world(3, 1, deployment("web", 3, asks("1")+strings.ReplaceAll(apart, "topology.kubernetes.io/zone", "kubernetes.io/hostname"))), zone + "=a", node.Deleted, "at least 1: worker b 1"},
 		// Two zones are fewer than three, so that each may have 1 pod. Honor changes nothing, since no node of zone a is there.
 		"fewer zones than minDomains": {world(3, 1, deployment("web", 3, asks("1")+fewest)), zone + "=a", node.Deleted, "at least 0: patch default/deployment/web: no minDomains in the spread over topology.kubernetes.io/zone"},
@@ -110,7 +110,7 @@ func TestFind(t *testing.T) {
 			"at least 0: patch default/deployment/web: make kubernetes.io/hostname in (a-worker-1) a preferred node affinity"},
 		// Each node has room for one pod, so that no rollout can start one before it stops one.
 		"a patch frees the pod, and it needs room": {world(3, 1, deployment("web", 3, asks("3")+spreadOver("zone"))), zone + "=a", node.Unreachable, "at least 0: worker b 1, patch default/deployment/web: nodeTaintsPolicy: Honor in the spread over topology.kubernetes.io/zone, and let the rollout stop old pods before it starts new ones: maxSurge 0 and maxUnavailable 1"},
-		// 4 pods wait, and have been waiting for longer: they take 4 new nodes, and the fifth is for the pod of zone a.
+		// 4 pods are Pending already, and come first: they take 4 new nodes, and the fifth is for the pod of zone a.
 		"pods that wait today come first": {world(2, 1, deployment("web", 2, asks("3")), deployment("batch", 4, asks("3"))), zone + "=a", node.Deleted, "at least 1: worker b 5"},
 		"a volume in the lost zone":       {world(2, 1, database), zone, node.Deleted, "at least 0: left default/statefulset/db 1 of a"},
 	} {
@@ -141,9 +141,9 @@ func describe(answer *plan.Answer) string {
 	return strings.TrimSpace(fmt.Sprintf("at least %d: %s", answer.AtLeast, strings.Join(parts, ", ")))
 }
 
-// Whatever the plan says, a run of the scenario with its steps and then the loss of a zone proves: as many pods of each Deployment run as before,
-// less those that the plan says are left. Without the plan a loss that it names strands as many as it says, and fewer nodes than it calls the
-// least strand somebody.
+// A run of the scenario with the plan's steps and then the loss of a zone proves the plan: as many pods of each Deployment run as before,
+// less those that the plan reports as left. Without the plan, a loss strands as many pods as the plan says, and with fewer nodes than its
+// lower bound some loss strands a pod.
 func TestPlansHold(t *testing.T) {
 	plans, lefts := 0, 0
 	for seed := range uint64(60) {
@@ -204,7 +204,7 @@ func last(t *testing.T, s *scenario.Scenario) *cluster.State {
 	return result.Steps[len(result.Steps)-1].State
 }
 
-// running counts the pods with a node of each workload, that are not being deleted.
+// running counts the pods of each workload that have a node and are not being deleted.
 func running(state *cluster.State) map[string]int {
 	owner, n := state.Owners(), map[string]int{}
 	for _, pod := range state.Pods {
@@ -215,7 +215,7 @@ func running(state *cluster.State) map[string]int {
 	return n
 }
 
-// missing is how many pods of each workload no longer run.
+// missing returns how many pods of each workload no longer run.
 func missing(before map[string]int, state *cluster.State) map[string]int {
 	now, fewer := running(state), map[string]int{}
 	for owner, n := range before {
@@ -226,7 +226,8 @@ func missing(before map[string]int, state *cluster.State) map[string]int {
 	return fewer
 }
 
-// generated is a cluster of three zones with Deployments of all kinds, some of which wait already, and an agent on each node.
+// generated returns a cluster of three zones with Deployments of all kinds, some of which have Pending pods already, and an agent on each
+// node.
 func generated(r *rand.Rand) string {
 	objects := []string{
 		"  - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}\n",
