@@ -31,7 +31,7 @@ func (f Filter) Empty() bool {
 	return len(f.Workloads) == 0 && f.Namespace == "" && f.Selector == "" && f.MinReplicas <= 1
 }
 
-// reports reports whether the workload is among those of the report.
+// reports tells whether the report has the workload.
 func (o Options) reports(workload cluster.Ref) bool { return o.Only == nil || o.Only[workload] }
 
 // Select returns the workloads of the state that the filter selects; nil, which means all, if the filter is empty. The error lists every

@@ -29,9 +29,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Recover lets the scenario's controllers and scheduler replace what each failure of the analysis takes, and adds the result to the
-// failure. All failures start from the same state and run independently, on all cores. Single nodes that differ only in their names are
-// simulated once. Progress, if set, is called with the domains of a failure, the number of failures done and their total.
+// Recover simulates how the scenario's controllers and scheduler replace what each failure of the analysis takes, and adds the result to
+// the failure. All failures start from the same state and run independently, on all cores. Single nodes that differ only in their names are
+// simulated once. progress, if not nil, is called with the domains of a failure, the number of failures done and their total.
 func Recover(ctx context.Context, state *cluster.State, s *scenario.Scenario, analysis *Analysis, opts Options, progress func(domains string, done, total int)) error {
 	worlds := simulation.NewWorlds(s)
 	defer worlds.Close()
@@ -109,7 +109,7 @@ type job struct {
 	done     bool // lookAhead has completed the recovery
 }
 
-// run lets the world recover from the first failure of the job, which stands for the others.
+// run simulates the recovery from the first failure of the job, which stands for the others.
 func (j *job) run(ctx context.Context, w world.World, state *cluster.State, opts Options) (err error) {
 	j.recovery, err = recovery(ctx, w, state, j.failures[0], opts)
 	return j.wrapped(err)

@@ -66,8 +66,8 @@ func combinations(n, k int) [][]int {
 // weight is the number of pods of some kind in one domain.
 type weight struct{ domain, pods int }
 
-// worstSets returns sets of k domains: for each workload the domains with the most of its pods, for each budget those with the most healthy
-// pods that it covers, and those with the most pods of any kind.
+// worstSets returns sets of k domains: for each workload the domains with the most of its pods, for each budget the domains with the most
+// healthy pods that it covers, and the domains with the most pods of any kind.
 func (c *contents) worstSets(domains []domain, k int) [][]int {
 	workloads, budgets, pods := make([][]weight, len(c.workloads)), make([][]weight, len(c.budgets)), make([][]weight, 1)
 	for i, d := range domains {

@@ -16,7 +16,7 @@ import (
 // UnreplacedPod is a lost pod for which no controller created another.
 type UnreplacedPod struct {
 	cluster.PodRef
-	// Why says in a few words why nobody made another.
+	// Why says in a few words why no controller created another.
 	Why string `json:"why"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/controller"
 )
 
-// CronJob is a CronJob, one run of which counts as under way.
+// CronJob is a CronJob that counts as having one run under way.
 type CronJob struct {
 	controller.CronJob
 	// Running is the number of pods of this run that have a node.

@@ -121,8 +121,8 @@ type verdict struct {
 	newly         bool // a pod is Pending, and no pod of its workload and ordinal was before
 }
 
-// grow is like alone, but continues from the largest count that is known to fit. If last is true, it finds the failure that strands the
-// most pods, not just one that strands some.
+// grow is like [prober.alone], but continues from the largest count that is known to fit. If last is true, it finds the failure that
+// strands the most pods, not just one that strands some.
 func (p *prober) grow(ctx context.Context, units int, level string, last bool) (*verdict, error) {
 	s, known := p.scenario, p.from
 	if p.full != nil && p.fits < units {

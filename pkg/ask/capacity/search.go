@@ -14,7 +14,7 @@ const (
 	checked = 5_000
 )
 
-// limit searches the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, it returns what is
+// limit finds the largest number of units that fit. If not 0, end is a count known not to fit. If the context ends, it returns what is
 // known by then; nil if no count that fits is known.
 func (p *prober) limit(ctx context.Context, level string, end int) (*Limit, error) {
 	if p.tried, p.full, p.from = 0, nil, p.base; level == "" {

@@ -61,7 +61,7 @@ type Sizing struct {
 	Foreign int `json:"foreign,omitempty"`
 	// Autoscaled is the cluster that the Cluster Autoscaler makes of these groups; missing without an autoscaler.
 	Autoscaled *Autoscaled `json:"autoscaled,omitempty"`
-	// CronJobs are the CronJobs of which one run counts as under way.
+	// CronJobs are the CronJobs that count as having one run under way.
 	CronJobs []controller.CronJob `json:"cronJobs,omitempty"`
 	// Aside are the pods that were set aside because no number of these nodes would place them, or bring them back.
 	Aside []Aside `json:"aside,omitempty"`
@@ -101,7 +101,7 @@ type Zone struct {
 
 // Cheaper is a cheaper cluster whose numbers of nodes differ from zone to zone.
 type Cheaper struct {
-	// Nodes and Cost are those of the groups that may change.
+	// Nodes and Cost are the number of nodes of the groups that may change, and what they cost per hour; Cost is missing without prices.
 	Nodes int      `json:"nodes"`
 	Cost  *float64 `json:"cost,omitempty"`
 	// Groups are the groups that may change.
@@ -110,7 +110,7 @@ type Cheaper struct {
 
 // Autoscaled is the cluster that the Cluster Autoscaler builds, starting from one node of each group in each of its zones.
 type Autoscaled struct {
-	// Nodes and Cost are those of the groups that may change.
+	// Nodes and Cost are the number of nodes of the groups that may change, and what they cost per hour; Cost is missing without prices.
 	Nodes int      `json:"nodes"`
 	Cost  *float64 `json:"cost,omitempty"`
 	// Pending is the number of pods without a node on this cluster, without the pods that were set aside.

@@ -24,7 +24,7 @@ const (
 )
 
 // Stranded is free capacity that no workload of the cluster can use: no further pod of any workload fits on the node, by its resources,
-// taints and labels alone. What rules between pods, or volumes, also refuse is not counted.
+// taints and labels alone. It does not count what rules between pods, or volumes, refuse.
 type Stranded struct {
 	// Workloads is the number of workloads that could use free capacity: all with a running or Pending pod, without DaemonSets and static
 	// pods.
@@ -162,7 +162,7 @@ func (f *strandedFinder) fits(d furtherPod, node *v1.Node) bool {
 	return cluster.Answers(node) && !node.Spec.Unschedulable && !cluster.Repels(node, d.pod) && cluster.Attracts(node, d.pod) && len(f.lacks(d, node)) == 0
 }
 
-// lacks returns the resources of which the pod requests more than is free on the node.
+// lacks returns the resources of which the node has less free than the pod requests.
 func (f *strandedFinder) lacks(d furtherPod, node *v1.Node) (all []v1.ResourceName) {
 	for resource, asked := range d.asks {
 		if asked > 0 && asked > f.spare[node.Name][resource] {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// recoverer lets the controllers and the scheduler replace the pods that each failure of the analysis takes.
+// recoverer runs a world in which controllers and the scheduler replace the pods that each failure of the analysis takes.
 type recoverer func(ctx context.Context, state *cluster.State, analysis *blast.Analysis, opts blast.Options) error
 
 // in returns a recoverer that examines one failure after another in the world.

@@ -13,7 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// NodeAffinity has the requirements of the pod's node selector and required node affinity, and those that the refused nodes do not meet.
+// NodeAffinity has the requirements of the pod's node selector and required node affinity, and says which of them the refused nodes do not
+// meet.
 type NodeAffinity struct {
 	// Wants are the requirements, as kubectl -l writes them; with several affinity terms, the requirements of the term that Nearest comes
 	// closest to.

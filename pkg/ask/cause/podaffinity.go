@@ -27,7 +27,7 @@ type PodAffinity struct {
 	Owner string `json:"owner,omitempty"`
 	// Anti means anti-affinity.
 	Anti bool `json:"anti,omitempty"`
-	// TopologyKey and Selector are those of the term, and Namespaces the namespaces in which it looks for pods; "*" means all.
+	// TopologyKey and Selector come from the term. Namespaces are the namespaces in which it looks for pods; "*" means all.
 	TopologyKey string   `json:"topologyKey"`
 	Selector    string   `json:"selector"`
 	Namespaces  []string `json:"namespaces"`
@@ -201,7 +201,7 @@ func (a *PodAffinity) sentence() string {
 	return sentence
 }
 
-// located returns, for example, "shop/web-1 on w-1", with the domain where it is not the node itself.
+// located returns, for example, "shop/web-1 on w-1", with the domain unless the domain is the node.
 func (a *PodAffinity) located(p LocatedPod) string {
 	if a.TopologyKey == v1.LabelHostname {
 		return p.Pod + " on " + p.Node

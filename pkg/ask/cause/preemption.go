@@ -22,7 +22,7 @@ type Preemption struct {
 	// Lower is the number of running pods of a lower priority on refused nodes, and Nodes are the refused nodes that have some.
 	Lower int      `json:"lower"`
 	Nodes []string `json:"nodes,omitempty"`
-	// StillRefused are, by reason, those of Nodes that refuse the pod even without all their pods of a lower priority.
+	// StillRefused are, by reason, the nodes among Nodes that would refuse the pod even without all their pods of a lower priority.
 	StillRefused []Blocked `json:"stillRefused,omitempty"`
 }
 

@@ -22,7 +22,7 @@ import (
 type Claim struct {
 	// Says is the claim as a sentence without its full stop.
 	Says string
-	// Nodes replace the nodes of the cluster, and every pod is placed anew on them. Default: the cluster's own nodes.
+	// Nodes replace the nodes of the cluster, and every pod is placed again on them. Default: the cluster's own nodes.
 	Nodes []scenario.NodesLike
 	// Patches change the input before its first step, as the patches of a variant do. Default: none.
 	Patches []scenario.Patch

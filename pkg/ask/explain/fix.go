@@ -33,10 +33,11 @@ type Fix struct {
 // the cluster as it is after the step, as a user would apply it: the controller rolls out a patch of the workload, and a new node arrives
 // at once. The change is a fix if afterwards
 //
-//   - the pod has a node. A StatefulSet's pod, a DaemonSet's pod of a node, a pod of an index and a pod without a controller are themselves;
-//     any other pod can be replaced by another of its workload, of which then fewer are Pending;
+//   - the pod has a node. A StatefulSet's pod, a DaemonSet's pod of a node, a pod of an index and a pod without a controller must have one
+//     themselves; another pod of the workload can stand for any other pod, if fewer pods of the workload are Pending then;
 //   - every pod of the workload that ran still runs, or its replacement does;
-//   - so does every pod of others, unless the change is a DaemonSet's priority class, whose point is preemption. The price says whom it evicts.
+//   - so does every pod of other workloads, unless the change is a DaemonSet's priority class, whose purpose is preemption. The price says
+//     which pods it evicts.
 //
 // Controllers of StatefulSets, ReplicaSets and ReplicationControllers never replace a Pending pod of an old template: if the patch alone does
 // not help, the pod is deleted, too, and the fix says so.
@@ -44,7 +45,7 @@ type Fix struct {
 // Fixes are tried and listed in the following order, the mildest first. In the list, fixes that leave no pod of the workload Pending come
 // before the others, and fewer replicas come last. Only changes that concern a plugin that refuses the pod are tried.
 //
-//  1. Take away a scheduling gate; uncordon a node; delete a pod whose template has changed since.
+//  1. Remove a scheduling gate; uncordon a node; delete a pod whose template has changed since.
 //  2. Refine a spread constraint: nodeTaintsPolicy, nodeAffinityPolicy, matchLabelKeys, minDomains, maxSkew.
 //  3. Add the label that nodes or the pod's volume lack.
 //  4. Let a rollout stop old pods before it starts new ones.
@@ -52,7 +53,7 @@ type Fix struct {
 //  6. Give the pods a priority class that exists.
 //  7. Request less: the most that helps.
 //  8. Tolerate a taint that the workload seems to be meant to tolerate.
-//  9. Soften a hard rule; take it away where it cannot be softened.
+//  9. Soften a hard rule; remove it if it cannot be softened.
 //  10. Add a node.
 //  11. Run fewer replicas.
 //  12. If nothing else helps, add several nodes of a kind: the fewest that leave as few pods of the workload Pending as very many do.

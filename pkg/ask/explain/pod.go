@@ -199,8 +199,8 @@ func Pods(ctx context.Context, s *scenario.Scenario, of Question, opts Options) 
 	return result, pods, more, err
 }
 
-// find returns the last step in which the scheduler considered pods in question, and the names of those that it placed and of those that
-// stayed Pending; nil if there is none.
+// find returns the last step in which the scheduler considered pods in question, and the names of the pods that it placed and of the pods
+// that stayed Pending; nil if there is no such step.
 func (of Question) find(result *simulation.Result) (in *simulation.Step, placed, pending []types.NamespacedName) {
 	for i := range slices.Backward(result.Steps) {
 		step := &result.Steps[i]

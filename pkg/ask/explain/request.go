@@ -52,7 +52,7 @@ func (p *pendingPod) requestLess() []attempt {
 	return attempts
 }
 
-// short returns the resources of which nodes have too little; CPU and memory if the refusal does not say.
+// short returns the resources that are short on nodes; CPU and memory if the refusal does not say.
 func (p *pendingPod) short() []v1.ResourceName {
 	names := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	if p.unclear() {

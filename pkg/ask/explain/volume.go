@@ -91,7 +91,7 @@ func joined(labels, now map[string]string) string {
 	return all
 }
 
-// deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller makes both anew.
+// deleteClaim returns the attempts that delete a StatefulSet's pod with one of its claims, so that the controller creates both again.
 func (p *pendingPod) deleteClaim() []attempt {
 	if p.owner.Kind != "StatefulSet" || p.object == nil || p.member != nil || !p.refusedBy("VolumeBinding", "VolumeZone", "NodeVolumeLimits") {
 		return nil
