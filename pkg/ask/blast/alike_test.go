@@ -17,8 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Two nodes of one zone have a replica of web each, of 600m. Since they were placed n2 has changed, so that it takes no other replica:
-// what n1 loses is stranded. n1 still has room, and takes what n2 loses. Nodes that differ so must not stand for each other.
+// Two nodes of one zone have a replica of web each, of 600m. Since the placement n2 has changed, so that it takes no other replica: the pod
+// that n1 loses is stranded. n1 still has room, and takes the pod that n2 loses. Nodes that differ in this way must not stand for each
+// other.
 func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
 	base := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), pods("Deployment", "web", 2, "600m", "nodeSelector: {topology.kubernetes.io/zone: z},"))
 	for name, change := range map[string]func(*v1.Node){
@@ -42,8 +43,8 @@ func TestNodesThatDifferAreLookedAtApart(t *testing.T) {
 	}
 }
 
-// Three equal nodes: n1 has a replica of db, which may be nowhere else, and n2 one of web, which may be anywhere. What n1 loses is
-// stranded, what n2 loses is not.
+// Three equal nodes: n1 has a replica of db, which may run nowhere else, and n2 has one of web, which may run anywhere. The pod that n1
+// loses is stranded, and the pod that n2 loses is not.
 func TestNodesWithOtherPodsAreLookedAtApart(t *testing.T) {
 	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"),
 		pods("Deployment", "db", 1, "2", "nodeSelector: {kubernetes.io/hostname: n1},"), // the whole node
@@ -58,10 +59,10 @@ func TestNodesWithOtherPodsAreLookedAtApart(t *testing.T) {
 	}
 }
 
-// Node a, in zone za, has a pod of low and one of high, which would rather be there; b has 1 CPU left. When a stops answering, the pod of
-// low leaves it after 10 s and another one gets b's room. The pod of high leaves after 300 s, and the other one for it drives that one out
-// again, which is no loss of the failure: it was not there before. So of the two lost pods one is recovered, and for low a third pod
-// waits.
+// Node a, in zone za, has a pod of low and one of high, which both prefer zone za; b has 1 CPU left. When a stops answering, the pod of low
+// is evicted after 10 s, and its replacement takes the room on b. The pod of high is evicted after 300 s, and its replacement preempts the
+// one of low. That preemption is no loss of the failure, since the victim did not exist before. So one of the two lost pods is recovered,
+// and a third pod of low is Pending.
 func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 	const there = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [za]}]}}]}},"
 	state := settle(t, nodeIn("a", "za"), nodeIn("b", "zb"),
@@ -78,8 +79,8 @@ func TestAReplacementThatIsPreemptedIsNotRecovered(t *testing.T) {
 	}
 }
 
-// Both pods of the StatefulSet were on a. There is no room for either elsewhere: db-0 is made again and stays Pending, and db-1 has to wait
-// for it, so that nobody replaces that one.
+// Both pods of the StatefulSet were on a, and no other node has room. The controller creates db-0 again, which stays Pending; db-1 has to
+// wait for it, so that nothing replaces db-1.
 func TestThePodThatIsNotReplaced(t *testing.T) {
 	state := settle(t, nodeIn("a", "za"), nodeIn("b", "zb"),
 		pods("Deployment", "firm", 1, "2", "nodeSelector: {topology.kubernetes.io/zone: zb},"), pods("StatefulSet", "db", 2, "1", ""))
@@ -92,20 +93,20 @@ func TestThePodThatIsNotReplaced(t *testing.T) {
 	}
 }
 
-// What comes of the loss of n1 is not what comes of the loss of n2, though they have pods of the same ReplicaSets, labels, taints and room:
-// neither may stand for the other. Each world has three nodes of 2 CPUs in a zone, and pods where place puts them.
+// The losses of n1 and n2 have different results, though both nodes have pods of the same ReplicaSets, and the same labels, taints and
+// room: neither may stand for the other. Each world has three nodes of 2 CPUs in a zone, and pods where place puts them.
 func TestNodesThatOnlyADetailTellsApart(t *testing.T) {
 	const high = "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}"
 	affinity := func(term string) string {
 		return "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" + term + "]}}},"
 	}
-	// The pod of vip that is lost preempts db on n3, and then db has room on the other node, if it may be there: on n1, and not on n2.
+	// The replacement of vip preempts db on n3. Then db has room on the other node if it may run there: on n1, and not on n2.
 	evicted := func(spec string, more ...string) []string {
 		return append(more, high, pods("Deployment", "vip", 2, "1500m", "priorityClassName: high,"),
 			pods("Deployment", "firm", 1, "500m", "priorityClassName: high,"), pods("Deployment", "db", 1, "500m", spec))
 	}
 	evictedFrom := map[string]string{"vip": "n1 n2", "firm": "n3", "db": "n3"}
-	// The room that is left on n3 is for big, if small is on n1, where it would rather be.
+	// n3 has room for big if small is on n1, which it prefers.
 	roomy := func(spec string) []string {
 		return []string{pods("Deployment", "small", 2, "500m", spec), pods("Deployment", "big", 2, "1", ""), pods("Deployment", "firm", 1, "1", "")}
 	}
@@ -130,7 +131,7 @@ func TestNodesThatOnlyADetailTellsApart(t *testing.T) {
 		}
 	}
 
-	// The pod of vip that is lost preempts one of low on the other node or the one of other on n3, which has room on n4 as well.
+	// The replacement of vip preempts the pod of low on the other node, or the pod of other on n3, which also has room on n4.
 	const elsewhere = `{apiVersion: v1, kind: Node, metadata: {name: n4, labels: {kubernetes.io/hostname: n4, topology.kubernetes.io/zone: z}},
 spec: {taints: [{key: dedicated, effect: NoSchedule}]}, status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`
 	rivals := []string{elsewhere, high, pods("Deployment", "vip", 2, "1", "priorityClassName: high,"), pods("Deployment", "firm", 1, "1", "priorityClassName: high,"),

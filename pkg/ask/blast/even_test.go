@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// Of all placements, none loses less to its worst failure than the even spread does: with every placement of up to 7 pods in up to 4 zones.
+// No placement loses less to its worst failure than the even spread does: the test tries every placement of up to 7 pods in up to 4 zones.
 func TestEvenIsTheBestPlacement(t *testing.T) {
 	const labels = "a b c d"
 	for zones := 1; zones <= 4; zones++ {
@@ -40,7 +40,7 @@ func TestEvenIsTheBestPlacement(t *testing.T) {
 	}
 }
 
-// placements are all ways to put interchangeable pods on nodes n1, n2, …, as settled takes them.
+// placements returns all ways to put interchangeable pods on nodes n1, n2, …, in the form that settled takes.
 func placements(pods, nodes int) func(yield func(string) bool) {
 	var put func(pods, from int, place string, yield func(string) bool) bool
 	put = func(pods, from int, place string, yield func(string) bool) bool {
@@ -57,7 +57,8 @@ func placements(pods, nodes int) func(yield func(string) bool) {
 	return func(yield func(string) bool) { put(pods, 1, "", yield) }
 }
 
-// One replica is lost with any domain, which is no finding. A domain that the pods may not enter, or ask not to, can hold none of them.
+// One replica is lost with any domain, which is no excess. A domain that the pods may not enter, or that they exclude, can hold none of
+// them.
 func TestExcess(t *testing.T) {
 	all := nodes("a b c")
 	all[2].Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}

@@ -17,8 +17,8 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// federated returns what the scenario of two clusters leads to: m1 in the west and m2 in the east, each of two nodes of 2 CPUs, and besides
-// what is given.
+// federated returns the settled state of a scenario of two clusters, m1 in the west and m2 in the east, each of two nodes of 2 CPUs, with
+// the given options and workloads.
 func federated(t *testing.T, options, workloads string) *cluster.State {
 	t.Helper()
 	nodes := `
@@ -74,7 +74,7 @@ spec:
 
 const failover = "federation: {failover: {enabled: true}}\n"
 
-// Losses of clusters take what is in them; a budget covers the pods of its own cluster.
+// The loss of a cluster takes its pods; a budget covers the pods of its own cluster.
 func TestLostClusters(t *testing.T) {
 	budget := "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}\n---\n"
 	state := federated(t, "", halves+budget+pods("Deployment", "web", 4, "500m", ""))
@@ -107,7 +107,7 @@ func TestLostClusters(t *testing.T) {
 	}
 }
 
-// A policy for one cluster leaves no other to spread over.
+// A policy that allows one cluster leaves no other cluster to spread over.
 func TestEvenSpreadWithinThePolicy(t *testing.T) {
 	policy := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: west}\n" +
 		"spec: {resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}], placement: {clusterAffinity: {clusterNames: [m1]}}}\n---\n"
@@ -209,7 +209,7 @@ func TestRecoveryInAFederation(t *testing.T) {
 	}
 }
 
-// Nodes that are alike stand for each other in their own cluster alone: m2 has no room beside its own pods.
+// Nodes that are alike stand for each other only within their own cluster: m2 has no room besides its own pods.
 func TestNodesOfTwoClustersAreNotAlike(t *testing.T) {
 	only := func(name string) string {
 		return "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: " + name + "}\n" +
@@ -228,7 +228,7 @@ func TestNodesOfTwoClustersAreNotAlike(t *testing.T) {
 	}
 }
 
-// Where Karmada duplicates a workload each copy votes by itself; where it divides one its replicas vote together.
+// If Karmada duplicates a workload, each copy votes by itself; if it divides the replicas, they vote together.
 func TestQuorumInAFederation(t *testing.T) {
 	duplicated := "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: all}\n" +
 		"spec: {resourceSelectors: [{apiVersion: apps/v1, kind: StatefulSet}]}\n---\n"

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/engine/node"
 )
 
-// filtered has web with 3 pods, two of them in zone b, db with 1 pod, in zone b, and a bare pod, in zone c.
+// filtered returns a state in which web has 3 pods, two of them in zone b, db has 1 pod, in zone b, and a bare pod is in zone c.
 func filtered(t *testing.T) *cluster.State {
 	return settled(t, nodes("a b c"), map[string]string{"web": "n1 n2 n2", "db": "n2", "one": "n3"},
 		app("Deployment", "web", 3, ""), app("Deployment", "db", 1, ""),
@@ -69,8 +69,8 @@ at least 4 replicas: no workload matches; the largest has 3`: {
 	}
 }
 
-// With db alone, zone b takes its one pod and nothing else that is reported, and the same nodes fail. Of the 2 pods of web that are lost,
-// too, nothing is said.
+// If only db is reported, the loss of zone b takes its one pod, and the same nodes fail. The report does not mention the 2 lost pods of
+// web.
 func TestFilterRestrictsTheReport(t *testing.T) {
 	state := filtered(t)
 	only, err := (blast.Filter{Workloads: []string{"deployment/db"}}).Select(state)

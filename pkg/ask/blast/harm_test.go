@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/ask/blast"
 )
 
-// Each harm is worse than the next by the number that counts before all others.
+// Each harm is worse than the next in the number that counts before all others.
 func TestHarmCompares(t *testing.T) {
 	want := []blast.Harm{
 		{Budgets: 1},
@@ -30,7 +30,8 @@ func TestHarmCompares(t *testing.T) {
 	}
 }
 
-// A workload of one replica counts as down alone, unless its quorum is lost: of 3 replicas all are lost, where an even spread loses 1.
+// A workload with one replica counts only as down, unless its quorum is lost. A workload with 3 replicas loses all of them, where an even
+// spread loses 1.
 func TestHarmAddsLosses(t *testing.T) {
 	var got blast.Harm
 	got.Add(&blast.Loss{Replicas: 1, Lost: 1, Even: 1})

@@ -170,7 +170,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Pods that have ended, are waiting, or whose node is gone cannot be lost; static pods of a Node are not a workload.
+// Pods that have ended, are Pending, or whose node is gone cannot be lost; static pods are not a workload.
 func TestLostCountsRunningPods(t *testing.T) {
 	state := &cluster.State{Nodes: nodes("a b")}
 	for i, node := range []string{"n1", "n2", "n2", "", "gone", "n1"} {

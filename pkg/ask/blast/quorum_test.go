@@ -65,7 +65,7 @@ func TestQuorumErrors(t *testing.T) {
 			Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3)},
 		}
 	}
-	// The Deployment controller copies annotations: the ReplicaSet must not be reported as well.
+	// The Deployment controller copies annotations, and the error must not list the ReplicaSet as well.
 	copied := &appsv1.ReplicaSet{ObjectMeta: deployment("x", "web-1", "half").ObjectMeta}
 	copied.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: "web", UID: "u", Controller: ptr.To(true)}}
 	state := &cluster.State{

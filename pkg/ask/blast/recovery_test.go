@@ -26,7 +26,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// settle returns the cluster that the documents lead to once nothing moves any more.
+// settle returns the cluster with the documents once nothing moves any more.
 func settle(t testing.TB, documents ...string) *cluster.State {
 	t.Helper()
 	var nodes, rest scenario.Source
@@ -59,12 +59,12 @@ func nodeIn(name, zone string) string {
 status: {capacity: {cpu: 2, memory: 8Gi, pods: 20}}}`, name, zone)
 }
 
-// three zones of one node each.
+// three returns three zones of one node each.
 func three() string {
 	return nodeIn("a", "za") + "\n---\n" + nodeIn("b", "zb") + "\n---\n" + nodeIn("c", "zc")
 }
 
-// pods returns a controller of n pods that request the CPU, with additional fields of a pod's spec.
+// pods returns a controller of n pods that request this CPU, with additional fields of the pod spec.
 func pods(kind, name string, n int, cpu, spec string) string {
 	extra := ""
 	if kind == "StatefulSet" {
@@ -173,7 +173,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// A volume stays attached to zone za. The replacement starts once the lost pod is gone; where nobody can unmount it, six minutes later.
+// A volume stays attached to zone za. The replacement starts once the lost pod is gone; if nobody can unmount the volume, it starts six
+// minutes later.
 func TestVolumeThatStaysAttached(t *testing.T) {
 	state := settle(t, three(), `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: shared}, provisioner: rbd.csi.ceph.com, volumeBindingMode: WaitForFirstConsumer}
 ---
@@ -200,7 +201,7 @@ func TestVolumeThatStaysAttached(t *testing.T) {
 	}
 }
 
-// waits counts the stranded pods that wait for the lost ones to be gone.
+// waits counts the stranded pods that wait until the lost ones are gone.
 func waits(r *Recovery) int {
 	return len(slices.DeleteFunc(slices.Clone(r.Stranded), func(p placement.StrandedPod) bool { return !p.Waiting }))
 }
@@ -255,7 +256,8 @@ func TestRecoveryIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Alike nodes are simulated once, an empty one apart. A pod that waits for room on n2, or n3, sets it apart, too.
+// Nodes that are alike are simulated once, an empty node separately. A pod that waits for room on n2, or on n3, makes its node different,
+// too.
 func TestAlikeNodesAreLookedAtOnce(t *testing.T) {
 	state := settle(t, nodeIn("n1", "z"), nodeIn("n2", "z"), nodeIn("n3", "z"), nodeIn("empty", "elsewhere"),
 		pods("Deployment", "web", 3, "100m", "nodeSelector: {topology.kubernetes.io/zone: z}, "+antiAffinityHost("web")))
@@ -388,7 +390,7 @@ func TestNobodyEvictsInADisruptedZone(t *testing.T) {
 	}
 }
 
-// With Until, nothing is examined after the first failure that is enough, in one world as on all cores.
+// With Until, no failure is examined after the first one for which it is true, in one world as on all cores.
 func TestUntil(t *testing.T) {
 	state := settle(t, three(), nodeIn("d", "zc"), pods("Deployment", "db", 1, "1", "nodeSelector: {topology.kubernetes.io/zone: zb},"))
 	opts := Options{Levels: []string{v1.LabelTopologyZone}, Simultaneous: 1, Mode: node.Deleted, Until: func(_ *Failure, r *Recovery) bool { return len(r.Stranded) > 0 }}

@@ -47,7 +47,7 @@ func TestSimultaneous(t *testing.T) {
 	}
 }
 
-// Of the sets of three of 300 zones only the worst are looked at. One that is asked about by its names is, too.
+// Only the worst of all sets of three of 300 zones are examined. A set that the options name is examined, too.
 func TestTogether(t *testing.T) {
 	var zones []string
 	for i := range 300 {
@@ -116,7 +116,7 @@ func TestSearchSaysWhatItLookedAt(t *testing.T) {
 	}
 }
 
-// In worlds with too many sets to list, the radius and the broken budgets are those found by trying each set.
+// In worlds with too many sets to list, the radius and the broken budgets are the same as those found by trying each set.
 func TestWorstSetsAreTheWorst(t *testing.T) {
 	const hosts, k = 30, 4 // 27,405 sets
 	for seed := range uint64(20) {

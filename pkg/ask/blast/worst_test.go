@@ -18,7 +18,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// recoveries are the outcomes of the failures that were recovered, by their domains.
+// recoveries returns the recoveries of the failures that have one, by their domains.
 func recoveries(t *testing.T, state *cluster.State, opts blast.Options) map[string]*blast.Recovery {
 	t.Helper()
 	analysis := lost(t, state, opts)
@@ -83,7 +83,7 @@ func TestTerminatingPodsAreNoReplicas(t *testing.T) {
 	}
 }
 
-// With random ties each failure draws from the seed anew, so that what comes of it does not depend on those looked at before.
+// With random ties each failure draws from the seed again, so its result does not depend on the failures that were examined before.
 func TestEachFailureDrawsAnew(t *testing.T) {
 	state := settled(t, nodes("a b c d e f g h"), map[string]string{"web": "n1 n2 n3"}, app("Deployment", "web", 3, "")) // 5 equal nodes are empty
 	for _, node := range state.Nodes {
