@@ -82,8 +82,8 @@ type Improved struct {
 	step  scenario.Step
 }
 
-// Share is the largest share of the pods of a workload that the loss of one domain of a level takes, between 0 and 1: now, and then with
-// the change.
+// Share is the largest share of the pods of a workload that the loss of one domain of a level takes, between 0 and 1: Now as the workload
+// is, and Then with the change.
 type Share struct {
 	TopologyKey string  `json:"topologyKey"`
 	Now         float64 `json:"now"`

@@ -15,7 +15,7 @@ import (
 type PodGroup struct {
 	// Name is namespace/name.
 	Name string `json:"name"`
-	// MinCount is the number of pods that must have a node before any of them starts; missing if the group sets none.
+	// MinCount is the number of pods that must fit together before any of them gets a node; missing if the group sets none.
 	MinCount int `json:"minCount,omitempty"`
 	// Bound is the number of pods that have a node.
 	Bound int `json:"bound"`
