@@ -39,11 +39,10 @@ type auditEvent struct {
 	ResponseObject           json.RawMessage  `json:"responseObject"`
 }
 
-// maxLine is the maximum size of a line of an audit log: a request to the API server has at most 3 MiB, and the response may be as large.
+// maxLine is the maximum size of a line of an audit log: a request to the API server has at most 3 MiB, and its response may be as large.
 const maxLine = 16 << 20
 
-// decodeAudit reads an audit log: an Event of audit.k8s.io/v1 on each line. Lines that are about neither pods nor nodes are
-// skipped.
+// decodeAudit reads an audit log, which has an Event of audit.k8s.io/v1 on each line. It skips lines that concern neither pods nor nodes.
 func decodeAudit(file string, in io.Reader) ([]fact, error) {
 	var facts []fact
 	pods := false
@@ -102,7 +101,7 @@ func (e *auditEvent) facts() []fact {
 			f.node = binding.Target.Name
 		}
 		f.what, f.at = wasScheduled, e.RequestReceivedTimestamp.Time
-		f.uid = "" // the binding's, not the pod's
+		f.uid = "" // objectRef has the binding's UID, not the pod's
 		if binding.UID != "" {
 			f.uid = binding.UID
 		}
@@ -117,11 +116,11 @@ func (e *auditEvent) facts() []fact {
 		f.what = wasAsked
 		f.preempted = strings.HasSuffix(e.UserAgent, "/scheduler") || strings.HasPrefix(e.UserAgent, "kube-scheduler/") || e.User.Username == "system:kube-scheduler"
 		var options metav1.DeleteOptions
-		_ = json.Unmarshal(e.RequestObject, &options) // may be missing, depending on the audit level
+		_ = json.Unmarshal(e.RequestObject, &options) // the log may lack the request, depending on the audit level
 		now := options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 ||
 			pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 		if now || strings.HasPrefix(e.User.Username, "system:node:") {
-			f.what = wasGone // the kubelet deletes a pod once it has ended
+			f.what = wasGone // a kubelet deletes a pod after the pod has ended
 		}
 	default:
 		return nil
@@ -129,7 +128,8 @@ func (e *auditEvent) facts() []fact {
 	return []fact{f}
 }
 
-// nodeFacts returns what the request did to a node: exactly, if the log has the node itself or the request, or else that it did something.
+// nodeFacts returns what the request did to a node. If the log has neither the node nor the request, the fact only says that the node was
+// changed.
 func (e *auditEvent) nodeFacts() []fact {
 	f := fact{audit: true, exact: true, at: e.StageTimestamp.Time, late: e.StageTimestamp.Sub(e.RequestReceivedTimestamp.Time), node: e.ObjectRef.Name}
 	var node v1.Node
@@ -169,7 +169,7 @@ func (e *auditEvent) nodeFacts() []fact {
 	if e.Verb != "patch" || json.Unmarshal(e.RequestObject, &request) != nil || len(e.RequestObject) == 0 || string(e.RequestObject) == "null" {
 		return facts
 	}
-	// The taints are one list, which a patch replaces. What a patch does not name stays as it was.
+	// A patch replaces the taints, which are one list. A field that the patch does not name stays as it was.
 	facts = nil
 	if taints := []v1.Taint(nil); len(request.Spec.Taints) > 0 && json.Unmarshal(request.Spec.Taints, &taints) == nil {
 		f.what, f.taints = nodeTainted, taints

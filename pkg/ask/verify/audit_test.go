@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A pod whose deletion somebody asks for is there until its kubelet, which deletes it once it has ended, or whoever gives it no time.
+// A pod whose deletion is requested exists until its kubelet deletes it after it has ended, or until a request gives it no grace period.
 func TestWhoDeletes(t *testing.T) {
 	for _, test := range []struct {
 		name, verb, subresource, user, options string

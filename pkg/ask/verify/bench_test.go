@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large returns the dump of a cluster of 120 nodes to which workloads with many rules came: 1,485 pods are there, and those of every fifth
-// workload have left. The facts are when and where all of them were placed.
+// large returns the dump of a cluster of 120 nodes to which workloads with many rules came: 1,485 pods exist, and the pods of every fifth
+// workload are gone. The facts say when and where all pods were placed.
 func large(tb testing.TB) (*cluster.State, []fact) {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(11, 0))
@@ -72,8 +72,8 @@ func large(tb testing.TB) (*cluster.State, []fact) {
 	return state.Without(left...), facts
 }
 
-// BenchmarkDump replays a dump of which two thirds of the placements diverge, BenchmarkHistory one with the time and place of all
-// placements, but nothing else about the pods that left.
+// BenchmarkDump replays a dump in which two thirds of the placements diverge. BenchmarkHistory replays a dump with the time and node of
+// every placement, but without the ends of the pods that are gone.
 func BenchmarkDump(b *testing.B)    { benchmarkLarge(b, false) }
 func BenchmarkHistory(b *testing.B) { benchmarkLarge(b, true) }
 

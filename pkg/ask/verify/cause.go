@@ -15,47 +15,48 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Class is the possible cause of a divergence. The classes are checked in this order, and the first that holds is reported; see
-// docs/verify.md.
+// Class is the possible cause of a divergence. The checks run in this order, and the first that holds is reported; see docs/verify.md.
 type Class string
 
 const (
 	// SameSecond: at another position among the pods of its second, the pod's node is among the best.
 	SameSecond Class = "same second"
-	// LaterChange: it is without the node's taints, without the pod's node affinity, or without the images on the nodes.
-	LaterChange Class = "later change"
-	// MissingObject: it is once an object that the dump lacks is made up: the pod's owner, or its volumes, which can also keep it off better
+	// LaterChange: the pod's node is among the best without the node's taints, without the pod's node affinity, or without the images on the
 	// nodes.
+	LaterChange Class = "later change"
+	// MissingObject: the pod's node is among the best with a stand-in for an object that the dump lacks: the pod's owner, or its volumes,
+	// which can also keep the pod off better nodes.
 	MissingObject Class = "missing object"
-	// Sampling: it is if the search for feasible nodes begins at a certain node, and ends once it has found enough.
+	// Sampling: the pod's node is among the best if the search for feasible nodes begins at a certain node, and ends when it has found enough.
 	Sampling Class = "sampling"
-	// DeletedPods: it is by the scores of all plugins except those that depend on the running pods.
+	// DeletedPods: the pod's node is among the best by the scores of the plugins that do not depend on the running pods.
 	DeletedPods Class = "deleted pods"
-	// NotUsable: it is without the better nodes, and nothing says that these were usable then.
+	// NotUsable: the pod's node is among the best without the better nodes, and no source says that these were usable at that time.
 	NotUsable Class = "may not have been usable"
-	// Configuration: it is if one plugin's score has no weight.
+	// Configuration: the pod's node is among the best without the score of one plugin.
 	Configuration Class = "configuration"
-	// Unexplained: none of these.
+	// Unexplained: no check holds.
 	Unexplained Class = "unexplained"
 )
 
-// cause looks for the possible cause of a divergence.
+// cause searches for the possible cause of one divergence.
 type cause struct {
 	*replay
 	*life
 	look   *look
 	placed *Placement
-	// earlier are the pods of earlier groups, bound those placed before the pod, left the others of its group.
+	// earlier are the pods of earlier groups. bound are the pods that were placed before the pod, with those of its own group. remaining are
+	// the other pods of its group.
 	earlier, bound, left []*life
 	ends                 int
 	state                *cluster.State // the cluster just before the pod was placed
-	exhausted            bool           // the search for an order ended before it had tried all
+	exhausted            bool           // the search for an order ended before it had tried all orders
 }
 
 // now returns the cluster just before the pod was placed.
 func (c *cause) now() *cluster.State { return c.state }
 
-// find runs the checks, and keeps the first that holds.
+// find runs the checks and sets the first class that holds.
 func (c *cause) find() error {
 	var err error
 	if c.state, err = c.cluster(when{c.moment(), c.ends}, c.bound, c.pod); err != nil {
@@ -70,7 +71,7 @@ func (c *cause) find() error {
 		{DeletedPods, c.deletedPods}, {NotUsable, c.notUsable}, {SameSecond, c.otherOrder}, {Configuration, c.configuration},
 	} {
 		if check.class == NotUsable && c.opts.Judge != nil {
-			continue // it is known what the nodes were like
+			continue // the follower knows all changes of the nodes
 		}
 		found, err := check.run()
 		if err != nil {
@@ -85,14 +86,14 @@ func (c *cause) find() error {
 	return nil
 }
 
-// best schedules the pod on the state, and reports whether its node is among the best.
+// best schedules the pod on the state and reports whether the pod's real node is among the best.
 func (c *cause) best(state *cluster.State, pod *v1.Pod) (bool, error) {
 	seen, err := c.replay.look(state, pod)
 	return err == nil && seen.has(c.node), err
 }
 
-// sameSecond tries the pod before and after the others of its second. Swapping alike pods on one node has no effect, so those stay where
-// they are.
+// sameSecond tries the pod before and after the other pods of its second. Pods on the same node that the scheduler cannot distinguish stay
+// where they are, because swapping them has no effect.
 func (c *cause) sameSecond() (string, error) {
 	same := func(other *life) bool { return alike(other.running) == alike(c.running) && other.node == c.node }
 	between, others := slices.Clone(c.bound[len(c.earlier):]), slices.DeleteFunc(slices.Clone(c.left), same)
@@ -124,7 +125,7 @@ func (c *cause) sameSecond() (string, error) {
 func (c *cause) laterChange() (string, error) {
 	state := c.now()
 	node := state.Node(c.node)
-	inferred := c.opts.Judge == nil // otherwise only what nodes pull in between is not known
+	inferred := c.opts.Judge == nil // a follower knows everything but the images that nodes pull
 	if inferred && (node.Spec.Unschedulable || len(node.Spec.Taints) > 0) {
 		open := node.DeepCopy()
 		open.Spec.Unschedulable, open.Spec.Taints = false, nil
@@ -174,8 +175,8 @@ func (c *cause) missingObject() (string, error) {
 	return "", nil
 }
 
-// missingOwner makes up the pod's ReplicaSet or StatefulSet if the dump lacks it: pods without spread constraints are spread by its
-// selector, which can only be guessed, from the pod's labels.
+// missingOwner makes up the pod's ReplicaSet or StatefulSet if the dump lacks it. The scheduler spreads pods without spread constraints by
+// the selector of that object. The pod's labels stand for the selector, which is unknown.
 func (c *cause) missingOwner() cluster.Object {
 	ref := metav1.GetControllerOfNoCopy(c.pod)
 	if ref == nil || len(c.pod.Spec.TopologySpreadConstraints) > 0 {
@@ -198,7 +199,7 @@ func (c *cause) missingOwner() cluster.Object {
 	return nil
 }
 
-// ownersIn returns the objects of the state by whose selectors pods are spread.
+// ownersIn returns the objects of the state by whose selectors the scheduler spreads pods.
 func ownersIn(state *cluster.State) map[cluster.Ref]bool {
 	owners := map[cluster.Ref]bool{}
 	for _, set := range state.ReplicaSets {
@@ -210,8 +211,8 @@ func ownersIn(state *cluster.State) map[cluster.Ref]bool {
 	return owners
 }
 
-// missingVolumes returns the pod's volumes for which the dump lacks an object, by name, with that object. What the loader has assumed in its
-// place is as good as missing.
+// missingVolumes maps the names of the pod's volumes to the object that the dump lacks for them. An object that the loader has assumed
+// counts as missing.
 func (r *replay) missingVolumes(pod *v1.Pod) map[string]string {
 	missing := map[string]string{}
 	for _, volume := range pod.Spec.Volumes {
@@ -242,7 +243,7 @@ func (r *replay) missingVolumes(pod *v1.Pod) map[string]string {
 	return missing
 }
 
-// assumesVolumes reports whether a claim of the pod, or its volume, is one that the loader has assumed.
+// assumesVolumes reports whether the loader has assumed a claim of the pod, or the volume of such a claim.
 func (r *replay) assumesVolumes(pod *v1.Pod) bool {
 	names := map[string]bool{}
 	for _, volume := range pod.Spec.Volumes {
@@ -262,8 +263,8 @@ func (r *replay) assumesVolumes(pod *v1.Pod) bool {
 // ofPods are the plugins whose scores depend on the running pods.
 var ofPods = []string{"NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySpread", "InterPodAffinity"}
 
-// deletedPods compares the scores that do not depend on pods. If the node lacks a pod to be near, or has too many in its domain, it first
-// drops those rules. If all pods that came and went are recorded, only those that are not fully known could be the cause.
+// deletedPods compares the scores that do not depend on pods. If pods keep this pod off its node by a rule, the check first drops such
+// rules. If all pods that came and went are recorded, only the pods with an unknown end or spec can be the cause.
 func (c *cause) deletedPods() (string, error) {
 	others := "others, deleted since, could have been there"
 	if c.complete {
@@ -303,8 +304,8 @@ func (c *cause) deletedPods() (string, error) {
 	return "the better nodes are ahead only by scores that depend on the pods which ran: " + others, nil
 }
 
-// notUsable leaves out the better nodes, unless it is certain that they were usable. Other changes can have come as well: if the pod's node
-// is rejected then, it first drops the taints or rules that can have been others, as the checks before do alone.
+// notUsable tries without the better nodes, unless they were certainly usable. If the pod's node is rejected, other changes can have
+// happened as well: the check then also drops the taints or the rules that the earlier checks drop alone.
 func (c *cause) notUsable() (string, error) {
 	state, pod := c.now(), c.pod
 	var changes []string
@@ -318,7 +319,7 @@ func (c *cause) notUsable() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for range 2 { // a spread constraint, and an affinity
+	for range 2 { // once for a spread constraint, and once for an affinity
 		refusal := seen.refusal(c.node)
 		if seen.candidate(c.node) >= 0 || c.complete {
 			break
@@ -341,7 +342,7 @@ func (c *cause) notUsable() (string, error) {
 	for i, node := range seen.points.Nodes {
 		if seen.points.Totals[i] > seen.points.Totals[mine] {
 			avoided := !used[node] && (!watched || c.preemptedOn(node))
-			without[node] = avoided || !c.complete && apart[i] <= apart[mine] // or pods that are gone were there
+			without[node] = avoided || !c.complete && apart[i] <= apart[mine] // or pods that are gone were on the node
 		}
 	}
 	left := *state
@@ -359,7 +360,7 @@ func (c *cause) notUsable() (string, error) {
 	return "without " + words.And(changes) + " it is among the best: nothing says that it was not so", nil
 }
 
-// used returns the nodes to which a pod that tolerates nothing came in the same second: they were usable.
+// used returns the nodes that got a pod which tolerates no NoSchedule taint in the same second: they were usable.
 func (c *cause) used() map[string]bool {
 	used := map[string]bool{}
 	second := c.at.Truncate(time.Second)
@@ -372,14 +373,14 @@ func (c *cause) used() map[string]bool {
 	return used
 }
 
-// preemptedOn reports whether pods were preempted on the node just before, so that another pod may have been waiting for its room.
+// preemptedOn reports whether pods were preempted on the node just before, so that an unknown pod may have been waiting for their room.
 func (c *cause) preemptedOn(node string) bool {
 	return slices.ContainsFunc(c.past.lives, func(l *life) bool {
 		return l.node == node && l.preempted && l.by == "" && l.gone != nil && !l.gone.lo.After(c.hi) && c.lo.Sub(l.gone.at) < waits
 	})
 }
 
-// withoutRules returns the pod without its rules about other pods that this plugin enforces, or nil if it enforces none.
+// withoutRules returns the pod without its required rules about other pods that the plugin enforces, or nil if the plugin enforces none.
 func withoutRules(pod *v1.Pod, plugin string) *v1.Pod {
 	free := pod.DeepCopy()
 	switch a := free.Spec.Affinity; {
@@ -395,7 +396,7 @@ func withoutRules(pod *v1.Pod, plugin string) *v1.Pod {
 	return free
 }
 
-// otherOrder reports whether another pod of its second came to a better node, and the search for an order ended before it had tried all.
+// otherOrder finds another pod of the same second on a better node if the search for an order ended before it had tried all orders.
 func (c *cause) otherOrder() (string, error) {
 	mine := c.look.candidate(c.node)
 	if mine < 0 || !c.exhausted {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// node returns a node of 4 CPUs in YAML; more is added to its fields, and created to its metadata.
+// node returns a node of 4 CPUs in YAML. meta is added to its metadata, and more to its fields.
 func node(name, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -28,7 +28,7 @@ metadata: {name: %s%s, labels: {kubernetes.io/hostname: %[1]s, disk: %[1]s}}
 
 const fourCPUs = `status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}`
 
-// runs returns a pod of one CPU that got its node in that second of the hour; more is added to its spec.
+// runs returns a pod in YAML that requests one CPU and got its node in that second. meta is added to its metadata, and more to its spec.
 func runs(name, on string, second int, meta, more string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -52,15 +52,16 @@ func TestCauses(t *testing.T) {
 		"a moved pod": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 2, "", ""), []string{
 			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
 		}},
-		// Whichever comes second is for n2.
+		// The second of the two pods belongs to n2.
 		"two of one second on one node": {equal + runs("a", "n1", 1, "", "") + runs("b", "n1", 1, "", ""), []string{
 			"b on n1, best n2, rank 2: same second: before the others of its second it is among the best: the order within a second is not known",
 		}},
-		// They are alike, so swapping them changes nothing.
+		// The scheduler cannot distinguish the pods, so swapping them changes nothing.
 		"alike ones of one second on one node": {equal + runs("a", "n1", 1, replica, "") + runs("b", "n1", 1, replica, ""), []string{
 			"b on n1, best n2, rank 2: deleted pods: the better nodes are ahead only by scores that depend on the pods which ran: others, deleted since, could have been there",
 		}},
-		// Each of c and d is for the empty n2 when it is the first of its second; c is there, so it was, and d was on equals.
+		// Each of c and d belongs to the empty n2 if it is the first of its second. c is on n2, so c was first, and then both nodes were equal
+		// for d.
 		"one second in the other order": {equal + runs("a", "n1", 1, "", "") + runs("d", "n1", 3, "", "") + runs("c", "n2", 3, "", ""), nil},
 		"a taint": {node("n1", "", "spec: {taints: [{key: dedicated, effect: NoSchedule}]}\n"+fourCPUs) + node("n2", "", fourCPUs) + runs("a", "n1", 1, "", ""), []string{
 			"a on n1, best n2, TaintToleration: later change: without the taints of n1 it is among the best: they could have come later",
@@ -76,7 +77,7 @@ func TestCauses(t *testing.T) {
 			runs("a", "n1", 1, "", ""), []string{
 			"a on n1, best n2, rank 2: later change: without ImageLocality it is among the best: the images on the nodes are those of now",
 		}},
-		// n1 has 16 CPUs, and with a pod a larger part of them free than n2 with one: only spreading sends b to n2.
+		// n1 has 16 CPUs: with a pod, a larger part of them is free than on n2 with a pod. Only spreading sends b to n2.
 		"a ReplicaSet": {node("n1", "", strings.Replace(fourCPUs, `"4", memory: 8Gi`, `"16", memory: 32Gi`, 1)) + node("n2", "", fourCPUs) +
 			runs("a", "n1", 1, replica, "") + runs("b", "n2", 2, replica, ""), []string{
 			"b on n2, best n1, rank 2: missing object: with replicaset/web, which is not in the dump and by which pods are spread, it is among the best",
@@ -110,7 +111,7 @@ status: {phase: Bound}
 		"a pod that is being deleted now": {equal + runs("a", "n1", 1, `, deletionTimestamp: "2025-03-01T11:00:30Z", deletionGracePeriodSeconds: 30`, "") + runs("b", "n2", 2, "", ""), nil},
 	} {
 		var got []string
-		// What stands for a controller that is not in the dump would hide that it is missing.
+		// A stand-in for a controller that the dump lacks would hide that the controller is missing.
 		s, err := loader.FromFiles(strings.NewReader(c.world), []string{"-"}, nil, loader.Options{Flags: []loader.Flag{{Set: func(f *scenario.File) { f.UnknownOwners = "gone" }}}})
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +131,7 @@ status: {phase: Bound}
 	}
 }
 
-// Static pods, ended ones and those of another scheduler are counted; the first and the last still take their room.
+// Static pods, pods that have ended and pods of another scheduler are counted; the static pods and the other scheduler's still take room.
 func TestSkipped(t *testing.T) {
 	result := verified(t, readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+
 		runs("static", "n1", 1, `, annotations: {kubernetes.io/config.mirror: x}`, "")+
@@ -157,8 +158,8 @@ func TestNothingToVerify(t *testing.T) {
 	}
 }
 
-// 120 nodes, of which the two large ones are the best for every pod. A real search stops at 100 feasible ones and continues where the last
-// one ended, so it sometimes skips them; the check must recognize this each time.
+// 120 nodes, of which the two large nodes are the best for every pod. A real search stops at 100 feasible nodes and continues where the
+// last search stopped, so it sometimes skips the large nodes; the check must recognize this each time.
 func TestSampling(t *testing.T) {
 	var world strings.Builder
 	for i := range 120 {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// event is an Event of v1 or of events.k8s.io/v1, which names the same things differently.
+// event is an Event of v1 or of events.k8s.io/v1; the two APIs name the same fields differently.
 type event struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -35,8 +35,8 @@ type event struct {
 	Items             []json.RawMessage   `json:"items"`
 }
 
-// decodeEvents reads Events, single or in lists, as kubectl get events -A -o json prints them. Other objects are skipped, so a file may
-// contain them, too.
+// decodeEvents reads Events, single or in lists, as kubectl get events -A -o json prints them. A file may contain other objects, which are
+// skipped.
 func decodeEvents(file string, data []byte) ([]fact, error) {
 	var facts []fact
 	found := 0
@@ -109,8 +109,8 @@ const (
 	kubeletPeriod = 10 * time.Second
 )
 
-// nodeFacts returns what an Event says about a node. Kubernetes may combine the Events of one node: then it was so at the first time and at
-// the last.
+// nodeFacts returns what an Event says about a node. Kubernetes may combine several Events of a node into one: then the same happened at
+// the first time and at the last.
 func (e *event) nodeFacts(f fact) []fact {
 	f.node, f.pod = f.pod.Name, types.NamespacedName{}
 	switch e.Reason {
@@ -135,7 +135,7 @@ func (e *event) nodeFacts(f fact) []fact {
 	return []fact{f, last}
 }
 
-// facts returns what the event says about pods and nodes, usually nothing.
+// facts returns what the event says about pods and nodes. Most events say nothing.
 func (e *event) facts() []fact {
 	about := e.InvolvedObject
 	if about == nil {
@@ -163,9 +163,9 @@ func (e *event) facts() []fact {
 		last := f
 		last.at, last.exact = e.last(), false
 		if !strings.HasPrefix(words, "(combined from similar events)") {
-			return []fact{f, last} // the same message, so a pod with the same name
+			return []fact{f, last} // an equal message, so both pods have the same name
 		}
-		// Similar events are combined into one with the message of the last.
+		// Kubernetes combines similar events into one with the message of the last.
 		last.count, last.first = count, at
 		return []fact{last}
 	}
@@ -207,8 +207,8 @@ func (e *event) facts() []fact {
 	return nil
 }
 
-// at returns when the event was first recorded, and whether that is known more precisely than to the second. The name of an event ends in
-// that time, in nanoseconds and hexadecimal; GenerateEventName in
+// at returns when the event was first recorded, and whether that time is more precise than a second. The name of an event ends in its first
+// time, as hexadecimal nanoseconds; see GenerateEventName in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/staging/src/k8s.io/client-go/tools/record/util/util.go.
 func (e *event) at() (at time.Time, exact bool) {
 	for _, t := range []time.Time{e.FirstTimestamp.Time, e.DeprecatedFirst.Time, e.CreationTimestamp.Time} {
@@ -229,7 +229,7 @@ func (e *event) at() (at time.Time, exact bool) {
 	return at, false
 }
 
-// last returns the second in which a combined event was last recorded.
+// last returns the second in which the last of the combined events was recorded.
 func (e *event) last() time.Time {
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.DeprecatedLast.Time} {
 		if !t.IsZero() {

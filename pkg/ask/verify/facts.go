@@ -11,52 +11,53 @@ import (
 type what int
 
 const (
-	wasMade      what = iota // a controller created it
-	wasRefused               // the scheduler found no node for it
-	wasScheduled             // it got its node
-	wasAsked                 // its deletion was requested
-	wasGone                  // it was gone
-	jobCompleted             // the pods of the Job that owns it have ended
-	scaledSet                // a Deployment, its owner, scaled the ReplicaSet that the fact names instead of a pod
+	wasMade      what = iota // a controller created the pod
+	wasRefused               // the scheduler found no node for the pod
+	wasScheduled             // the pod got its node
+	wasAsked                 // the pod's deletion was requested
+	wasGone                  // the pod was gone
+	jobCompleted             // the pods of the Job that the fact's owner names have ended
+	scaledSet                // the Deployment that is the fact's owner scaled a ReplicaSet; the fact's pod is the ReplicaSet's name
 
-	// What follows happened to the node that the fact names, and to no pod.
-	nodePatched   // somebody changed it
-	nodeLooked    // the node lifecycle controller changed it
-	nodeRemoved   // it was removed
-	nodeReplaced  // it may have been removed from then on, until it was created again
-	nodeAdded     // it was created, or it was there by then
-	nodeNotReady  // it did not answer
-	nodeReady     // it answered again
-	nodeScheduled // it was cordoned or uncordoned, as cordoned says
-	nodeTimed     // one of its taints in the dump came
-	nodeTainted   // it had exactly these taints from then on, and, if that is known, was cordoned or not
+	// The following facts are about the node that the fact names, and about no pod.
+	nodePatched   // somebody changed the node
+	nodeLooked    // the node lifecycle controller changed the node
+	nodeRemoved   // the node was removed
+	nodeReplaced  // the node may have been removed at that time; it was created again later
+	nodeAdded     // the node was created, or existed by that time
+	nodeNotReady  // the node stopped answering
+	nodeReady     // the node answered again
+	nodeScheduled // the node was cordoned or uncordoned; see cordoned
+	nodeTimed     // a taint that the dump has was added to the node
+	nodeTainted   // from that time the node had exactly these taints; cordoned is set if it is known
 )
 
-// fact is one thing that happened to a pod or a node, from an event or an audit log.
+// fact is one thing that happened to a pod or a node, according to an event, an audit log or an earlier dump.
 type fact struct {
 	what  what
 	at    time.Time
-	audit bool // an audit log has it
-	exact bool // at is known more precisely than to the second
+	audit bool // the fact is from an audit log
+	exact bool // at is more precise than a second
 	pod   types.NamespacedName
 	uid   types.UID // "" if unknown
-	// node is the node that the pod got, and version the version of the pod that the scheduler saw then.
+	// node is the node that the pod got, or the node that the fact is about. version is the resource version of the pod that the scheduler
+	// saw.
 	node, version string
-	// preempted means that a pod of higher priority needed its room, by is that pod's UID; "" if unknown.
+	// preempted means that the pod was deleted to make room for a pod of higher priority. preemptor is the UID of that pod; "" if unknown.
 	preempted bool
 	by        types.UID
-	// byTaint means that its node's taints asked for its deletion.
+	// byTaint means that the pod was deleted because of a taint of its node.
 	byTaint bool
-	// owner is the controller that created or deleted the pod, object the pod itself if the fact contains it.
+	// owner is the controller that created or deleted the pod. object is the pod itself if the source contains it.
 	owner  *v1.ObjectReference
 	object *v1.Pod
-	// seen is when the pod certainly existed, if the fact is from an earlier dump.
+	// seen is a time at which the pod certainly existed, if the fact is from an earlier dump.
 	seen time.Time
-	// count is the number of pods that this was said of, one after another from first to at; 1 or less if only of this one.
+	// podCount is the number of pods to which this happened between firstAt and at; 1 or less if the fact is about one pod.
 	count int
 	first time.Time
-	// cordoned is what became of the node's spec.unschedulable, nil if it is not known; taints is what became of its taints. late is how
-	// much earlier it can have been than it was recorded.
+	// cordoned is the node's new spec.unschedulable, nil if unknown. taints are its new taints. maxDelay is how long before the recorded time
+	// the change may have happened.
 	cordoned *bool
 	taints   []v1.Taint
 	late     time.Duration

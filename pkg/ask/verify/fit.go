@@ -16,26 +16,27 @@ import (
 )
 
 const (
-	// maxAmounts is how many amounts of CPU, and of memory, are tried for pods of which only the node is known.
+	// maxAmounts is the number of amounts of CPU, and of memory, that are tried for pods of which only the node is known.
 	maxAmounts = 8
-	// maxFitted is how many placements are examined to infer what is not known about pods that are gone.
+	// maxFitted is the number of placements that may be examined to infer what is unknown about pods that are gone.
 	maxFitted = 15_000
-	// maxSweeps is how often each group is fitted to the others.
+	// maxSweeps is how often each group is fitted while the others stay fixed.
 	maxSweeps = 4
-	// maxFirst is how many placements a form is first tried on, and maxBest how many forms are then tried on all.
+	// maxFirstPlacements is the number of placements on which each form is tried first. maxBestForms is the number of forms that are then
+	// tried on all placements.
 	maxFirst, maxBest = 48, 6
 )
 
-// unknownPods are pods of one workload that are gone, and of which nobody recorded when they went, or what they were like.
+// unknownPods are the pods of one workload that are gone and for which no source records the end, or the spec.
 type unknownPods struct {
 	workload types.NamespacedName
-	lives    []*life // by their scheduling
-	// endless are those without a known end. They existed at least until seen.
+	lives    []*life // sorted by the time of scheduling
+	// endless are the pods without a known end. They existed at least until existedUntil.
 	endless map[*life]bool
 	seen    time.Time
-	// forms are what the pods may have been like; if that is known, a single one, without requests.
+	// forms are the pods' possible specs. If the spec is known, there is one form, without requests.
 	forms []form
-	// form is the index of the assumed form, end the placement before which the endless ones are assumed to be gone, and start the first
+	// form is the index of the assumed form. end is the index of the first placement without the endless pods. start is the index of the first
 	// placement after the first of the pods came.
 	form, end, start int
 }
@@ -45,12 +46,12 @@ type form struct {
 	pods     map[*life]*v1.Pod
 }
 
-// fit infers what is not known about the pods that are gone: the form and the end with which the most placements are among the best. There
-// are few unknowns and many placements, and the report shows each unknown.
+// fit infers the forms and the ends of the unknown pods: those with which the most placements are among the best. There are few unknowns
+// and many placements, and the report shows each unknown.
 type fit struct {
 	*replay
 	groups []*unknownPods
-	// seen are the lives whose placement is examined, by their index in the order of all.
+	// seen are the indices in past.lives of the pods whose placements are examined.
 	seen []int
 	memo map[string]bool
 	err  error
@@ -93,7 +94,7 @@ func (r *replay) fit() error {
 	return f.err
 }
 
-// assumed returns what was inferred for the group.
+// assumed describes the form and the end that were inferred for the group.
 func (f *fit) assumed(g *unknownPods) Assumed {
 	a := Assumed{Namespace: g.workload.Namespace, Workload: g.workload.Name, Pods: len(g.lives), Endless: len(g.endless)}
 	if requests := g.forms[g.form].requests; requests != nil {
@@ -118,8 +119,8 @@ func (f *fit) cost() int {
 	return n
 }
 
-// improve sets the form and the end of the group with the fewest placements not among the best, with the others fixed. The forms that do
-// best on the first placements after the group came are tried on all.
+// improve sets the form and the end of the group that leave the fewest placements not among the best, while the other groups stay fixed. It
+// tries the forms on the first placements after the group came, and the best of them on all.
 func (f *fit) improve(g *unknownPods) int {
 	if len(g.forms) == 1 && !f.gains(g) {
 		return f.cost()
@@ -147,7 +148,7 @@ func (f *fit) improve(g *unknownPods) int {
 	return f.cost()
 }
 
-// gains reports whether any placement that is not among the best would be if the group existed for a longer or shorter time.
+// gains reports whether a longer or shorter life of the group's endless pods would put any more placement among the best.
 func (f *fit) gains(g *unknownPods) bool {
 	end := g.end
 	defer func() { g.end = end }()
@@ -166,7 +167,7 @@ func (f *fit) gains(g *unknownPods) bool {
 	return false
 }
 
-// best returns the few forms that do best on the first placements.
+// best returns the at most maxBest forms that leave the fewest of the first placements not among the best.
 func (f *fit) best(g *unknownPods, order []int) []int {
 	first := min(g.start+maxFirst, len(f.seen))
 	least, best := first-g.start, []int(nil)
@@ -187,11 +188,11 @@ func (f *fit) best(g *unknownPods, order []int) []int {
 
 func (f *fit) spent() bool { return f.err != nil || len(f.memo) >= maxFitted }
 
-// try returns how many placements, from the first of the group to the given one, are not among the best with that form, and before which of
-// them the endless pods may have gone for that; nil if there would be more than the given number.
+// try counts the placements from g.start to the index to that are not among the best with that form. It also returns the placements before
+// which the endless pods may have gone for that count; nil if the count would be above most.
 func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 	g.form = form
-	without := make([]int, to+1) // from the ith placement on, once the endless pods are gone
+	without := make([]int, to+1) // without[i] counts the placements from the ith on, after the endless pods are gone
 	if len(g.endless) > 0 {
 		g.end = 0
 		for i := to - 1; i >= g.start; i-- {
@@ -223,7 +224,7 @@ func (f *fit) try(g *unknownPods, form, to, most int) (int, []int) {
 	return least, ends
 }
 
-// longest returns the observation before which the most time passed: if all are equally likely, the end came then.
+// longest returns the placement before which the most time passed. If the end is equally likely at any time, it is most likely in that gap.
 func (f *fit) longest(ends []int) int {
 	at := func(i int) time.Time {
 		return f.past.lives[f.seen[min(max(i, 0), len(f.seen)-1)]].at
@@ -231,7 +232,7 @@ func (f *fit) longest(ends []int) int {
 	return slices.MaxFunc(ends, func(a, b int) int { return cmp.Compare(at(a).Sub(at(a-1)), at(b).Sub(at(b-1))) })
 }
 
-// earliest returns the first placement before which the endless pods of the group may be gone: all of them existed.
+// earliest returns the first placement before which the endless pods of the group may be gone: all of them had come by then.
 func (f *fit) earliest(g *unknownPods) int {
 	last := g.lives[len(g.lives)-1].at
 	if g.seen.After(last) {
@@ -244,7 +245,7 @@ func (f *fit) earliest(g *unknownPods) int {
 	return i
 }
 
-// agrees reports whether the node of the ith placement is among the best, with the assumed unknown pods.
+// agrees reports whether the node of the ith placement is among the best with the assumed forms and ends.
 func (f *fit) agrees(i int) bool {
 	if f.err != nil {
 		return false
@@ -279,7 +280,7 @@ func (f *fit) agrees(i int) bool {
 	if agrees, known := f.memo[key.String()]; known {
 		return agrees
 	}
-	f.timeline.bound = boundPods{} // which may have had other forms
+	f.timeline.bound = boundPods{} // the cached pods may have other forms
 	state, err := f.cluster(when{l.moment(), ends}, bound, l.pod)
 	var seen *look
 	if err == nil {
@@ -299,7 +300,7 @@ func (g *unknownPods) take(l *life) {
 	l.ending = l.running
 }
 
-// settle converts the result into the replay's input.
+// settle gives the unknown pods the inferred forms and ends, so that the replay can use them.
 func (f *fit) settle() {
 	for _, g := range f.groups {
 		for _, l := range g.lives {
@@ -312,7 +313,7 @@ func (f *fit) settle() {
 	}
 }
 
-// requests returns possible requests of unknown pods: each of the frequent amounts of CPU in the dump with each of memory, the smallest
+// requests returns possible requests of unknown pods: each combination of the dump's frequent amounts of CPU and of memory, the smallest
 // first.
 func requests(state *cluster.State) []v1.ResourceList {
 	count := map[v1.ResourceName]map[int64]int{v1.ResourceCPU: {}, v1.ResourceMemory: {}}

@@ -18,57 +18,59 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Follower judges placements as they happen. It knows each object as it was before a placement, so that nothing has to be assumed.
+// Follower judges placements as they happen. It knows every object as it was before a placement, so it needs no assumptions.
 //
-// It collects what happens until nothing has for a while, and then replays that window as Run does: decisions that were made at once are
-// recorded in any order.
+// It collects events in a window until nothing has happened for a while, and then replays the window as [Run] does: the records of
+// decisions that were made at almost the same time can have any order.
 type Follower struct {
 	scenario *scenario.Scenario
 	objects  map[cluster.Ref]*followed
 	order    []*followed
-	// Of this window: when it began, what happened last, what is known of it, and the pods that got a node.
+	// The following fields are about the current window: when it began, its last event, its facts, and the pods that got a node.
 	since, last time.Time
 	facts       []fact
 	bound       map[types.UID]bool
-	ended       []*v1.Pod // pods that had a node, and are gone
-	begun       bool      // something has happened, besides what there was
+	ended       []*v1.Pod // pods that had a node and are gone
+	begun       bool      // an event has come after the initial objects
 	result      Result
 }
 
-// followed is an object: as it was when the window began, or when it came, and as it is now; nil if it is gone.
+// followed is an object: atStart is its state when the window began, or when the object came, and current is its state now; nil if it is
+// gone.
 type followed struct {
 	first, now cluster.Object
 }
 
-// Follow returns a follower of a cluster that is empty so far. The scenario says which scheduler its pods have.
+// Follow returns a follower of a cluster, which has no objects yet. The scenario has the configuration of the scheduler; source names the
+// recording in the result.
 func Follow(s *scenario.Scenario, source string) *Follower {
 	return &Follower{scenario: s, objects: map[cluster.Ref]*followed{}, bound: map[types.UID]bool{}, result: Result{Scenario: s, With: []string{source}}}
 }
 
-// Take takes note of an event. Events of kinds that play no part have no effect.
+// Take applies an event. Events of kinds that no answer depends on have no effect.
 func (f *Follower) Take(file string, e recording.Event) error {
 	kind, namespace, name := e.Object()
 	ref := cluster.Ref{Kind: kind, Namespace: namespace, Name: name}
 	known := f.objects[ref]
-	var obj cluster.Object // nil if it is gone
+	var obj cluster.Object // nil if the event deletes the object
 	if e.Event != recording.Delete {
 		set, err := manifest.Decode(file, e.Resource)
 		if err != nil {
 			return fmt.Errorf("%w (line %d)", err, max(e.Line, 1))
 		}
 		if len(set.Objects) != 1 {
-			return nil // of another kind, or this release does not know it
+			return nil // of a kind that plays no part or that this release does not know
 		}
 		obj = set.Objects[0].Object
 	}
 	if known == nil && obj == nil {
 		return nil
 	}
-	if !e.Time.After(f.last) { // as where times are in whole seconds: the order is that of the lines
+	if !e.Time.After(f.last) { // where times are in whole seconds, the order of the lines counts
 		e.Time = f.last.Add(time.Microsecond)
 	}
 	f.last = e.Time
-	if !f.begun && e.Event != recording.Add { // everything until now was there before
+	if !f.begun && e.Event != recording.Add { // all objects up to now existed before
 		f.begun = true
 		f.end()
 	}
@@ -81,7 +83,7 @@ func (f *Follower) Take(file string, e recording.Event) error {
 	}
 	before, after := known.now, obj
 	if before == nil {
-		known.first = obj // it came, or came again
+		known.first = obj // the object came, or came again
 	}
 	known.now = obj
 	switch kind {
@@ -93,13 +95,13 @@ func (f *Follower) Take(file string, e recording.Event) error {
 	return nil
 }
 
-// as returns the object as its type, and nil if it is gone.
+// as returns the object with its type, and nil if it is gone.
 func as[T cluster.Object](obj cluster.Object) T {
 	typed, _ := obj.(T)
 	return typed
 }
 
-// pod notes what happened to a pod.
+// pod appends the facts about a change of a pod.
 func (f *Follower) pod(at time.Time, before, after *v1.Pod) {
 	pod := after
 	if pod == nil {
@@ -141,7 +143,7 @@ func refused(pod *v1.Pod) bool {
 	})
 }
 
-// node notes what happened to a node.
+// node appends the facts about a change of a node.
 func (f *Follower) node(at time.Time, before, after *v1.Node) {
 	is := func(what what, at time.Time, node *v1.Node) {
 		f.facts = append(f.facts, fact{what: what, at: at, audit: true, exact: true, node: node.Name, cordoned: &node.Spec.Unschedulable, taints: node.Spec.Taints})
@@ -155,19 +157,20 @@ func (f *Follower) node(at time.Time, before, after *v1.Node) {
 		is(nodeRemoved, at, before)
 	case before.Spec.Unschedulable != after.Spec.Unschedulable || !apiequality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints):
 		if !slices.ContainsFunc(f.facts, func(f fact) bool { return f.what == nodeTainted && f.node == before.Name }) {
-			is(nodeTainted, f.since.Add(-time.Millisecond), before) // as it was when the window began
+			is(nodeTainted, f.since.Add(-time.Millisecond), before) // the node when the window began
 		}
 		is(nodeTainted, at, after)
 	}
 }
 
 const (
-	// quiet is how long nothing is decided or ended before a window ends; a window that is long ends sooner, and in any case.
+	// A window ends when nothing was decided or ended for quietPeriod. A window that has lasted for longWindow ends after briefQuietPeriod,
+	// and a window that has lasted for longestWindow ends at once. A window without placements ends after longWindow.
 	quiet, brief  = time.Second, 100 * time.Millisecond
 	long, longest = 15 * time.Second, time.Minute
 )
 
-// Due reports whether the window ends at that time, before what happens then.
+// Due reports whether the window ends before an event at that time.
 func (f *Follower) Due(at time.Time) bool {
 	switch {
 	case f.since.IsZero():
@@ -180,7 +183,7 @@ func (f *Follower) Due(at time.Time) bool {
 	return since >= quiet || at.Sub(f.since) >= long && since >= brief || at.Sub(f.since) >= longest
 }
 
-// Judge ends the window, and returns its placements. The result of the follower has them, too.
+// Judge ends the window and returns its placements, which it also appends to the follower's result.
 func (f *Follower) Judge(ctx context.Context) ([]Placement, error) {
 	var found []Placement
 	if len(f.bound) > 0 {
@@ -188,13 +191,13 @@ func (f *Follower) Judge(ctx context.Context) ([]Placement, error) {
 		s.Cluster, s.Workloads, s.Steps = f.dump(), nil, nil
 		facts := slices.Clone(f.facts)
 		for _, pod := range f.ended {
-			if !f.bound[pod.UID] { // it had its node before
+			if !f.bound[pod.UID] { // the pod had its node before the window
 				facts = append(facts, fact{what: wasScheduled, at: f.since.Add(-time.Millisecond), audit: true, exact: true, pod: cluster.NameOf(pod), uid: pod.UID, node: pod.Spec.NodeName, object: pod})
 			}
 		}
 		result, err := Run(ctx, &s, Options{History: &History{facts: facts}, Judge: f.bound})
 		switch {
-		case errors.Is(err, ErrNothing): // they are for other schedulers, or gone
+		case errors.Is(err, ErrNothing): // the pods are for other schedulers, or gone
 		case err != nil:
 			return nil, err
 		default:
@@ -207,7 +210,7 @@ func (f *Follower) Judge(ctx context.Context) ([]Placement, error) {
 	return found, nil
 }
 
-// end ends the window.
+// end starts the next window with the objects as they are now.
 func (f *Follower) end() {
 	f.since, f.facts, f.bound, f.ended = time.Time{}, nil, map[types.UID]bool{}, nil
 	kept := f.order[:0]
@@ -225,7 +228,7 @@ func (f *Follower) end() {
 	}
 }
 
-// Result returns everything that was judged.
+// Result returns the result of all windows. It is an error if no pod got a node.
 func (f *Follower) Result() (*Result, error) {
 	if f.result.State == nil {
 		return nil, errors.New("no pod got a node in that time, so there is nothing to verify; watch or record for longer")
@@ -233,8 +236,9 @@ func (f *Follower) Result() (*Result, error) {
 	return &f.result, nil
 }
 
-// dump returns the objects of the window as the scheduler saw them: pods as they are now, nodes as they were, with the taints of now, whose
-// history is known, and everything else as it was, such as a claim that was bound for a pod only after its placement.
+// dump returns the objects of the window as the scheduler saw them: pods as they are now; nodes as they were when the window began, with
+// their taints and cordons of now, whose history is known; and other objects as they were, for example a claim that was bound only after
+// its pod was placed.
 func (f *Follower) dump() []cluster.Object {
 	var objects []cluster.Object
 	nodes := map[string]bool{}
@@ -266,8 +270,8 @@ func (f *Follower) dump() []cluster.Object {
 	return objects
 }
 
-// earlier returns a pod that had its node before the window began, with a time that says so: the clocks of the cluster and of this machine
-// differ.
+// earlier returns a pod that had its node before the window began, with times before the window: the clocks of the cluster and of this
+// machine may differ.
 func (f *Follower) earlier(pod *v1.Pod) *v1.Pod {
 	if pod.Spec.NodeName == "" || f.bound[pod.UID] || scheduledAt(pod).Before(f.since) {
 		return pod
@@ -279,7 +283,7 @@ func (f *Follower) earlier(pod *v1.Pod) *v1.Pod {
 	return &then
 }
 
-// Say puts a placement into a line: what happened, and whether the simulation would have chosen so.
+// Say describes the placement in a line: when the pod came to which node, and whether the simulation would have chosen that node.
 func (p *Placement) Say() string {
 	what := fmt.Sprintf("%s %s to %s: ", p.At.UTC().Format(time.TimeOnly), cluster.NameOf(p.Pod), p.Pod.Spec.NodeName)
 	switch {

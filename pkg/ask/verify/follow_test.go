@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// happens returns the line of a recording that many milliseconds after eight o'clock.
+// happens returns a line of a recording, that many milliseconds after eight o'clock.
 func happens(ms int, event, resource string) string {
 	at := time.Date(2026, 3, 2, 8, 0, 0, ms*int(time.Millisecond), time.UTC)
 	return fmt.Sprintf(`{"time":%q,"event":%q,"resource":%s}`, at.Format(time.RFC3339Nano), event, resource)
@@ -30,7 +30,7 @@ func recordedPod(name, node, cpu string) string {
 "spec":{"nodeName":%q,"schedulerName":"default-scheduler","containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":%q}}}]},"status":{"phase":"Pending"}}`, name, name, node, cpu)
 }
 
-// followed judges a recording, window by window.
+// followedBy judges a recording, window by window.
 func followedBy(t *testing.T, lines ...string) []string {
 	text := strings.ReplaceAll(strings.Join(lines, "\x00"), "\n", "")
 	events, err := recording.Read("r", strings.NewReader(strings.ReplaceAll(text, "\x00", "\n")))
@@ -64,8 +64,8 @@ func followedBy(t *testing.T, lines ...string) []string {
 	return said
 }
 
-// Nodes a and b are empty and equal, so the first pod goes to one of two. The second then belongs on the emptier b. When the first is gone, a
-// is the emptier one, to which the third belongs.
+// Nodes a and b are empty and equal, so the first pod goes to either. The second pod then belongs to the emptier b. When the first pod is
+// gone, a is emptier, and the third pod belongs there.
 func TestFollow(t *testing.T) {
 	got := followedBy(t,
 		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")),
@@ -84,7 +84,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The scheduler would have chosen the emptier b. Nothing that can have been explains a: everything is recorded.
+// The scheduler would have chosen the emptier b. Everything is recorded, so nothing can explain a.
 func TestFollowContradiction(t *testing.T) {
 	got := followedBy(t,
 		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")), happens(0, "Add", recordedPod("old", "a", "2")),
@@ -95,8 +95,8 @@ func TestFollowContradiction(t *testing.T) {
 	}
 }
 
-// A pod of 1 CPU is on a, so whichever pod was decided first belongs on b. It was "late", of 2 CPUs, although "early", of half a CPU, was
-// recorded first: it then belongs on a. And b is tainted when the last pod comes, so only a is left.
+// A pod of 1 CPU is on a, so the pod that was decided first belongs to b. This was "late", of 2 CPUs, although "early", of half a CPU, was
+// recorded first: early then belongs to a. b is tainted when the last pod comes, so only a is left for it.
 func TestFollowOrderAndTaints(t *testing.T) {
 	got := followedBy(t,
 		happens(0, "Add", recordedNode("a", "")), happens(0, "Add", recordedNode("b", "")), happens(0, "Add", recordedPod("old", "a", "1")),

@@ -15,13 +15,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/manifest"
 )
 
-// Sources are files about what happened in a cluster before it was dumped.
+// Sources are the paths of files about what happened in a cluster before its dump was made.
 type Sources struct {
-	// Events are files of Events, Audit are audit logs, Earlier are earlier dumps.
+	// Events are files of Events, Audit are audit logs, and Earlier are earlier dumps.
 	Events, Audit, Earlier []string
 }
 
-// History is what is known of a cluster's past besides its dump.
+// History has what the sources besides the dump say about a cluster's past.
 type History struct {
 	with    []string
 	facts   []fact
@@ -37,7 +37,7 @@ type ofFile struct {
 // ErrForeign means that a file is from another cluster than the dump.
 var ErrForeign = errors.New("not about any pod or node of the dump; give a record of the same cluster")
 
-// ReadHistory reads the files. Its error has one line per problem.
+// ReadHistory reads the files. Its error has one line for each file that could not be read.
 func ReadHistory(sources Sources) (*History, error) {
 	h := &History{}
 	var errs []error
@@ -77,7 +77,7 @@ func ReadHistory(sources Sources) (*History, error) {
 	return h, errors.Join(errs...)
 }
 
-// readEarlier reads an earlier dump: its pods were on their nodes when it was made, and its controllers have their templates.
+// readEarlier reads an earlier dump. Its facts are the placements of its pods; its controllers provide templates of pods.
 func (h *History) readEarlier(file string) ([]fact, error) {
 	set, err := manifest.Read(nil, file)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *History) sources() []string {
 	return h.with
 }
 
-// check rejects files from another cluster.
+// check returns an error for each file that is from another cluster than the state.
 func (h *History) check(state *cluster.State) error {
 	known := map[string]bool{}
 	for _, node := range state.Nodes {
@@ -140,7 +140,7 @@ func (h *History) check(state *cluster.State) error {
 	return errors.Join(errs...)
 }
 
-// covers reports whether the history goes back to the first of the dump's pods, so that no pod can have come and gone unrecorded.
+// covers reports whether the history begins before the oldest of the dump's pods, so that no pod can have come and gone unrecorded since.
 func (h *History) covers(lives []*life) bool {
 	var first time.Time
 	for _, f := range h.facts {

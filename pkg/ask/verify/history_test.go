@@ -91,7 +91,7 @@ func TestRecordedHistory(t *testing.T) {
 }
 
 // A real control plane v1.37.1 did 200 operations on 49 workloads and 40 nodes: among them 7 drains, 8 taints, 5 cordons and 7 failures of
-// nodes. Its audit log has nodes at level Metadata. The less is recorded, the more is open, but nothing contradicts.
+// nodes. Its audit log has nodes at level Metadata. With fewer sources more placements are open, but none is a contradiction.
 func TestRecordedHistoryOfNodes(t *testing.T) {
 	s, paths := recorded(t, "history-nodes", "events.json", "audit.log")
 	events, audit := paths[:1], paths[1:]
@@ -120,8 +120,8 @@ func TestRecordedHistoryOfNodes(t *testing.T) {
 	}
 }
 
-// What is fitted to the placements does not explain just anything: pods that are reported on another node than they were are found, and few
-// others. They are of the last that came, since each leaves room on the node where it really was.
+// The fit does not explain arbitrary placements: it finds pods that are reported on another node than their real one, and few other pods.
+// The moved pods are among the last that came, since each leaves room on its real node.
 func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 	s, events := recorded(t, "history", "events.json")
 	data, err := os.ReadFile(events[0])
@@ -166,7 +166,7 @@ func TestMovedPodsOfAHistoryAreFound(t *testing.T) {
 	}
 }
 
-// A pod of which only the node is known is sorted among those of its half second, even where they diverge.
+// A pod of which only the node is known is ordered among the pods of its half second, even where they diverge.
 func TestUnknownPodAmongDivergences(t *testing.T) {
 	s := readDump(t, node("n1", "", fourCPUs)+node("n2", "", fourCPUs)+runs("a", "n1", 2, "", "")+
 		strings.ReplaceAll(runs("large", "n1", 2, "", ""), `cpu: "1"`, `cpu: "5"`))

@@ -12,19 +12,20 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// look is the scheduler's verdict on a pod's nodes.
+// look is the scheduler's verdict on every node for one pod.
 type look struct {
-	// best are the nodes with the top score, by name, and points those of all nodes that were not rejected; nil if all were.
+	// best are the nodes with the top score, sorted by name. points are the scores of all nodes that were not rejected; nil if all were
+	// rejected.
 	best    []string
 	points  *placement.Points
 	cycle   *placement.Cycle
-	failure string // why there is no answer
+	failure string // why the scheduler gave no answer
 }
 
 // has reports whether the node is among the best.
 func (l *look) has(node string) bool { return slices.Contains(l.best, node) }
 
-// feasible is the number of nodes that were not rejected.
+// feasible returns the number of nodes that were not rejected.
 func (l *look) feasible() int {
 	if l.points == nil {
 		return 0
@@ -41,15 +42,15 @@ func (r *replay) look(state *cluster.State, pod *v1.Pod) (*look, error) {
 	return r.lookBy(engine, state, pod)
 }
 
-// lookBy schedules the pod, as it was before it was bound, on the state. It must not preempt: whatever had to make room for it is already
-// gone.
+// lookBy schedules the pod on the state, as the pod was before it was bound. The pod must not preempt: the pods that made room for it are
+// gone already.
 func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod) (*look, error) {
 	waiting := *pod
 	waiting.DeletionTimestamp = nil
 	waiting.Spec.NodeName = ""
 	waiting.Spec.PreemptionPolicy = new(v1.PreemptNever)
 	waiting.Spec.SchedulingGates = nil
-	waiting.Spec.SchedulingGroup = nil // the others of its pod group may come later
+	waiting.Spec.SchedulingGroup = nil // the other pods of its pod group may come later
 	waiting.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: pod.Status.QOSClass, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
 	with := *state
 	with.ResourceClaims = controller.ClaimsInUse(state)
@@ -68,7 +69,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod)
 	if len(result.Pending) > 0 {
 		pending := &result.Pending[0]
 		seen.cycle = pending.Cycle
-		if pending.Failed { // as where an object that a plugin needs is missing; a real scheduler retries such a pod later
+		if pending.Failed { // for example, an object that a plugin needs is missing; a real scheduler retries such a pod later
 			seen.failure = pending.Message
 		}
 		return seen, nil
@@ -85,7 +86,7 @@ func (r *replay) lookBy(engine *sched.Engine, state *cluster.State, pod *v1.Pod)
 	return seen, nil
 }
 
-// candidate returns the index of the node among the feasible ones, or -1.
+// candidate returns the node's index among the feasible nodes, or -1.
 func (l *look) candidate(node string) int {
 	if l.points == nil {
 		return -1
@@ -93,7 +94,7 @@ func (l *look) candidate(node string) int {
 	return slices.Index(l.points.Nodes, node)
 }
 
-// better returns how many nodes have more points.
+// better returns the number of nodes with more points.
 func (l *look) better(than int64) int {
 	n := 0
 	for _, total := range l.points.Totals {
@@ -104,17 +105,17 @@ func (l *look) better(than int64) int {
 	return n
 }
 
-// hasWithout reports whether the node would be among the best without the score of a plugin.
+// hasWithout reports whether the node would be among the best without the plugin's score.
 func (l *look) hasWithout(plugin, node string) bool {
 	mine := l.candidate(node)
 	if mine < 0 {
-		return false // scores reject no node
+		return false // a rejected node stays rejected without a score
 	}
 	rest := l.without(plugin)
 	return rest[mine] == slices.Max(rest)
 }
 
-// without returns the points of the feasible nodes without those of some plugins.
+// without returns the total points of the feasible nodes without the scores of these plugins.
 func (l *look) without(plugins ...string) []int64 {
 	rest := slices.Clone(l.points.Totals)
 	for p, plugin := range l.points.Plugins {
@@ -128,7 +129,7 @@ func (l *look) without(plugins ...string) []int64 {
 	return rest
 }
 
-// placement returns where the pod's node ranks, if it is among the best.
+// placement returns the pod's placement, with the number of ties if the pod's node is among the best.
 func (l *look) placement(of *life) Placement {
 	p := Placement{Pod: of.pod, At: of.at}
 	if l.has(of.node) {
@@ -137,7 +138,7 @@ func (l *look) placement(of *life) Placement {
 	return p
 }
 
-// divergence says where the pod's node ranks, which is not among the best.
+// divergence describes the rank of the pod's node, which is not among the best.
 func (l *look) divergence(p *Placement, owner cluster.Ref) *Divergence {
 	d := &Divergence{PodRef: cluster.NewPodRef(p.Pod, owner), Node: p.Pod.Spec.NodeName}
 	if p.At.Unix() > 0 {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Three equal nodes, of which n2 has a pod less: b belongs to n2, and came to n1. What says that n2 was not usable then explains it; what says
-// nothing of n2, or that it was usable, does not.
+// Three equal nodes, of which n2 has a pod less: b belongs to n2, but came to n1. A source that says that n2 was not usable explains b. A
+// source that says nothing about n2, or that n2 was usable, does not.
 func TestNodesThatWereNotUsable(t *testing.T) {
 	const cordon = `spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule, timeAdded: "2025-03-01T10:00:05Z"}]}` + "\n"
 	const tainted, cordoned = "spec: {taints: [{key: x, effect: NoSchedule}]}\n", "spec: {unschedulable: true}\n" // without timeAdded
-	// lastSet says in the managed fields of n2 when that field of its spec was set.
+	// lastSet returns managed fields of n2 that say when this field of its spec was set.
 	lastSet := func(second int, field, world string) string {
 		const entry = `{name: n2, managedFields: [{manager: m, operation: Update, apiVersion: v1, time: "2025-03-01T10:00:%02dZ", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:%s": {}}}}], `
 		return strings.Replace(world, "{name: n2, ", fmt.Sprintf(entry, second, field), 1)
@@ -65,7 +65,7 @@ func TestNodesThatWereNotUsable(t *testing.T) {
 		"no room, whatever is said of n2": {world: strings.ReplaceAll(world(""), `cpu: "1"`, `cpu: "5"`), audit: []string{request(5, "kubectl", set), request(30, "kubectl", unset)}, want: Contradiction},
 	} {
 		h := &History{}
-		// What is gone cannot explain it: the history begins before the first pod.
+		// Pods that are gone cannot explain the placement: the history begins before the first pod.
 		first, err := decodeEvents("e", []byte(`{"kind": "Event", "involvedObject": {"kind": "Pod", "namespace": "default", "name": "a"}, "firstTimestamp": "2025-03-01T10:00:01Z",
 			"reason": "Scheduled", "message": "Successfully assigned default/a to n1"}`))
 		if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// nomination is a node on which a pod has made room for itself: until it is there, pods of no higher priority must leave it that room.
+// nomination is a node on which a pod has preempted others. Until the pod comes, pods of no higher priority must leave it that room.
 type nomination struct {
 	victim, pod *life
-	there       *v1.Pod // the pod on that node
+	there       *v1.Pod // the pod as if it were bound to that node
 }
 
-// waits is how long after its victims were preempted a pod may come to their node.
+// waits is the longest time between a preemption and the arrival of the pod for which it made room.
 const waits = 2 * time.Minute
 
-// nominations returns the nominations that follow from the pods that were preempted. Where no source names the pod that preempted them, it
-// is the next one of higher priority that came to their node.
+// nominations returns the nominations that follow from the preempted pods. If no source names the pod that preempted, it is the next pod of
+// higher priority that came to the node.
 func (p *past) nominations() []nomination {
 	var all []nomination
 	on := livesOn(p.lives)
@@ -54,8 +54,8 @@ func priority(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// cluster returns the cluster then, as the pod saw it: with these pods on their nodes, and without the nodes on which others have made room
-// that the pod would take. See RunFilterPluginsWithNominatedPods in
+// cluster returns the cluster at that moment as the pod saw it: with the bound pods on their nodes, and without room on the nodes that are
+// nominated for other pods if the pod would take their room. See RunFilterPluginsWithNominatedPods in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/runtime/framework.go.
 func (r *replay) cluster(w when, bound []*life, pod *v1.Pod) (*cluster.State, error) {
 	state := r.before(w.moment, bound, w.ends)
@@ -87,7 +87,7 @@ func (r *replay) cluster(w when, bound []*life, pod *v1.Pod) (*cluster.State, er
 	return state, nil
 }
 
-// full returns the node such that no pod fits; the same one for the same node.
+// full returns a copy of the node on which no pod fits. It returns the same copy for the same node.
 func (r *replay) full(node *v1.Node) *v1.Node {
 	if r.filled[node] == nil {
 		full := node.DeepCopy()

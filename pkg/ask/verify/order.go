@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// scheduledAt returns the second in which the pod got its node: that of its PodScheduled condition, or else of its start or its creation.
+// scheduledAt returns the second in which the pod got its node, from the pod's PodScheduled condition, or else from its start or creation.
 func scheduledAt(pod *v1.Pod) time.Time {
 	at := pod.CreationTimestamp
 	if pod.Status.StartTime != nil {
@@ -25,7 +25,7 @@ func scheduledAt(pod *v1.Pod) time.Time {
 	return at.Truncate(time.Second)
 }
 
-// choose separates the pods that cannot be scheduled again.
+// choose skips the pods that are not scheduled again, and counts the others.
 func (r *replay) choose() {
 	timeless := 0
 	for _, pod := range r.State.Pods {
@@ -51,7 +51,7 @@ func (r *replay) choose() {
 	}
 }
 
-// exempt returns why a pod is not scheduled again, or "" if it is.
+// exempt returns why a pod is not scheduled again, or "" if the pod is.
 func (r *replay) exempt(pod *v1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]

@@ -13,40 +13,44 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// life is a pod on its node, from its scheduling until its deletion, if any.
+// life is a pod on its node, from its scheduling until its deletion. The dump has the pods that still exist; the facts have the others.
 type life struct {
-	// pod is the pod of the dump, or as its controller created it; running is the pod on its node, and ending after its deletion was
-	// requested.
+	// pod is the pod of the dump, or the pod as its controller created it; nil if unknown. running is the pod on its node, and ending is the
+	// pod after its deletion was requested.
 	pod, running, ending *v1.Pod
 	name                 types.NamespacedName
 	uid                  types.UID
 	node                 string
-	// at is when the scheduler decided, as precisely as is known: not before lo and not after hi.
+	// at is the best estimate of when the scheduler decided. The decision was not before lo and not after hi.
 	at, lo, hi time.Time
-	// present means that the pod is in the dump; given means that no configured scheduler placed it, so that it only takes room.
+	// inDump means that the pod is in the dump. skipped means that the pod is not scheduled again, and only takes room on its node.
 	present, given bool
-	// asked is when its deletion was requested, gone when it was gone; nil if it was not, or if nobody knows.
+	// asked is the request for the pod's deletion, and gone is its end; nil if it did not happen, or if no source records it.
 	asked, gone *end
 	owner       *v1.ObjectReference
-	// object is the pod in a source, and seen a time at which it certainly existed.
+	// sourcePod is the pod as a source has it. existedAt is a time at which the pod certainly existed.
 	object *v1.Pod
 	seen   time.Time
 	exact  bool
-	// preempted means that a pod of higher priority needed its room, by is that pod's UID; "" if unknown.
+	// preempted means that the pod was deleted to make room for a pod of higher priority. preemptor is the UID of that pod; "" if unknown.
 	preempted bool
 	by        types.UID
-	// byTaint means that its node's taints asked for its deletion.
+	// byTaint means that the pod was deleted because of a taint of its node.
 	byTaint bool
-	// version is the version of the pod that the scheduler saw; waited means that it had found no node for it before.
+	// version is the resource version of the pod that the scheduler saw. refusedBefore means that the scheduler had found no node for the pod
+	// before.
 	version string
 	waited  bool
-	// In the order of ends, the pod is Terminating after terminates of them and gone after ends.
+	// All ends have one order, from 0. The end with index endsUntilTerminating is the request for this pod's deletion, and the end with index
+	// endsUntilGone is when the pod was gone. After n ends, the pod is gone if endsUntilGone < n, and Terminating if only endsUntilTerminating
+	// < n.
 	terminates, ends int
-	// after is the number of ends that certainly came before it: another pod with its name had to be gone.
+	// after is the number of ends that certainly precede the pod, because another pod with its name had to be gone first.
 	after int
 }
 
-// end is a time at which a pod's deletion was requested, or it was gone: not before lo and not after hi.
+// end is the request for a pod's deletion or, if gone, the moment when the pod was gone. at is the best estimate of its time, which was not
+// before lo and not after hi.
 type end struct {
 	life       *life
 	gone       bool
@@ -54,24 +58,24 @@ type end struct {
 }
 
 const (
-	// lag is how much later than it happened something may be recorded: a placement is recorded once the pod is bound, and a deletion once
-	// the API server has answered.
+	// lag is the longest time between an event and its record: a placement is recorded after the pod is bound, and a deletion after the API
+	// server has answered.
 	lag = 500 * time.Millisecond
-	// termination is how long a pod takes to end if nothing says when it was gone, unless its grace period is shorter.
+	// termination is how long a pod takes to end if no source says when it was gone and its grace period is not shorter.
 	termination = 2 * time.Second
 )
 
-// forever is the number of ends after which a pod that still exists is gone.
+// forever is the index of an end that never comes: the pod still exists.
 const forever = math.MaxInt
 
-// past is what the dump and the other sources say about the pods that had a node.
+// past has what the dump and the other sources say about the pods that had a node.
 type past struct {
 	lives []*life
 	byUID map[types.UID]*life
-	named map[types.NamespacedName][]*life // in order of scheduling
+	named map[types.NamespacedName][]*life // sorted by the time of scheduling
 }
 
-// newPast builds the lives of all pods: those in the dump, and those in the facts.
+// newPast builds the lives of all pods: the pods in the dump, and the pods in the facts.
 func newPast(state *cluster.State, facts []fact) *past {
 	p := &past{byUID: map[types.UID]*life{}, named: map[types.NamespacedName][]*life{}}
 	for _, pod := range state.Pods {
@@ -135,7 +139,7 @@ func (p *past) add(l *life) {
 	}
 }
 
-// schedule records when a pod got its node; one that is not in the dump is gone.
+// schedule records when a pod got its node. It appends a life for a pod that the dump lacks, which is gone.
 func (p *past) schedule(f fact) {
 	l := p.byUID[f.uid]
 	if f.uid == "" {
@@ -159,7 +163,7 @@ func (p *past) schedule(f fact) {
 		l.seen = f.seen
 	}
 	if l.exact && !f.exact || l.exact && l.at.Before(f.at) {
-		return // what was recorded first is the most precise
+		return // the first exact record is the most precise
 	}
 	l.version = cmp.Or(f.version, l.version)
 	l.exact = f.exact
@@ -169,8 +173,8 @@ func (p *past) schedule(f fact) {
 	}
 }
 
-// end records that the deletion of a pod was requested, or that it was gone. Of several pods with one name, one after another, it is the
-// one that existed at that time.
+// end records the request for a pod's deletion, or that the pod was gone. If several pods had the name one after another, the pod that
+// existed at that time is meant.
 func (p *past) end(f fact) {
 	l := p.byUID[f.uid]
 	e := &end{gone: f.what == wasGone, at: f.at, lo: f.at, hi: f.at.Add(time.Second - 1)}
@@ -183,7 +187,7 @@ func (p *past) end(f fact) {
 				continue
 			}
 			if l = same; !f.exact {
-				break // the first of them without an end
+				break // the first pod of that name without an end
 			}
 		}
 	}
@@ -202,8 +206,9 @@ func (p *past) end(f fact) {
 	}
 }
 
-// endSome records that the deletion of several pods of a controller was requested, of which only the last was named. They are those that
-// are gone without a known end, the oldest first.
+// endSome records the deletion of several pods of a controller, of which the source names only the last. The others are the oldest pods of
+// the controller that are gone without a known end, at equal distances between the first time and the last: with 4 deletions between
+// 10:00:00 and 10:00:04, the 3 unnamed pods were deleted at 10:00:01, :02 and :03.
 func (p *past) endSome(f fact) {
 	left := f.count - 1
 	for _, l := range p.lives {
@@ -219,8 +224,10 @@ func (p *past) endSome(f fact) {
 	}
 }
 
-// decisions computes when the scheduler decided. It takes pods of one priority in the order in which it sees them, so a pod was decided
-// before all those of a later version. Its placement may be recorded after theirs, since pods are bound concurrently.
+// decisions estimates when the scheduler decided. The scheduler takes pods of one priority in the order in which it sees them, so it placed
+// a pod before every pod of a later resource version. Pods are bound concurrently, so the placement of the earlier pod may be recorded
+// later: if pod a has version 7 and a record at 10:00:02.3, and pod b has version 9 and a record at 10:00:02.1, the decision about a was
+// not after 10:00:02.1. Records that are more than [lag] apart stay as they are.
 func (p *past) decisions() {
 	queues := map[int32][]*life{}
 	for _, l := range p.lives {
@@ -263,7 +270,7 @@ func created(l *life) time.Time {
 	return l.pod.CreationTimestamp.Time
 }
 
-// ends completes when the pods were gone, and sorts the ends of all of them.
+// ends infers the ends that no source records, sorts the ends of all pods, and gives each life the indices of its ends.
 func (p *past) ends() []*end {
 	var ends []*end
 	for _, l := range p.lives {
@@ -292,8 +299,8 @@ func (p *past) ends() []*end {
 	return ends
 }
 
-// finish sets when a pod was gone whose deletion was requested: at once if it has no grace period, otherwise after a while, and at the
-// latest when another pod with its name came.
+// finish sets when a pod was gone whose deletion was requested: at once if its grace period is 0, otherwise after that period or
+// [termination], and at the latest when the next pod with its name came.
 func (p *past) finish(l *life) {
 	if l.present {
 		if l.pod.DeletionTimestamp != nil && l.asked == nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/faultline/faultline/pkg/input/admission"
 )
 
-// phase is a node from one of its changes to the next, as far as it is known. What nobody recorded follows from its neighbours: from the
-// dump, in which the last phase ends, and from the pods that came to the node.
+// phase is a node from one of its changes to the next, as far as the sources show it. What no source records follows from the neighbouring
+// phases, from the dump, which shows the node at the end of the last phase, and from the pods that came to the node.
 type phase struct {
-	// It begins at the time at: not before lo and not after hi.
+	// at is the best estimate of when the phase begins, which was not before lo and not after hi.
 	at, lo, hi time.Time
-	// turns is how spec.unschedulable changed when it began, cordoned what it is then; nil if that is unknown.
+	// turns is how spec.unschedulable changed when the phase began. cordoned is its value in the phase; nil if unknown.
 	turns    turn
 	cordoned *bool
-	// taints are the other taints. Phases share them as long as nobody can have changed them.
+	// taints are the taints besides that of a cordon. Phases share them as long as nobody can have changed them.
 	taints *taints
-	// silent means that the node did not answer, mayBeSilent that nobody recorded whether it answered again, removed that it was gone.
-	// mayBeReplaced means that it was gone at some time of the phase.
+	// silent means that the node did not answer, mayBeSilent that no source records whether it answered again, removed that it did not exist,
+	// and mayBeReplaced that it did not exist for some time of the phase.
 	silent, mayBeSilent, removed, mayBeReplaced bool
-	// known is the node, nil if it was gone. avoided is the node if pods avoided it for an unknown reason; nil if it is known that they did
-	// not, or why they did.
+	// known is the node in the phase, nil if it did not exist. avoided is the node as pods see it if they avoided it for an unknown reason;
+	// nil if they did not avoid it, or if the reason is known.
 	known, avoided *v1.Node
-	// dumped is the node as the dump has it, without the taints that it dates later.
+	// dumped is the node as the dump has it, without the taints that the dump dates later.
 	dumped *v1.Node
 }
 
@@ -36,31 +36,32 @@ type phase struct {
 type turn int
 
 const (
-	same     turn = iota // it does not
+	same     turn = iota // spec.unschedulable does not change
 	opposite             // the node was cordoned or uncordoned
-	anyhow               // nobody recorded it
+	anyhow               // no source records whether it changes
 )
 
-// taints are the taints of a node, apart from that of a cordon, until they change.
+// taints are the taints of a node from one change of its taints to the next, without the taint of a cordon.
 type taints struct {
-	// known means that the list is theirs; dumped that the dump has it, and from when each of them was there.
+	// known means that list has these taints. fromDump means that the dump has them, with the time at which each was added.
 	known, dumped bool
 	list          []v1.Taint
-	// used means that a pod came to the node which tolerates none of them, evicting that they evicted pods.
+	// intolerantPodCame means that a pod which tolerates no user's taint came to the node. evictedPods means that the taints evicted pods.
 	used, evicting bool
-	// by is how a pod that came to the node tolerates taints that are not known; nil if none did.
+	// by is the toleration of a pod that came to the node, for a taint that no source records; nil if no such pod came.
 	by *v1.Toleration
 }
 
 const (
-	// together is how long after a change of spec.unschedulable the node lifecycle controller changes the taint that goes with it, at most.
+	// together is the longest time between a change of spec.unschedulable and the node lifecycle controller's change of the taint that goes
+	// with it.
 	together = time.Second
-	// settled is how long it takes, at most, to change all taints of a node that fell silent, or that answers again.
+	// settled is the longest time in which the node lifecycle controller changes all taints of a node that stops answering or answers again.
 	settled = 3 * time.Second
 )
 
-// newPhases returns the life of the node as the facts have it, in order, or nil if it always was as in the dump. Its managed fields take the
-// place of an audit log.
+// newPhases returns the phases of a node in order, according to the facts, or nil if the node always was as in the dump. Without an audit
+// log, the node's managed fields say when its taints and its cordon were set.
 func newPhases(node *v1.Node, facts []fact, lives []*life, audit bool) []*phase {
 	if !audit {
 		node = dated(node)
@@ -94,7 +95,8 @@ func newPhases(node *v1.Node, facts []fact, lives []*life, audit bool) []*phase 
 	return all
 }
 
-// dumped returns what the dump says about the past of the node: when it was created, since when it answers, and when its taints came.
+// dumped returns the facts that the dump has about the node's past: when it was created, since when it has been ready, and when its taints
+// were added.
 func dumped(node *v1.Node, facts []fact, lives []*life) []fact {
 	var more []fact
 	second := func(what what, at time.Time) fact { return fact{what: what, at: at, node: node.Name} }
@@ -104,7 +106,7 @@ func dumped(node *v1.Node, facts []fact, lives []*life) []fact {
 	if removed {
 		more = append(more, second(nodeAdded, node.CreationTimestamp.Time))
 	} else if i := slices.IndexFunc(lives, func(l *life) bool { return !l.hi.Before(node.CreationTimestamp.Time) }); i != 0 && len(lives) > 0 {
-		// It had pods before it was created, so it is not the first of its name.
+		// The node had pods before it was created, so an earlier node had its name.
 		last := lives[len(lives)-1]
 		if i > 0 {
 			last = lives[i-1]
@@ -131,8 +133,8 @@ func dumped(node *v1.Node, facts []fact, lives []*life) []fact {
 	return more
 }
 
-// dated returns the node with the times at which its taints came, also of those without timeAdded: when the list was last set, or the node
-// was cordoned.
+// dated returns the node with a time for each taint. A taint without timeAdded gets the time at which the list of taints was last set, or
+// the node was cordoned.
 func dated(node *v1.Node) *v1.Node {
 	tainted, cordoned := admission.LastSet(node, "taints"), admission.LastSet(node, "unschedulable")
 	if tainted.IsZero() && cordoned.IsZero() {
@@ -152,7 +154,7 @@ func dated(node *v1.Node) *v1.Node {
 	return node
 }
 
-// settle gives the taints and the cordon of the dump to the phases that begin after these were last set, back to the one that began in that
+// settle copies the dump's taints and cordon to each phase that begins after they were last set, and to the phase that begins in that
 // second.
 func (all phases) settle(node *v1.Node) {
 	last := all[len(all)-1]
@@ -170,7 +172,7 @@ func (all phases) settle(node *v1.Node) {
 	since(admission.LastSet(node, "unschedulable"), func(p *phase) { p.cordoned = last.cordoned })
 }
 
-// audited reports whether an audit log says this of a node.
+// audited reports whether the fact is about a node and from an audit log.
 func audited(f fact) bool {
 	return f.audit && f.what >= nodePatched
 }
@@ -179,10 +181,10 @@ func ofSilence(taint v1.Taint) bool {
 	return taint.Key == v1.TaintNodeNotReady || taint.Key == v1.TaintNodeUnreachable
 }
 
-// phases are the life of one node.
+// phases are all phases of one node, in order.
 type phases []*phase
 
-// begin adds a phase that begins with that fact, and is otherwise as the one before.
+// begin appends a phase that begins with the fact, and otherwise equals the phase before it.
 func (all *phases) begin(f fact) *phase {
 	next := *(*all)[len(*all)-1]
 	next.at, next.lo, next.hi = f.at, f.at.Add(-f.late), f.at
@@ -194,7 +196,7 @@ func (all *phases) begin(f fact) *phase {
 	return &next
 }
 
-// then adds what the fact says of the node, and returns how many of the next facts belong to it.
+// then appends the phase that the fact begins, if any. It returns how many of the next facts belong to the same change.
 func (all *phases) then(f fact, next []fact) int {
 	last := (*all)[len(*all)-1]
 	switch f.what {
@@ -238,7 +240,7 @@ func (all *phases) then(f fact, next []fact) int {
 		p := all.begin(f)
 		switch {
 		case looked == 1 && !last.silent:
-			// The controller adds or removes the taint of a cordon at once, and changes nothing else then.
+			// The controller adds or removes the taint of a cordon at once, and changes nothing else at that time.
 			p.turns, p.hi = opposite, next[0].at
 		case looked == 1:
 			p.turns, p.taints = anyhow, &taints{}
@@ -257,7 +259,7 @@ func (all *phases) then(f fact, next []fact) int {
 	return 0
 }
 
-// spread completes what follows from the neighbours.
+// spread copies spec.unschedulable between neighbouring phases: it is equal, or opposite after a change that flipped it.
 func (all phases) spread() {
 	follow := func(from, to *phase, turns turn) {
 		switch {
@@ -276,7 +278,7 @@ func (all phases) spread() {
 	}
 }
 
-// use notes what follows from a pod that came to the node, or that its taints evicted from it.
+// use notes what a pod shows about the node's taints: the pod came to the node in a phase, or the node's taints evicted it.
 func (all phases) use(l *life) {
 	if l.asked != nil && l.byTaint {
 		if p := all[all.index(moment{at: l.asked.at})]; !p.silent && !p.removed {
@@ -286,7 +288,7 @@ func (all phases) use(l *life) {
 	p := all[all.index(l.moment())]
 	for _, edge := range []edge{early, late} {
 		if m := l.moment(); l.given || all[all.index(m.on(edge))] != p {
-			return // it is not certain in which phase it came
+			return // the pod may have come in either of two phases
 		}
 	}
 	var tolerations []v1.Toleration
@@ -308,7 +310,7 @@ func (all phases) use(l *life) {
 	}
 }
 
-// unknown returns a taint that stands for those that nobody recorded. The pods that came to the node tolerate it.
+// unknown returns a taint that stands for the taints that no source records. The pods that came to the node tolerate it.
 func (t *taints) unknown() v1.Taint {
 	taint := v1.Taint{Key: "unknown", Effect: v1.TaintEffectNoSchedule}
 	if t.by != nil {
@@ -317,14 +319,14 @@ func (t *taints) unknown() v1.Taint {
 	return taint
 }
 
-// tolerates reports whether any of them tolerates that pods are kept away by a taint with such a key.
+// tolerates reports whether any of the tolerations tolerates a NoSchedule taint whose key satisfies by.
 func tolerates(tolerations []v1.Toleration, by func(key string) bool) bool {
 	return slices.ContainsFunc(tolerations, func(t v1.Toleration) bool {
 		return (t.Effect == "" || t.Effect == v1.TaintEffectNoSchedule) && (t.Key == "" || by(t.Key))
 	})
 }
 
-// index returns the index of the phase at that moment.
+// index returns the index of the phase that contains the moment.
 func (all phases) index(m moment) int {
 	i := 0
 	for i+1 < len(all) && m.reached(all[i+1]) {
@@ -333,7 +335,7 @@ func (all phases) index(m moment) int {
 	return i
 }
 
-// conclude makes the node of the phase from what is known of it.
+// conclude sets the nodes of the phase: as the dump has it, as the sources show it, and as pods may have avoided it.
 func (p *phase) conclude(node *v1.Node) {
 	p.dumped = p.timed(node)
 	if p.removed {
@@ -375,7 +377,7 @@ func (p *phase) conclude(node *v1.Node) {
 	}
 }
 
-// timed returns the node without the taints that the dump dates later.
+// timed returns the node without the taints that were added after the phase began, according to the dump.
 func (p *phase) timed(node *v1.Node) *v1.Node {
 	list := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t v1.Taint) bool { return t.TimeAdded != nil && t.TimeAdded.After(p.at) })
 	return withTaints(node, node.Spec.Unschedulable && slices.ContainsFunc(list, func(t v1.Taint) bool {
@@ -383,7 +385,7 @@ func (p *phase) timed(node *v1.Node) *v1.Node {
 	}), list)
 }
 
-// withTaints returns the node with these taints; itself, if it has none and needs none.
+// withTaints returns the node with this cordon and these taints. It returns the node itself if there is nothing to change.
 func withTaints(node *v1.Node, cordoned bool, list []v1.Taint) *v1.Node {
 	if node.Spec.Unschedulable == cordoned && len(node.Spec.Taints) == 0 && len(list) == 0 {
 		return node
@@ -393,29 +395,29 @@ func withTaints(node *v1.Node, cordoned bool, list []v1.Taint) *v1.Node {
 	return was
 }
 
-// moment is a time at which a pod was scheduled, which is not known exactly: not before lo and not after hi.
+// moment is when a pod was scheduled. at is the best estimate, which was not before lo and not after hi.
 type moment struct {
 	at, lo, hi time.Time
 	edge       edge
 	nodes      nodesBy
 }
 
-// edge is on which side of a change a moment is if either is possible.
+// edge says whether a moment is before or after a change if both are possible.
 type edge int
 
 const (
-	likely edge = iota // as the times are recorded
-	early              // after it
-	late               // before it
+	likely edge = iota // the side that the recorded times show
+	early              // after the change
+	late               // before the change
 )
 
-// nodesBy is how far the nodes of a moment are known.
+// nodesBy says which nodes a moment has.
 type nodesBy int
 
 const (
-	assumed     nodesBy = iota // pods avoided each node that was changed in an unknown way, and to which none came
-	proven                     // only what the sources prove
-	undisturbed                // as the dump has them, without the taints that it dates later
+	assumed     nodesBy = iota // pods avoided each node that was changed in an unknown way and that got no pod since
+	proven                     // as the sources prove them
+	undisturbed                // as the dump has them, without the taints that the dump dates later
 )
 
 func (l *life) moment() moment { return moment{at: l.at, lo: l.lo, hi: l.hi} }
@@ -430,7 +432,7 @@ func (m moment) by(nodes nodesBy) moment {
 	return m
 }
 
-// reached reports whether the phase had begun.
+// reached reports whether the phase had begun at the moment.
 func (m moment) reached(p *phase) bool {
 	switch m.edge {
 	case early:
@@ -441,7 +443,7 @@ func (m moment) reached(p *phase) bool {
 	return !p.at.After(m.at)
 }
 
-// ofNodes returns the facts about each node.
+// ofNodes groups the facts about nodes by the node's name.
 func ofNodes(facts []fact) map[string][]fact {
 	of := map[string][]fact{}
 	for _, f := range facts {
@@ -452,7 +454,7 @@ func ofNodes(facts []fact) map[string][]fact {
 	return of
 }
 
-// livesOn returns the pods that came to each node, in order.
+// livesOn groups the lives by node, in the order in which the pods came.
 func livesOn(lives []*life) map[string][]*life {
 	on := map[string][]*life{}
 	for _, l := range lives {

@@ -10,11 +10,11 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// minSampled is the number of nodes below which a search always examines all of them; minFeasibleNodesToFind in
+// minSampled is the number of nodes below which a search always examines all nodes; minFeasibleNodesToFind in
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/schedule_one.go.
 const minSampled = 100
 
-// sampling starts the search for feasible nodes where it ends before it reaches the better ones.
+// sampling starts the search for feasible nodes at a node from which the search stops before it reaches the better nodes.
 func (c *cause) sampling() (string, error) {
 	state := c.now()
 	mine := c.look.candidate(c.node)
@@ -46,13 +46,13 @@ func (c *cause) sampling() (string, error) {
 	return "", nil
 }
 
-// sampled is on what the number of feasible nodes depends with which a search ends.
+// sampled is what determines the number of feasible nodes at which a search stops.
 type sampled struct {
 	scheduler string
 	nodes     int
 }
 
-// passed returns how many feasible nodes a search does not reach.
+// passed returns the number of feasible nodes that a search does not reach.
 func (c *cause) passed(engine *sched.Engine, state *cluster.State) (int, error) {
 	of := sampled{c.pod.Spec.SchedulerName, len(state.Nodes)}
 	usual := c.look.cycle.Named == nil && !c.Scenario.Config.Foreign()
@@ -70,8 +70,9 @@ func (c *cause) passed(engine *sched.Engine, state *cluster.State) (int, error) 
 	return c.look.feasible() - seen.feasible(), nil
 }
 
-// starts returns the first and the last node, by index, at which a search starts that skips all nodes with more points and reaches the
-// pod's own. A search skips the last feasible nodes, and wraps around from the last node to the first.
+// starts returns the first and the last index at which a search can start such that it skips all nodes with more points and reaches the
+// pod's node. A search skips the last feasible nodes, and wraps around from the last node to the first. With 10 feasible nodes, of which a
+// search reaches 7, a search that starts at the feasible node 3 skips the nodes 0, 1 and 2.
 func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, error) {
 	better := c.look.better(points)
 	if better > passed {
@@ -81,7 +82,7 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 	if err != nil {
 		return nil, err
 	}
-	feasible := make([]int, len(place)) // by place: 1 + the index of the feasible node
+	feasible := make([]int, len(place)) // by place in the order: 1 + the index of the feasible node, or 0
 	for i, node := range c.look.points.Nodes {
 		feasible[place[node]] = 1 + i
 	}
@@ -91,7 +92,8 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 			round, at = append(round, i-1), append(at, place)
 		}
 	}
-	// window is the number of nodes with more points among those that a search skips, and too large if it skips the pod's own.
+	// window is the number of nodes with more points among the passed nodes that a search skips. It is too large to match if the search skips
+	// the pod's own node.
 	window := 0
 	weigh := func(i, sign int) {
 		switch {
@@ -119,7 +121,7 @@ func (c *cause) starts(state *cluster.State, points int64, passed int) ([]int, e
 	return starts, nil
 }
 
-// nodeOrder returns the places of the nodes in the scheduler's own order: the order in which it rejects a pod that fits none of them.
+// nodeOrder returns the positions of the nodes in the scheduler's order, which is the order in which it rejects a pod that fits no node.
 func (r *replay) nodeOrder(state *cluster.State) (map[string]int, error) {
 	if len(r.place) > 0 && slices.Equal(r.orderOf, state.Nodes) {
 		return r.place, nil

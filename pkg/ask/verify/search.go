@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maxTried is how many pods, apart from alike ones, are tried at each position in the order of a group.
+	// maxTried is the number of pods that are tried at each position in the order of a group; pods that the scheduler cannot distinguish count
+	// once.
 	maxTried = 64
-	// maxSpare is how many attempts a group gets after its first path.
+	// maxSpare is the number of attempts that a group gets after its first dead end.
 	maxSpare = 200
-	// maxGroup is how many pods are ordered together, unless they all came in one second.
+	// maxGroup is the number of pods that are ordered together; a group may be larger if its last pods all came at the same time.
 	maxGroup = 32
 )
 
-// groups splits the ordered lives where it is certain that one came before the next.
+// groups splits the sorted lives wherever all earlier pods certainly came before all later pods.
 func groups(lives []*life) [][]*life {
 	var all [][]*life
 	var latest time.Time
@@ -40,12 +41,12 @@ func groups(lives []*life) [][]*life {
 	return all
 }
 
-// search looks for an order of the pods of one group, and of the ends between them, in which the node of each is among the best.
+// search looks for an order of the pods of one group, and of the ends between them, in which every pod's node is among the best.
 type search struct {
 	*replay
 	spare  int
-	failed map[string]bool // dead ends: the pods that were left, and the number of ends so far
-	// known are the looks at the cluster before the group, which has that many pods.
+	failed map[string]bool // dead ends, by the pods that were left and the number of ends so far
+	// firstRankings caches the verdicts on the cluster before the group. boundBefore is the number of bound pods then.
 	known  map[knownKey]*look
 	before int
 }
@@ -55,8 +56,8 @@ type knownKey struct {
 	lookKey
 }
 
-// taken is the next pod in the order, and the number of ends before its placement. A pod that no configured scheduler placed has no
-// placement.
+// taken is a pod at its place in the order, with the number of ends before its placement. placement is nil for a pod that is not scheduled
+// again.
 type taken struct {
 	life      *life
 	moment    moment
@@ -64,7 +65,8 @@ type taken struct {
 	placement *Placement
 }
 
-// arrange returns an order of the pods that are left, or nil if it finds none. It tries the most likely order first.
+// arrange returns an order of the left pods in which every node is among the best, or nil if it finds none. It tries the most likely order
+// first.
 func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 	if len(left) == 0 {
 		return []taken{}, nil
@@ -105,7 +107,7 @@ func (s *search) arrange(bound, left []*life, ends int) ([]taken, error) {
 	return nil, nil
 }
 
-// next returns the pods that may be next: those that did not certainly come after another.
+// next returns the pods that may be next: the pods that did not certainly come after another left pod.
 func next(left []*life) []*life {
 	first := slices.MinFunc(left, func(a, b *life) int { return a.hi.Compare(b.hi) }).hi
 	n := 1
@@ -115,7 +117,7 @@ func next(left []*life) []*life {
 	return left[:n]
 }
 
-// likely returns the recorded number of ends before the pod, but at least the number so far.
+// likely returns the number of ends that precede the pod according to the records, which is not below the number so far.
 func (r *replay) likely(l *life, ends int) int {
 	n := max(ends, l.after)
 	for n < len(r.ends) && !r.ends[n].at.After(l.at) {
@@ -143,7 +145,8 @@ func (r *replay) choices(l *life, ends int) []int {
 	return all
 }
 
-// when is the state of the cluster in which a pod can have been scheduled: of its nodes, and of the pods that ended.
+// when identifies a possible state of the cluster at which a pod was scheduled: the moment gives its nodes, and the number of ends its
+// pods.
 type when struct {
 	moment moment
 	ends   int
@@ -160,7 +163,7 @@ func (s *search) whens(l *life, ends int) []when {
 	return all
 }
 
-// then prepends the pod to an order of those that are left.
+// then arranges the left pods after the next pod, and prepends that pod to their order.
 func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	rest, err := s.arrange(append(slices.Clip(bound), next.life), left, next.ends)
 	if rest == nil {
@@ -169,7 +172,7 @@ func (s *search) then(next taken, bound, left []*life) ([]taken, error) {
 	return append([]taken{next}, rest...), nil
 }
 
-// looks caches looks at alike pods by the nodes, and the number of ends before them.
+// looks caches verdicts by the nodes, the number of ends, and the pod. Pods that the scheduler cannot distinguish share a verdict.
 type looks map[lookKey]*look
 
 type lookKey struct {
@@ -178,7 +181,8 @@ type lookKey struct {
 	ends  int
 }
 
-// lookOnce looks at alike pods once. It counts looks after the end of the first path.
+// lookOnce returns the verdict on the pod from the cache, or schedules the pod. After the first dead end, each call without a verdict in
+// looks uses up an attempt.
 func (s *search) lookOnce(looks looks, bound []*life, l *life, w when) (*look, error) {
 	nodes, _ := s.nodesAt(w.moment)
 	key := lookKey{alike(l.running), nodes, w.ends}
@@ -205,8 +209,8 @@ func (s *search) lookOnce(looks looks, bound []*life, l *life, w when) (*look, e
 	return seen, err
 }
 
-// greedy orders a group without such an order: the next pod is the first whose node is then among the best; if there is none, the first
-// diverges.
+// greedy orders a group for which [search.arrange] finds no order. The next pod is the first whose node is among the best at that point; if
+// there is none, the first pod diverges.
 func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 	earlier := bound
 	var order []taken
@@ -234,13 +238,13 @@ func (s *search) greedy(bound, left []*life, ends int) ([]taken, error) {
 			}
 		}
 		order = append(order, step)
-		bound = append(bound, step.life) // as judge will
+		bound = append(bound, step.life) // [replay.judge] does the same
 		ends = step.ends
 	}
 	return order, nil
 }
 
-// first returns the first pod whose node is among the best, or else the first of all.
+// first returns the first pod whose node is among the best at this point, or else the first pod of all.
 func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, *look, error) {
 	for i, l := range next(left) {
 		if l.given {
@@ -266,7 +270,7 @@ func (s *search) first(looks looks, bound, left []*life, ends int) (taken, int, 
 
 func without(lives []*life, i int) []*life { return slices.Concat(lives[:i], lives[i+1:]) }
 
-// key returns the same string for alike pods on the same nodes.
+// key returns a key of the pods and the number of ends. Pods on the same node that the scheduler cannot distinguish give the same key.
 func key(lives []*life, ends int) string {
 	names := make([]string, len(lives))
 	for i, l := range lives {
@@ -276,8 +280,8 @@ func key(lives []*life, ends int) string {
 	return fmt.Sprint(ends, " ", strings.Join(names, " "))
 }
 
-// alike returns the same UID for pods that the scheduler cannot distinguish: those of a ReplicaSet or a Job, unless they have claims of
-// their own.
+// alike returns one UID for all pods that the scheduler cannot distinguish: the pods of a ReplicaSet or a Job, unless they have resource
+// claims or ephemeral volumes of their own.
 func alike(pod *v1.Pod) types.UID {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	own := len(pod.Spec.ResourceClaims) > 0 || slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil })

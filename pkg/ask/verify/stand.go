@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// stand sets the form of all pods on their nodes. Some of those that are gone are unknown; the pods of nodes that are also gone no longer
-// matter.
+// stand reconstructs the pods on their nodes, and groups the pods that are gone and not fully known. It drops the pods of nodes that are
+// also gone, because they no longer matter.
 func (r *replay) stand(h *History) {
 	templates := newTemplates(r.State, h.earlier)
 	deployments := map[types.NamespacedName]string{}
@@ -69,7 +69,7 @@ func (r *replay) stand(h *History) {
 	})
 }
 
-// forms returns what the pods of an unknown workload may have been like.
+// forms returns the possible forms of the pods of an unknown workload.
 func (r *replay) forms() []form {
 	var forms []form
 	for _, amounts := range requests(r.State) {
@@ -78,8 +78,8 @@ func (r *replay) forms() []form {
 	return forms
 }
 
-// like returns a pod of that life in the nth form: with these requests, and with the labels that carry the workload names in the dump. Each
-// form has its own UID, since a scheduler treats pods with the same UID as the same.
+// like returns the pod of that life in the nth form: with these requests, and with the labels that carry workload names in the dump. Each
+// form has its own UID, since a scheduler treats pods with the same UID as the same pod.
 func (r *replay) like(l *life, n int, amounts v1.ResourceList, workload string) *v1.Pod {
 	labels := map[string]string{}
 	for _, key := range r.labelKeys {
@@ -91,8 +91,7 @@ func (r *replay) like(l *life, n int, amounts v1.ResourceList, workload string) 
 	}, l.node, l.at)
 }
 
-// stand derives from the pod what is on its node, before and after its deletion was requested. The scheduler needs unique start times;
-// setting them here saves looking at the same pod again.
+// stand sets running and ending from the pod. The scheduler needs unique start times; setting them here lets equal pods share one verdict.
 func (l *life) stand(pod *v1.Pod) {
 	running := *pod
 	start := metav1.NewTime(l.at.Truncate(time.Second).Add(1))
@@ -103,7 +102,7 @@ func (l *life) stand(pod *v1.Pod) {
 	l.running, l.ending = &running, &ending
 }
 
-// hash matches the end of a ReplicaSet's name that derives from its template.
+// hash matches the end of a ReplicaSet's name that derives from the hash of its template.
 var hash = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{1,10}$`)
 
 // ownerName returns the name of the pod's controller, as recorded or derived from the pod's name.

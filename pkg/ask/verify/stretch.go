@@ -10,18 +10,18 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 )
 
-// perStretch is how many placements are judged in one go: enough to make up for bringing a scheduler to where they begin.
+// perStretch is the number of placements in a stretch: enough to make up for loading the cluster at its beginning into another scheduler.
 const perStretch = 200
 
-// stretch is some groups, one after another, that are judged without the groups before them: it is certain which pods were bound and which
-// had ended when they came.
+// stretch is a run of groups that can be judged without judging the groups before them: it is certain which pods were bound and how many
+// had ended when the first of its pods came.
 type stretch struct {
 	groups [][]*life
 	bound  []*life
 	ends   int
 }
 
-// replay schedules the pods, stretch by stretch, on all cores.
+// replay judges the stretches on all cores.
 func (r *replay) replay() error {
 	stretches := r.stretches(groups(r.past.lives))
 	found := make([][]Placement, len(stretches))
@@ -43,7 +43,7 @@ func (r *replay) replay() error {
 	return err
 }
 
-// stretches divides the groups where it is certain how many pods had ended by then, in whichever order those of a group came.
+// stretches divides the groups where it is certain how many pods had ended by then, whatever the order within earlier groups.
 func (r *replay) stretches(groups [][]*life) []stretch {
 	size := r.opts.stretch
 	if size == 0 {
@@ -73,7 +73,7 @@ func (r *replay) stretches(groups [][]*life) []stretch {
 	return all
 }
 
-// judge schedules the pods of a stretch, group by group.
+// judge schedules the pods of a stretch, group by group, and appends their placements.
 func (r *replay) judge(s *stretch, to *[]Placement) error {
 	r.timeline.bound = boundPods{}
 	bound, ends := s.bound, s.ends
@@ -106,13 +106,13 @@ func (r *replay) judge(s *stretch, to *[]Placement) error {
 	return nil
 }
 
-// examined counts the pods for all workers.
+// examined counts the pods that all workers have examined.
 type examined struct {
 	mu          sync.Mutex
 	done, total int
 }
 
-// examine counts a pod.
+// examine counts one more pod.
 func (e *examined) examine() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What comes before a stretch is certain, so it makes no difference where stretches begin: each group for itself, or all in one.
+// The state before a stretch is certain, so it makes no difference where stretches begin: a stretch for each group, or one for all.
 func TestStretchesChangeNothing(t *testing.T) {
 	s, paths := recorded(t, "history", "events.json")
 	for name, sources := range map[string]Sources{"the dump": {}, "events": {Events: paths}} {
@@ -31,7 +31,8 @@ func TestStretchesChangeNothing(t *testing.T) {
 	}
 }
 
-// Whether the first pod ended before b came, in the same second, is not certain, so that c must not be judged without b. Before d it is.
+// The first pod ended in the second in which b came, so it is not certain whether it ended before, and c must not be judged without b.
+// Before d it is certain.
 func TestStretchesBeginWhereEndsAreCertain(t *testing.T) {
 	pod := func(name string, second int) *life {
 		at := time.Date(2025, time.March, 1, 10, 0, second, 0, time.UTC)

@@ -16,10 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// templates finds what a pod that is gone was like: what its controller creates from its template.
+// templates reconstructs a pod that is gone from its controller's template, or from another pod of that controller.
 type templates struct {
 	states   []*cluster.State                 // the dump, then other states
-	siblings map[types.NamespacedName]*v1.Pod // a pod of the dump by its owner, for owners that are not in it
+	siblings map[types.NamespacedName]*v1.Pod // a pod of each owner, for owners that no state has
 	made     map[string]*v1.Pod
 }
 
@@ -44,7 +44,7 @@ func newTemplates(states ...*cluster.State) *templates {
 // suffix matches the end of a name that a controller generated.
 var suffix = regexp.MustCompile(`-([bcdfghjklmnpqrstvwxz2456789]{5}|[0-9]+)$`)
 
-// pod returns the pod of that life as its controller created it, or nil if unknown.
+// pod returns the pod of that life as its controller created it, or nil if it is unknown.
 func (t *templates) pod(l *life) *v1.Pod {
 	if l.object != nil {
 		return t.placed(l.object, l)
@@ -86,7 +86,7 @@ func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
 			return t.make(&o.Spec.Template, o, "Job", "", l)
 		}
 	}
-	for _, o := range state.CronJobs { // its Job's name is the CronJob's and the time
+	for _, o := range state.CronJobs { // a Job's name is its CronJob's name and the time
 		if o.Namespace == l.name.Namespace && o.Name == suffix.ReplaceAllString(owner, "") {
 			return t.make(&o.Spec.JobTemplate.Spec.Template, o, "CronJob", "", l)
 		}
@@ -94,8 +94,8 @@ func (t *templates) from(state *cluster.State, l *life, owner string) *v1.Pod {
 	return nil
 }
 
-// revised returns the template of a StatefulSet or DaemonSet at the time of that life, from its ControllerRevisions, and the revision's
-// name.
+// revised returns the template of a StatefulSet or DaemonSet at the time of that life, and the name of its ControllerRevision; the current
+// template and "" if there is no such revision.
 func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.PodTemplateSpec, l *life) (*v1.PodTemplateSpec, string) {
 	var then *appsv1.ControllerRevision
 	for _, r := range state.ControllerRevisions {
@@ -120,7 +120,7 @@ func (t *templates) revised(state *cluster.State, owner cluster.Object, now *v1.
 	return &patch.Spec.Template, then.Name
 }
 
-// make returns the pod of that life. All pods of one template share what they have in common.
+// make returns the pod that the template gives for that life. The pods of one template share all other fields.
 func (t *templates) make(template *v1.PodTemplateSpec, owner cluster.Object, kind, revision string, l *life) *v1.Pod {
 	key := strings.Join([]string{kind, owner.GetNamespace(), owner.GetName(), revision}, "/")
 	if t.made[key] == nil {

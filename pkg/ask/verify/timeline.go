@@ -11,28 +11,30 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// timeline is the cluster from one placement to the next, as far as it is known.
+// timeline has the cluster at any moment, as far as the sources show it.
 type timeline struct {
 	dump *cluster.State
-	// since is the latest time by which each of the dump's nodes existed: it was created, or the first of its pods was placed on it. came
-	// are these times in order.
+	// nodesSince is the latest time by which each of the dump's nodes existed: it was created, or its first pod was placed on it. nodeArrivals
+	// has these times in order.
 	since, came []time.Time
-	// phases are the lives of the dump's nodes; nil for those that never changed. changed are the indices of the others.
+	// phases has the phases of each of the dump's nodes; nil for a node that never changed. changed has the indices of the nodes that changed.
 	phases  []phases
 	changed []int
-	// The same nodes give the same list, so that a scheduler that holds them has nothing to update. last are those that were asked for
-	// last.
+	// nodeLists has the list of nodes for each key. Equal nodes give the same list, so that a scheduler that holds them has nothing to update.
+	// lastNodes caches the latest list.
 	nodes map[string][]*v1.Node
 	last  nodesAt
 	bound boundPods
-	// offered are the times at which services came, in order; services are those that had come when they were asked for last.
+	// serviceArrivals are the times at which services were created, in order. lastServices caches the services that existed at the time of the
+	// latest call.
 	offered  []time.Time
 	services []*v1.Service
-	// watched from and to are the first and the last request that an audit log has, if it has those that change nodes.
+	// auditFrom and auditTo are the times of the first and the last request in an audit log that has requests about nodes; zero without such a
+	// log.
 	from, to time.Time
 }
 
-// nodesAt are the nodes at a moment, with a key that stands for them.
+// nodesAt is the list of nodes at a moment, with the key of that list.
 type nodesAt struct {
 	moment moment
 	key    string
@@ -87,18 +89,18 @@ func (t *timeline) another() *timeline {
 	return &other
 }
 
-// before returns the cluster at that moment, as far as is known, with exactly these pods on their nodes and after that many ends, without
-// the services that came later. Everything else is as in the dump.
+// before returns the cluster at that moment, as far as the sources show it: with exactly the bound pods on their nodes after that number of
+// ends, and with the services that existed. Everything else is as in the dump.
 func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	state := *t.dump
 	_, state.Nodes = t.nodesAt(m)
 	state.Services = t.servicesAt(m.at)
-	// Usually these are the pods that were asked for last, and perhaps some more.
+	// Usually bound has the pods of the last call, and perhaps some more.
 	last := &t.bound
 	if last.ends != ends || len(bound) < len(last.lives) || !slices.Equal(bound[:len(last.lives)], last.lives) {
 		*last = boundPods{ends: ends}
 	}
-	pods := last.pods // a longer list may share memory with this one, of which only the end is written
+	pods := last.pods // lists may share memory: append only writes behind the end of last.pods
 	for _, l := range bound[len(last.lives):] {
 		switch {
 		case l.ends < ends:
@@ -113,14 +115,14 @@ func (t *timeline) before(m moment, bound []*life, ends int) *cluster.State {
 	return &state
 }
 
-// boundPods are the pods of these lives after that many ends.
+// boundPods caches the pods of these lives after that number of ends.
 type boundPods struct {
 	lives []*life
 	ends  int
 	pods  []*v1.Pod
 }
 
-// countBy returns how many of the times, which are in order, had come by then.
+// countBy returns how many of the sorted times are not after at.
 func countBy(at time.Time, times []time.Time) int {
 	n, _ := slices.BinarySearchFunc(times, at, func(t, at time.Time) int {
 		if t.After(at) {
@@ -131,7 +133,7 @@ func countBy(at time.Time, times []time.Time) int {
 	return n
 }
 
-// servicesAt returns the services that had come by then.
+// servicesAt returns the services that existed at that time.
 func (t *timeline) servicesAt(at time.Time) []*v1.Service {
 	if countBy(at, t.offered) != len(t.services) {
 		t.services = slices.DeleteFunc(slices.Clone(t.dump.Services), func(s *v1.Service) bool { return s.CreationTimestamp.After(at) })
@@ -139,7 +141,7 @@ func (t *timeline) servicesAt(at time.Time) []*v1.Service {
 	return t.services
 }
 
-// nodesAt returns the nodes at that moment, and a key that stands for them.
+// nodesAt returns the key and the list of the nodes at that moment.
 func (t *timeline) nodesAt(m moment) (string, []*v1.Node) {
 	if t.last.nodes != nil && t.last.moment == m {
 		return t.last.key, t.last.nodes
@@ -172,7 +174,7 @@ func (t *timeline) listAt(m moment) []*v1.Node {
 	return nodes
 }
 
-// nodeAt returns the dump's node with that index at that moment, or nil if it was not there.
+// nodeAt returns the node with that index in the dump as it was at that moment, or nil if it did not exist.
 func (t *timeline) nodeAt(i int, m moment) *v1.Node {
 	all := t.phases[i]
 	if all == nil {
@@ -188,7 +190,7 @@ func (t *timeline) nodeAt(i int, m moment) *v1.Node {
 	return p.known
 }
 
-// moments returns the moments at which the pod can have been scheduled, among different nodes; the most likely first.
+// moments returns the moments at which the pod may have been scheduled and whose nodes differ, the most likely first.
 func (t *timeline) moments(l *life) []moment {
 	all := []moment{l.moment()}
 	if len(t.changed) == 0 {
@@ -205,8 +207,8 @@ func (t *timeline) moments(l *life) []moment {
 	return all
 }
 
-// watched reports whether an audit log has all changes of nodes until the pod was scheduled. What a node was when it begins follows from
-// the changes, and from the dump.
+// watched reports whether an audit log has all changes of nodes until the pod was scheduled. The nodes at the beginning of the log follow
+// from these changes and from the dump.
 func (t *timeline) watched(l *life) bool {
 	return !t.from.IsZero() && !l.lo.Before(t.from) && !l.hi.After(t.to.Add(lag))
 }

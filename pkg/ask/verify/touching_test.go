@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// audited returns a line of an audit log: the request about the pod reached the API server, and was answered, in that millisecond of the minute.
+// auditLine returns a line of an audit log: the API server received and answered the request about the pod in that millisecond of the
+// minute.
 func auditLine(pod, verb, subresource, user string, at int, object string) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":%q,"user":{"username":%q},`+
 		`"objectRef":{"resource":"pods","subresource":%q,"namespace":"default","name":%q,"uid":%[4]q},"responseStatus":{"code":201},`+
@@ -41,8 +42,9 @@ func toldWith(t *testing.T, dump string, log ...string) []string {
 
 const beside = `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {role: first}}}]}}`
 
-// A placement is recorded up to half a second after the decision. Where one interval ends as the next begins, the order is open: follower is
-// recorded first, at 10.5 s, and could not go beside first, at 11 s, unless that came before. A millisecond more tells them apart.
+// A placement is recorded up to half a second after the decision. Where one interval ends as the next begins, the order is open: follower
+// is recorded first, at 10.5 s, and could not go beside first, recorded at 11 s, unless first came before it. One millisecond more makes
+// the order certain.
 func TestTouchingPlacementsHaveNoOrder(t *testing.T) {
 	world := node("n1", "", fourCPUs) + node("n2", "", fourCPUs) +
 		runs("follower", "n1", 10, "", beside) + strings.Replace(runs("first", "n1", 11, "", ""), "app: web", "role: first", 1)
@@ -55,7 +57,7 @@ func TestTouchingPlacementsHaveNoOrder(t *testing.T) {
 }
 
 // The same holds between a placement and an end, which is recorded up to half a second too early or too late. late, at 10.5 s, could not go
-// where old was until that was gone, at 11 s, and near could not go beside old once that was gone, at 9.5 s.
+// to the node of old until old was gone, at 11 s. near could not go beside old after old was gone, at 9.5 s.
 func TestTouchingEndsHaveNoOrder(t *testing.T) {
 	const apart = `, affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: disk, labelSelector: {matchLabels: {role: first}}}]}}`
 	old := func(gone int) []string {

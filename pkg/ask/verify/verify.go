@@ -1,15 +1,15 @@
-// Package verify checks how true the simulation is to a real cluster: it schedules the pods of a cluster's dump again, each on the cluster
-// as it was just before, and finds where the pod's real node ranks.
+// Package verify checks how well the simulation agrees with a real cluster. It schedules the pods of a cluster's dump again, each on the
+// cluster as it was just before the pod came, and finds the rank of the pod's real node.
 //
 //	dump ─ loader.FromFiles ─ admission.Admit ─▶ State
 //	events, audit logs, earlier dumps ───────────▶ facts: what happened to which pod, and when
-//	  newPast ───────────────────────────────────▶ the lives of all pods, also of those that are gone, in their order
-//	  fit ───────────────────────────────────────▶ what nobody has recorded of those that are gone
+//	  newPast ───────────────────────────────────▶ the lives of all pods in order, with the pods that are gone
+//	  fitUnknownPods ────────────────────────────▶ what no source records about the pods that are gone
 //	for each pod, in stretches that are judged on all cores:
-//	  timeline.before ───────────────────────────▶ the cluster just before, as far as is known
+//	  timeline.stateAt ──────────────────────────▶ the cluster just before the pod came, as far as it is known
 //	  sched.Engine.Place ────────────────────────▶ every node's score or refusal
 //	  the pod's node is among the best, or why ──▶ Class: each is a check that was run
-//	  the pod goes where it really is
+//	  the pod goes to its real node
 //
 // A dump says little about the past: it lacks deleted pods, earlier labels and objects that are gone. So a divergence does not prove that
 // the simulation is wrong, and each class says what the cause could be.
@@ -39,33 +39,34 @@ import (
 // Options are the options of a verification.
 type Options struct {
 	History *History
-	// Judge has the pods whose placements are judged; nil for all. The others only take room, and the history is complete.
+	// Judge has the UIDs of the pods whose placements are judged; nil for all pods. The other pods only take room, and the history counts as
+	// complete.
 	Judge map[types.UID]bool
-	// Progress, if set, is called with the pod at work, the number of pods examined and their total. Calls never overlap.
+	// Progress, if set, is called with the name of the current pod, the number of pods examined and their total. Calls never overlap.
 	Progress func(pod string, done, total int)
 
-	stretch int // how many placements are judged in one go; 0: perStretch
+	stretch int // number of placements in a stretch; 0 means [perStretch]
 }
 
-// Result is how true the simulation is to the cluster.
+// Result says how well the simulation agrees with the cluster.
 type Result struct {
-	// Scenario is the dump as it was read, State the cluster in it.
+	// Scenario is the dump as it was read; State is the cluster in it.
 	Scenario *scenario.Scenario
 	State    *cluster.State
 	Notes    []string
 	// Placements are the pods that were scheduled again, in the order of the replay.
 	Placements []Placement
-	// With names the sources besides the dump.
+	// With names the sources that were read besides the dump.
 	With []string
-	// Assumed is what was inferred about unrecorded pods that are gone.
+	// Assumed has what was inferred about pods that are gone and that no source fully records.
 	Assumed []Assumed
 	// Pending are the dump's pods without a node.
 	Pending []Pending
-	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump.
+	// Skipped are the pods that no configured scheduler can have placed on the nodes of the dump, by reason.
 	Skipped []Skipped
-	// Partial says how far a verification came that was interrupted; "" for a whole one.
+	// Partial says how far an interrupted verification came; "" means that it is complete.
 	Partial string
-	// Namespace is the only one whose pods the result has; "" for all.
+	// Namespace is the only namespace whose pods the result has; "" means all namespaces.
 	Namespace string
 }
 
@@ -74,17 +75,18 @@ type Placement struct {
 	Pod *v1.Pod
 	// At is the second in which the pod got its node, according to the dump.
 	At time.Time
-	// Ties is the number of best nodes, if the pod's is one of them; Only means that no other node was feasible.
+	// Ties is the number of best nodes if the pod's node is one of them. Only means that no other node was feasible.
 	Ties int
 	Only bool
-	// Reordered means that the pod was taken before others of the same second that come before it in the dump.
+	// Reordered means that the replay placed the pod before pods of the same second that precede it in the dump.
 	Reordered bool
-	// NotUsable means that better nodes were not usable then, as the sources prove: cordoned, tainted, not answering, or not there.
+	// NotUsable means that better nodes were not usable at that time, as the sources prove: they were cordoned, tainted, not answering, or not
+	// there.
 	NotUsable bool
-	// Assumes means that the node is among the best only with what nobody recorded: that pods avoided nodes which were changed in an unknown
-	// way, what pods that are gone were like, or which nodes the volumes of its claims reach.
+	// Assumes means that the node is among the best only with an assumption about what no source records: that pods avoided nodes which were
+	// changed in an unknown way, what pods that are gone requested, or which nodes the volumes of the pod's claims reach.
 	Assumes bool
-	// Divergence describes a node that is not among the best; otherwise nil.
+	// Divergence describes why the node is not among the best; nil if it is.
 	Divergence *Divergence
 }
 
@@ -96,11 +98,11 @@ const (
 	NoChoice Verdict = iota
 	// Proved: the node is among the best on the cluster as it was recorded.
 	Proved
-	// ByAssumption: it is with what was assumed of what nobody recorded; see Result.Assumed and Placement.Assumes.
+	// ByAssumption: the node is among the best with the assumptions of Result.Assumed and Placement.Assumes.
 	ByAssumption
-	// Open: it is not, but it would be with something that can have been, and that nothing excludes.
+	// Open: the node is not among the best, but would be after a change that may have happened and that no source excludes.
 	Open
-	// Contradiction: nothing that can have been explains it.
+	// Contradiction: no possible change explains the node.
 	Contradiction
 )
 
@@ -122,66 +124,67 @@ func (p *Placement) Verdict() Verdict {
 // Divergence is a pod whose node is not among the best.
 type Divergence struct {
 	cluster.PodRef
-	// At is the second in which the pod got its node, as far as the dump shows it, in the form of RFC 3339; otherwise missing.
+	// At is the second in which the pod got its node, in the form of RFC 3339; missing if the dump does not show it.
 	At string `json:"at,omitempty"`
-	// Node is the pod's node, and Best the best one, by name among equals; missing if every node was rejected.
+	// Node is the pod's node. Best is the best node, the first by name among equals; missing if every node was rejected.
 	Node string `json:"node"`
 	Best string `json:"best,omitempty"`
-	// Rank is k if k-1 nodes are better than the pod's; missing if the pod's was rejected.
+	// Rank is k if k-1 nodes are better than the pod's node; missing if the pod's node was rejected.
 	Rank int `json:"rank,omitempty"`
-	// Behind is by how many points Best is ahead, and Ahead by which plugins, the most first.
+	// Behind is the number of points by which Best is ahead. Ahead has the points of each plugin, the most first.
 	Behind int64    `json:"behind,omitempty"`
 	Ahead  []Points `json:"ahead,omitempty"`
 	// Refused says which plugin rejected the node, and why.
 	Refused string `json:"refused,omitempty"`
 	// Contradiction means that no possible cause was found.
 	Contradiction bool `json:"contradiction"`
-	// Class is the possible cause: the first check that holds. Words say what it found.
+	// Class is the possible cause: the class of the first check that holds. Words say what the check found.
 	Class Class  `json:"class" jsonschema:"enum=same second,enum=later change,enum=missing object,enum=sampling,enum=deleted pods,enum=may not have been usable,enum=configuration,enum=unexplained"`
 	Words string `json:"words"`
 
 	refusal *placement.Verdict // why the node was rejected
 }
 
-// because sets the possible cause.
+// because sets the possible cause and says whether it is a contradiction.
 func (d *Divergence) because(class Class, words string) {
 	d.Class, d.Words = class, words
 	d.Contradiction = class == Configuration || class == Unexplained
 }
 
-// Points are by how much a plugin puts a node ahead of another; negative ones favour the other.
+// Points is the lead in points that a plugin gives one node over another; a negative lead favours the other node.
 type Points struct {
 	Plugin string `json:"plugin"`
 	Points int64  `json:"points"`
 }
 
-// Assumed is what the pods of one workload, which are gone, are assumed to have been, so that the most placements are among the best.
+// Assumed is what the pods of one workload, which are gone, are assumed to have been. The assumption is the one with the most placements
+// among the best.
 type Assumed struct {
 	Namespace string `json:"namespace"`
 	Workload  string `json:"workload"`
-	// Pods is their number, and Endless the number without a recorded end.
+	// Pods is the number of these pods, and Endless the number of them without a recorded end.
 	Pods    int `json:"pods"`
 	Endless int `json:"endless"`
-	// CPU and Memory are the requests of each pod; missing if its template is known.
+	// CPU and Memory are the requests of each pod; missing if the pods' template is known.
 	CPU    string `json:"cpu,omitempty"`
 	Memory string `json:"memory,omitempty"`
-	// Until is when those without a recorded end were gone, in the form of RFC 3339; missing if they existed to the end.
+	// Until is when the pods without a recorded end were gone, in the form of RFC 3339; missing if they existed until the dump.
 	Until string `json:"until,omitempty"`
 }
 
 // Pending is a pod of the dump that has no node.
 type Pending struct {
 	cluster.PodRef
-	// Node is where the scheduler would put the pod; missing if it is Pending in the replay, too.
+	// Node is where the scheduler would put the pod; missing if the pod is Pending in the replay, too.
 	Node string `json:"node,omitempty"`
-	// Preempts means that other pods would have to make room for it.
+	// Preempts means that the scheduler would preempt other pods for it.
 	Preempts bool `json:"preempts,omitempty"`
-	// Message is why it is Pending in the replay, and Recorded the message of its PodScheduled condition in the dump.
+	// Message says why the pod is Pending in the replay. Recorded is the message of its PodScheduled condition in the dump.
 	Message  string `json:"message,omitempty"`
 	Recorded string `json:"recorded,omitempty"`
 }
 
-// Skipped are pods that were not scheduled again, for one reason.
+// Skipped has the pods that were not scheduled again for one reason.
 type Skipped struct {
 	// Why is the reason, as a sentence about the pods.
 	Why string `json:"why"`
@@ -190,44 +193,44 @@ type Skipped struct {
 	Pods  []string `json:"pods"`
 }
 
-// Count says of how many placements the node is among the best.
+// Count has the numbers of placements by verdict.
 type Count struct {
-	// Placements is the number of pods that were scheduled again. Only is the number of those for which one node alone was feasible; they
-	// prove nothing about scores. Choices is the number of the others.
+	// Placements is the number of pods that were scheduled again. Only is the number of placements for which a single node was feasible; they
+	// prove nothing about scores. Choices is the number of the other placements.
 	Placements int `json:"placements"`
 	Only       int `json:"only"`
 	Choices    int `json:"choices"`
-	// Explained is the number of choices whose node is among the best. Contradictions is the number of choices for which no possible cause
-	// was found. Open is the number of the rest: a cause was found that nobody recorded and nothing excludes. The three add up to Choices.
+	// Explained is the number of choices whose node is among the best. Contradictions is the number of choices without any possible cause.
+	// Open is the number of choices with a possible cause that no source records and none excludes. The three add up to Choices.
 	Explained      int `json:"explained"`
 	Contradictions int `json:"contradictions"`
 	Open           int `json:"open"`
-	// Proved is the number of choices whose node is among the best on the cluster as it was recorded, and ByAssumption of those that also
-	// need what was assumed about pods or nodes. The two add up to Explained.
+	// Proved is the number of choices whose node is among the best on the cluster as it was recorded. ByAssumption is the number of choices
+	// that also need an assumption about pods or nodes. The two add up to Explained.
 	Proved       int `json:"proved"`
 	ByAssumption int `json:"byAssumption"`
-	// NotUsable is the number of choices that are proved because better nodes were not usable then. Tied is the number of nodes that share
-	// the top score with others. Reordered is the number of pods that were taken before others which the records have before them. Each is
-	// a part of Explained.
+	// NotUsable is the number of choices that are proved because better nodes were not usable at that time. Tied is the number of placements
+	// whose node shares the top score with other nodes. Reordered is the number of choices whose pod was placed before pods that precede it in
+	// the records. Each is a part of Explained.
 	NotUsable int `json:"notUsable"`
 	Tied      int `json:"tied"`
 	Reordered int `json:"reordered"`
-	// Agreement is Explained in percent of Explained and Contradictions, which can be judged. Interval is the 95 % Wilson interval around
-	// it; missing if nothing can be judged.
+	// Agreement is Explained in percent of Explained and Contradictions, the choices that can be judged. Interval is the 95 % Wilson interval
+	// around it; missing if no choice can be judged.
 	Agreement float64   `json:"agreement"`
 	Interval  *Interval `json:"interval,omitempty"`
 }
 
-// Interval is from Low to High percent.
+// Interval is a range from Low to High percent.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// Judged is the number of choices that can be judged.
+// Judged returns the number of choices that can be judged.
 func (c *Count) Judged() int { return c.Explained + c.Contradictions }
 
-// Count counts the placements by what they show.
+// Count counts the placements by verdict.
 func (r *Result) Count() Count {
 	c := Count{Placements: len(r.Placements)}
 	for i := range r.Placements {
@@ -274,7 +277,7 @@ func (r *Result) Divergences() []Divergence {
 	return all
 }
 
-// In returns the result with the pods of one namespace alone.
+// In returns the result with the pods of one namespace only.
 func (r *Result) In(namespace string) *Result {
 	in := *r
 	in.Namespace, in.Skipped = namespace, nil
@@ -294,13 +297,13 @@ func (r *Result) In(namespace string) *Result {
 var ErrNothing = errors.New("no pod in the dump has a node that a configured scheduler gave it, so there is nothing to verify; " +
 	"give a dump of nodes and running pods")
 
-// unknown is the time of what has none: it has always existed.
+// unknown is the creation time of an object that has none: the object has always existed.
 var unknown = metav1.Unix(0, 0)
 
-// Run verifies the cluster that the scenario starts with. If the context ends, the result is that of the pods examined by then, and nil if
-// there is none.
+// Run verifies the cluster that the scenario starts with. If the context ends, Run returns the result for the pods examined by then, or nil
+// if there is none.
 func Run(ctx context.Context, s *scenario.Scenario, opts Options) (*Result, error) {
-	// An earlier run in this process may have set another one.
+	// An earlier run in this process may have set another release.
 	if err := sched.SetRelease(s.Config.Release()); err != nil {
 		return nil, err
 	}
@@ -354,27 +357,27 @@ type replay struct {
 	eyes
 	ctx  context.Context
 	opts Options
-	// ownerOf finds the workload of a pod, and owners are those that the dump has; see missingOwner.
+	// ownerOf finds the workload of a pod. owners are the workloads in the dump; see [cause.missingOwner].
 	ownerOf func(*v1.Pod) cluster.Ref
 	owners  map[cluster.Ref]bool
 	past    *past
-	// unknown are the pods that are gone at a time, or with a form, that nobody recorded.
+	// unknown groups the pods that are gone and for which no source records the end, or the spec.
 	unknown map[*life]*unknownPods
-	// labelKeys are the labels with which workloads carry their names; complete means that no pod can have come and gone unrecorded.
+	// labelKeys are the labels with which workloads carry their names. historyComplete means that no pod can have come and gone unrecorded.
 	labelKeys []string
 	complete  bool
-	ends      []*end // the ends of pods, in order
+	ends      []*end // the ends of all pods, in order
 	nominated []nomination
 }
 
-// eyes are what looks at clusters, and what it keeps. Each worker has its own.
+// eyes is what a worker keeps between placements: its schedulers and its caches.
 type eyes struct {
-	filled  map[*v1.Node]*v1.Node // nodes without room, by the node
+	filled  map[*v1.Node]*v1.Node // each node's copy without room; see [replay.full]
 	engines map[string]*sched.Engine
-	// place is that of these nodes in the scheduler's order, by name.
+	// nodePlaces has the position of each node of nodePlacesOf in the scheduler's order, by the node's name.
 	place   map[string]int
 	orderOf []*v1.Node
-	// enough is the number of feasible nodes with which a search ends; see sampling.
+	// enough is the number of feasible nodes at which a search stops; see [cause.sampling].
 	enough map[sampled]int
 }
 
@@ -388,8 +391,8 @@ func (e *eyes) close() {
 	}
 }
 
-// engine returns the scheduler with that name, built from a changed configuration on first use. It examines all nodes unless the change
-// says otherwise: the question is whether a node is among the best of all.
+// engine returns the scheduler with that name. Its first call builds the scheduler from the changed configuration. A configuration without
+// a change samples nodes; [all] makes the scheduler examine every node, to find out whether a node is among the best of all.
 func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (*sched.Engine, error) {
 	if engine := r.engines[name]; engine != nil {
 		return engine, nil
@@ -403,7 +406,7 @@ func (r *replay) engine(name string, change func(*sched.Config) *sched.Config) (
 
 func all(config *sched.Config) *sched.Config { return config.WithPercentageOfNodesToScore(100) }
 
-// pending schedules the pods without a node, each alone, on the cluster in the dump.
+// pending schedules the dump's pods without a node, each alone, on the cluster in the dump.
 func (r *replay) pending() error {
 	engine, err := r.engine("all", all)
 	if err != nil {
@@ -411,7 +414,7 @@ func (r *replay) pending() error {
 	}
 	for _, pod := range r.State.Unscheduled() {
 		if !slices.Contains(r.Scenario.Config.SchedulerNames(), pod.Spec.SchedulerName) {
-			continue // order has counted it
+			continue // [replay.choose] has counted it
 		}
 		r.progress(r.opts, cluster.NameOf(pod))
 		result, err := engine.Place(r.ctx, r.State, []*v1.Pod{pod})
@@ -425,9 +428,9 @@ func (r *replay) pending() error {
 			}
 		}
 		switch {
-		case err != nil: // as an extender that does not answer
+		case err != nil: // for example, an extender that does not answer
 			p.Message = err.Error()
-		default: // the others of its pod group are tried with it
+		default: // the result also has the other pods of its pod group
 			for _, placed := range result.Placed {
 				if placed.Pod.UID == pod.UID {
 					p.Node, p.Preempts = placed.Node, len(result.Preempted) > 0
@@ -448,7 +451,7 @@ func (r *replay) pending() error {
 	return nil
 }
 
-// skip counts a pod that is not scheduled again.
+// skip appends a pod that is not scheduled again to Skipped.
 func (r *replay) skip(why string, pod *v1.Pod) {
 	at := slices.IndexFunc(r.Skipped, func(s Skipped) bool { return s.Why == why })
 	if at < 0 {

@@ -153,7 +153,7 @@ func runOf(t testing.TB, file *scenario.File) *simulation.Result {
 	return result
 }
 
-// Every recorded distribution of one workload's pods on a real control plane consists of best nodes, in some order of the pods: they all
+// Every recorded distribution of one workload's pods on a real control plane consists of best nodes, in some order of the pods: all pods
 // came in one second. Pending pods are Pending with the recorded message.
 func TestRecordedPlacementsAreAmongTheBest(t *testing.T) {
 	placements, pending := 0, 0
@@ -191,7 +191,7 @@ func ofOneController(pods []*v1.Pod) bool {
 	return len(pods) > 0
 }
 
-// distributed gives each node as many of the pods as were recorded there, all in one second; the others wait.
+// distributed gives each node as many of the pods as were recorded on it, all in one second. The other pods are Pending with the messages.
 func distributed(t *testing.T, state *cluster.State, nodes map[string]int, messages []string) *cluster.State {
 	t.Helper()
 	var names []string
@@ -216,7 +216,8 @@ func distributed(t *testing.T, state *cluster.State, nodes map[string]int, messa
 	return state.With(changed...)
 }
 
-// eachState calls do with each step and a dump of its state, with the order in which pods got their nodes, and why the others have none.
+// eachState calls do with each step and with a dump of its state that has the order in which pods got their nodes, and the messages of the
+// Pending pods.
 func eachState(result *simulation.Result, do func(step *simulation.Step, dumped *cluster.State)) {
 	var order []types.UID
 	for i := range result.Steps {
@@ -232,7 +233,7 @@ func eachState(result *simulation.Result, do func(step *simulation.Step, dumped 
 	}
 }
 
-// The states of our own run, in the order in which the pods were placed, agree completely as long as no pod has left.
+// The states of a simulated run, in the order in which the pods were placed, agree completely as long as no pod is gone.
 func TestOwnRunsAgree(t *testing.T) {
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity", "i1-missing-label"} {
 		_, run := recordedCase(t, name)
@@ -311,7 +312,7 @@ func TestDumpsOfGeneratedWorldsAgree(t *testing.T) {
 	}
 }
 
-// The same dumps with the times of the run, many of which are equal: a round takes one second, however many pods it places.
+// The same dumps with the times of the run, many of which are equal: a round takes one second, regardless of how many pods it places.
 func TestOrderWithinASecondIsFound(t *testing.T) {
 	reordered, diverging := 0, 0
 	for seed := range uint64(60) {

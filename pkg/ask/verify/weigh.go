@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// weigh finds what an explained placement rests on, with the pods that came before it.
+// weigh finds out whether an explained placement rests on assumptions, or on nodes that were not usable. bound are the pods that came
+// before it.
 func (r *replay) weigh(taken taken, bound []*life) error {
 	p, l := taken.placement, taken.life
 	if p == nil || p.Divergence != nil {
