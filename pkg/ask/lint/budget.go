@@ -22,7 +22,7 @@ import (
 // budgets returns the PodDisruptionBudgets that cover the subject's pods.
 func (s *subject) budgets() []*policyv1.PodDisruptionBudget { return s.guards(s.pod) }
 
-// limit returns the budget's field that sets how many evictions it allows, and its value.
+// limit returns the budget's field that sets the number of allowed evictions, and its value.
 func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 	if pdb.Spec.MaxUnavailable != nil {
 		return "maxUnavailable", pdb.Spec.MaxUnavailable.String()
@@ -30,12 +30,12 @@ func limit(pdb *policyv1.PodDisruptionBudget) (field, value string) {
 	return "minAvailable", pdb.Spec.MinAvailable.String()
 }
 
-// budgetsOverlap finds pods that several budgets select. The eviction subresource refuses to evict them, whatever the budgets allow: see
+// budgetsOverlap finds pods that several budgets select. The eviction subresource refuses to evict them, even if the budgets allow it: see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/storage/eviction.go.
 func budgetsOverlap(_ *look, s *subject) []Finding {
 	pods := s.pods()
 	if len(pods) == 0 {
-		pods = []*v1.Pod{s.pod} // as its template will make them
+		pods = []*v1.Pod{s.pod} // the pod that the template creates
 	}
 	var names []string
 	guarded := 0
@@ -56,7 +56,7 @@ func budgetsOverlap(_ *look, s *subject) []Finding {
 	}
 	f := Finding{Field: s.labelsField(), Fix: "keep one of the budgets for these pods: delete the " + words.Pick(len(names)-1, "other, or narrow its selector", "others, or narrow their selectors"),
 		Message: fmt.Sprintf("the budgets %s select the same pods (%d of %d): the API server refuses every eviction of them", words.And(names), guarded, len(pods))}
-	if s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
+	if s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
 		f.Severity = Note
 		return []Finding{f}
 	}
@@ -64,10 +64,10 @@ func budgetsOverlap(_ *look, s *subject) []Finding {
 	return []Finding{f}
 }
 
-// budgetForbids finds budgets that allow no eviction although every pod runs that can, and those that the disruption controller cannot compute, which
-// allow none either.
+// budgetForbids finds budgets that allow no eviction although every pod runs that can run, and budgets that the disruption controller
+// cannot compute, which also allow none.
 func budgetForbids(_ *look, s *subject) []Finding {
-	if !s.calm || s.owner.Kind == "DaemonSet" { // whose pods drains leave alone
+	if !s.calm || s.owner.Kind == "DaemonSet" { // drains do not evict the pods of a DaemonSet
 		return nil
 	}
 	var found []Finding
@@ -85,9 +85,9 @@ func budgetForbids(_ *look, s *subject) []Finding {
 		case s.replicas == 0 || status.ExpectedPods == 0 || status.CurrentHealthy == 0 || status.DisruptionsAllowed > 0:
 			continue
 		case int(status.CurrentHealthy)+s.recovering(b) > int(status.DesiredHealthy):
-			continue // it allows one once they are ready
+			continue // the budget allows an eviction after the recovering pods are ready
 		case !slices.Contains(s.budgets(), b):
-			continue // an operator can give the role that it selects to another pod
+			continue // an operator can give the role that the budget selects to another pod
 		default:
 			f.Message = fmt.Sprintf("with %s %s and %s the budget allows no eviction, so that a drain of their nodes never ends", field, value, s.counted(b))
 			f.Fix = s.allowing(b)
@@ -102,8 +102,9 @@ func (s *subject) guarded(b *policyv1.PodDisruptionBudget) []*v1.Pod {
 	return list.Where(s.step.State.Pods, func(pod *v1.Pod) bool { return !cluster.Terminal(pod) && slices.Contains(s.guards(pod), b) })
 }
 
-// recovering counts the pods that may become healthy: those that wait for a node or start on one that works, and those that are yet to be made.
-// A Terminating pod never does, nor does one on a node that is gone or not ready, as the disruption controller counts:
+// recovering counts the pods that may become healthy: pods that wait for a node, pods that start on a working node, and pods that are not
+// created yet. A Terminating pod never becomes healthy, nor does a pod on a node that is gone or not ready, as the disruption controller
+// counts:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/disruption/disruption.go, countHealthyPods.
 func (s *subject) recovering(b *policyv1.PodDisruptionBudget) int {
 	guarded := s.guarded(b)
@@ -116,7 +117,7 @@ func (s *subject) recovering(b *policyv1.PodDisruptionBudget) int {
 	return n
 }
 
-// onDownNode reports whether the pod's node is gone or not ready. One without a Ready condition, such as one written by hand, is ready.
+// onDownNode reports whether the pod's node is gone or not ready. A node without a Ready condition, such as a handwritten node, is ready.
 func (s *subject) onDownNode(pod *v1.Pod) bool {
 	if pod.Spec.NodeName == "" {
 		return false
@@ -129,7 +130,7 @@ func (s *subject) onDownNode(pod *v1.Pod) bool {
 	return ready != nil && ready.Status != v1.ConditionTrue
 }
 
-// counted is "3 pods", or "3 healthy pods (1 Terminating, 1 on nodes that are not ready)" if the budget covers more.
+// counted returns "3 pods", or "3 healthy pods (1 Terminating, 1 on nodes that are not ready)" if the budget covers other pods.
 func (s *subject) counted(b *policyv1.PodDisruptionBudget) string {
 	healthy, terminating, down := int(b.Status.CurrentHealthy), 0, 0
 	for _, pod := range s.guarded(b) {
@@ -153,7 +154,8 @@ func (s *subject) counted(b *policyv1.PodDisruptionBudget) string {
 	return fmt.Sprintf("%s (%s)", words.Count(healthy, "healthy pod"), strings.Join(others, ", "))
 }
 
-// budgetsOfAny returns the budgets that cover the subject's pods, or any that runs of an owner whose template is not known.
+// budgetsOfAny returns the budgets that cover the pod of the template. If the owner's template is unknown, it also returns the budgets that
+// cover any of the owner's running pods.
 func (s *subject) budgetsOfAny() []*policyv1.PodDisruptionBudget {
 	all := slices.Clone(s.budgets())
 	if _, unknown := s.object.(*cluster.UnknownOwner); unknown {
@@ -164,7 +166,7 @@ func (s *subject) budgetsOfAny() []*policyv1.PodDisruptionBudget {
 	return list.Once(all)
 }
 
-// uncomputed says why the disruption controller does not know how many of the subject's pods there should be; "" if it does.
+// uncomputed says why the disruption controller cannot compute how many pods there should be, or "" if it can.
 func (s *subject) uncomputed(b *policyv1.PodDisruptionBudget) string {
 	condition := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	_, bare := s.object.(*v1.Pod)
@@ -181,10 +183,10 @@ func (s *subject) uncomputed(b *policyv1.PodDisruptionBudget) string {
 	return ""
 }
 
-// absent reports whether the subject's owner is known by its pods alone.
+// absent reports whether the input has the subject's owner only by its pods.
 func (s *subject) absent() bool { return s.step.State.Find(s.owner) == nil }
 
-// countable is the fix of a budget that counts from replicas and does not find those of all of its pods.
+// countable returns the fix of a budget that the disruption controller cannot compute, because it does not find the replicas of all pods.
 func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
 	owner, pods, scaled := s.step.State.Owners(), 0, false
 	var unscaled []string
@@ -209,11 +211,11 @@ func (s *subject) countable(b *policyv1.PodDisruptionBudget) string {
 	return fmt.Sprintf("set minAvailable: %d in place of %s: %s, since a number needs no replicas to count from", pods-1, field, value)
 }
 
-// allowing is the fix of a budget that needs every pod: one eviction at a time.
+// allowing returns the fix of a budget that needs every pod, which allows one eviction at a time.
 func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
 	field, _ := limit(b)
 	fix := "set maxUnavailable: 1"
-	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // of which maxUnavailable cannot be computed
+	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // maxUnavailable cannot be computed for such an owner
 		fix = fmt.Sprintf("set minAvailable: %d", b.Status.CurrentHealthy-1)
 	} else if field == "minAvailable" {
 		fix += " in its place"
@@ -224,7 +226,7 @@ func (s *subject) allowing(b *policyv1.PodDisruptionBudget) string {
 	return fix
 }
 
-// budgetBroken finds budgets that lose too many pods with a zone.
+// budgetBroken finds budgets that the loss of a zone breaks.
 func budgetBroken(l *look, s *subject) ([]Finding, error) {
 	budgets := slices.DeleteFunc(s.budgets(), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed == 0 })
 	if !s.calm || s.replicas < 2 || len(budgets) == 0 || domainsOf(s.step.State.Nodes, topology.ZoneKey(s.step.State.Nodes)) < 2 {

@@ -9,25 +9,25 @@ import (
 
 // Check is one way in which a rule may not do what it says.
 type Check struct {
-	// ID is stable, in kebab-case.
+	// ID is the check's stable name, in kebab-case.
 	ID string `json:"id"`
-	// Severity is the highest severity of its findings.
+	// Severity is the highest severity of the check's findings.
 	Severity Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
-	// Title briefly describes what it finds.
+	// Title briefly describes what the check finds.
 	Title string `json:"title"`
-	// Simulated means that it checks the effect of the rules, not only the rules.
+	// Simulated means that the check examines the effects of rules, not only the rules.
 	Simulated bool `json:"simulated,omitempty"`
-	// Page is the address of its page.
+	// Page is the address of the check's page.
 	Page string `json:"page"`
 
-	needs    []string                                 // kinds: it is left out if one of them may not be read, since what is unknown is not missing
-	restarts bool                                     // whether it asks what a restart does
-	find     func(*look, *subject) ([]Finding, error) // nil: found in annotations, see ignore.go, or
-	karmada  func(*control) []Finding                 // in what Karmada has; see federation.go, or
-	groups   func(*simulation.Result) []Finding       // in the node groups of an autoscaler
+	needs    []string                                 // kinds; the check is left out if one of them may not be read, since an unread object is not a missing one
+	restarts bool                                     // the check asks what a restart does
+	find     func(*look, *subject) ([]Finding, error) // finds problems of a workload; nil for checks of annotations, see ignore.go, and for the following
+	karmada  func(*control) []Finding                 // finds problems in Karmada's control plane, see federation.go
+	groups   func(*simulation.Result) []Finding       // finds problems in the node groups of an autoscaler
 }
 
-// Page returns the address of the page of a check, or of README.
+// Page returns the address of the page of the check with that ID. README is the page of all checks.
 func Page(id string) string {
 	return fmt.Sprintf("https://github.com/faultline/faultline/blob/main/docs/lint/%s.md", id)
 }
@@ -41,7 +41,8 @@ var (
 	bindings   = []string{"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"}
 )
 
-// Checks returns all checks: about what is missing, then about pods' rules, then budgets, then the effects of rules, then Karmada, node groups and annotations.
+// Checks returns all checks: first about missing objects, then about pods' rules, budgets, the effects of rules, Karmada, node groups and
+// annotations.
 func Checks() []Check {
 	all := []Check{
 		{ID: "one-replica", Severity: Warning, Title: "A workload has one replica", needs: scalers, find: static(single)},

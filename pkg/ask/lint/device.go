@@ -49,7 +49,7 @@ func (s *subject) deviceClaims() []deviceClaim {
 	return all
 }
 
-// alternative is one way in which a request can be met.
+// alternative is one way to meet a request.
 type alternative struct {
 	class     string
 	selectors []resourcev1.DeviceSelector
@@ -66,8 +66,8 @@ func alternatives(request *resourcev1.DeviceRequest) []alternative {
 	return all
 }
 
-// deviceClaimMissing finds pods that wait for ever, since the claim on devices that they name is not there, or its template, or its class.
-// The API server takes all of these: somebody may create what is missing.
+// deviceClaimMissing finds pods that wait forever, because the claim on devices that they name does not exist, or its template or class.
+// The API server accepts such pods, because somebody may create the missing object later.
 func deviceClaimMissing(_ *look, s *subject) []Finding {
 	var found []Finding
 	for _, claim := range s.deviceClaims() {
@@ -99,8 +99,8 @@ func (s *subject) deviceClass(name string) *resourcev1.DeviceClass {
 	return nil
 }
 
-// noSuchDevice finds claims with a request for which no driver ever publishes a device. Whether a device is taken, tainted or out of reach is
-// not its question.
+// noSuchDevice finds claims with a request that no published device can meet. It does not check whether a device is taken, tainted or out
+// of reach.
 func noSuchDevice(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, claim := range s.deviceClaims() {
@@ -109,12 +109,12 @@ func noSuchDevice(l *look, s *subject) []Finding {
 		}
 		for i := range claim.spec.Devices.Requests {
 			request := &claim.spec.Devices.Requests[i]
-			var classes, of []string // those that are named, and those of which there are devices
+			var classes, of []string // classes that the request names, and classes that have devices
 			met := false
 			for _, a := range alternatives(request) {
 				class := s.deviceClass(a.class)
 				if class == nil {
-					met = true // another check's finding
+					met = true // deviceClaimMissing reports it
 					break
 				}
 				classes = append(classes, a.class)
@@ -125,7 +125,7 @@ func noSuchDevice(l *look, s *subject) []Finding {
 			}
 			switch {
 			case met:
-			case !l.hasDevice(nil): // perhaps they were left out
+			case !l.hasDevice(nil): // the input may lack the ResourceSlices
 				found = append(found, Finding{Field: claim.field, Severity: Warning, Fix: "give the ResourceSlices of the cluster, or nodes with devices",
 					Message: claim.what + " asks for a device, and the input has no ResourceSlice with one: the pods stay Pending"})
 			case len(of) == 0:
@@ -140,7 +140,7 @@ func noSuchDevice(l *look, s *subject) []Finding {
 	return found
 }
 
-// hasDevice reports whether some device of the scenario matches all of the selectors, by upstream's evaluation. An expression that fails on a
+// hasDevice reports whether some device of the scenario matches all selectors, by upstream's evaluation. An expression that fails on a
 // device does not match it.
 func (l *look) hasDevice(selectors []resourcev1.DeviceSelector) bool {
 	var key strings.Builder
@@ -186,8 +186,8 @@ func matches(ctx context.Context, driver string, device *resourcev1.Device, sele
 	return true
 }
 
-// deviceClaimUnused finds claims, and templates of claims, that no pod of the scenario names. They belong to no subject, so the first of their
-// step finds them.
+// deviceClaimUnused finds claims, and templates of claims, that no pod of the scenario names. They belong to no subject, so the check
+// reports them for the first subject of each step.
 func deviceClaimUnused(l *look, s *subject) []Finding {
 	if !l.first(s) {
 		return nil
@@ -220,7 +220,7 @@ func (l *look) first(s *subject) bool {
 	return false
 }
 
-// namedClaims returns the claims and templates that pods and pod templates of the scenario name, in any step.
+// namedClaims returns the claims and templates that pods and pod templates of the scenario name in any step.
 func (l *look) namedClaims() map[cluster.Ref]bool {
 	named := map[cluster.Ref]bool{}
 	add := func(obj cluster.Object) {

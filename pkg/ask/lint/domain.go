@@ -43,7 +43,7 @@ func labelMissing(l *look, s *subject) []Finding {
 	return found
 }
 
-// without describes what happens on a node without the term's topology key.
+// without says what happens on a node that lacks the term's topology key.
 func (t *term) without() string {
 	switch {
 	case t.Hard && t.Kind == rule.AntiAffinity:
@@ -56,14 +56,15 @@ func (t *term) without() string {
 	return "the rule says nothing of a node without it"
 }
 
-// room returns in how many domains required anti-affinity allows one pod each, and whether that is the limit: a node without the label
-// takes any number.
+// room returns the number of domains in which required anti-affinity allows one pod each. limited is false if a node lacks the label: such
+// a node takes any number of pods.
 func (l *look) room(t *term) (domains int, limited bool) {
 	all, unlabelled := topology.Domains(l.takes(t.of), t.TopologyKey)
 	return len(all), len(unlabelled) == 0
 }
 
-// moreReplicas finds required anti-affinity that cannot hold for all replicas. Of those that Karmada divides moreReplicasAssigned speaks.
+// moreReplicas finds required anti-affinity that cannot hold for all replicas. [moreReplicasAssigned] does this for replicas that Karmada
+// divides.
 func moreReplicas(l *look, s *subject) []Finding {
 	if l.binding(s) != nil {
 		return nil
@@ -87,8 +88,8 @@ func everyReplica(l *look, s *subject) []Finding {
 	return found
 }
 
-// surge finds rollouts whose surge pods have no domain of their own. They only proceed thanks to maxUnavailable; rolloutDeadlock finds
-// those that do not.
+// surge finds rollouts whose surge pods have no domain of their own. They proceed only thanks to maxUnavailable; [rolloutDeadlock] finds
+// the rollouts that never end.
 func surge(l *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || d.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || d.Spec.Strategy.RollingUpdate == nil || s.replicas < 2 {
@@ -127,7 +128,7 @@ func waits(pods int) string {
 	return fmt.Sprintf("%d are", pods)
 }
 
-// unusableDomains finds hard spread constraints that wait for pods in domains that accept none.
+// unusableDomains finds hard spread constraints that count domains which accept no pod of the workload.
 func unusableDomains(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -139,7 +140,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 		pods := perDomain(s.pods(), nodes, t.TopologyKey)
 		var dead []string
 		var unusable []*v1.Node
-		least := 0 // pods in one of these domains, as on nodes that were cordoned since
+		least := 0 // the fewest pods in a dead domain; pods may run on a node that was cordoned later
 		for _, domain := range domains {
 			if slices.ContainsFunc(domain.Nodes, func(node *v1.Node) bool { return s.unusable(node) == "" }) {
 				continue
@@ -149,7 +150,8 @@ func unusableDomains(l *look, s *subject) []Finding {
 			}
 			dead, unusable = append(dead, domain.Value), append(unusable, domain.Nodes...)
 		}
-		// A domain without pods allows maxSkew pods in each of the others.
+		// A domain without pods allows maxSkew pods in each of the others: with maxSkew 1, 3 domains of which 1 is dead and empty allow 2*(1+0) =
+		// 2 pods.
 		running := 0
 		for _, domain := range dead {
 			running += pods[domain]
@@ -164,7 +166,7 @@ func unusableDomains(l *look, s *subject) []Finding {
 	return found
 }
 
-// unusable says why the node never takes a pod of the subject, even if nothing else runs there; "" if it may.
+// unusable says why the node never takes a pod of the subject, even if nothing else runs there, or "" if it may.
 func (s *subject) unusable(node *v1.Node) string {
 	switch {
 	case node.Spec.Unschedulable && repels(node, s.pod):
@@ -175,7 +177,7 @@ func (s *subject) unusable(node *v1.Node) string {
 		return "node affinity"
 	}
 	pod := s.pod
-	if made, err := s.created(); err == nil { // with the requests that the API server and LimitRanges add
+	if made, err := s.created(); err == nil { // the created pod has the requests that the API server and LimitRanges add
 		pod = made
 	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
@@ -188,7 +190,8 @@ func (s *subject) unusable(node *v1.Node) string {
 	return ""
 }
 
-// usable is what makes a spread constraint count only domains whose nodes take pods of the subject, of which it counts these that take none.
+// usable returns the fix that makes a spread constraint count only domains whose nodes take pods of the subject. nodes are the counted
+// nodes that take none.
 func (s *subject) usable(nodes []*v1.Node) string {
 	repelled := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return repels(node, s.pod) })
 	left := slices.ContainsFunc(nodes, func(node *v1.Node) bool { return !repels(node, s.pod) && !cluster.Attracts(node, s.pod) })
@@ -231,7 +234,7 @@ func minDomains(l *look, s *subject) []Finding {
 	return found
 }
 
-// oneReplica finds hard rules that keep a single pod apart from itself.
+// oneReplica finds hard rules that keep a single replica apart from other replicas, of which there are none.
 func oneReplica(l *look, s *subject) []Finding {
 	d, ok := s.object.(*appsv1.Deployment)
 	if !ok || s.replicas+l.elsewhere(s) != 1 || s.scaled() {

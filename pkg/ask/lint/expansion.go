@@ -12,13 +12,13 @@ import (
 	"github.com/faultline/faultline/pkg/input/operator"
 )
 
-// zonal are the provisioners whose volumes are in one zone.
+// zonal has the provisioners whose volumes belong to one zone.
 var zonal = []string{
 	"ebs.csi.aws.com", "kubernetes.io/aws-ebs", "pd.csi.storage.gke.io", "kubernetes.io/gce-pd", "disk.csi.azure.com", "kubernetes.io/azure-disk",
 	"cinder.csi.openstack.org", "kubernetes.io/cinder",
 }
 
-// zonalVolumes finds pods that keep apart over zones but whose volumes are created in some zone before the pods are scheduled.
+// zonalVolumes finds pods that spread over zones, but whose volumes are created in some zone before the pods are scheduled.
 func zonalVolumes(_ *look, s *subject) []Finding {
 	set, ok := s.object.(*appsv1.StatefulSet)
 	if !ok || !slices.ContainsFunc(s.terms(), func(t term) bool { return t.apartOverZones() }) {
@@ -39,8 +39,8 @@ func zonalVolumes(_ *look, s *subject) []Finding {
 	return found
 }
 
-// claimWithoutClass finds pods that stay Pending because nothing creates their volumes: bitnami's charts leave the class to the cluster's
-// default, and a scenario has none unless it defines one.
+// claimWithoutClass finds pods that stay Pending because nothing creates their volumes. For example, bitnami's charts leave the class to
+// the cluster's default, and a scenario has no default unless it defines one.
 func claimWithoutClass(_ *look, s *subject) []Finding {
 	claims := map[string]*v1.PersistentVolumeClaim{}
 	for _, claim := range s.step.State.PersistentVolumeClaims {
@@ -72,7 +72,7 @@ func claimWithoutClass(_ *look, s *subject) []Finding {
 	return found
 }
 
-// hasClass reports whether the StorageClass that the claim names exists; admission gives a claim without a class the default.
+// hasClass reports whether the StorageClass that the claim names exists. Admission gives a claim without a class the default class.
 func (s *subject) hasClass(claim *v1.PersistentVolumeClaim) bool {
 	return claim.Spec.StorageClassName != nil && slices.ContainsFunc(s.step.State.StorageClasses, func(class *storagev1.StorageClass) bool {
 		return class.Name == *claim.Spec.StorageClassName
@@ -91,7 +91,8 @@ func (s *subject) claimField(volume string) string {
 	return s.field("volumes")
 }
 
-// defaultReplaced finds pods that lost their default anti-affinity because another affinity, without any anti-affinity, replaced all of it.
+// defaultReplaced finds pods that lost their default anti-affinity because another affinity, which has no anti-affinity, replaced all of
+// it.
 func defaultReplaced(_ *look, s *subject) []Finding {
 	if s.replicas < 2 {
 		return nil
@@ -108,7 +109,7 @@ func defaultReplaced(_ *look, s *subject) []Finding {
 	return nil
 }
 
-// globalOverride finds Keycloak without its operator's required anti-affinity, because a setting for all services ('*') replaced it.
+// globalOverride finds Keycloak without the required anti-affinity of its operator, because a setting for all services ('*') replaced it.
 func globalOverride(_ *look, s *subject) []Finding {
 	if s.replicas < 2 || !strings.Contains(s.owner.Name, "keycloak") || s.object.GetAnnotations()[operator.OwnerAnnotation] == "" {
 		return nil

@@ -12,15 +12,16 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// In a federation, the checks that read rules look at each member by itself, as its own scheduler does. Those that run the scenario again are
-// left out: what they change in one cluster, Karmada would undo. The checks of this file look at what Karmada's control plane ever has.
+// In a federation, the checks that read rules examine each member by itself, as its own scheduler does. The checks that run the scenario
+// again are left out: Karmada would undo what they change in one cluster. The checks of this file examine Karmada's control plane over all
+// steps.
 
-// control is what the steps bring into Karmada's control plane: each thing once, as the last step leaves it.
+// control is what the steps bring into Karmada's control plane: each object once, as the last step that has it leaves it.
 type control struct {
-	step      *simulation.Step // the last
+	step      *simulation.Step // the last step
 	options   federation.Options
-	clusters  []*federation.Cluster // as they joined
-	ever      []*federation.Cluster // as they are after some step
+	clusters  []*federation.Cluster // the clusters as they joined
+	ever      []*federation.Cluster // the clusters as they are after any step
 	policies  []*federation.Policy
 	overrides []*federation.Override
 	templates []*cluster.ResourceTemplate
@@ -28,7 +29,7 @@ type control struct {
 	selecting map[string]bool // the policies and overrides that select a template after some step
 }
 
-// controlOf returns nil where there is no federation.
+// controlOf returns what the steps bring into Karmada's control plane, or nil without a federation.
 func controlOf(result *simulation.Result) *control {
 	if len(result.Steps) == 0 || result.Steps[0].State.Federation == nil {
 		return nil
@@ -61,12 +62,12 @@ func controlOf(result *simulation.Result) *control {
 	return k
 }
 
-// selects notes whether a policy or an override selects one of the templates that there are with it.
+// selects notes whether a policy or an override selects one of the templates that exist at the same time.
 func (k *control) selects(name string, among []*cluster.ResourceTemplate, one func(*federation.Template) bool) {
 	k.selecting[name] = k.selecting[name] || slices.ContainsFunc(among, func(t *cluster.ResourceTemplate) bool { return one(t.Template) })
 }
 
-// latest returns the list with those that are newer in place of what they were.
+// latest returns the list with newer items in place of items that have the same key.
 func latest[T any, K comparable](list, newer []T, key func(T) K) []T {
 	for _, item := range newer {
 		if i := slices.IndexFunc(list, func(other T) bool { return key(other) == key(item) }); i >= 0 {
@@ -89,7 +90,7 @@ func templateObject(t *federation.Template) Object {
 	return Object{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// claimed are the bindings of the policy.
+// claimed returns the bindings of the policy.
 func (k *control) claimed(p *federation.Policy) []*federation.Binding {
 	var all []*federation.Binding
 	for _, t := range k.templates {
@@ -100,7 +101,7 @@ func (k *control) claimed(p *federation.Policy) []*federation.Binding {
 	return all
 }
 
-// policySelectsNothing finds policies without a template.
+// policySelectsNothing finds policies that select no template.
 func policySelectsNothing(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -127,7 +128,7 @@ func workloadUnclaimed(k *control) []Finding {
 	return found
 }
 
-// spreadWithoutMaximum finds spread constraints that select no cluster at all.
+// spreadWithoutMaximum finds spread constraints that select no cluster, because they have no maxGroups.
 func spreadWithoutMaximum(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -142,7 +143,7 @@ func spreadWithoutMaximum(k *control) []Finding {
 	return found
 }
 
-// workloadAffinityOff finds workload affinity that Karmada does not read.
+// workloadAffinityOff finds workload affinity that Karmada does not read, because its feature gate is off.
 func workloadAffinityOff(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -155,7 +156,7 @@ func workloadAffinityOff(k *control) []Finding {
 	return found
 }
 
-// terms are the workload affinity of a policy: the fields, and the group that a binding has by each.
+// terms returns the terms of a policy's workload affinity, by their field.
 func terms(p *federation.Policy) map[string]*federation.GroupTerm {
 	w := p.Spec.Placement.WorkloadAffinity
 	all := map[string]*federation.GroupTerm{}
@@ -170,7 +171,7 @@ func terms(p *federation.Policy) map[string]*federation.GroupTerm {
 
 var termNames = []string{"affinity", "antiAffinity"}
 
-// groupLabelMissing finds terms whose label none of the policy's workloads has.
+// groupLabelMissing finds terms whose label no workload of the policy has.
 func groupLabelMissing(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -195,7 +196,7 @@ func bindingNames(bindings []*federation.Binding) string {
 	return words.Few(names)
 }
 
-// groupMemberInvisible finds workloads with the label of a group that are in none, since their own policy has no such term.
+// groupMemberInvisible finds workloads that have the label of a group but belong to no group, because their own policy has no such term.
 func groupMemberInvisible(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -229,7 +230,7 @@ func group(b *federation.Binding, term string) string {
 	return b.AntiAffinityGroup
 }
 
-// antiAffinityUnlimited finds workloads of which the first of a group takes all clusters.
+// antiAffinityUnlimited finds policies under which the first workload of a group can take all clusters.
 func antiAffinityUnlimited(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -250,7 +251,7 @@ func antiAffinityUnlimited(k *control) []Finding {
 	return found
 }
 
-// mostClusters is how many clusters the placement gives a workload at most.
+// mostClusters returns the largest number of clusters that the placement gives a workload.
 func mostClusters(p *federation.Placement) int {
 	const any = 1 << 30
 	if p.IgnoresSpread() {
@@ -264,7 +265,7 @@ func mostClusters(p *federation.Placement) int {
 	return any
 }
 
-// weightOfNothing finds weights for clusters that are not there.
+// weightOfNothing finds weights for clusters that do not exist.
 func weightOfNothing(k *control) []Finding {
 	var found []Finding
 	for _, p := range k.policies {
@@ -288,7 +289,7 @@ func (k *control) clusterNames() string {
 	return words.Few(names)
 }
 
-// overrideMatchesNothing finds overrides that change nothing anywhere.
+// overrideMatchesNothing finds overrides that change no object in any cluster.
 func overrideMatchesNothing(k *control) []Finding {
 	var found []Finding
 	for _, o := range k.overrides {
@@ -313,8 +314,8 @@ func overrideMatchesNothing(k *control) []Finding {
 	return found
 }
 
-// moreReplicasAssigned finds required anti-affinity that cannot hold for the replicas that Karmada gave a cluster: it adds up what the nodes
-// have left, and knows nothing of pods' rules.
+// moreReplicasAssigned finds required anti-affinity that cannot hold for the replicas that Karmada gave a cluster. Karmada adds up the
+// nodes' free resources, and does not read the rules of pods.
 func moreReplicasAssigned(l *look, s *subject) []Finding {
 	b := l.binding(s)
 	if b == nil {
@@ -328,7 +329,7 @@ func moreReplicasAssigned(l *look, s *subject) []Finding {
 	return found
 }
 
-// binding is what brings the subject into the cluster that the checks look at; nil if nothing does.
+// binding returns the binding that brings the subject into the examined cluster, or nil if there is none.
 func (l *look) binding(s *subject) *federation.Binding {
 	if l.control == nil {
 		return nil
@@ -341,7 +342,7 @@ func (l *look) binding(s *subject) *federation.Binding {
 	return nil
 }
 
-// elsewhere is the number of the subject's replicas in other clusters.
+// elsewhere returns the number of the subject's replicas in other clusters.
 func (l *look) elsewhere(s *subject) int {
 	n := 0
 	if b := l.binding(s); b != nil {
@@ -354,12 +355,12 @@ func (l *look) elsewhere(s *subject) int {
 	return n
 }
 
-// inMember is what a step leaves in a member, under its own names.
+// inMember returns the step with the state of one member.
 func inMember(step *simulation.Step, m *cluster.Member) *simulation.Step {
 	return &simulation.Step{Name: step.Name, State: m.State}
 }
 
-// located says in which cluster it was found, where there are several.
+// located adds the cluster's name to the finding's message in a federation.
 func (l *look) located(f Finding) Finding {
 	if l.member != "" {
 		f.Message = "in cluster " + l.member + ", " + strings.TrimPrefix(f.Message, "in cluster "+l.member+", ")

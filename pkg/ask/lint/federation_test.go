@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// What later steps bring counts as much as what is there from the start: a policy and what it selects have to meet in some step.
+// Objects of later steps count as much as objects that exist from the start: a policy and what it selects must exist together in some step.
 func TestFederationOverSteps(t *testing.T) {
 	files := fstest.MapFS{
 		"web.yaml": {Data: []byte(`

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// IgnoreAnnotation on an object says which of its findings are intended, and why: "id: reason; id2: reason".
+// IgnoreAnnotation is an annotation that says which findings about its object are intended, and why: "id: reason; id2: reason".
 const IgnoreAnnotation = "lint.faultline.dev/ignore"
 
 const (
@@ -33,7 +33,7 @@ func entries(annotation string) []entry {
 	return all
 }
 
-// sift separates the findings that annotations declare as intended, and adds findings about the annotations.
+// sift separates the findings that annotations declare as intended, and adds findings about these annotations.
 func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignored []Ignored) {
 	runs := func(id string) int { return slices.IndexFunc(made, func(check Check) bool { return check.ID == id }) }
 	field := fmt.Sprintf("metadata.annotations[%s]", IgnoreAnnotation)
@@ -91,7 +91,7 @@ func sift(looks []*look, c *collection, made []Check) (findings []Finding, ignor
 	return findings, ignored
 }
 
-// annotated returns the objects that may have the annotation: those that create pods, budgets, and claims on devices.
+// annotated returns the objects that may have the annotation: objects that create pods, budgets, and claims on devices.
 func annotated(looks []*look) []*subject {
 	var all []*subject
 	for _, l := range looks {

@@ -1,12 +1,12 @@
-// Package lint finds rules that do not do what they say, before anybody relies on them: selectors that miss their own pods, hard rules
-// that cannot be met or that stop a rollout, budgets that forbid every eviction. It also finds what is missing: a second replica, a budget,
-// requests, a rule.
+// Package lint finds rules that do not do what they say, before anybody relies on them: selectors that do not match their own pods, hard
+// rules that cannot be met or that stop a rollout, budgets that forbid every eviction. It also finds what is missing: a second replica, a
+// budget, requests, a rule.
 //
 //	simulation.Result ─ look ───▶ subjects          (look.go: each workload as each step leaves it)
 //	                  ─ checks ─▶ []Finding         (check.go is the table; static ones read, simulated ones run the scenario again)
 //	                  ─ sift ───▶ Result            (ignore.go: what an annotation says is meant)
 //
-// A check only reports what it can show on the nodes and pods of the scenario.
+// A check reports only what it can show on the nodes and pods of the scenario.
 package lint
 
 import (
@@ -30,7 +30,7 @@ type Severity string
 const (
 	Error   Severity = "error"   // the rule fails, or makes something else fail
 	Warning Severity = "warning" // the rule does less than it says, or will fail when something happens
-	Note    Severity = "note"    // the rule changes nothing, or not what one expects
+	Note    Severity = "note"    // the rule changes nothing, or something unexpected
 )
 
 // Severities lists all severities, most severe first.
@@ -45,18 +45,18 @@ func (s Severity) AtLeast(other Severity) bool {
 type Finding struct {
 	// Check is the ID of the check.
 	Check string `json:"check"`
-	// Severity is the check's, or a lower one.
+	// Severity is the severity of the check, or a lower one.
 	Severity Severity `json:"severity" jsonschema:"enum=error,enum=warning,enum=note"`
 	Object
 	// ExpandedFrom is the custom resource from which the object was expanded; missing if there is none.
 	ExpandedFrom string `json:"expandedFrom,omitempty"`
 	// Field is the rule's path in the object, such as spec.template.spec.topologySpreadConstraints[0].
 	Field string `json:"field"`
-	// Source is where the object is defined; missing if in no file.
+	// Source is where the object is defined; missing if no file defines it.
 	Source *manifest.Source `json:"source,omitempty"`
-	// Step is the first step in which it was found.
+	// Step is the name of the first step after which the finding holds.
 	Step string `json:"step"`
-	// Message is one sentence about what was found, and Fix says what to do.
+	// Message is one sentence about what was found. Fix says what to do.
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
 	// Page is the address of the check's page.
@@ -65,7 +65,7 @@ type Finding struct {
 
 // Object names the object that contains a rule.
 type Object struct {
-	// Namespace, Kind and Name are those of the object that contains the rule.
+	// Namespace, Kind and Name identify the object that contains the rule.
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -81,23 +81,23 @@ func (o Object) Ref() cluster.Ref {
 // Ignored is a finding that an annotation declares as intended.
 type Ignored struct {
 	Finding
-	// Reason is the annotation's.
+	// Reason is the reason that the annotation gives.
 	Reason string `json:"reason"`
 }
 
-// Result is the result of the checks.
+// Result is what the checks found in one run.
 type Result struct {
-	// Findings are in order of their objects' first appearance, then of the checks.
+	// Findings are in the order in which their objects first appear, then in the order of the checks.
 	Findings []Finding `json:"findings"`
-	// IgnoredFindings are those that annotations declare as intended.
+	// IgnoredFindings are the findings that annotations declare as intended.
 	IgnoredFindings []Ignored `json:"ignoredFindings,omitempty"`
 	// Checks are the checks that ran.
 	Checks []Check `json:"checks"`
-	// LeftOut are the checks that did not, because kinds that they need may not be read.
+	// LeftOut are the checks that did not run, because the simulator may not read kinds that they need.
 	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// Simulation is the run that was examined.
 	Simulation *simulation.Result `json:"-"`
-	// Unexamined is how many rules outvoted and term-decides-nothing skipped, since each takes another run.
+	// Unexamined is the number of rules that outvoted and term-decides-nothing skipped, since each rule takes another run.
 	Unexamined int `json:"-"`
 }
 
@@ -105,20 +105,21 @@ type Result struct {
 type LeftOut struct {
 	// Check is the ID of the check.
 	Check string `json:"check"`
-	// Unread are the kinds that it needs and that may not be read.
+	// Unread are the kinds that the check needs and that the simulator may not read.
 	Unread []string `json:"unread"`
 }
 
 // Options select the checks.
 type Options struct {
-	// Only are the IDs of the checks to run, and Disable of those to skip. If Only is empty, all run.
+	// Only are the IDs of the checks to run; if it is empty, all checks run. Disable are the IDs of the checks to skip.
 	Only, Disable []string
-	// Progress, if set, is called with the workload at work, the number of workloads checked and their total.
+	// Progress, if set, is called with the current workload, the number of workloads checked and their total.
 	Progress func(workload string, done, total int)
 }
 
-// Run runs the checks on the result of a run. Some run the scenario again, to see what a restart does, or what happens without a rule. The
-// error is that of a run, or the context's. If the context ends, the result is that of the workloads checked by then, and nil if none was.
+// Run runs the checks on the result of a run. Some checks run the scenario again, to see what a restart does, or what happens without a
+// rule. An error comes from such a run or from the context. If the context ends, Run returns its error with the result for the workloads
+// checked by then; the result is nil if there are none.
 func Run(ctx context.Context, result *simulation.Result, opts Options) (*Result, error) {
 	made, left := readable(chosen(opts), result.Scenario.Unread)
 	karmada := controlOf(result)
@@ -196,7 +197,7 @@ func chosen(opts Options) []Check {
 	})
 }
 
-// readable returns the checks of which all can be read that they need, and the others.
+// readable separates the checks for which all needed kinds can be read from the others.
 func readable(all []Check, unread []string) (made []Check, left []LeftOut) {
 	for _, c := range all {
 		lacks := list.Where(c.needs, func(kind string) bool { return slices.Contains(unread, kind) })
@@ -213,10 +214,10 @@ func readable(all []Check, unread []string) (made []Check, left []LeftOut) {
 type collection struct {
 	scenario *simulation.Result
 	findings []Finding
-	objects  []cluster.Ref // in order of first appearance, a budget after what it covers
+	objects  []cluster.Ref // in the order of their first appearance, a budget after the workload that it covers
 }
 
-// add completes and adds a finding of a check.
+// add completes a finding of a check and appends it.
 func (c *collection) add(check *Check, s *subject, f Finding) {
 	f.Check, f.Page, f.Step = check.ID, check.Page, s.step.Name
 	f.Severity = cmp.Or(f.Severity, check.Severity)
@@ -244,7 +245,7 @@ func (c *collection) add(check *Check, s *subject, f Finding) {
 	}
 }
 
-// sorted returns the findings by object.
+// sorted returns the findings sorted by object.
 func (c *collection) sorted() []Finding {
 	place := make(map[cluster.Ref]int, len(c.objects))
 	for i, object := range c.objects {

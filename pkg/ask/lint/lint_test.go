@@ -73,7 +73,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Rules that come close to what these checks find.
+// These rules are close to what the checks find, but are not wrong.
 func TestNear(t *testing.T) {
 	r := linted(t, "testdata/ok/near.yaml", lint.Options{Only: []string{"more-replicas-than-domains", "rollout-needs-more-domains", "unusable-domains"}})
 	if len(r.Findings) > 0 {
@@ -108,8 +108,8 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// What other linters are known to report wrongly, and what looks wrong but is not: there must be no findings at all, not even notes, but
-// for what is missing.
+// Examples that other linters are known to report wrongly, or that look wrong but are not: there must be no findings at all, not even
+// notes, except about what is missing.
 func TestSilent(t *testing.T) {
 	files, err := filepath.Glob("testdata/silent/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -174,7 +174,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// example compares the page's example with the one that TestChecks runs, so that whoever copies it gets the finding.
+// example compares the page's example with the one that TestChecks runs, so that users who copy it get the finding.
 func example(t *testing.T, check lint.Check, file, page string) {
 	t.Helper()
 	runs, err := os.ReadFile(filepath.Join("testdata/err", check.ID+".yaml"))

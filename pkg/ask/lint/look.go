@@ -28,50 +28,50 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// look is the input of the checks.
+// look is what the checks examine: one cluster over all steps, with the runs that the checks share.
 type look struct {
 	ctx        context.Context
 	result     *simulation.Result
-	nodes      []*v1.Node // every node that the scenario ever contains, as it was given
+	nodes      []*v1.Node // every node that the scenario ever contains, as the scenario defines it
 	subjects   []*subject // step by step
 	runs       map[string]*simulation.Step
-	world      world.World     // of these runs; nil before the first
-	devices    map[string]bool // whether any device matches these selectors
-	tries      int             // how many rules were removed or hardened in a run
-	unexamined int             // how many were not, because it would take too long
+	world      world.World     // the world of these runs; nil before the first
+	devices    map[string]bool // whether any device matches the selectors, by their expressions
+	tries      int             // the number of runs in which a rule was removed or hardened
+	unexamined int             // the number of such runs that were skipped because they would take too long
 
-	chance        []*simulation.Result                 // the same with random ties
-	restartTrials map[string][]*simulation.Step        // restarts with random ties, by the version of the subject
-	restarting    int                                  // how many restarts the checks ask for
-	finder        *cause.Finder                        // of what refuses pods; nil before the first
-	losses        map[*simulation.Step]*blast.Analysis // what each zone takes with it
+	chance        []*simulation.Result                 // results of the same scenario with random ties
+	restartTrials map[string][]*simulation.Step        // restarts with random ties, by the specVersion of the subject
+	restarting    int                                  // the number of restarts that the checks ask for
+	finder        *cause.Finder                        // finds why pods are refused; nil before the first use
+	losses        map[*simulation.Step]*blast.Analysis // the losses of each zone after a step
 
-	member  string   // the cluster of a federation that is looked at; "" outside of one
-	control *control // what Karmada has there
+	member  string   // the examined member of a federation; "" without a federation
+	control *control // what Karmada's control plane has; nil without a federation
 }
 
-// subject is something that creates pods, as a step leaves it.
+// subject is an object that creates pods, as a step leaves it.
 type subject struct {
 	owner  cluster.Ref
 	step   *simulation.Step
 	object cluster.Object
-	// pod is a pod as its template creates it, and path the path of its spec in the object.
+	// pod is a pod as the subject's template creates it. path is the path of the pod's spec in the object.
 	pod  *v1.Pod
 	path string
-	// replicas is the wanted number; 0 if its spec does not have it, as for a DaemonSet.
+	// replicas is the wanted number of pods; 0 if the spec has no such number, as for a DaemonSet.
 	replicas int
-	// calm means that no step so far takes nodes away, so that the pods' places reflect the rules.
+	// calm means that no step so far fails, drains or cordons nodes, so that the pods' places reflect the rules.
 	calm bool
 
 	owned  func() map[cluster.Ref][]*v1.Pod              // the pods of each owner after the step
-	after  ownedAfter                                    // the same after other steps
+	after  ownedAfter                                    // the pods of each owner after other steps
 	guards func(*v1.Pod) []*policyv1.PodDisruptionBudget // the budgets that cover a pod
 	serves func(*v1.Pod) []*v1.Service                   // the Services that select a pod
 
-	admission func() *admission.Pods // what the API server makes of a new pod
+	admission func() *admission.Pods // the admission of new pods after the step
 }
 
-// looksAt returns what the checks look at: the cluster or, of a federation, each member by itself.
+// looksAt returns what the checks examine: the cluster or, in a federation, each member by itself.
 func looksAt(ctx context.Context, result *simulation.Result, of *control) []*look {
 	if of == nil {
 		return []*look{newLook(ctx, result)}
@@ -105,7 +105,7 @@ func newLook(ctx context.Context, result *simulation.Result) *look {
 	return l
 }
 
-// add adds nodes. One that is there already is taken as it is now.
+// add appends nodes. A node that is there already is replaced.
 func (l *look) add(nodes []*v1.Node) {
 	position := map[string]int{}
 	for i, node := range l.nodes {
@@ -127,7 +127,7 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	admits := sync.OnceValue(func() *admission.Pods { return admission.NewPods(step.State) })
 	serves := cluster.Selecting(step.State.Services, func(s *v1.Service) *metav1.LabelSelector {
 		if len(s.Spec.Selector) == 0 {
-			return nil // its endpoints are written by hand
+			return nil // the Service's endpoints are handwritten
 		}
 		return &metav1.LabelSelector{MatchLabels: s.Spec.Selector}
 	})
@@ -153,8 +153,9 @@ func subjectsOf(step *simulation.Step, calm bool) []*subject {
 	return all
 }
 
-// absentOwners returns an object in place of each controller that the input lacks while it has its pods. The controllers of a dump's pods have
-// one already: see pkg/input/owner. Nothing is known of the kind, so it is taken for one that no budget can ask for its scale.
+// absentOwners returns an object in place of each controller that the input lacks while it has pods of that controller. Controllers of a
+// dump's pods have such an object already: see pkg/input/owner. Nothing is known about the controller's kind, so the object counts as one
+// that has no scale for a budget.
 func absentOwners(state *cluster.State) []cluster.Object {
 	owner, known, made := state.Owners(), map[cluster.Ref]bool{}, map[cluster.Ref]*cluster.UnknownOwner{}
 	var absent []cluster.Object
@@ -188,7 +189,7 @@ func isTerminal(object cluster.Object) bool {
 	return ok && cluster.Terminal(pod)
 }
 
-// identity returns the labels that distinguish the subject's own pods: its selector's, if it has one.
+// identity returns the labels that distinguish the subject's own pods: the labels of its selector, if it has one.
 func (s *subject) identity() labels.Set {
 	if selector := cluster.Selector(s.object); selector != nil && len(selector.MatchLabels) > 0 {
 		return selector.MatchLabels
@@ -199,7 +200,7 @@ func (s *subject) identity() labels.Set {
 // pods returns the subject's pods after the step.
 func (s *subject) pods() []*v1.Pod { return s.owned()[s.owner] }
 
-// in returns the subject in another step, where only its pods are known.
+// in returns the subject in another step, of which only the pods are known.
 func (s *subject) in(step *simulation.Step) *subject {
 	owned := s.after[step]
 	if owned == nil {
@@ -211,7 +212,7 @@ func (s *subject) in(step *simulation.Step) *subject {
 	return &subject{owner: s.owner, step: step, owned: owned}
 }
 
-// ownedAfter are the pods of each owner after steps, which all subjects ask for.
+// ownedAfter caches the pods of each owner after steps, for all subjects.
 type ownedAfter map[*simulation.Step]func() map[cluster.Ref][]*v1.Pod
 
 // ownedPods lazily returns the pods of each owner after the step.
@@ -232,12 +233,12 @@ func (s *subject) labels() labels.Set { return s.pod.Labels }
 // field returns the path in the object of a path in the pod's spec.
 func (s *subject) field(path string) string { return s.path + "." + path }
 
-// said describes the subject's pods: the pods of deployment/web (app=web).
+// said describes the subject's pods, for example "the pods of deployment/web (app=web)".
 func (s *subject) said() string {
 	return fmt.Sprintf("the pods of %s (%s)", s.owner, labels.FormatLabels(s.pod.Labels))
 }
 
-// labelsField returns the path in the object of its pods' labels.
+// labelsField returns the path of the pods' labels in the object.
 func (s *subject) labelsField() string {
 	return strings.TrimSuffix(s.path, "spec") + "metadata.labels"
 }
@@ -250,7 +251,7 @@ func (l *look) others(s *subject) []*subject {
 	return list.Without(l.subjects, func(o *subject) bool { return o.step != s.step || o.owner == s.owner })
 }
 
-// takes returns the nodes that a pod of the subject may run on, as far as taints, node selector and node affinity go.
+// takes returns the nodes that a pod of the subject may run on according to taints, node selector and node affinity.
 func (l *look) takes(s *subject) []*v1.Node {
 	return list.Without(l.nodes, func(node *v1.Node) bool { return repels(node, s.pod) || !cluster.Attracts(node, s.pod) })
 }
@@ -270,14 +271,15 @@ func domainsOf(nodes []*v1.Node, key string) int {
 	return len(domains)
 }
 
-// mostTries is how many rules are edited in turn, and mostNodes the largest cluster for that, since each is another run.
+// maxEditRuns is the largest number of rules that are edited, and maxNodesToEdit the largest cluster in which rules are edited, since each
+// edit is another run.
 const (
 	mostTries = 40
 	mostNodes = 1000
 )
 
-// edited returns the subject's step as if its pods had always had another spec, or after the rollout of that spec if they run before; nil if
-// that would take too long.
+// edited returns the subject's step as if its pods always had the edited spec, or after the rollout of that spec if its pods ran before. It
+// returns nil if that would take too long.
 func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulation.Step, error) {
 	key += " " + s.version()
 	if l.runs[key] == nil {
@@ -291,13 +293,13 @@ func (l *look) edited(s *subject, key string, edit func(*v1.PodSpec)) (*simulati
 }
 
 const (
-	// chances is how many runs with random ties are made: enough for what happens often.
+	// chances is the number of runs with random ties: enough to see what happens often.
 	chances = 10
-	// mostPlaces is the largest product of nodes and pods for that, which is about a second of runs.
+	// mostPlaces is the largest product of nodes and pods for which runs with random ties are made; it takes about a second.
 	mostPlaces = 20_000
 )
 
-// byChance returns the subject's step in runs of the scenario with random ties, with seeds from 1; none in large scenarios.
+// byChance returns the subject's step in runs of the scenario with random ties and seeds from 1; none in a large scenario.
 func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
 	pods := 0
 	for i := range l.result.Steps {
@@ -330,7 +332,7 @@ func (l *look) byChance(s *subject) ([]*simulation.Step, error) {
 	return steps, nil
 }
 
-// last runs the derived scenario, and returns its last step. Results are cached.
+// last runs the derived scenario and returns its last step. It caches steps by key.
 func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, error) {
 	if step, found := l.runs[key]; found {
 		return step, nil
@@ -349,7 +351,7 @@ func (l *look) last(key string, derived *scenario.Scenario) (*simulation.Step, e
 	return l.runs[key], nil
 }
 
-// zoneLosses returns what each zone takes with it after the step.
+// zoneLosses returns the losses of each zone after the step.
 func (l *look) zoneLosses(step *simulation.Step) (*blast.Analysis, error) {
 	if l.losses[step] == nil {
 		analysis, err := blast.Lost(step.State, blast.Options{Levels: []string{topology.ZoneKey(step.State.Nodes)}, Simultaneous: 1})
@@ -371,7 +373,7 @@ func (l *look) close() {
 	}
 }
 
-// version identifies the subject's spec. A spec that cannot be written as JSON is identified by its step.
+// version returns a string that identifies the subject's spec. If the spec cannot be written as JSON, the step's name identifies it.
 func (s *subject) version() string {
 	spec, err := json.Marshal(s.pod.Spec)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// single finds workloads with one replica. Those that an autoscaler sizes, or whose strategy says that there must never be two, are meant.
+// single finds workloads with one replica. It skips workloads that an autoscaler scales, and workloads whose strategy forbids a second pod.
 func single(l *look, s *subject) []Finding {
 	d, isDeployment := s.object.(*appsv1.Deployment)
 	if s.replicas+l.elsewhere(s) != 1 || s.scaled() || isDeployment && d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
@@ -25,21 +25,21 @@ func single(l *look, s *subject) []Finding {
 		Fix: "run at least 2 replicas, with a rule that keeps them apart"}}
 }
 
-// budgetMissing finds workloads of several replicas that nothing keeps from being evicted together.
+// budgetMissing finds workloads of several replicas without a budget that keeps drains from evicting all replicas together.
 func budgetMissing(_ *look, s *subject) []Finding {
 	if s.replicas < 2 || len(s.budgets()) > 0 {
 		return nil
 	}
 	budget := "maxUnavailable: 1"
-	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // with maxUnavailable nothing could be evicted
+	if owner, is := s.object.(*cluster.UnknownOwner); is && owner.Spec.Unscaled { // a budget with maxUnavailable would allow no eviction
 		budget = fmt.Sprintf("minAvailable: %d", s.replicas-1)
 	}
 	return []Finding{{Field: "spec", Message: fmt.Sprintf("no PodDisruptionBudget covers the %s: drains may evict all at the same time", words.Count(s.replicas, "replica")),
 		Fix: "add a PodDisruptionBudget with " + budget + " and the selector " + matchLabels(s.identity())}}
 }
 
-// requestsMissing finds containers that the scheduler takes for ones that need nothing. Requests of the pod as a whole stand for all, and what
-// a LimitRange requests counts.
+// requestsMissing finds containers that request nothing, so that the scheduler assumes they need nothing. A request of the whole pod counts
+// for all its containers, and a default request of a LimitRange counts as well.
 func requestsMissing(_ *look, s *subject) []Finding {
 	spec := &s.pod.Spec
 	if pod, err := s.created(); err == nil {
@@ -65,8 +65,8 @@ func requestsMissing(_ *look, s *subject) []Finding {
 		Message: strings.Join(lack, ", and ") + ": the scheduler counts what is not requested as nothing, and puts such pods on nodes that have nothing left"}}
 }
 
-// without are the names of the containers that run as long as the pod does and do not request the resource. The API server takes a limit for
-// a missing request.
+// without returns the names of the containers that run as long as the pod and do not request the resource. The API server copies a limit
+// into a missing request.
 func without(spec *v1.PodSpec, name v1.ResourceName) []string {
 	if spec.Resources != nil {
 		if _, whole := spec.Resources.Requests[name]; whole {
@@ -84,7 +84,7 @@ func without(spec *v1.PodSpec, name v1.ResourceName) []string {
 	return names
 }
 
-// request is "container web requests" or "containers web and proxy request".
+// request returns "container web requests" or "containers web and proxy request".
 func request(containers []string) string {
 	if len(containers) == 1 {
 		return "container " + containers[0] + " requests"
@@ -92,7 +92,7 @@ func request(containers []string) string {
 	return "containers " + words.Few(containers) + " request"
 }
 
-// longRunning are the containers that run as long as the pod does.
+// longRunning returns the containers that run as long as the pod.
 func longRunning(spec *v1.PodSpec) []v1.Container {
 	sidecars := list.Without(spec.InitContainers, func(c v1.Container) bool {
 		return c.RestartPolicy == nil || *c.RestartPolicy != v1.ContainerRestartPolicyAlways
@@ -100,8 +100,8 @@ func longRunning(spec *v1.PodSpec) []v1.Container {
 	return slices.Concat(spec.Containers, sidecars)
 }
 
-// ruleMissing finds workloads of several replicas without any rule about where these are to each other. It does not apply to a single
-// node, nor where the scheduler's own default constraints are required.
+// ruleMissing finds workloads of several replicas without any rule that places the replicas relative to each other. It does not apply to a
+// single node, nor if the scheduler's own default constraints are required.
 func ruleMissing(l *look, s *subject) []Finding {
 	if s.replicas < 2 || len(l.takes(s)) < 2 || l.result.Scenario.Config.SpreadsHard(s.pod.Spec.SchedulerName) {
 		return nil
@@ -113,7 +113,8 @@ func ruleMissing(l *look, s *subject) []Finding {
 		Message: fmt.Sprintf("no rule keeps the %s apart: only the scheduler's own scores do, and any other score can outvote them", words.Count(s.replicas, "replica"))}}
 }
 
-// widest is the key over which pods can spread on the nodes: zones or, where these are unknown or there is one, hosts.
+// widest returns the widest key over which pods can spread on the nodes: the key of zones or, if there is one zone or none is known,
+// hostname.
 func widest(nodes []*v1.Node) string {
 	if key := topology.ZoneKey(nodes); domainsOf(nodes, key) > 1 {
 		return key
@@ -121,7 +122,8 @@ func widest(nodes []*v1.Node) string {
 	return v1.LabelHostname
 }
 
-// placesPods reports whether the rule keeps pods apart, or together on purpose. Whether it selects its own pods is another check's question.
+// placesPods reports whether the rule keeps pods apart, or requires them to be together. Other checks examine whether it selects its own
+// pods.
 func placesPods(r rule.Rule) bool {
 	return r.Kind == rule.AntiAffinity || r.Kind == rule.Spread || r.Kind == rule.Affinity && r.Hard
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// groupFinding is about a node group of the autoscaler.
+// groupFinding returns a finding about a field of a node group of the autoscaler.
 func groupFinding(i int, group *scenario.AutoscaledGroup, name string) Finding {
 	return Finding{Object: Object{Kind: "NodeGroup", Name: group.Name}, Field: field.NewPath("autoscaler", "nodeGroups").Index(i).Child(name).String()}
 }
 
-// aboveMax finds groups that have more nodes at the start than their maximum.
+// aboveMax finds groups that start with more nodes than their maximum.
 func aboveMax(result *simulation.Result) []Finding {
 	var found []Finding
 	for i := range result.Scenario.Autoscaler.NodeGroups {
@@ -32,7 +32,7 @@ func aboveMax(result *simulation.Result) []Finding {
 	return found
 }
 
-// helpsNoPod finds groups that could grow while pods are Pending, and that no such pod fits, nor any that runs.
+// helpsNoPod finds groups that could grow while pods are Pending, but whose nodes fit none of these pods and run no other pod.
 func helpsNoPod(result *simulation.Result) []Finding {
 	var found []Finding
 	for i := range result.Scenario.Autoscaler.NodeGroups {
@@ -81,7 +81,7 @@ func nodesOf(group *scenario.AutoscaledGroup, state *cluster.State) map[string]*
 	return nodes
 }
 
-// runsOn reports whether a pod runs on one of the nodes that is not there because of the node.
+// runsOn reports whether one of the nodes runs a pod that does not belong to the node itself, as a pod of a DaemonSet or a static pod does.
 func runsOn(nodes map[string]*v1.Node, state *cluster.State) bool {
 	owner := state.Owners()
 	for _, pod := range state.Pods {

@@ -32,7 +32,7 @@ func perDomain(pods []*v1.Pod, nodes []*v1.Node, key string) map[string]int {
 	return counts
 }
 
-// skew returns by how many pods the fullest domain is ahead of the emptiest.
+// skew returns the number of pods by which the fullest domain exceeds the emptiest.
 func skew(pods []*v1.Pod, nodes []*v1.Node, key string) int {
 	first, least, most := true, 0, 0
 	for _, n := range perDomain(pods, nodes, key) {
@@ -44,11 +44,11 @@ func skew(pods []*v1.Pod, nodes []*v1.Node, key string) int {
 	return most - least
 }
 
-// existingApart is kube-scheduler's message if the anti-affinity of running pods rejects a node; see
+// existingApart is kube-scheduler's message if the anti-affinity of a running pod rejects a node; see
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 const existingApart = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-// lockedOut finds pods that stay Pending because the anti-affinity of others, not their own, rejects nodes.
+// lockedOut finds pods that stay Pending because the anti-affinity of other workloads' pods rejects nodes.
 func lockedOut(_ *look, s *subject) []Finding {
 	if !s.calm {
 		return nil
@@ -78,8 +78,8 @@ func lockedOut(_ *look, s *subject) []Finding {
 	return nil
 }
 
-// allInOne finds workloads that lose all pods with one zone or node although their pods may also run in others: as they are, or as they
-// could be if ties were decided otherwise.
+// allInOne finds workloads that lose all pods with one zone or node although their pods may also run in others: as the pods are now, or as
+// they would be after other random ties.
 func allInOne(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
@@ -120,8 +120,8 @@ func allInOne(l *look, s *subject) ([]Finding, error) {
 	return nil, nil
 }
 
-// keepApartOver is what keeps the subject's pods apart over the key, of which so many domains take them: more of a rule that they have, or a
-// rule of their own.
+// keepApartOver returns the fix that keeps the subject's pods apart over the key, whose domains that take them are counted: a stricter form
+// of a rule that the pods have, or a new rule.
 func (s *subject) keepApartOver(key string, domains int) string {
 	for _, t := range s.terms() {
 		switch {
@@ -134,20 +134,20 @@ func (s *subject) keepApartOver(key string, domains int) string {
 			return fmt.Sprintf("%s in %s", s.perRevision(&t).does, t.field())
 		case t.Kind == rule.Spread:
 			return fmt.Sprintf("restart it, so that its pods are placed anew: %s keeps new ones apart", t.field())
-		case t.Kind == rule.AntiAffinity && !t.Hard && s.replicas < domains: // a rollout needs one more
+		case t.Kind == rule.AntiAffinity && !t.Hard && s.replicas < domains: // a rollout needs one more domain
 			return fmt.Sprintf("make %s required", t.field())
 		}
 	}
 	return s.spreadOver(key)
 }
 
-// spreadOver is a rule that keeps the subject's pods apart over the key.
+// spreadOver returns the fix that adds a spread constraint over the key.
 func (s *subject) spreadOver(key string) string {
 	return fmt.Sprintf("add a topologySpreadConstraint over %s with labelSelector %s", key, matchLabels(s.identity()))
 }
 
-// together returns the one of several domains in which all of the subject's running pods are, and their number, at least two; "" if they
-// are not in one.
+// together returns the domain of the key that runs all of the subject's pods, and their number. The domain is "" if the pods are in several
+// domains, if there is one domain, or if fewer than two pods run.
 func (s *subject) together(key string) (domain string, pods int) {
 	running := list.Without(s.pods(), func(pod *v1.Pod) bool { return pod.Spec.NodeName == "" })
 	if len(running) < 2 {
@@ -157,7 +157,7 @@ func (s *subject) together(key string) (domain string, pods int) {
 	for _, pod := range running {
 		on[pod.Spec.NodeName]++
 	}
-	domains, first, counts := 0, "", map[string]int{} // counts lacks the domains that have none of them
+	domains, first, counts := 0, "", map[string]int{} // counts lacks domains without these pods
 	for _, node := range s.step.State.Nodes {
 		domain, labelled := node.Labels[key]
 		switch {
@@ -183,7 +183,7 @@ func (s *subject) together(key string) (domain string, pods int) {
 	return "", 0
 }
 
-// gathered reports whether a rule asks for the pods to be together in one domain of the key, or of a narrower one.
+// gathered reports whether a rule asks for the pods to be together in one domain of the key, or in one node.
 func (s *subject) gathered(key string) bool {
 	for _, r := range rule.Of(&s.pod.Spec) {
 		if (r.Kind == rule.NodeSelector || r.Kind == rule.NodeAffinity) && r.Hard && (strings.Contains(r.Selector, key) || strings.Contains(r.Selector, v1.LabelHostname)) {
@@ -193,8 +193,8 @@ func (s *subject) gathered(key string) bool {
 	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Affinity && t.own() })
 }
 
-// shared returns how many of the pods violate a preferred rule: those beyond the first in a domain for anti-affinity, those beyond maxSkew
-// for a spread constraint.
+// shared returns the number of pods that violate a preferred rule: the pods beyond the first in a domain for anti-affinity, and the pods
+// beyond maxSkew for a spread constraint.
 func (l *look) shared(t *term, pods []*v1.Pod) int {
 	if t.Kind == rule.Spread {
 		return max(0, skew(pods, l.counted(t), t.TopologyKey)-int(t.MaxSkew))
@@ -206,7 +206,7 @@ func (l *look) shared(t *term, pods []*v1.Pod) int {
 	return together
 }
 
-// outvoted finds preferred rules that are violated although all pods would have a node if they were required.
+// outvoted finds preferred rules that are violated although all pods would have a node if the rules were required.
 func outvoted(l *look, s *subject) ([]Finding, error) {
 	if !s.calm || s.replicas < 2 {
 		return nil, nil
@@ -246,7 +246,7 @@ func outvoted(l *look, s *subject) ([]Finding, error) {
 	return found, nil
 }
 
-// deciders returns the plugins that decided for the subject's pods in the step, except for preferences between pods, sorted.
+// deciders returns the plugins that decided for the subject's pods in the step, sorted, without the plugins for preferences between pods.
 func (s *subject) deciders() []string {
 	owner := s.step.State.Owners()
 	var plugins []string
@@ -282,8 +282,8 @@ func harden(spec *v1.PodSpec, r rule.Rule) {
 	}
 }
 
-// decidesNothing finds preferred rules without which every pod has the same node. It says nothing of pods that run before: the rollout alone
-// would move them, with the rule and without.
+// decidesNothing finds preferred rules without which every pod has the same node. It skips pods that ran before an update: the rollout
+// alone would move them, with the rule or without.
 func decidesNothing(l *look, s *subject) ([]Finding, error) {
 	soft := slices.DeleteFunc(s.terms(), func(t term) bool { return t.Hard })
 	if !s.calm || s.replicas < 2 || len(soft) == 0 || variant.Rolled(l.result.Scenario.Until(s.step.Name), s.owner) {
@@ -295,7 +295,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 			continue // other checks report it
 		}
 		if t.Kind != rule.Affinity && t.own() && l.shared(&t, s.pods()) > 0 {
-			continue // it also decides nothing if the rule is violated with or without it
+			continue // outvoted reports it
 		}
 		without, err := l.edited(s, "without "+t.Path, func(spec *v1.PodSpec) { rule.Without(spec, t.Rule) })
 		if err != nil {
@@ -310,7 +310,7 @@ func decidesNothing(l *look, s *subject) ([]Finding, error) {
 	return found, nil
 }
 
-// places lists the workloads' pods by node, sorted. Pods' names change with their template, so only owners are named.
+// places lists the nodes of the workloads' pods, sorted. It names owners, because the names of pods change with their template.
 func places(state *cluster.State) []string {
 	owner := state.Owners()
 	var all []string

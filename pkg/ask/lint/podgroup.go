@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// groupIncomplete finds pods that wait forever for a pod group: because it does not exist, or because it wants more pods than name it.
+// groupIncomplete finds pods that wait forever for a pod group: the group does not exist, or it wants more pods than name it.
 func groupIncomplete(_ *look, s *subject) []Finding {
 	name := cluster.PodGroupOf(s.pod)
 	if name == "" {
@@ -50,7 +50,7 @@ func podGroup(s *subject, name string) *schedulingv1beta1.PodGroup {
 	return nil
 }
 
-// named is "1 pod names" or "2 pods name".
+// named returns "1 pod names" or "2 pods name".
 func named(pods int) string {
 	return words.Count(pods, "pod") + words.Pick(pods, " names", " name")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// policyUnmatched finds admission policies that are never asked about an object of the scenario, in any step. They belong to no subject, so the
-// first of their step finds them.
+// policyUnmatched finds admission policies that match no object of the scenario, in any step. They belong to no subject, so the check
+// reports them for the first subject of their step.
 func policyUnmatched(l *look, s *subject) []Finding {
 	if !l.first(s) || len(s.step.State.Policies) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func policyUnmatched(l *look, s *subject) []Finding {
 	return found
 }
 
-// constraintsOf returns what an admission policy matches, or nil for another object.
+// constraintsOf returns the match constraints of an admission policy, or nil for another object.
 func constraintsOf(obj cluster.Object) *admissionv1.MatchResources {
 	switch o := obj.(type) {
 	case *admissionv1.ValidatingAdmissionPolicy:
@@ -70,14 +70,14 @@ func constraintsOf(obj cluster.Object) *admissionv1.MatchResources {
 	return nil
 }
 
-// deletes reports whether the policy also looks at requests that are not simulated.
+// deletes reports whether the policy also matches requests that are not simulated: deletions and connections.
 func deletes(constraints *admissionv1.MatchResources) bool {
 	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
 		return slices.Contains(rule.Operations, admissionv1.Delete) || slices.Contains(rule.Operations, admissionv1.Connect)
 	})
 }
 
-// looksElsewhere reports whether the policy looks at objects that no dump has, such as Ingresses.
+// looksElsewhere reports whether the policy matches resources that no dump has, such as Ingresses.
 func looksElsewhere(constraints *admissionv1.MatchResources) bool {
 	return slices.ContainsFunc(constraints.ResourceRules, func(rule admissionv1.NamedRuleWithOperations) bool {
 		return slices.ContainsFunc(rule.Resources, func(resource string) bool {
@@ -87,7 +87,8 @@ func looksElsewhere(constraints *admissionv1.MatchResources) bool {
 	})
 }
 
-// policyUnmet finds workloads whose pods could go to some node, if admission policies did not change their node selector or affinity.
+// policyUnmet finds workloads whose pods no node accepts, but some node would if admission policies did not change the pods' node selector
+// or affinity.
 func policyUnmet(l *look, s *subject) []Finding {
 	template := s.step.State.PodOf(s.object)
 	attracted := func(pod *v1.Pod) bool {

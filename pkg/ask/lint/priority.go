@@ -17,8 +17,9 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// lowPriority finds DaemonSets whose pods have no room on a node of their own that pods of no lower priority fill: now, or after a restart, since
-// pods that wait come first. A higher priority must help, and be tried.
+// lowPriority finds DaemonSets whose pods find no room because pods of the same or a higher priority fill their nodes: now or, since pods
+// that wait come first, after a restart. The check reports only DaemonSets for which a run with a higher priority class shows that it
+// helps.
 func lowPriority(l *look, s *subject) ([]Finding, error) {
 	daemons, is := s.object.(*appsv1.DaemonSet)
 	if !is || !s.calm {
@@ -66,7 +67,7 @@ func lacksRoom(p placement.Pending) bool {
 	return slices.ContainsFunc(p.Reasons, func(r placement.Reason) bool { return r.Plugin == "NodeResourcesFit" })
 }
 
-// fills reports whether pods of others wait for room that have the priority at least, so that they fill what a pod of the subject gives back.
+// fills reports whether other pods of at least this priority wait for room, so that they fill the room that a pod of the subject gives up.
 func (s *subject) fills(priority int32) bool {
 	owner := s.step.State.Owners()
 	return slices.ContainsFunc(s.step.Pending, func(p placement.Pending) bool {
@@ -81,7 +82,8 @@ func priorityOf(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// higherClasses are the lowest class of the cluster above the pods that have the subject's priority, and the one for nodes that every cluster has.
+// higherClasses returns the priority classes to try: the lowest class of the cluster above the given priority, and system-node-critical,
+// which every cluster has.
 func (s *subject) higherClasses(priority int32, step *simulation.Step) []*schedulingv1.PriorityClass {
 	classes := list.Where(step.State.PriorityClasses, func(class *schedulingv1.PriorityClass) bool {
 		return class.Value > priority && (class.PreemptionPolicy == nil || *class.PreemptionPolicy != v1.PreemptNever)

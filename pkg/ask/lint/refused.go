@@ -10,11 +10,11 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// podsRefused finds templates whose pods the API server does not create, or not all of them. A template that makes no pods now, such as that
-// of a suspended CronJob, is tried, too.
+// podsRefused finds templates for which the API server refuses some or all pods. It also tries a template that creates no pods now, such as
+// the template of a suspended CronJob.
 func podsRefused(_ *look, s *subject) []Finding {
 	if _, bare := s.object.(*v1.Pod); bare {
-		return nil // it has been created
+		return nil // the API server has accepted the pod
 	}
 	found := Finding{Field: s.path, Fix: "ask for what the LimitRanges, the ResourceQuotas, the classes and the policies allow, or change these"}
 	pod, err := s.created()
@@ -35,7 +35,7 @@ func podsRefused(_ *look, s *subject) []Finding {
 	return nil
 }
 
-// created returns a pod of the subject as the API server would create it, or why it would not.
+// created returns a pod of the subject as the API server would create it, or the error with which it would refuse the pod.
 func (s *subject) created() (*v1.Pod, error) {
 	pod := s.pod.DeepCopy()
 	pod.GenerateName = s.owner.Name + "-"

@@ -24,7 +24,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// complete reports whether the subject's pods all run in the step.
+// complete returns the subject's rollout in the step, and whether it is complete: all of the subject's pods run.
 func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
 	i := slices.IndexFunc(step.Rollouts, func(r controller.Rollout) bool {
 		return r.Kind == s.owner.Kind && r.Namespace == s.owner.Namespace && r.Name == s.owner.Name
@@ -35,8 +35,8 @@ func complete(s *subject, step *simulation.Step) (controller.Rollout, bool) {
 	return step.Rollouts[i], step.Rollouts[i].Complete
 }
 
-// restarts reports whether a restart of the subject says anything: it has settled, and has a hard rule about its own pods, or its new pods come
-// before the old ones go and need what these hold.
+// restarts reports whether a restart of the subject can show a problem: the subject has settled, and has a hard rule about its own pods, or
+// creates new pods before the old ones are gone and needs something exclusive that the old pods hold.
 func (s *subject) restarts() bool {
 	if !s.calm {
 		return false
@@ -58,15 +58,15 @@ func (s *subject) restarts() bool {
 	return false
 }
 
-// holds reports whether a pod of the subject has something that a node or the cluster has once or a few times, and that another pod like it
-// needs, too: a host port, a claim, a device.
+// holds reports whether a pod of the subject holds something that exists once or a few times on a node or in the cluster, and that another
+// pod of the subject needs, too: a host port, a claim, a device.
 func (s *subject) holds() bool {
 	spec := &s.pod.Spec
 	if len(spec.ResourceClaims) > 0 || slices.ContainsFunc(spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil }) {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(spec.Containers, spec.InitContainers), func(c v1.Container) bool {
-		for name := range c.Resources.Limits { // which such resources always have
+		for name := range c.Resources.Limits { // extended resources always have limits
 			if v1helper.IsExtendedResourceName(name) || v1helper.IsHugePageResourceName(name) {
 				return true
 			}
@@ -79,7 +79,7 @@ func (s *subject) target() scenario.Target {
 	return scenario.Target{Target: strings.ToLower(s.owner.Kind) + "/" + s.owner.Name, Namespace: s.owner.Namespace}
 }
 
-// restartStep is kubectl rollout restart of the subject.
+// restartStep returns a step that does kubectl rollout restart of the subject.
 func (s *subject) restartStep() scenario.Step {
 	return scenario.Step{Name: "lint-restart", Rollout: &scenario.Rollout{Target: s.target(), Restart: true}}
 }
@@ -88,7 +88,7 @@ func (l *look) restart(s *subject) (key string, derived *scenario.Scenario) {
 	return "restart " + s.version(), l.result.Scenario.Until(s.step.Name).Then(s.restartStep())
 }
 
-// restarted returns the step that restarts the subject, or nil if that says nothing.
+// restarted returns the step that restarts the subject, or nil if a restart can show no problem.
 func (l *look) restarted(s *subject) (*simulation.Step, error) {
 	if !s.restarts() {
 		return nil, nil
@@ -96,7 +96,7 @@ func (l *look) restarted(s *subject) (*simulation.Step, error) {
 	return l.last(l.restart(s))
 }
 
-// restartAll runs the restarts that the checks will ask for, on all cores: in a large cluster they take most of the time.
+// restartAll runs all restarts that the checks will ask for, on all cores: in a large cluster the restarts take most of the time.
 func (l *look) restartAll(progress func(s *subject, done, total int)) error {
 	var subjects []*subject
 	var keys []string
@@ -128,20 +128,22 @@ func (l *look) restartAll(progress func(s *subject, done, total int)) error {
 }
 
 const (
-	// leastTrials is how many restarts with random ties say something of what can happen, and mostTrials how many are enough.
+	// minRestartTrials is the smallest number of restarts with random ties that shows what can happen, and maxRestartTrials is a sufficient
+	// number.
 	leastTrials, mostTrials = 10, 40
-	// mostTried is the largest product of trials, workloads that restart, nodes and pods, which is about a second of restarts.
+	// mostTried is the largest product of trials, workloads that restart, nodes and pods; it takes about a second.
 	mostTried = 50_000
 )
 
-// chances reports whether ties can decide how a restart of the subject ends: where its pods land among the old ones, or beside their volume.
+// chances reports whether ties can decide how a restart of the subject ends: where its pods land among the old pods, or beside their
+// volume.
 func (s *subject) chances() bool {
 	return slices.ContainsFunc(s.terms(), func(t term) bool { return t.Kind == rule.Spread && t.Hard && t.own() && !t.revised() }) ||
 		slices.ContainsFunc(s.pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil })
 }
 
-// restartedByChance returns the ends of restarts of the subject as its pods are now, with random ties, seed by seed: fewer in larger clusters, and
-// none where it would take too long.
+// restartedByChance returns the last steps of restarts of the subject's current pods with random ties, seed by seed: fewer in larger
+// clusters, and none if they would take too long.
 func (l *look) restartedByChance(s *subject) ([]*simulation.Step, error) {
 	trials := min(mostTrials, mostTried/(max(1, l.restarting)*max(1, len(l.nodes)*(len(s.step.State.Pods)+s.replicas))))
 	if trials < leastTrials || !s.chances() {
@@ -177,7 +179,7 @@ func (l *look) restartedByChance(s *subject) ([]*simulation.Step, error) {
 	return steps, nil
 }
 
-// rolloutDeadlock finds workloads whose restart never finishes, always or by chance.
+// rolloutDeadlock finds workloads whose restart never ends, always or with some random ties.
 func rolloutDeadlock(l *look, s *subject) ([]Finding, error) {
 	step, err := l.restarted(s)
 	if err != nil || step == nil {
@@ -226,7 +228,8 @@ func strategyField(s *subject) string {
 	return "spec.strategy"
 }
 
-// causes returns why the first Pending pod of the subject is Pending in the step; none if none is, as where a volume is attached elsewhere.
+// causes returns the causes for which the subject's first Pending pod is Pending in the step. It returns none if no pod is Pending, for
+// example because a volume is still attached elsewhere.
 func (l *look) causes(s *subject, step *simulation.Step) ([]cause.Cause, error) {
 	owner := step.State.Owners()
 	for _, p := range step.Pending {
@@ -244,7 +247,7 @@ func (l *look) causes(s *subject, step *simulation.Step) ([]cause.Cause, error) 
 	return nil, nil
 }
 
-// termOf returns the subject's hard rule for which a plugin refuses its pod; nil if it is none of its own.
+// termOf returns the subject's hard rule that is the cause, or nil if the cause is another one.
 func (s *subject) termOf(c cause.Cause) *term {
 	for _, t := range s.terms() {
 		switch {
@@ -256,7 +259,7 @@ func (s *subject) termOf(c cause.Cause) *term {
 	return nil
 }
 
-// remedy is a change of a workload, as kubectl patch makes it.
+// remedy is a change of a workload as a JSON patch, with an instruction for the user.
 type remedy struct {
 	does  string
 	patch []map[string]any
@@ -266,12 +269,12 @@ func set(path string, value any) []map[string]any {
 	return []map[string]any{{"op": "add", "path": path, "value": value}}
 }
 
-// pointer is a field's path in a JSON patch.
+// pointer converts a field's path to a JSON pointer.
 func pointer(field string) string {
 	return "/" + strings.NewReplacer(".", "/", "[", "/", "]", "").Replace(field)
 }
 
-// remedies are changes that can let the subject's restart end, the mildest first.
+// remedies returns changes that may let the subject's restart end, the mildest first.
 func (s *subject) remedies(causes []cause.Cause) []remedy {
 	var all []remedy
 	for _, c := range causes {
@@ -301,14 +304,14 @@ func (s *subject) remedies(causes []cause.Cause) []remedy {
 	return all
 }
 
-// perRevision lets a spread constraint count the pods of one revision alone.
+// perRevision returns the change that makes a spread constraint count only pods of one revision.
 func (s *subject) perRevision(t *term) remedy {
 	return remedy{fmt.Sprintf("give the constraint matchLabelKeys: [%s]", appsv1.DefaultDeploymentUniqueLabelKey),
 		set(pointer(t.field())+"/matchLabelKeys", append(slices.Clone(t.match), appsv1.DefaultDeploymentUniqueLabelKey))}
 }
 
-// restartedAfter returns the step that restarts the subject after the remedy was applied and rolled out; nil if it cannot be applied, as to a rule
-// that a policy adds.
+// restartedAfter returns the step that restarts the subject after the remedy was applied and rolled out. It returns nil if the remedy
+// cannot be applied, for example to a rule that an admission policy adds.
 func (l *look) restartedAfter(s *subject, r remedy) (*simulation.Step, error) {
 	patch, err := json.Marshal(r.patch)
 	if err != nil {
@@ -323,12 +326,13 @@ func (l *look) restartedAfter(s *subject, r remedy) (*simulation.Step, error) {
 	return step, err
 }
 
-// full reports whether the pods wait for CPU or memory, which all pods of a full cluster wait for: to stop every old pod at once is no remedy.
+// full reports whether the pods wait for CPU or memory. Then Recreate is no remedy, because all pods of a full cluster wait for that room,
+// and could take what the old pods give up.
 func full(causes []cause.Cause) bool {
 	return len(causes) > 0 && causes[0].Resource != nil && v1helper.IsNativeResource(causes[0].Resource.Resource)
 }
 
-// endsRollout returns the first remedy with which the subject's restart ends, and what else to do if there is none.
+// endsRollout returns the first remedy with which the subject's restart ends, or general advice if there is none.
 func (l *look) endsRollout(s *subject, causes []cause.Cause) (string, error) {
 	for _, r := range s.remedies(causes) {
 		step, err := l.restartedAfter(s, r)
@@ -345,8 +349,8 @@ func (l *look) endsRollout(s *subject, causes []cause.Cause) (string, error) {
 	return "make room for one more of its pods first: a rollout that stops old pods first does not end either", nil
 }
 
-// skewedByRollout finds hard spread constraints that count the pods of the old revision, and so leave those of the new one skewed, always or by
-// chance.
+// skewedByRollout finds hard spread constraints that count the pods of the old revision, and so leave the pods of the new revision skewed,
+// always or with some random ties.
 func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 	step, err := l.restarted(s)
 	if err != nil || step == nil {
@@ -370,7 +374,7 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 			continue
 		}
 		fix := s.perRevision(&t)
-		if skew(s.pods(), l.counted(&t), t.TopologyKey) > int(t.MaxSkew) { // the pods may have to be skewed
+		if skew(s.pods(), l.counted(&t), t.TopologyKey) > int(t.MaxSkew) { // the pods were skewed before, so the skew may be unavoidable
 			after, err := l.restartedAfter(s, fix)
 			if err != nil {
 				return nil, err
@@ -394,8 +398,8 @@ func skewedByRollout(l *look, s *subject) ([]Finding, error) {
 	return found, nil
 }
 
-// skewed returns in how many of the steps the subject's pods all run and violate the constraint, by how much at most, and in how many of these
-// they share one domain.
+// skewed returns the number of steps in which all of the subject's pods run and violate the constraint, the largest skew, and the number of
+// these steps in which all pods share one domain.
 func (l *look) skewed(s *subject, t *term, steps []*simulation.Step) (skewed, most, together int) {
 	nodes := l.counted(t)
 	for _, step := range steps {

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// scaledTwice finds workloads whose replicas a HorizontalPodAutoscaler sets, and their manifest, too: an apply resets what the autoscaler has set.
+// scaledTwice finds workloads whose replicas both a HorizontalPodAutoscaler and a manifest set: an apply resets the autoscaler's number.
 func scaledTwice(l *look, s *subject) []Finding {
 	hpa := s.scaler()
 	if hpa == nil || l.member != "" || s.object.GetAnnotations()[operator.OwnerAnnotation] != "" {
@@ -55,8 +55,8 @@ func (s *subject) scaler() *autoscalingv2.HorizontalPodAutoscaler {
 	return nil
 }
 
-// manifestReplicas returns the replicas that the subject's manifest has as it was applied last by the step, and those of the one before; nil for
-// none, or one. What kubectl applied to an object of a dump is in its annotation.
+// manifestReplicas returns the replicas in the manifest that was last applied to the subject by the step, and in the manifest before that;
+// nil for none, or one. For an object of a dump, kubectl's annotation has the last applied manifest.
 func (l *look) manifestReplicas(s *subject) (says, before *int32) {
 	apply := func(objects []cluster.Object) {
 		obj := cluster.Find(objects, s.owner)
@@ -66,7 +66,7 @@ func (l *look) manifestReplicas(s *subject) (says, before *int32) {
 		before, says = says, nil
 		if cluster.Dumped(obj) {
 			says = lastApplied(obj)
-		} else if replicas, _ := cluster.Replicas(obj); replicas != 1 { // which is the default, too
+		} else if replicas, _ := cluster.Replicas(obj); replicas != 1 { // 1 is also the default
 			says = &replicas
 		}
 	}
@@ -87,7 +87,7 @@ func lastApplied(obj cluster.Object) *int32 {
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal([]byte(obj.GetAnnotations()[v1.LastAppliedConfigAnnotation]), &manifest); err != nil {
-		return nil // none, or not kubectl's
+		return nil // there is no annotation, or kubectl did not write it
 	}
 	return manifest.Spec.Replicas
 }

@@ -22,7 +22,7 @@ const (
 	labelInstance = "app.kubernetes.io/instance"
 )
 
-// selectorDrift finds anti-affinity meant for its own pods that matches none or only some of them, or those of other releases as well.
+// selectorDrift finds anti-affinity that is meant for its own pods but matches none or only some of them, or also pods of other releases.
 func selectorDrift(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -48,7 +48,7 @@ func selectorDrift(l *look, s *subject) []Finding {
 			f := Finding{Field: t.field(), Fix: selects}
 			agree, differ := t.compared()
 			f.Message = fmt.Sprintf("the %s selects %s, which matches no pod: its own pods have %s", t.Rule, t.Selector, strings.Join(differ, ","))
-			if len(agree) == 0 && !t.renamed() { // it may be meant for an application outside the scenario
+			if len(agree) == 0 && !t.renamed() { // the rule may be meant for an application outside the scenario
 				f.Severity = Warning
 				f.Fix = selects + ", or, if it is meant for other pods, give them to the scenario, too"
 			}
@@ -58,10 +58,9 @@ func selectorDrift(l *look, s *subject) []Finding {
 	return found
 }
 
-// missed returns the workload's pods that the term does not match although it matches what the template creates now: those of other
-// revisions.
+// missed returns the workload's pods of other revisions that the term does not match, although it matches the pods of the current template.
 func (t *term) missed() []*v1.Pod {
-	if len(t.match) > 0 { // it asks for pods of one revision
+	if len(t.match) > 0 { // the term selects only pods of one revision
 		return nil
 	}
 	return list.Without(t.of.pods(), func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
@@ -76,7 +75,8 @@ func (t *term) meantForOwn() bool {
 	return len(differ) > 0
 }
 
-// compared returns the labels of the selector that the pods have, and those of them with other values, as key=value of the pods.
+// compared returns the selector's requirements that the pods meet, and the pods' labels, as key=value, for requirements that they do not
+// meet.
 func (t *term) compared() (agree, differ []string) {
 	own := t.of.labels()
 	requirements, _ := t.matches.Requirements()
@@ -91,8 +91,8 @@ func (t *term) compared() (agree, differ []string) {
 	return agree, differ
 }
 
-// renamed reports whether a label that the selector asks for differs from the pods' only in its first part, like kafscale-proxy from
-// foo-proxy: a chart with an overridden name puts it before the component's.
+// renamed reports whether a label that the selector asks for differs from the pods' label only in its first part, as kafscale-proxy differs
+// from foo-proxy: a chart with an overridden name puts that name before the component's.
 func (t *term) renamed() bool {
 	component := func(value string) string { return value[strings.LastIndex(value, "-")+1:] }
 	own := t.of.labels()
@@ -119,7 +119,7 @@ func (l *look) otherRelease(t *term) string {
 	return ""
 }
 
-// spreadMisses finds spread constraints whose selector does not match their own pods.
+// spreadMisses finds spread constraints whose selector does not match the pods that have the constraint.
 func spreadMisses(_ *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -141,7 +141,7 @@ func matchLabels(set labels.Set) string {
 	return fmt.Sprintf("{matchLabels: {%s}}", strings.ReplaceAll(strings.ReplaceAll(labels.FormatLabels(set), "=", ": "), ",", ", "))
 }
 
-// referenceToNothing finds affinity to, and anti-affinity against, pods that are not in the scenario.
+// referenceToNothing finds affinity and anti-affinity to pods that the scenario does not have.
 func referenceToNothing(l *look, s *subject) []Finding {
 	var found []Finding
 	for _, t := range s.terms() {
@@ -160,7 +160,7 @@ func referenceToNothing(l *look, s *subject) []Finding {
 	return found
 }
 
-// namespaceMissing finds terms with namespaces that the scenario, if it defines namespaces, does not contain.
+// namespaceMissing finds terms with namespaces that the scenario lacks, if it defines any namespaces.
 func namespaceMissing(l *look, s *subject) []Finding {
 	there := map[string]bool{metav1.NamespaceDefault: true, metav1.NamespaceSystem: true, metav1.NamespacePublic: true, v1.NamespaceNodeLease: true}
 	for _, n := range s.step.State.Namespaces {
@@ -184,7 +184,7 @@ func namespaceMissing(l *look, s *subject) []Finding {
 	return found
 }
 
-// jobPods finds rules, budgets and Services meant for a workload's pods that also select those of a Job, which come and go.
+// jobPods finds rules, budgets and Services that are meant for a workload's pods but also select the pods of a Job, which come and go.
 func jobPods(l *look, s *subject) []Finding {
 	if s.replicas == 0 {
 		return nil
@@ -196,7 +196,7 @@ func jobPods(l *look, s *subject) []Finding {
 		}
 		fix := fmt.Sprintf("give the pods of %s another label than %s, or select by one that they lack", o.owner, labels.FormatLabels(s.identity()))
 		for _, t := range s.terms() {
-			// If a Job has the same rule, the two are meant to keep apart.
+			// If a Job has the same rule, the rule is meant to keep the two workloads apart.
 			if t.apart() && t.about(o.owner.Namespace, o.labels()) && !slices.ContainsFunc(o.terms(), func(u term) bool { return u.Kind == t.Kind && u.Selector == t.Selector }) {
 				found = append(found, Finding{Field: t.field(), Fix: fix,
 					Message: fmt.Sprintf("the %s, which keeps the pods of %s apart, matches those of %s as well and keeps away from them", t.Rule, s.owner, o.owner)})

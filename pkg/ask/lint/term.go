@@ -14,13 +14,13 @@ import (
 	"github.com/faultline/faultline/pkg/list"
 )
 
-// term is a rule about pods: affinity, anti-affinity, or spreading.
+// term is a rule about pods: affinity, anti-affinity, or a spread constraint.
 type term struct {
 	rule.Rule
 	of       *subject
 	selector *metav1.LabelSelector
 	matches  labels.Selector
-	// match and mismatch are its matchLabelKeys and mismatchLabelKeys.
+	// matchLabelKeys and mismatchLabelKeys are the term's fields of these names.
 	match, mismatch   []string
 	namespaces        []string
 	namespaceSelector *metav1.LabelSelector
@@ -30,7 +30,7 @@ type term struct {
 // terms returns the subject's rules about pods, in the order of its spec.
 func (s *subject) terms() []term {
 	spec := &s.pod.Spec
-	seen := map[string]int{} // rules of a list stand in its order
+	seen := map[string]int{} // rule.Of keeps the order of each list
 	var all []term
 	for _, r := range rule.Of(spec) {
 		t := term{Rule: r, of: s}
@@ -44,7 +44,7 @@ func (s *subject) terms() []term {
 		case rule.Affinity, rule.AntiAffinity:
 			in := spec.Affinity.PodAffinity
 			if r.Kind == rule.AntiAffinity {
-				in = (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity) // which has the same fields
+				in = (*v1.PodAffinity)(spec.Affinity.PodAntiAffinity) // PodAntiAffinity has the same fields
 			}
 			var p *v1.PodAffinityTerm
 			if r.Hard {
@@ -67,7 +67,7 @@ func (s *subject) terms() []term {
 	return all
 }
 
-// generated reports whether the label is set on pods by controllers, not by templates.
+// generated reports whether controllers set the label on pods, so that templates lack it.
 func generated(key string) bool {
 	switch key {
 	case appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
@@ -77,20 +77,20 @@ func generated(key string) bool {
 	return strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
-// unknown reports whether the selector asks for labels that only controllers set, so that the template does not show what it matches.
+// unknown reports whether the selector asks for labels that only controllers set, so that the template does not show which pods it matches.
 func (t *term) unknown() bool {
 	requirements, _ := t.matches.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return generated(r.Key()) })
 }
 
-// own reports whether the term is about the pods that have it.
+// own reports whether the term selects the pods that have it.
 func (t *term) own() bool {
 	return t.covers(t.of.owner.Namespace) && t.matches.Matches(t.of.labels()) && !slices.ContainsFunc(t.mismatch, func(key string) bool {
 		return t.of.labels().Has(key)
 	})
 }
 
-// about reports whether the term is about pods with these labels that another workload creates.
+// about reports whether the term selects pods with these labels that another workload creates.
 func (t *term) about(namespace string, pod labels.Set) bool {
 	if !t.covers(namespace) || !t.matches.Matches(pod) {
 		return false
@@ -131,27 +131,28 @@ func (t *term) covers(namespace string) bool {
 // field returns the term's path in the object.
 func (t *term) field() string { return t.of.field(t.Path) }
 
-// apart reports whether the term keeps the subject's own pods apart, of any revision.
+// apart reports whether the term keeps the subject's own pods of all revisions apart.
 func (t *term) apart() bool {
 	return t.Kind == rule.AntiAffinity && t.own() && !t.unknown()
 }
 
-// revised reports whether the term is only about pods of the same revision.
+// revised reports whether the term selects only pods of the same revision.
 func (t *term) revised() bool {
 	return slices.Contains(t.match, appsv1.DefaultDeploymentUniqueLabelKey) || slices.Contains(t.match, appsv1.ControllerRevisionHashLabelKey)
 }
 
-// known reports whether the scenario ever contains a pod that the term is about, of whatever owner. The subject's own pods may differ from its
-// template: an operator gives each role a label of its own, and Patroni gives one to the leader.
+// known reports whether the scenario ever contains a pod that the term selects. The subject's own pods count, because they may have other
+// labels than its template: an operator gives each role a label of its own, and Patroni labels the leader.
 func (l *look) known(t *term) bool {
 	if slices.ContainsFunc(l.subjects, func(o *subject) bool { return o.owner != t.of.owner && t.about(o.owner.Namespace, o.labels()) }) {
 		return true
 	}
-	// Controllers outside the scenario may have pods in it, as in a part of a dump.
+	// Controllers outside the scenario may have pods in it, for example in a part of a dump.
 	return slices.ContainsFunc(t.of.step.State.Pods, func(pod *v1.Pod) bool { return t.about(pod.Namespace, pod.Labels) })
 }
 
-// mixed reports whether the term selects pods of an owner whose template is not known: it has only the labels that all of them share.
+// mixed reports whether the term selects pods of an owner whose template is unknown. The made-up template has only the labels that all pods
+// share.
 func (t *term) mixed() bool {
 	_, unknown := t.of.object.(*cluster.UnknownOwner)
 	return unknown && slices.ContainsFunc(t.of.pods(), func(pod *v1.Pod) bool { return t.matches.Matches(labels.Set(pod.Labels)) })
