@@ -10,9 +10,9 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// Two nodes that differ in one thing alone, and two pods that must not share one. The first pod is as well off on either node; the second can
-// only be on the plain one, since it tolerates no taint. So with one half each they have a node each, or the second stays Pending. Had the
-// nodes stood for each other, one of these would be certain.
+// Two nodes differ in one thing only, and two pods must not share a node. Both nodes are equally good for the first pod; the second pod can
+// only be on the plain node, since it tolerates no taint. So with a chance of one half each, both pods have a node, or the second stays
+// Pending. If the nodes stood for each other, one of the two outcomes would be certain.
 func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 	const apart = `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
 		{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]}},`
@@ -40,8 +40,8 @@ func TestNodesThatDifferDoNotStandForEachOther(t *testing.T) {
 	}
 }
 
-// A pod is on one of three equal nodes, and then the first of them is removed. From there the pod moves to either of the others, so that in the
-// end it is on each with one half, and never on the one that is gone.
+// A pod is on one of three equal nodes, and then the first of them is removed. A pod on that node moves to either of the others, so in the
+// end the pod is on each of the two with a chance of one half, and never on the removed node.
 func TestNodesThatAStepRemovesDoNotStandForOthers(t *testing.T) {
 	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(3)}}}}
 	remove := scenario.Step{Name: "remove", RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: []string{"z-1-node-1"}}}}

@@ -26,7 +26,7 @@ func BenchmarkExactWalkthrough(b *testing.B) {
 	}
 }
 
-// BenchmarkTrials runs a hundred trials of the walkthrough at a time.
+// BenchmarkTrials runs a hundred trials of the walkthrough.
 func BenchmarkTrials(b *testing.B) {
 	s := walkthrough(b)
 	for _, workers := range []int{1, 2} {

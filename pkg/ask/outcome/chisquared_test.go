@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// chiSquared returns the probability that counts of independent draws deviate at least this much from what the probabilities predict:
-// Pearson's test. The probabilities are above 0 and add up to 1. Outcomes with an expected total count below one are merged, the rarest
-// first, since the test is not valid for them alone. With a single outcome the result is 1.
+// chiSquared returns the probability that the counts of independent draws deviate at least this much from the counts that the probabilities
+// predict: Pearson's test. The probabilities are above 0 and add up to 1. Outcomes with an expected total count below one are merged, the
+// rarest first, since the test is not valid for them. With a single outcome the result is 1.
 func chiSquared(counts, probabilities []float64) float64 {
 	n := 0.0
 	order := make([]int, len(counts))

@@ -18,78 +18,78 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// maxReplays bounds the runs of a step that Exact makes in all. One takes about a millisecond in a small cluster, and some in a rolling
-// update, so this is half a minute at most, after which a thousand trials are worth more than waiting for the rest.
+// maxReplays is the largest number of runs of a step that Exact makes in total. A run takes about a millisecond in a small cluster, and a
+// few in a rolling update, so this is at most half a minute. After that time, a thousand trials are worth more than waiting for the rest.
 const maxReplays = 10_000
 
-// maxLooks bounds the work otherwise, where pods and nodes are many: the ties of all runs, times the nodes of the cluster. It is some
-// ten seconds.
+// maxLooks bounds the work if there are many pods and nodes: it is the largest number of ties of all runs, times the nodes of the cluster.
+// It takes about ten seconds.
 const maxLooks = 2_500_000
 
-// maxListed is how many distributions of a step are written out by node.
+// maxListed is the number of distributions of a step that are listed node by node.
 const maxListed = 1000
 
 // TooMany says that a scenario has more outcomes than Exact follows.
 type TooMany struct {
-	// Step is the step in which it gave up, after so many runs of a step and as many different states.
+	// Step is the name of the step in which Exact gave up, after Runs runs of a step that met States different states.
 	Step         string
 	Runs, States int
 }
 
-// Error says what to do instead.
+// Error returns the counts, and recommends trials instead.
 func (e *TooMany) Error() string {
 	return fmt.Sprintf("too many outcomes: step %q was not at its end after %d runs, which met %d different states; use --trials N instead", e.Step, e.Runs, e.States)
 }
 
-// Exact is every outcome of a scenario that ties among nodes lead to.
+// Exact has every outcome that ties among nodes lead to in a scenario.
 type Exact struct {
-	// Scenario is the one that was run: with ties that Exact decided.
+	// Scenario is the scenario that was run. Exact decided its ties.
 	Scenario *scenario.Scenario
-	// First is the run in which the first node, by name, won every tie.
+	// First is the run in which the first tied node by name won every tie.
 	First *simulation.Result
 	Steps []ExactStep
 	ExactMethod
-	// Notes say what else is left to chance, and was held fixed.
+	// Notes say what else is left to chance and was held fixed.
 	Notes []string
 }
 
-// ExactStep is every outcome of one step.
+// ExactStep has every outcome of one step.
 type ExactStep struct {
 	Step
 	// Classes are the distributions of pods over nodes, the most probable first.
 	Classes []Class
 }
 
-// Class is a distribution, together with those that it turns into when interchangeable nodes change places.
+// Class is a distribution, together with the distributions that exchanging interchangeable nodes turns it into.
 type Class struct {
-	// Placement is one of them, and Ways their number.
+	// Placement is one distribution of the class, and Ways the number of its distributions.
 	Placement Distribution
 	Ways      *big.Int
-	// Each is the exact probability of each of them.
+	// Each is the exact probability of each distribution of the class.
 	Each *big.Rat
-	// Placements are all of them, or as many as found room.
+	// Placements are all distributions of the class; empty if they are too many to list.
 	Placements []Distribution
-	// Metrics hold for each of them, save for the names of nodes and domains.
+	// Metrics hold for each distribution of the class, except for the names of nodes and domains.
 	Metrics *metric.Metrics
 }
 
-// All is the probability of the class.
+// All returns the probability of the whole class.
 func (c *Class) All() *big.Rat {
 	return new(big.Rat).Mul(c.Each, new(big.Rat).SetInt(c.Ways))
 }
 
-// Options are what Exact and Trials can be given besides the scenario.
+// Options are the options of [RunExact] and [RunTrials].
 type Options struct {
-	// Progress, if set, is called with the work done so far and the total.
+	// Progress, if set, is called with the name of the step, the work done so far and the total.
 	Progress func(step string, done, total int)
-	// Workers is the number of trials that run at the same time; below 1: one a core.
+	// Workers is the number of trials that run at the same time; below 1 means one per core.
 	Workers int
 
-	unmerged bool // in tests: no node stands for another
-	replays  int  // in tests: the bound, if above 0
+	unmerged bool // for tests: no node stands for another
+	replays  int  // for tests: the bound in place of maxReplays, if above 0
 }
 
-// RunExact follows every way in which ties among nodes can be decided. It returns a *TooMany if they are too many.
+// RunExact follows every way to decide the ties among nodes. It returns a *TooMany if there are too many.
 func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, error) {
 	fixed := *s
 	fixed.Ties.Random, fixed.Ties.Arrivals = false, false
@@ -105,7 +105,7 @@ func RunExact(ctx context.Context, s *scenario.Scenario, opts Options) (*Exact, 
 	w := &walker{ctx: ctx, opts: opts, world: alone, keyer: newKeyer(&fixed, anchor, !opts.unmerged), nodes: len(anchor.Nodes), exact: &Exact{Scenario: &fixed}}
 	err = w.walk()
 	var tooMany *TooMany
-	if errors.As(err, &tooMany) { // whatever was under way
+	if errors.As(err, &tooMany) { // the error may wrap it, from any depth of a run
 		return nil, tooMany
 	}
 	if err != nil {
@@ -126,20 +126,20 @@ func fixedNotes(s *scenario.Scenario, nodes int) []string {
 	return notes
 }
 
-// walker follows the ties of a scenario, step by step.
+// walker follows every way to decide the ties of a scenario, step by step.
 type walker struct {
 	ctx   context.Context
 	opts  Options
 	world *world.Cluster
 	*keyer
-	nodes int // of the cluster
-	looks int // ties so far, times nodes
+	nodes int // the number of nodes of the cluster
+	looks int // the number of ties so far, times nodes
 	exact *Exact
 }
 
-// start is a state before a step, with its probability.
+// start is the result before a step, with its probability.
 type start struct {
-	result *simulation.Result // nil before anything
+	result *simulation.Result // nil before the cluster's own first moves
 	p      *big.Rat
 }
 
@@ -175,31 +175,31 @@ func (w *walker) walk() error {
 	return nil
 }
 
-// moment is a state at a tie, or, without choices, at the end of a step.
+// moment is a state at a tie or, without choices, at the end of a step.
 type moment struct {
-	script  []int // the choices that lead to it
+	script  []int // the choices of nodes that lead to the state
 	choices []choice
 	result  *simulation.Result
 }
 
-// choice is a node of a tie, which stands for several.
+// choice is a tied node that stands for all tied nodes that are interchangeable with it.
 type choice struct {
 	node, stands int
-	of           int // nodes in the tie
+	of           int // the number of tied nodes
 	to           *moment
 }
 
 var errKnown = errors.New("the state is known")
 
-// step follows every run of one step from a state, and returns where they end, each with its probability.
+// step follows every run of one step from a state, and returns the ends of these runs with their probabilities.
 //
-// A run follows a script of choices as far as that goes, and then takes the first at each tie, until it comes to a state that is
-// known, or to the end. The other choices of the states that it meets are left for further runs.
+// A run follows a script of choices, and takes the first choice at each tie after the script, until it meets a known state or ends. The
+// other choices of the states that it meets are left for further runs.
 func (w *walker) step(step int, from start) ([]start, error) {
 	root := &choice{}
 	open := []*branch{{at: root}}
 	ties, ends := map[string]*moment{}, map[string]*moment{}
-	var order []*moment // of the ends
+	var order []*moment // the ends, in the order in which runs met them
 	for len(open) > 0 {
 		b := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -257,7 +257,7 @@ func (w *walker) step(step int, from start) ([]start, error) {
 	return found, nil
 }
 
-// branch is a choice that no run has made yet.
+// branch is a choice that no run has made yet, with the script that leads to it.
 type branch struct {
 	at     *choice
 	script []int
@@ -277,7 +277,7 @@ func (w *walker) name(step int) string {
 	return simulation.StepsOf(w.exact.Scenario)[step].Name
 }
 
-// ended is the key of an end: what the next steps depend on, and what is reported.
+// ended returns the key of an end: what the next steps depend on, and what is reported.
 func (w *walker) ended(result *simulation.Result) string {
 	placement := DistributionOf(stateOf(result))
 	pods := placement.withoutNodes()
@@ -285,7 +285,7 @@ func (w *walker) ended(result *simulation.Result) string {
 	return w.end(w.exact.Scenario, result) + pods + shape.code + w.later(placement)
 }
 
-// later is what of the placement is on nodes that came after the first step.
+// later returns the part of the distribution on nodes that came after the first step.
 func (w *walker) later(p Distribution) string {
 	text := ""
 	for _, node := range slices.Sorted(maps.Keys(p.Nodes())) {
@@ -296,9 +296,9 @@ func (w *walker) later(p Distribution) string {
 	return text
 }
 
-// probabilities adds up what comes to each moment from the first.
+// probabilities returns the probability of each state that the first one leads to: the sum over all ways to it.
 func probabilities(first *moment, p *big.Rat) map[*moment]*big.Rat {
-	var order []*moment // each after those that it leads to
+	var order []*moment // each state after the states that it leads to
 	seen := map[*moment]bool{}
 	var visit func(m *moment)
 	visit = func(m *moment) {
@@ -326,7 +326,7 @@ func probabilities(first *moment, p *big.Rat) map[*moment]*big.Rat {
 	return all
 }
 
-// report puts the ends of a step together by their distributions of pods over nodes.
+// report appends a step, with the ends grouped by their distributions of pods over nodes.
 func (w *walker) report(ends []start) error {
 	type found struct {
 		result *simulation.Result

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// recorded is a case of package simulation's: what a real control plane did, step by step.
+// recorded is a case of package simulation: what a real control plane did, step by step.
 type recorded struct {
 	Steps []struct {
 		Name   string
@@ -22,7 +22,7 @@ type recorded struct {
 	}
 }
 
-// seen is how many pods each node had, and in how many runs.
+// seen has the number of pods of each node, and the number of runs with these numbers.
 type seen struct {
 	Nodes map[string]int
 	Seen  int
@@ -99,7 +99,7 @@ type outcomeOf struct {
 	p     *big.Rat
 }
 
-// What a real control plane did when ties were decided at random is possible, and as frequent as its probability lets expect.
+// The outcomes of a real control plane with random ties are possible, and as frequent as their probabilities predict.
 func TestExactAgreesWithARealControlPlane(t *testing.T) {
 	for _, name := range []string{"a-walkthrough", "b-soft-hetero", "e-pod-affinity"} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestExactAgreesWithARealControlPlane(t *testing.T) {
 					shares[j], _ = o.p.Float64()
 				}
 				if step.Name == "08-web-then-cache-in-one-apply" {
-					// Pods that wait for another one's arrival: what decides is when they are tried again, and no tie.
+					// These pods wait for the arrival of another pod: the time of their next try decides, not a tie.
 					continue
 				}
 				for _, w := range want {

@@ -18,22 +18,22 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// keyer gives states keys: states of the same key have the same future, up to names that nothing looks at.
+// keyer gives states keys. States with the same key have the same future, except for names that nothing reads.
 //
-// What follows from a state mostly does not depend on which pod of a workload is where, and then pods count by class: what the
-// scheduler sees of them, without their names. It does where a controller, a drain or preemption chooses among pods, by age or by
-// order of arrival. So pods count by class only where, from the step at hand to the next fresh one, steps do nothing but apply new
-// workloads and cordon or uncordon nodes, in a scenario without anything that deletes pods by itself. Otherwise a key holds every
-// object whole and in order.
+// Usually the future does not depend on which pod of a workload is on which node. Then the key has only the class of each pod: what the
+// scheduler sees of it, without its name. The future does depend on it if a controller, a drain or preemption chooses among pods, by age or
+// by order of arrival. So the key has classes only if, from the current step to the next fresh one, steps only apply new workloads and
+// cordon or uncordon nodes, in a scenario in which nothing deletes pods by itself. Otherwise the key has every object, complete and in
+// order.
 type keyer struct {
 	*symmetry
-	anchor map[string]*corev1.Node // the nodes as they were before the first step
-	// byClass says for each step, from beforeSteps on, whether pods count by class.
+	anchor map[string]*corev1.Node // the nodes before the first step
+	// byClass says for each step, from beforeSteps on, whether the key has only the pods' classes.
 	byClass []bool
 	samples bool
 
 	pods    alike.Pods
-	changes map[*corev1.Node]string // how a node differs from the one before the first step; "" not at all
+	changes map[*corev1.Node]string // the text of a node that differs from its state before the first step, otherwise ""
 }
 
 func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
@@ -47,13 +47,13 @@ func newKeyer(s *scenario.Scenario, anchor *cluster.State, merge bool) *keyer {
 	return k
 }
 
-// begin forgets what holds for one run alone.
+// begin clears the caches that hold for one run only.
 func (k *keyer) begin() {
 	k.pods.Release()
 	k.changes = map[*corev1.Node]string{}
 }
 
-// change is what a node has become; "" if it is as it was.
+// change returns the node's text, or "" if the node is as it was before the first step.
 func (k *keyer) change(node *corev1.Node) string {
 	change, found := k.changes[node]
 	if !found && !reflect.DeepEqual(node, k.anchor[node.Name]) {
@@ -63,7 +63,8 @@ func (k *keyer) change(node *corev1.Node) string {
 	return change
 }
 
-// tie is the key of a state in which the scheduler is about to choose, and the sets of tied nodes that can stand for each other.
+// tie returns the key of a state in which the scheduler is about to choose, and the sets of tied nodes that are interchangeable, as
+// indices.
 func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][]int) {
 	byClass := k.byClass[step+1]
 	gone := map[string]bool{}
@@ -107,7 +108,7 @@ func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][
 	for i, node := range tie.Nodes {
 		orbit, found := orbits[node]
 		if !found {
-			orbit = node // it came after the first step
+			orbit = node // the node came after the first step
 		}
 		if _, seen := at[orbit]; !seen {
 			at[orbit] = len(sets)
@@ -118,8 +119,8 @@ func (k *keyer) tie(step int, state *cluster.State, tie *sched.Tie) (string, [][
 	return digest(append(head, k.elsewhere(on, shape))...), sets
 }
 
-// end is the key of a state between steps, or of what is left of it where the next step is fresh; it counts what the steps from there
-// on depend on.
+// end returns the key of a state between steps, or of the part of it that a fresh next step keeps. The key has what the following steps
+// depend on.
 func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 	next := len(result.Steps)
 	steps := simulation.StepsOf(s)
@@ -154,7 +155,7 @@ func (k *keyer) end(s *scenario.Scenario, result *simulation.Result) string {
 	return digest(append(head, k.elsewhere(on, k.shapeWith(state, on)))...)
 }
 
-// shapeWith is the shape of the nodes as they are, with the pods on them.
+// shapeWith returns the shape of the nodes in the state, with the pods on them.
 func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
 	now := list.By(state.Nodes, func(node *corev1.Node) string { return node.Name })
 	return k.shape(func(name string) string {
@@ -169,7 +170,7 @@ func (k *keyer) shapeWith(state *cluster.State, on map[string][]string) *shape {
 	})
 }
 
-// elsewhere is the code of the shape with what is on nodes that came later.
+// elsewhere returns a digest of the shape's code and the pods on nodes that came after the first step.
 func (k *keyer) elsewhere(on map[string][]string, s *shape) string {
 	parts := []string{s.code}
 	for _, name := range slices.Sorted(maps.Keys(on)) {
@@ -180,7 +181,7 @@ func (k *keyer) elsewhere(on map[string][]string, s *shape) string {
 	return digest(parts...)
 }
 
-// token is what of a pod counts, its node aside.
+// token returns the part of a pod that counts for a key, without its node.
 func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	if !byClass {
 		whole := *pod
@@ -194,8 +195,8 @@ func (k *keyer) token(pod *corev1.Pod, byClass bool) string {
 	return k.pods.Class(pod) + ending
 }
 
-// others is everything in the state but pods that have a node or wait for one, and nodes that are as they were: also what the Job
-// controller remembers.
+// others returns a digest of the state without nodes, and without the specs of pods that have not ended. It covers the order of the pods,
+// and what the Job controller and the volume attachments remember.
 func others(state *cluster.State) string {
 	rest := *state
 	rest.Nodes, rest.Pods = nil, nil
@@ -218,7 +219,7 @@ func others(state *cluster.State) string {
 	return digest(parts...)
 }
 
-// interchangeable reports, for each step from beforeSteps on, whether the pods of a class are interchangeable until the next fresh step.
+// interchangeable reports, for each step from beforeSteps on, whether pods of one class are interchangeable until the next fresh step.
 func interchangeable(s *scenario.Scenario) []bool {
 	steps := simulation.StepsOf(s)
 	byClass := make([]bool, len(steps)+1)
@@ -250,7 +251,7 @@ func interchangeable(s *scenario.Scenario) []bool {
 	return byClass
 }
 
-// changesPods reports whether the step's action could affect existing pods. What an apply changes is checked separately.
+// changesPods reports whether the step's action could affect existing pods. The caller checks the objects that the step applies.
 func changesPods(step *scenario.LoadedStep) bool {
 	return slices.ContainsFunc(step.Actions(), func(action scenario.NamedAction) bool {
 		return !slices.Contains([]string{"apply", "cordon", "uncordon"}, action.Name)
@@ -261,7 +262,7 @@ func idOf(obj cluster.Object) string {
 	return cluster.KindOf(obj) + "/" + obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// choosesPods reports whether a pod could be deleted, or a pod's identity could matter, even where no step deletes anything.
+// choosesPods reports whether something could delete a pod, or depend on a pod's identity, although no step deletes anything.
 func choosesPods(s *scenario.Scenario) bool {
 	if preempts(s) {
 		return true
@@ -271,7 +272,7 @@ func choosesPods(s *scenario.Scenario) bool {
 		switch o := obj.(type) {
 		case *corev1.Pod:
 			if metav1.GetControllerOfNoCopy(o) != nil {
-				return true // in the middle of a rollout, perhaps
+				return true // the cluster may be in the middle of a rollout
 			}
 			orphans = true
 		case *corev1.Node:
@@ -291,10 +292,10 @@ func choosesPods(s *scenario.Scenario) bool {
 			return true
 		}
 	}
-	return orphans && controllers // a controller may adopt one, and have one too many
+	return orphans && controllers // a controller may adopt a bare pod, and then delete one
 }
 
-// preempts reports whether some pod could be preempted by another.
+// preempts reports whether one pod could preempt another.
 func preempts(s *scenario.Scenario) bool {
 	if alike.Preempt(everything(s)) {
 		return true
@@ -307,7 +308,7 @@ func preempts(s *scenario.Scenario) bool {
 	return false
 }
 
-// claims reports whether the pods of the object have volumes that are bound to places.
+// claims reports whether the pods of the object have volumes that may be bound to some nodes.
 func claims(obj cluster.Object) bool {
 	spec, _ := cluster.PodSpec(obj)
 	return spec != nil && slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) ||

@@ -9,53 +9,53 @@ import (
 	"github.com/faultline/faultline/pkg/ask/stats"
 )
 
-// ExactMethod is how much it took to follow every way.
+// ExactMethod is the work that it took to follow every way to decide the ties.
 type ExactMethod struct {
-	// Runs is the number of runs of a step that were made, States the number of different states at ties that they met.
+	// Runs is the number of runs of a step. States is the number of different states at ties that the runs met.
 	Runs   int `json:"runs"`
 	States int `json:"states"`
 }
 
-// TrialsMethod is how many trials there were.
+// TrialsMethod says how the trials were made.
 type TrialsMethod struct {
 	// N is the number of trials. Trial i, from 0, is the run with --ties random and --seed Seed+i.
 	N    int    `json:"n"`
 	Seed uint64 `json:"seed"`
-	// Confidence is that of every interval, such as 0.95.
+	// Confidence is the confidence of every interval, such as 0.95.
 	Confidence float64 `json:"confidence"`
-	// Until is how far the intervals of shares may reach to each side, between 0 and 1, where that was asked for. Reached says whether
-	// those of a Pending pod, and of each placement listed, reach no further.
+	// Until is the largest distance, between 0 and 1, of an interval's bounds from its share, if a bound was asked for. Reached says whether
+	// the intervals of a Pending pod, and of each placement listed, keep to it.
 	Until   float64 `json:"until,omitempty"`
 	Reached bool    `json:"reached,omitempty"`
 }
 
-// Step is what can come of one step.
+// Step has the possible outcomes of one step.
 type Step struct {
 	// Name is the step's name.
 	Name string `json:"name"`
-	// Action says in a few words what was done, as kubectl would be asked to.
+	// Action says in a few words what was done, as a kubectl command would.
 	Action string `json:"action"`
-	// Different is the number of different placements: of those that are possible, or of those that were seen. It is a text, since it
-	// can have any number of digits.
+	// Different is the number of different placements: of the possible ones, or of the ones that trials showed. It is a text, since it can
+	// have any number of digits.
 	Different string `json:"different"`
-	// AnyPending is how likely it is that a pod is Pending.
+	// AnyPending is the chance that a pod is Pending.
 	AnyPending Chance `json:"anyPending"`
-	// Pending is how many pods are.
+	// Pending is the number of Pending pods.
 	Pending Variation `json:"pending"`
 	// Levels are the levels of failure domains, widest first.
 	Levels []LevelVariation `json:"levels,omitempty"`
-	// Placements are distributions of pods over nodes, the likeliest first. Of very many, and in trials of more than ten, the least
-	// likely are left out.
+	// Placements are distributions of pods over nodes, the likeliest first. The least likely are left out if there are very many, and in
+	// trials if there are more than ten.
 	Placements []Placement `json:"placements"`
 }
 
-// Chance is how likely something is.
+// Chance is a probability, or its estimate from trials.
 type Chance struct {
-	// Share is its probability, or its share of the trials, between 0 and 1.
+	// Share is the probability, or the share of the trials, between 0 and 1.
 	Share float64 `json:"share"`
-	// Probability is the exact one, as a fraction; of trials there is none.
+	// Probability is the exact probability as a fraction; missing for trials.
 	Probability string `json:"probability,omitempty"`
-	// Seen is the number of trials in which it was so; Low and High are the bounds of the Wilson interval of the share.
+	// Seen is the number of trials with this outcome. Low and High are the bounds of the Wilson interval of the share.
 	Seen int      `json:"seen,omitempty"`
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
@@ -64,40 +64,40 @@ type Chance struct {
 // Placement is a distribution of pods over nodes.
 type Placement struct {
 	Chance
-	// Ways is the number of placements that this one stands for, each with the same chance, where interchangeable
-	// nodes change places; missing where it stands for itself.
+	// Ways is the number of placements that this one stands for, each with the same chance: the others have interchangeable nodes exchanged.
+	// Missing if the placement stands only for itself.
 	Ways string `json:"ways,omitempty"`
-	// Seed is the lowest that shows it; missing where chances are exact.
+	// Seed is the lowest seed that shows the placement; missing if chances are exact.
 	Seed *uint64 `json:"seed,omitempty"`
 	// Pending is the number of pods without a node.
 	Pending int `json:"pending"`
 	Distribution
 }
 
-// LevelVariation is how skew and blast radius of a level vary.
+// LevelVariation says how the skew and the blast radius of a level vary.
 type LevelVariation struct {
-	// TopologyKey is the node label whose values make the domains.
+	// TopologyKey is the node label whose values are the domains.
 	TopologyKey string `json:"topologyKey"`
-	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload that is spread worst.
+	// Skew is the number of pods by which a workload's fullest domain exceeds its emptiest, for the workload with the worst spread.
 	Skew Variation `json:"skew"`
 	// Radius is the largest share of any workload that the loss of one domain takes, between 0 and 1.
 	Radius Variation `json:"radius"`
 }
 
-// Variation is how a number varies.
+// Variation says how a number varies.
 type Variation struct {
-	// Median has at least half of the chances on each side; Low and High are the bounds of its interval, in trials.
+	// Median is the median by probability. Low and High are the bounds of its interval, in trials.
 	Median float64  `json:"median"`
 	Low    *float64 `json:"low,omitempty"`
 	High   *float64 `json:"high,omitempty"`
-	// P95 is what 95 % do not exceed, Worst the largest.
+	// P95 is the value that 95 % of the outcomes do not exceed. Worst is the largest value.
 	P95   float64 `json:"p95"`
 	Worst float64 `json:"worst"`
-	// Seed is the lowest that shows the worst, in trials.
+	// Seed is the lowest seed that shows the worst value, in trials.
 	Seed *uint64 `json:"seed,omitempty"`
 }
 
-// NewStep sums up the classes of a step, the most probable first.
+// NewStep sums up the classes of a step, which are sorted by probability, the most probable first.
 func NewStep(name, action string, classes []Class) Step {
 	s := Step{Name: name, Action: action}
 	different, pending := new(big.Int), new(big.Rat)
@@ -131,7 +131,7 @@ func exactly(p *big.Rat) Chance {
 	return Chance{Share: share, Probability: p.RatString()}
 }
 
-// variationOf finds the quantiles by their exact probabilities.
+// variationOf finds the quantiles by exact probabilities.
 func variationOf(classes []Class, value func(*metric.Metrics) float64) Variation {
 	type part struct {
 		value float64
@@ -154,7 +154,7 @@ func variationOf(classes []Class, value func(*metric.Metrics) float64) Variation
 	return Variation{Median: quantile(big.NewRat(1, 2)), P95: quantile(big.NewRat(19, 20)), Worst: parts[len(parts)-1].value}
 }
 
-// Frequency is the chance that so many of the trials show.
+// Frequency estimates a chance from its share of the trials, with a Wilson interval.
 func Frequency(p stats.Proportion) Chance {
 	low, high := p.Wilson(Confidence)
 	return Chance{Share: p.Value(), Seen: p.Successes, Low: &low, High: &high}

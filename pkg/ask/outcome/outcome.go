@@ -1,8 +1,8 @@
-// Package outcome finds every outcome of a scenario in which chance decides among several.
+// Package outcome finds every outcome of a scenario in which chance decides.
 //
-// Where several nodes share the top score, a kube-scheduler takes one of them at random, each with the same chance. Exact walks the
-// tree of these ties, and gives each distribution of pods over nodes with its exact probability. Trials runs the scenario with one
-// seed after the other, and gives frequencies with intervals; it also covers what else is left to chance.
+// If several nodes share the top score, a kube-scheduler takes one of them at random, each with the same chance. [RunExact] walks the tree
+// of these ties, and gives each distribution of pods over nodes its exact probability. [RunTrials] runs the scenario with one seed after
+// the other, and gives frequencies with intervals; it also covers everything else that is left to chance.
 //
 //	scenario ─ Begin, Next with Choose ─▶ a tie ─ keyer ─▶ known? merged : gone on from          (exact.go, key.go)
 //	nodes ─ symmetry ─▶ nodes that are interchangeable; one of them stands for all               (symmetry.go)
@@ -22,21 +22,21 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// Distribution is how many pods of each workload are on each node.
+// Distribution has the number of pods of each workload on each node.
 type Distribution struct {
-	// Workloads are the workloads that have pods, by namespace, kind and name. Bare pods are workloads of their own.
+	// Workloads are the workloads that have pods, by namespace, kind and name. A bare pod is a workload of its own.
 	Workloads []PlacedWorkload `json:"workloads"`
 }
 
-// PlacedWorkload is how the pods of one workload are distributed.
+// PlacedWorkload has the distribution of the pods of one workload.
 type PlacedWorkload struct {
 	cluster.WorkloadRef
-	// Nodes are the numbers of pods by node; Pending is the number of pods without one.
+	// Nodes has the number of pods by node. Pending is the number of pods without a node.
 	Nodes   map[string]int `json:"nodes"`
 	Pending int            `json:"pending,omitempty"`
 }
 
-// DistributionOf returns the distribution of the state's pods, those that have ended or are about to apart.
+// DistributionOf returns the distribution of the state's active pods. It skips pods that have ended and pods that are Terminating.
 func DistributionOf(state *cluster.State) Distribution {
 	found := map[cluster.Ref]*PlacedWorkload{}
 	owner := state.Owners()
@@ -64,7 +64,7 @@ func DistributionOf(state *cluster.State) Distribution {
 	return p
 }
 
-// Pending is the number of pods without a node.
+// Pending returns the number of pods without a node.
 func (p Distribution) Pending() int {
 	n := 0
 	for _, w := range p.Workloads {
@@ -73,7 +73,7 @@ func (p Distribution) Pending() int {
 	return n
 }
 
-// Nodes are the numbers of pods by node, of all workloads together.
+// Nodes returns the number of pods by node, over all workloads.
 func (p Distribution) Nodes() map[string]int {
 	nodes := map[string]int{}
 	for _, w := range p.Workloads {
@@ -84,7 +84,7 @@ func (p Distribution) Nodes() map[string]int {
 	return nodes
 }
 
-// key is the same for the same placements, and for no others.
+// key returns a string that is equal for equal distributions only.
 func (p Distribution) key() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {
@@ -97,7 +97,7 @@ func (p Distribution) key() string {
 	return b.String()
 }
 
-// on returns the part of the placement that is on a node.
+// on returns the part of the distribution that is on a node.
 func (p Distribution) on(node string) string {
 	var b strings.Builder
 	for i, w := range p.Workloads {
@@ -108,7 +108,7 @@ func (p Distribution) on(node string) string {
 	return b.String()
 }
 
-// permuted returns the placement with the pods of each node on another: those of from[node] are then on node.
+// permuted returns the distribution in which each node has the pods of the node from[node]. Nodes that are not in from keep their pods.
 func (p Distribution) permuted(from map[string]string) Distribution {
 	var next Distribution
 	for _, w := range p.Workloads {
@@ -118,7 +118,7 @@ func (p Distribution) permuted(from map[string]string) Distribution {
 				nodes[node] = n
 			}
 		}
-		for node, n := range w.Nodes { // nodes that no other can stand for, such as one that is new
+		for node, n := range w.Nodes { // for example, new nodes
 			if _, known := from[node]; !known {
 				nodes[node] = n
 			}
@@ -128,10 +128,10 @@ func (p Distribution) permuted(from map[string]string) Distribution {
 	return next
 }
 
-// stepsBefore is the position of the cluster's own first moves, before the scenario's steps.
+// beforeSteps is the index of the cluster's own first moves, before the scenario's steps.
 const beforeSteps = -1
 
-// stateOf is the cluster that a result ends with.
+// stateOf returns the state at the end of a result.
 func stateOf(result *simulation.Result) *cluster.State {
 	if n := len(result.Steps); n > 0 {
 		return result.Steps[n-1].State
@@ -139,7 +139,7 @@ func stateOf(result *simulation.Result) *cluster.State {
 	return result.Initial
 }
 
-// withoutNodes is the part of the placement that is on no node: the workloads and their Pending pods.
+// withoutNodes returns the part of the distribution that is on no node: the workloads and the numbers of their Pending pods.
 func (p Distribution) withoutNodes() string {
 	var b strings.Builder
 	for _, w := range p.Workloads {

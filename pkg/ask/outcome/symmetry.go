@@ -16,29 +16,30 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// symmetry is what may be renamed in a scenario without anybody noticing: a tree of failure domains with nodes as leaves, in which
-// children of the same shape can change places.
+// symmetry is a tree of failure domains, with nodes as leaves, in which children of the same shape can change places without any effect on
+// the scenario except for names. With 2 zones of 3 equal nodes each, the zones can change places, and so can the nodes of a zone.
 //
-// Why merging by it is sound. Let G be the permutations of the nodes that move whole domains onto whole domains of every level, and
-// each node onto one that package alike finds to look the same; every object and every step is searched for names. What would make
-// the order of the nodes count is not merged at all: preemption, which takes the first of equal candidates; samples of the nodes in
-// large clusters; DaemonSets, whose pods are made node by node; volumes and CSINodes; other feature gates or arguments of plugins.
-// Under these conditions the run from a state g(s) is g applied to the run from s, for each g in G, and chance is fair among the tied
-// nodes. The cluster before the first step looks the same to every g, so by induction P(g(s)) = P(s) at every tie and after every
-// step. States that some g turns into each other can thus be followed as one, and in the end each of them has the same part of their
-// common probability.
+// Merging states by symmetry is sound. Let G be the permutations of the nodes that move whole domains onto whole domains of every level,
+// and each node onto a node that package alike cannot distinguish from it; package alike searches every object and every step for names.
+// Nothing is merged where the order of the nodes could count: with preemption, which takes the first of equal candidates; with samples of
+// the nodes in large clusters; with DaemonSets, whose pods are created node by node; with volumes and CSINodes; with other feature gates or
+// arguments of plugins. Under these conditions, the run from a state g(s) is g applied to the run from s, for each g in G, and each tied
+// node has the same chance. The cluster before the first step looks the same to every g, so by induction P(g(s)) = P(s) at every tie and
+// after every step. So states that some g turns into each other can be followed as one, and in the end each of them has an equal part of
+// their common probability.
 type symmetry struct {
 	root *domain
 }
 
 // domain is a set of nodes that fail together, or a single node.
 type domain struct {
-	look     string // what distinguishes it, apart from its children
-	node     string // the name, of a node
+	look     string // what distinguishes the domain from others, without its children
+	node     string // the name of a single node; "" for other domains
 	children []*domain
 }
 
-// newSymmetry finds what can be renamed in the scenario, on the nodes that the cluster begins with. With merge false nothing is.
+// newSymmetry finds the symmetry of the scenario among the nodes with which the cluster begins. If merge is false, no node is
+// interchangeable.
 func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	levels := topology.Levels(nodes, s.LevelKeys...)
 	names := mentioned(s, nodes, levels)
@@ -54,14 +55,14 @@ func newSymmetry(s *scenario.Scenario, nodes []*v1.Node, merge bool) *symmetry {
 	if root, nested := nest(nodes, leaves, levels); nested {
 		return &symmetry{root}
 	}
-	// Domains that overlap make no tree; then no node stands for another.
+	// Domains that overlap form no tree; then no node stands for another.
 	for _, leaf := range leaves {
 		leaf.look += "\x00" + leaf.node
 	}
 	return &symmetry{&domain{children: leaves}}
 }
 
-// ordersNodes reports whether the order of the nodes could matter, apart from their names and labels.
+// ordersNodes reports whether the order of the nodes could matter, besides their names and labels.
 func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	config, err := s.Config.Encode()
 	if err != nil || strings.Contains(string(config), "addedAffinity") || s.Config.Release().FeatureGates != "" || s.Config.Foreign() || s.Config.Samples(nodes) || preempts(s) {
@@ -78,7 +79,7 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
-		if step.RemoveNodes != nil && step.RemoveNodes.Count > 0 { // of equally empty nodes the first
+		if step.RemoveNodes != nil && step.RemoveNodes.Count > 0 { // the first of equally empty nodes is removed
 			return true
 		}
 		if step.Patch != nil {
@@ -95,7 +96,8 @@ func ordersNodes(s *scenario.Scenario, nodes int) bool {
 	return false
 }
 
-// mentioned are the names of the nodes, and which of them stand anywhere in the scenario. A node that a step selects is named by it.
+// mentioned returns the names of the nodes, with marks for names that occur anywhere in the scenario. A step mentions the nodes that it
+// selects.
 func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.Names {
 	names := alike.NewNames(nodes, levels...)
 	for _, obj := range everything(s) {
@@ -124,7 +126,7 @@ func mentioned(s *scenario.Scenario, nodes []*v1.Node, levels []string) *alike.N
 	return names
 }
 
-// everything is all that the scenario holds at some time.
+// everything returns all objects that the scenario has at some time.
 func everything(s *scenario.Scenario) []cluster.Object {
 	all := slices.Concat(s.Cluster, s.Workloads)
 	for i := range s.Steps {
@@ -133,7 +135,7 @@ func everything(s *scenario.Scenario) []cluster.Object {
 	return all
 }
 
-// nest makes a tree of the leaves; false if two domains overlap without one being within the other.
+// nest builds a tree of the leaves. It returns false if two domains overlap and neither contains the other.
 func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 	type set struct {
 		key    string
@@ -156,7 +158,7 @@ func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 	}
 	slices.SortStableFunc(sets, func(a, b set) int { return cmp.Compare(len(b.leaves), len(a.leaves)) })
 	root := &domain{}
-	within := make([]*domain, len(leaves)) // the smallest domain so far
+	within := make([]*domain, len(leaves)) // the smallest domain of each leaf so far
 	size := map[*domain]int{root: len(leaves) + 1}
 	for i := range within {
 		within[i] = root
@@ -166,7 +168,7 @@ func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 		if slices.ContainsFunc(of.leaves, func(i int) bool { return within[i] != parent }) {
 			return nil, false
 		}
-		if size[parent] == len(of.leaves) { // one set of nodes, by two keys
+		if size[parent] == len(of.leaves) { // two keys have this set of nodes
 			parent.look += "\x00" + of.key
 			continue
 		}
@@ -183,11 +185,11 @@ func nest(nodes []*v1.Node, leaves []*domain, levels []string) (*domain, bool) {
 	return root, true
 }
 
-// shape is a domain with what is on its nodes at some time. Domains have the same code if and only if one can be turned into the
-// other, up to the collisions of a cryptographic hash.
+// shape is a domain with what is on its nodes at some time. Two domains have the same code if and only if exchanging nodes can turn one
+// into the other, except for collisions of a cryptographic hash.
 type shape struct {
 	*domain
-	static, code string // without and with what is on the nodes
+	static, code string // static without, and code with what is on the nodes
 	children     []*shape
 }
 
@@ -227,7 +229,7 @@ func digest(parts ...string) string {
 	return string(hash.Sum(nil)[:16])
 }
 
-// orbits returns for each node a text that it shares with those that can take its place, all else staying as it looks.
+// orbits returns a text for each node. Nodes with the same text can take each other's place while everything else looks the same.
 func (s *shape) orbits() map[string]string {
 	all := map[string]string{}
 	var walk func(s *shape, path string)
@@ -244,7 +246,7 @@ func (s *shape) orbits() map[string]string {
 	return all
 }
 
-// groups are the positions of the children that can change places, in order of the first of each.
+// groups returns the indices of the children that can change places, group by group, in the order of each group's first child.
 func (s *shape) groups() [][]int {
 	var groups [][]int
 	at := map[string]int{}
@@ -260,7 +262,7 @@ func (s *shape) groups() [][]int {
 	return groups
 }
 
-// ways is the number of different states that the shape can be turned into, itself included.
+// ways returns the number of different states that the shape can be turned into, including itself.
 func (s *shape) ways() *big.Int {
 	product := big.NewInt(1)
 	for _, group := range s.groups() {
@@ -279,12 +281,13 @@ func (s *shape) ways() *big.Int {
 	return product
 }
 
-// arrangements are the states that the shape can be turned into, at most so many: for each node the one whose contents it gets.
+// arrangements returns at most that many of the states that the shape can be turned into. Each state maps a node to the node whose contents
+// it gets.
 func (s *shape) arrangements(most int) []map[string]string {
 	return arrange(s, s, most)
 }
 
-// arrange turns the contents of one shape onto the nodes of another of the same static code.
+// arrange returns the ways to put the contents of one shape onto the nodes of another shape with the same static code.
 func arrange(onto, contents *shape, most int) []map[string]string {
 	if onto.node != "" {
 		return []map[string]string{{onto.node: contents.node}}
@@ -317,7 +320,7 @@ func arrange(onto, contents *shape, most int) []map[string]string {
 	return all
 }
 
-// permutations puts the children of contents onto those of onto in every way that looks different.
+// permutations returns the ways to put the children of contents onto the children of onto, without two ways that look the same.
 func permutations(onto, contents *shape, positions, left []int, most int) []map[string]string {
 	if len(positions) == 0 {
 		return []map[string]string{{}}

@@ -20,18 +20,18 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Confidence is that of every interval.
+// Confidence is the confidence of every interval.
 const Confidence = 0.95
 
 const (
-	// checkEvery is after how many trials it is looked whether the intervals are narrow enough: at these counts alone, so that the
-	// answer does not depend on which worker is how fast.
+	// checkEvery is the number of trials between two checks of the intervals. They are checked only then, so that the answer does not depend
+	// on the speed of the workers.
 	checkEvery = 500
-	// frequent is how many placements of a step are kept, the most frequent ones.
+	// frequent is the number of placements of a step that are listed, the most frequent first.
 	frequent = 10
 )
 
-// TrialSet is what a number of runs found that differ only in their seeds.
+// TrialSet has the results of runs that differ only in their seeds.
 type TrialSet struct {
 	Scenario *scenario.Scenario
 	// First is the run with the first seed.
@@ -40,17 +40,17 @@ type TrialSet struct {
 	Steps []Step
 }
 
-// observed is what a step came to. Trials that come to the same share it.
+// observed is the outcome of a step. Trials with the same outcome share it.
 type observed struct {
 	placement Distribution
 	pending   int
 	metrics   *metric.Metrics
 }
 
-// RunTrials runs the scenario n times with random ties, the i-th time with seed s.Ties.Seed+i. With until above 0 it stops as soon as,
-// after a multiple of 500 trials, these shares have Wilson intervals of at most until to each side: after each step, that of the
-// trials with a Pending pod, and that of each of the ten most frequent placements. If the context ends, the answer is that of the first trials
-// as far as all of them were carried out, and its run says that it is Partial; nil if there is none.
+// RunTrials runs the scenario n times with random ties; run i, from 0, has the seed s.Ties.Seed+i. If until is above 0, RunTrials checks
+// some intervals after every 500 trials, and stops if none of their bounds is farther than until from its share: after each step, the share
+// of trials with a Pending pod, and the shares of the ten most frequent placements. If the context ends, the answer has the first trials up
+// to the first one that is missing, and says that it is Partial; it is nil if there are none.
 func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, opts Options) (*TrialSet, error) {
 	random := *s
 	random.Ties.Random = true
@@ -84,7 +84,7 @@ func RunTrials(ctx context.Context, s *scenario.Scenario, n int, until float64, 
 	return set, nil
 }
 
-// known makes the set that of the first trials that were carried out, without a gap; false if the very first was not.
+// known reduces the set to the first trials, up to the first one that is missing. It returns false if there are none.
 func (c *crew) known(set *TrialSet) bool {
 	set.First, set.N = c.first, 0
 	for set.N < len(c.trials) && c.first != nil && len(c.trials[set.N]) == len(c.first.Steps) {
@@ -93,7 +93,7 @@ func (c *crew) known(set *TrialSet) bool {
 	return set.N > 0
 }
 
-// crew are workers with a world each.
+// crew runs trials on several workers, which have a world each.
 type crew struct {
 	scenario *scenario.Scenario
 	opts     Options
@@ -122,7 +122,7 @@ func (c *crew) close() {
 	}
 }
 
-// run carries out the trials from the first up to the last, which is not one of them.
+// run runs the trials from first to last-1.
 func (c *crew) run(ctx context.Context, first, last int) error {
 	opts := parallel.Options{Workers: len(c.worlds)}
 	if c.opts.Progress != nil {
@@ -153,7 +153,7 @@ func (c *crew) trial(ctx context.Context, w world.World, trial int) error {
 	return nil
 }
 
-// observe looks at a step, once for all trials in which the pods and the nodes come to the same.
+// observe returns the outcome of a step. Trials with the same pods and nodes share one.
 func (c *crew) observe(ctx context.Context, w world.World, step int, result *simulation.Result) (*observed, error) {
 	state := result.Steps[step].State
 	placement := DistributionOf(state)
@@ -177,7 +177,7 @@ func (c *crew) observe(ctx context.Context, w world.World, step int, result *sim
 	return known, nil
 }
 
-// conditions returns the nodes that exist, with their taints: on other nodes the same placement is another outcome.
+// conditions describes the nodes that exist and their taints: with other nodes, the same placement is another outcome.
 func conditions(state *cluster.State) string {
 	var text []byte
 	for _, node := range state.Nodes {
@@ -193,7 +193,7 @@ func conditions(state *cluster.State) string {
 	return string(text)
 }
 
-// summed puts the trials together, step by step.
+// summed sums up the trials, step by step.
 func summed(set *TrialSet, trials [][]*observed) []Step {
 	var steps []Step
 	for i := range trials[0] {
@@ -241,7 +241,7 @@ func summed(set *TrialSet, trials [][]*observed) []Step {
 	return steps
 }
 
-// spread is how a number varies over the trials. The interval of its median is from order statistics.
+// spread returns how a number varies over the trials. The interval of its median is from order statistics.
 func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) Variation {
 	values := make([]float64, len(trials))
 	var v Variation
@@ -258,7 +258,7 @@ func spread(seed uint64, trials [][]*observed, value func([]*observed) float64) 
 	return v
 }
 
-// narrow reports whether every share is known as precisely as requested.
+// narrow reports whether every share is as precise as requested.
 func (t *TrialSet) narrow() bool {
 	enough := func(c Chance) bool { return *c.High-*c.Low <= 2*t.Until }
 	for _, step := range t.Steps {

@@ -36,7 +36,7 @@ func scenarioOf(t *testing.T, zones []topology.Zone, steps ...scenario.Step) *sc
 	return s
 }
 
-// generated is a world of two or three zones, of which some are alike, and a few workloads, with steps that go on from each other.
+// generated returns a world of two or three zones, some of which are equal, with a few workloads, and with steps that continue each other.
 func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0))
 	var zones []topology.Zone
@@ -65,7 +65,7 @@ func generated(t *testing.T, seed uint64) *scenario.Scenario {
 	return scenarioOf(t, zones, append(steps, apply("again", true, deployment("a", 2, cpu(), rule())))...)
 }
 
-// shares are the probabilities of the placements, by key.
+// shares returns the probabilities of the placements, by key.
 func shares(t *testing.T, step *ExactStep) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -80,7 +80,7 @@ func shares(t *testing.T, step *ExactStep) map[string]string {
 	return all
 }
 
-// Letting nodes stand for others changes no probability, and does save runs.
+// Merging interchangeable nodes changes no probability, and saves runs.
 func TestMergingChangesNothing(t *testing.T) {
 	merged, unmerged := 0, 0
 	for seed := range uint64(40) {
@@ -98,7 +98,7 @@ func TestMergingChangesNothing(t *testing.T) {
 	}
 }
 
-// Trials come to every placement as often as its probability lets expect, and to no other one.
+// Trials find every placement as often as its probability predicts, and no other placement.
 func TestTrialsAgreeWithExact(t *testing.T) {
 	const trials = 400
 	for seed := range uint64(6) {
@@ -166,13 +166,14 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// Which of two pods is deleted depends on their order: states that differ in it alone must not be taken for one.
+// The order of two pods decides which of them is deleted: states that differ only in that order must not be merged.
 func TestOrderCountsWherePodsAreDeleted(t *testing.T) {
 	zones := []topology.Zone{{Name: "z-1", NodeGroups: []topology.NodeGroup{{Count: new(1), CPU: "2"}, {Name: "large", Count: new(1), CPU: "4"}}}}
 	down := scenario.Step{Name: "down", Scale: &scenario.Scale{Target: scenario.Target{Target: "deployment/a"}, Replicas: 1}}
 	s := scenarioOf(t, zones, apply("two", false, deployment("a", 2, "0", "")), down)
 	found := exact(t, s, Options{})
-	// On equal scores either node may come first, and the newer pod goes: so each node is left with the chance of its coming first.
+	// With equal scores either node may get the first pod, and the newer pod is deleted: so each node keeps its pod with the chance of coming
+	// first.
 	first := shares(t, &exact(t, scenarioOf(t, zones, apply("one", false, deployment("a", 1, "0", ""))), Options{}).Steps[0])
 	if diff := cmp.Diff(first, shares(t, &found.Steps[1])); diff != "" {
 		t.Errorf("(-first +left)\n%s", diff)
@@ -225,7 +226,7 @@ func TestTrialsAreRuns(t *testing.T) {
 	}
 }
 
-// With a reach of 5 points a share of one half takes about 0.25·(1.96/0.05)² = 384 trials, so the first look, after 500, is enough.
+// With until at 5 points, a share of one half takes about 0.25·(1.96/0.05)² = 384 trials, so the first check, after 500, is enough.
 func TestUntil(t *testing.T) {
 	set, err := RunTrials(t.Context(), walkthrough(t), 2000, 0.05, Options{})
 	if err != nil {
