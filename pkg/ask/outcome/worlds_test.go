@@ -138,7 +138,7 @@ func TestTrialsAgreeWithExact(t *testing.T) {
 	}
 }
 
-// Four equal nodes in two zones of two; two pods that avoid each other's zone, softly. The first goes anywhere (4 ways), the second
+// Four equal nodes in two zones of two; two pods that avoid each other's zone. The first goes anywhere (4 ways), the second
 // to one of two nodes of the other zone: 8 ordered ways, 4 placements of 1/4 each. All are one state and its mirror images.
 func TestByHand(t *testing.T) {
 	apart := `"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "a"}}}]}},`

@@ -13,7 +13,8 @@ import (
 	"github.com/faultline/faultline/pkg/words"
 )
 
-// Claims are what the answer says: which drains end, that the replaced nodes are gone, and which pods stay Pending at the end that had a node.
+// Claims returns what the answer claims: which drains end, that the replaced nodes are gone, and which pods that had a node are Pending at
+// the end.
 func (a *Answer) Claims() []claim.Claim {
 	newly := map[cluster.Ref]int{}
 	for _, pod := range a.Pending {

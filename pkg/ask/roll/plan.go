@@ -16,9 +16,9 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// Plan is what to do before the roll, in order. It was done in the run that the answer is about.
+// Plan has the steps to do before the roll, in order. The answer's run did them.
 type Plan struct {
-	// Remove are the nodes whose kubelets do not answer: their pods stay Terminating, and no drain of them ends.
+	// Remove are the nodes whose kubelets do not answer: the pods on them stay Terminating, so that no drain of them ends.
 	Remove []string `json:"remove,omitempty"`
 	// Patches are the budgets to patch.
 	Patches []BudgetPatch `json:"patches,omitempty"`
@@ -28,20 +28,22 @@ type Plan struct {
 
 // BudgetPatch is a change of a PodDisruptionBudget with which it allows evictions.
 type BudgetPatch struct {
-	// Budget is what the budget needs and has where the roll would stop.
+	// Budget has the healthy pods that the budget needs, and that there are, at the point where the roll would stop.
 	Budget
-	// Patch is a merge patch, Command the kubectl command with it.
+	// Patch is a merge patch, and Command the kubectl command that applies it.
 	Patch   json.RawMessage `json:"patch"`
 	Command string          `json:"command"`
 
 	step scenario.Step
 }
 
-// most is how often a roll is tried with further patches: a budget that allows one eviction may need more once other pods are Pending.
+// most is the number of rolls that are tried, each with further patches: a budget that allows one eviction may need more after other pods
+// are Pending.
 const most = 6
 
-// RunPlanned finds out what has to be done first so that the drain of each node ends, and then rolls the pool. What blocks a roll that keeps
-// going is taken away, until nothing does or nothing more can be. Each patch is one after which the budget allows an eviction.
+// RunPlanned finds the steps with which the drain of each node ends, does them first, and then rolls the pool. To find them, it rolls the
+// pool with KeepGoing and patches the budgets that block drains, until none does or no patch helps. Each patch is one after which the
+// budget allows an eviction.
 func RunPlanned(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	plan := &Plan{}
 	for _, node := range stateOf(result).Nodes {
@@ -84,7 +86,7 @@ func stateOf(result *simulation.Result) *cluster.State {
 	return result.Initial
 }
 
-// all are the steps of the plan.
+// all returns the steps of the plan.
 func (p *Plan) all() []scenario.Step {
 	all := slices.Clone(p.steps)
 	for i := range p.Patches {
@@ -93,7 +95,8 @@ func (p *Plan) all() []scenario.Step {
 	return all
 }
 
-// patch adds a patch for each budget that blocks a drain, or a wider one if it has one. It reports whether there is any.
+// patch adds a patch for each budget that blocks a drain, or widens the patch that the budget has. It reports whether it added or widened
+// any.
 func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.Result, blocked []Blocked) (bool, error) {
 	worst := map[cluster.Ref]*policyv1.PodDisruptionBudget{}
 	var order []cluster.Ref
@@ -120,13 +123,14 @@ func (p *Plan) patch(ctx context.Context, w *world.Cluster, result *simulation.R
 	return more, nil
 }
 
-// lacks is how many healthy pods too few there are for an eviction.
+// lacks returns the number of healthy pods that are missing for an eviction.
 func lacks(pdb *policyv1.PodDisruptionBudget) int32 {
 	return pdb.Status.DesiredHealthy - pdb.Status.CurrentHealthy + 1
 }
 
-// find adds the first patch with which the budget allows evictions, in a run: that one pod may be missing; as many more as are missing where
-// the roll stops; or, where nothing shows how many pods there should be, one fewer than there are.
+// find adds the first patch with which the budget allows evictions in a run. It tries in order: one pod may be missing; as many more pods
+// may be missing as are missing where the roll stops; and, for a budget whose expected pods are unknown, one pod fewer than there are is
+// enough.
 func (p *Plan) find(ctx context.Context, w *world.Cluster, result *simulation.Result, pdb *policyv1.PodDisruptionBudget) (bool, error) {
 	name := pdb.Namespace + "/" + pdb.Name
 	at := slices.IndexFunc(p.Patches, func(b BudgetPatch) bool { return b.Name == name })

@@ -9,7 +9,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// planned rolls the pool after what has to be done first.
+// planned does the steps of the plan and rolls the pool.
 func planned(t *testing.T, result *simulation.Result, opts roll.Options) *roll.Answer {
 	t.Helper()
 	opts.Pool, opts.Drain.Timeout, opts.New.After = "pool=general", "15m", "2m"
@@ -25,7 +25,7 @@ func planned(t *testing.T, result *simulation.Result, opts roll.Options) *roll.A
 	return a
 }
 
-// Each budget of three pods is patched so that it allows one eviction: where the database has replicas, one pod may be missing.
+// Each budget of three pods is patched so that it allows one eviction: if the database has replicas, one pod may be missing.
 func TestRunPlanned(t *testing.T) {
 	for spec, want := range map[string][]string{
 		"minAvailable: 3":    {`{"spec":{"maxUnavailable":1,"minAvailable":null}}`},

@@ -1,5 +1,5 @@
-// Package roll replaces the nodes of a pool in turn, as the upgrade of a node pool does. It does ordinary steps: add nodes, drain, remove
-// nodes. A scenario with these steps gives the same.
+// Package roll replaces the nodes of a pool in turn, as the upgrade of a node pool does. It only does ordinary steps, which add, drain and
+// remove nodes, so a scenario with these steps gives the same result.
 package roll
 
 import (
@@ -23,20 +23,21 @@ import (
 type Options struct {
 	// Pool is the label of the nodes, as KEY=VALUE.
 	Pool string
-	// Surge is how many new nodes a turn adds before it drains, MaxUnavailable how many nodes it drains without a new one. A turn replaces as
-	// many nodes as both are together.
+	// Surge is the number of new nodes that a turn adds before it drains. MaxUnavailable is the number of nodes that a turn drains without a
+	// new one. A turn replaces Surge + MaxUnavailable nodes.
 	Surge, MaxUnavailable int
 	Order                 Order
-	// New is what the new nodes are like; of its fields Count and InPlaceOf are not used. Without Like each is like the node that it replaces.
+	// New is what the new nodes are like; its fields Count and InPlaceOf are not used. Without Like, each new node is like the node that it
+	// replaces.
 	New scenario.AddNodes
-	// Drain is how nodes are drained; its Nodes and Together are not used.
+	// Drain is how nodes are drained; its fields Nodes and Together are not used.
 	Drain scenario.Drain
-	// KeepGoing goes on with the next node after a drain that does not end. The node is open to pods again, and the new node stays in the place
-	// of one of the next turn.
+	// KeepGoing continues with the next node after a drain that does not end. The blocked node is uncordoned, and its new node replaces a node
+	// of the next turn.
 	KeepGoing bool
-	// First are the steps to do before the first turn; the answer is about what comes after them.
+	// First are steps to do before the first turn. The answer covers only what comes after them.
 	First []scenario.Step
-	// Progress, if set, is called after each turn with the number of nodes that have been replaced, and of all.
+	// Progress, if set, is called after each turn with the number of nodes whose turn is over, and the number of all nodes to replace.
 	Progress func(done, total int)
 }
 
@@ -52,52 +53,52 @@ const (
 	FewestPods Order = "fewest-pods"
 )
 
-// Orders are all orders, the default first.
+// Orders returns all orders, the default first.
 func Orders() []string { return []string{string(ByName), string(ByZone), string(FewestPods)} }
 
-// Answer is what comes of it.
+// Answer is what happens to the pods while the nodes are replaced.
 type Answer struct {
 	// Pool is the label of the nodes.
 	Pool           string `json:"pool"`
 	Surge          int    `json:"surge"`
 	MaxUnavailable int    `json:"maxUnavailable"`
 	Order          Order  `json:"order"`
-	// Nodes is the number of nodes to replace, Replaced of those that were replaced.
+	// Nodes is the number of nodes to replace, and Replaced the number of nodes that were replaced.
 	Nodes    int `json:"nodes"`
 	Replaced int `json:"replaced"`
 	// Seconds is the time from the first turn to the end.
 	Seconds float64 `json:"seconds"`
 	// Evicted is the number of evictions.
 	Evicted int `json:"evicted"`
-	// Moves count the pods by how often they had to move.
+	// Moves counts the pods by the number of their moves.
 	Moves []Moves `json:"moves,omitempty"`
-	// NotReplaced is the number of pods in whose place no other was created.
+	// NotReplaced is the number of evicted pods for which no new pod was created.
 	NotReplaced int `json:"notReplaced,omitempty"`
-	// Waited are the pods that were Pending for a second or longer, and not before the first turn: the longest first.
+	// Waited are the pods that were Pending for a second or longer, and not before the first turn. The longest wait comes first.
 	Waited []Wait `json:"waited,omitempty"`
-	// MostPending is the largest number of pods that were Pending at the same time, without those that were so before.
+	// MostPending is the largest number of pods that were Pending at the same time, not counting as many pods of each workload as were before.
 	MostPending int `json:"mostPending"`
-	// Pending are the pods that are Pending at the end, but for as many of their workload as were so before.
+	// Pending are the pods that are Pending at the end, not counting as many pods of each workload as were Pending before.
 	Pending []placement.StrandedPod `json:"pending,omitempty"`
-	// Lost are the workloads of which replicas that ran are among them, the one that has lost most first.
+	// Lost are the workloads that run fewer replicas at the end than at the start, the one that has lost most first.
 	Lost []Lost `json:"lost,omitempty"`
-	// StillPending is the number of pods that are Pending as before.
+	// StillPending is the number of pods that are Pending at the end and were Pending before.
 	StillPending int `json:"stillPending,omitempty"`
-	// Worst is the moment at which fewest pods are ready; missing if there are always as many as before.
+	// Worst is the moment with the fewest ready pods; missing if there were never fewer than before.
 	Worst *Moment `json:"worst,omitempty"`
-	// Delays are the budgets that refused an eviction at first.
+	// Delays are the budgets that refused an eviction at first and allowed it later.
 	Delays []Delay `json:"delays,omitempty"`
-	// Blocked are the nodes whose drains do not end, in order; missing if all nodes are replaced. KeepsGoing means that the turns of others came
+	// Blocked are the nodes whose drains do not end, in order; missing if all nodes are replaced. KeepsGoing means that the roll continued
 	// after the first of them.
 	Blocked    []Blocked `json:"blocked,omitempty"`
 	KeepsGoing bool      `json:"keepsGoing,omitempty"`
-	// Levels are how the pods are spread at the start, in the worst moment and at the end.
+	// Levels has the spread of the pods at the start, in the worst moment and at the end.
 	Levels []Level `json:"levels,omitempty"`
 	// Turns are the turns in order.
 	Turns []Turn `json:"turns"`
 	// Start is the cluster before the first turn.
 	Start Sample `json:"start"`
-	// Plan is what was done before the first turn; missing if no plan was asked for.
+	// Plan has the steps before the first turn; missing if no plan was asked for.
 	Plan *Plan `json:"plan,omitempty"`
 
 	// Steps are the steps that were done.
@@ -109,7 +110,7 @@ type Answer struct {
 // Done reports whether all nodes are replaced.
 func (a *Answer) Done() bool { return len(a.Blocked) == 0 }
 
-// Longest is the longest time for which a pod was Pending, also if it still is; 0 if none was.
+// Longest returns the longest time for which a pod was Pending, including pods that still are; 0 if no pod was.
 func (a *Answer) Longest() time.Duration {
 	if len(a.Waited) == 0 {
 		return 0
@@ -117,7 +118,7 @@ func (a *Answer) Longest() time.Duration {
 	return seconds(a.Waited[0].Seconds)
 }
 
-// Moves is how many pods moved so often.
+// Moves is the number of pods that moved a certain number of times.
 type Moves struct {
 	Moves int `json:"moves"`
 	Pods  int `json:"pods"`
@@ -127,90 +128,90 @@ type Moves struct {
 type Wait struct {
 	cluster.PodRef
 	Seconds float64 `json:"seconds"`
-	// Turn is the one in which the pod was created, from 1.
+	// Turn is the turn in which the pod was created, from 1.
 	Turn int `json:"turn"`
 }
 
-// Moment is how the pods are at one time.
+// Moment has the state of the pods at one time.
 type Moment struct {
-	// Turn is the turn, from 1, Seconds the time since the start.
+	// Turn is the turn, from 1, and Seconds the time since the start.
 	Turn    int     `json:"turn"`
 	Seconds float64 `json:"seconds"`
-	// Unavailable is how many ready pods the workloads lack against the start; Pending is the number of pods without a node.
+	// Unavailable is the number of ready pods that the workloads lack compared with the start. Pending is the number of pods without a node.
 	Unavailable int `json:"unavailable"`
 	Pending     int `json:"pending"`
-	// Workloads are those that lack pods, the one that lacks most first.
+	// Workloads are the workloads that lack pods, the one that lacks most first.
 	Workloads []Lack `json:"workloads"`
 }
 
-// Lack is how many ready pods a workload has, and had at the start.
+// Lack is a workload with fewer ready pods than at the start: Ready of Of.
 type Lack struct {
 	cluster.WorkloadRef
 	Ready int `json:"ready"`
 	Of    int `json:"of"`
 }
 
-// Lost is a workload that lost replicas: they are Pending in the end.
+// Lost is a workload that lost replicas: they are Pending at the end.
 type Lost struct {
 	cluster.WorkloadRef
 	Replicas int `json:"replicas"`
 }
 
-// Delay is a budget because of which evictions had to wait.
+// Delay is a budget that made evictions wait.
 type Delay struct {
-	// Budget is its name, after its namespace.
+	// Budget is the namespace and the name of the budget.
 	Budget string `json:"budget"`
-	// Pods is the number of pods that had to wait, Seconds the longest time.
+	// Pods is the number of pods that had to wait, and Seconds the longest wait.
 	Pods    int     `json:"pods"`
 	Seconds float64 `json:"seconds"`
 }
 
 // Blocked is a node that cannot be replaced.
 type Blocked struct {
-	// Turn is the turn, from 1, Node the node whose drain does not end, and Number its place among all nodes to replace, from 1.
+	// Turn is the turn, from 1. Node is the node whose drain does not end, and Number its place among all nodes to replace, from 1.
 	Turn   int    `json:"turn"`
 	Node   string `json:"node"`
 	Number int    `json:"number"`
-	// Stays are the pods that keep the drain from its end.
+	// Stays are the pods because of which the drain does not end.
 	Stays []world.BlockedPod `json:"stays"`
-	// Budget is the budget that refuses the eviction of the first of them; missing if none does.
+	// Budget is the budget that refuses the eviction of the first of these pods; missing if no budget does.
 	Budget *Budget `json:"budget,omitempty"`
 
-	budgets []*policyv1.PodDisruptionBudget // those that refuse the evictions of its pods
+	budgets []*policyv1.PodDisruptionBudget // the budgets that refuse the evictions of the node's pods
 }
 
 // Budget is a PodDisruptionBudget in numbers.
 type Budget struct {
-	// Name is the name, after the namespace.
+	// Name is the budget's namespace and name.
 	Name string `json:"name"`
-	// Needs is how many healthy pods it needs, Healthy how many there are.
+	// Needs is the number of healthy pods that the budget needs, and Healthy the number of healthy pods.
 	Needs   int `json:"needs"`
 	Healthy int `json:"healthy"`
 }
 
-// Level is how the pods are spread over the domains of a level.
+// Level has the spread of the pods over the domains of a level.
 type Level struct {
 	TopologyKey string `json:"topologyKey"`
 	Start       Spread `json:"start"`
-	// Worst is at the worst moment; missing if there is none.
+	// Worst is the spread at the worst moment; missing if there is none.
 	Worst *Spread `json:"worst,omitempty"`
 	End   Spread  `json:"end"`
 }
 
-// Spread is how the pods are spread.
+// Spread measures how the pods are spread over domains.
 type Spread struct {
 	// Radius is the blast radius: the largest share of a workload of two or more replicas that the loss of one domain takes.
 	Radius float64 `json:"radius"`
-	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload with the worst spread.
+	// Skew is the number of pods by which a workload's fullest domain exceeds its emptiest, for the workload with the worst spread.
 	Skew int `json:"skew"`
 }
 
 // Turn is the replacement of nodes that are drained together.
 type Turn struct {
-	// Old are the nodes that go, New those that come.
+	// Old are the nodes that are replaced, and New the nodes that were added.
 	Old []string `json:"old"`
 	New []string `json:"new,omitempty"`
-	// Seconds is how long it took, Evicted how many pods were evicted.
+	// Seconds is the duration of the turn, and Evicted the number of evicted pods.
 	Seconds float64 `json:"seconds"`
 	Evicted int     `json:"evicted"`
 	Sample
@@ -218,17 +219,16 @@ type Turn struct {
 
 // Sample is the cluster during a turn.
 type Sample struct {
-	// Total is the number of nodes after it.
+	// Total is the number of nodes after the turn.
 	Total int `json:"total"`
-	// Unavailable is the largest number of ready pods that the workloads lacked; Pending the largest number of pods without a node.
+	// Unavailable is the largest number of ready pods that the workloads lacked. Pending is the largest number of pods without a node.
 	Unavailable int `json:"unavailable"`
 	Pending     int `json:"pending"`
-	// Price is what the nodes cost in an hour after it; missing if not all have a price.
+	// Price is what all nodes cost an hour after the turn; missing if any node has no price.
 	Price *float64 `json:"price,omitempty"`
 }
 
-// Run replaces the nodes of the pool after the last step of the result, in a world of its scenario. The error names the problem if no node is
-// of the pool.
+// Run replaces the nodes of the pool after the last step of the result, in a world of its scenario. It is an error if the pool has no node.
 func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts Options) (*Answer, error) {
 	r := &roll{opts: opts, ask: result.Scenario, answer: &Answer{Pool: opts.Pool, Surge: opts.Surge, MaxUnavailable: opts.MaxUnavailable, Order: opts.Order, KeepsGoing: opts.KeepGoing}}
 	course, err := simulation.GoOn(w, result, simulation.Options{Moved: func(state *cluster.State) {
@@ -258,18 +258,18 @@ func Run(ctx context.Context, w *world.Cluster, result *simulation.Result, opts 
 	return r.answer, nil
 }
 
-// roll is a roll under way.
+// roll is the state of a roll between two turns.
 type roll struct {
 	*tracker
 	opts   Options
 	ask    *scenario.Scenario
 	course *simulation.Course
 	answer *Answer
-	done   int // nodes whose turn has been
-	spare  int // new nodes in whose place none has gone
+	done   int // the number of nodes whose turn is over
+	spare  int // the number of new nodes that have not replaced a node yet
 }
 
-// conclude sums up.
+// conclude fills the answer with what the whole roll did.
 func (r *roll) conclude(ctx context.Context) error {
 	a, end := r.answer, r.course.State()
 	a.Steps, a.End, a.Seconds = r.course.Did, end, end.Now.Sub(r.start.Now.Time).Seconds()
@@ -304,7 +304,7 @@ func (r *roll) conclude(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for i := range lost.Levels { // the loss of a single replica is no matter of the spread
+		for i := range lost.Levels { // without the losses of workloads with one replica, which no spread can prevent
 			if level := m.Level(lost.Levels[i].TopologyKey); level != nil {
 				level.Radius = lost.Levels[i].Replicated.Share
 			}
@@ -330,11 +330,11 @@ func spreadOf(m *metric.Metrics, key string) *Spread {
 	return &Spread{level.Radius, level.Skew}
 }
 
-// price is what the nodes cost in an hour; nil if not all have a price.
+// price returns what the nodes cost an hour; nil if any node has no price.
 func (r *roll) price(nodes []*v1.Node) *float64 {
 	sum := 0.0
 	for _, node := range nodes {
-		one, priced, _ := r.ask.Autoscaler.Price(node) // metric.Of says what is wrong with it
+		one, priced, _ := r.ask.Autoscaler.Price(node) // metric.Of reports the error
 		if !priced {
 			return nil
 		}
@@ -345,7 +345,8 @@ func (r *roll) price(nodes []*v1.Node) *float64 {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// NeverPending returns the smallest surge of the answers that replaces all nodes without a pod that is Pending for a second; -1 if none does.
+// NeverPending returns the smallest surge of the answers with which all nodes are replaced and no pod is Pending for a second, or -1 if
+// there is none.
 func NeverPending(answers []*Answer) int {
 	smallest := -1
 	for _, a := range answers {
@@ -356,7 +357,8 @@ func NeverPending(answers []*Answer) int {
 	return smallest
 }
 
-// Compare rolls the pool once for each of the options, each time from the end of the result. Progress is called with how many of how many are done.
+// Compare rolls the pool once for each of the options, each time from the end of the result. It calls progress with the number of finished
+// rolls and of all rolls.
 func Compare(ctx context.Context, result *simulation.Result, all []Options, progress func(done, total int)) ([]*Answer, error) {
 	answers := make([]*Answer, len(all))
 	each := parallel.Options{Progress: func(_, done int) { progress(done, len(all)) }}

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// A database with one pod on each of three nodes, and a volume for each pod if it claims one: those are in the zone of their node.
+// A database with one pod on each of three nodes. If a pod claims a volume, the volume is in the zone of the pod's node.
 const database = `apiVersion: faultline/v1alpha1
 kind: Scenario
 FIELDS
@@ -50,7 +50,7 @@ func budget(spec string) string {
 	return fmt.Sprintf(`- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: db}, spec: {%s, selector: {matchLabels: {app: db}}}}`, spec)
 }
 
-// run runs the scenario up to the roll.
+// run runs the scenario that precedes the roll.
 func run(t *testing.T, fields, claims, budget string) *simulation.Result {
 	t.Helper()
 	text := strings.NewReplacer("FIELDS", fields, "CLAIMS", claims, "BUDGET", budget).Replace(database)
@@ -67,7 +67,7 @@ func answer(t *testing.T, result *simulation.Result, opts roll.Options) *roll.An
 	return answers[0]
 }
 
-// summary is what the tests derive by hand.
+// summary returns the numbers that the tests derive by hand.
 func summary(a *roll.Answer) string {
 	text := fmt.Sprintf("%d of %d in %d turns; %d evicted, moves %v; %d Pending at most, %.0f s at the longest", a.Replaced, a.Nodes, len(a.Turns), a.Evicted, a.Moves, a.MostPending, a.Longest().Seconds())
 	if a.Worst != nil {
@@ -90,22 +90,22 @@ func TestRun(t *testing.T) {
 		opts                         roll.Options
 		want                         string
 	}{
-		// Each new node is there before a pod leaves. The StatefulSet makes the next pod of the name once the old one is gone, a second later, and
-		// the new node takes it in the same second.
+		// Each new node exists before a pod leaves. The StatefulSet creates the next pod of the name after the old pod is gone, a second later,
+		// and the new node takes it in the same second.
 		{"surge", "", "", budget("maxUnavailable: 1"), roll.Options{Surge: 1, New: after},
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 0 Pending at most, 0 s at the longest; 1 not ready in turn 1"},
 		// A volume binds each pod to its zone. The new node is in the zone of the old one.
 		{"volumes", "", claims, "", roll.Options{Surge: 1, New: after},
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 0 Pending at most, 0 s at the longest; 1 not ready in turn 1"},
-		// Without a surge the pod waits for the node, since a rule keeps it from the others: for the second after which nothing moves any more, so
-		// that the drain has ended, and then for two minutes.
+		// Without a surge, the pod waits for the new node, since a rule keeps it off the other nodes. It waits for one second, after which
+		// nothing moves any more and the drain has ended, and then for two minutes.
 		{"no surge", "", "", "", roll.Options{MaxUnavailable: 1, New: after},
 			"3 of 3 in 3 turns; 3 evicted, moves [{1 3}]; 1 Pending at most, 121 s at the longest; 1 not ready in turn 1"},
-		// Two nodes go together, and with them two pods. OrderedReady makes the second of them only when the first is ready.
+		// Two nodes are replaced together, and with them two pods. OrderedReady creates the second pod only after the first is ready.
 		{"two at once", "", "", "", roll.Options{MaxUnavailable: 2, New: after},
 			"3 of 3 in 2 turns; 3 evicted, moves [{1 3}]; 1 Pending at most, 121 s at the longest; 2 not ready in turn 1"},
-		// The budget lets one of the two go. The next pod of its name is there a second later and waits for a node, so that the second may not go,
-		// and after 15 minutes the time is over.
+		// The budget allows one of the two evictions. The next pod of that name comes a second later and waits for a node, so the second eviction
+		// is not allowed, and the drain times out after 15 minutes.
 		{"two at once, one allowed", "", "", budget("maxUnavailable: 1"), roll.Options{MaxUnavailable: 2, New: after, Drain: scenario.Drain{Timeout: "15m"}},
 			"0 of 3 in 1 turns; 1 evicted, moves [{1 1}]; 1 Pending at most, 899 s at the longest; 1 not ready in turn 1; b-worker-1 is node 2, and db-1 stays: " + fmt.Sprintf(refuses, 2)},
 		{"at its limit", "", "", budget("minAvailable: 3"), roll.Options{Surge: 1, New: after, Drain: scenario.Drain{Timeout: "15m"}},
@@ -127,7 +127,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A node that cannot go is left, and its new node stands in for that of the next turn. By hand: db-0 may not go at any time.
+// A node whose drain does not end stays, and its new node replaces a node of the next turn. By hand: db-0 cannot be evicted at any time.
 func TestKeepGoing(t *testing.T) {
 	result := run(t, "", "", `- {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: first}, spec: {maxUnavailable: 0, selector: {matchLabels: {apps.kubernetes.io/pod-index: "0"}}}}`)
 	a := answer(t, result, roll.Options{Surge: 1, KeepGoing: true, New: scenario.AddNodes{After: "2m"}, Drain: scenario.Drain{Timeout: "15m"}})
@@ -147,7 +147,7 @@ func TestKeepGoing(t *testing.T) {
 	runtest.Again(t, result, a.Steps, a.End)
 }
 
-// The new nodes have another size and a label. By hand: zone, name and price stay those of the old ones.
+// The new nodes have another size and a label. By hand: zone, name and price are those of the old nodes.
 func TestNewNodes(t *testing.T) {
 	a := answer(t, run(t, "", "", ""), roll.Options{Surge: 1, New: scenario.AddNodes{Labels: map[string]string{"version": "2"}, CPU: "8", Memory: "32Gi"}})
 	node := a.End.Node("c-worker-1-new-1")
@@ -159,7 +159,7 @@ func TestNewNodes(t *testing.T) {
 	}
 }
 
-// The same, whatever the number of cores and however often; by hand the smallest surge without a Pending pod is 1.
+// The answers are the same on any number of cores and in each run. By hand, the smallest surge without a Pending pod is 1.
 func TestCompare(t *testing.T) {
 	result := run(t, "", "", "")
 	after := scenario.AddNodes{After: "2m"}
@@ -190,7 +190,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The order of the turns. By hand: zones before names; and the node with fewest pods when its turn comes.
+// By hand, the order is by zones before names, or the node with the fewest pods when a turn begins comes first.
 func TestOrder(t *testing.T) {
 	text := strings.NewReplacer("FIELDS", "", "CLAIMS", "", "BUDGET", "").Replace(database)
 	text = strings.Replace(text, "zones: [{name: a}, {name: b}, {name: c}]\n    nodeGroups: [{name: worker, count: 1,", "zones: [{name: b}, {name: a}]\n    nodeGroups: [{name: worker, count: 2,", 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// tracker follows the pods from one state to the next: how often they move, how long they wait, and how many are not ready. It looks only at
-// what changes.
+// tracker follows the pods from one state to the next: how often they move, how long they wait, and how many are not ready. It examines
+// only pods that changed.
 type tracker struct {
 	start        *cluster.State
 	owner        func(*v1.Pod) cluster.Ref
@@ -25,7 +25,7 @@ type tracker struct {
 	pods   []*v1.Pod
 	seen   map[id]*tracked
 	groups map[types.UID]*group
-	// unavailable and pending count pods now; the most of the turn are in the sample.
+	// unavailable and pending count pods now; the turn's largest numbers are in the sample.
 	unavailable, pending int
 	most                 Sample
 	mostPending          int
@@ -38,7 +38,7 @@ type tracker struct {
 	draining map[string]bool
 }
 
-// id tells a pod from the one that a StatefulSet makes in its place, which has its name.
+// id distinguishes a pod from the pod that a StatefulSet creates in its place, which has the same name and can have the same UID.
 type id struct {
 	types.UID
 	created int64
@@ -46,32 +46,32 @@ type id struct {
 
 func idOf(pod *v1.Pod) id { return id{pod.UID, pod.CreationTimestamp.Unix()} }
 
-// place is where a pod of a workload stands, if anything lasts of the workload's pods.
+// place identifies a pod of a workload such that its replacement has the same place, for workloads whose pods have lasting identities.
 type place struct {
 	of cluster.Ref
 	id string
 }
 
-// tracked is a pod that is there.
+// tracked is a pod that exists.
 type tracked struct {
 	*v1.Pod
-	moves   int // of the pods in whose place it is
-	turn    int // in which it came
+	moves   int // the moves of the pods that it replaces
+	turn    int // the turn in which it was created
 	leaving bool
 	ready   bool
 	waiting bool
 }
 
-// group is the pods of one controller, or one pod without any.
+// group has the pods of one controller, or one pod without a controller.
 type group struct {
 	of           cluster.Ref
 	ready, start int
-	// waiting are the Pending pods, and waited how many there were at the start: as many are not the roll's fault.
+	// pending is the number of Pending pods, and pendingAtStart their number at the start, which the roll did not cause.
 	waiting, waited int
-	owed            []int // for each pod that has left and was not replaced yet, how often it will have moved
+	owed            []int // for each pod that has left and is not replaced yet, its number of moves with the next one
 }
 
-// newlyPending is how many more pods of the group are Pending than at the start.
+// newlyPending returns how many more pods of the group are Pending than at the start.
 func (g *group) newlyPending() int { return max(0, g.waiting-g.waited) }
 
 func newTracker(start *cluster.State) *tracker {
@@ -109,7 +109,7 @@ func (t *tracker) begin(draining []string) {
 	}
 }
 
-// follow goes on to the next state.
+// follow updates the counts to the next state.
 func (t *tracker) follow(state *cluster.State) {
 	var gone, came []*v1.Pod
 	there := map[id]bool{}
@@ -138,7 +138,7 @@ func (t *tracker) follow(state *cluster.State) {
 	}
 }
 
-// ofNode reports whether the pod lives and dies with its node.
+// ofNode reports whether the pod belongs to its node, as a DaemonSet's or a static pod does.
 func ofNode(pod *v1.Pod) bool {
 	by := metav1.GetControllerOfNoCopy(pod)
 	return by != nil && (by.Kind == "DaemonSet" || by.Kind == "Node")
@@ -158,7 +158,7 @@ func (t *tracker) groupOf(pod *v1.Pod) *group {
 	return g
 }
 
-// is sees a pod as it is now.
+// is updates the counts for a pod that came or changed.
 func (t *tracker) is(pod *v1.Pod, state *cluster.State) {
 	if ofNode(pod) {
 		return
@@ -182,18 +182,18 @@ func (t *tracker) is(pod *v1.Pod, state *cluster.State) {
 	t.setWaiting(known, g, cluster.Waits(pod) && pod.DeletionTimestamp == nil && !(lasts && t.waitedIn[at]), state)
 }
 
-// left sees that a pod is gone.
+// left updates the counts for a pod that is gone.
 func (t *tracker) left(known *tracked, state *cluster.State) {
 	g := t.groupOf(known.Pod)
 	if known.DeletionTimestamp == nil && !cluster.Terminal(known.Pod) && t.draining[known.Spec.NodeName] {
-		t.leaves(known, g) // it took no time to end
+		t.leaves(known, g) // the pod ended at once, without having been Terminating
 	}
 	t.setReady(known, g, false)
 	t.setWaiting(known, g, false, state)
 	delete(t.seen, idOf(known.Pod))
 }
 
-// leaves counts the move of a pod, once.
+// leaves counts the move of a pod, once for each pod.
 func (t *tracker) leaves(known *tracked, g *group) {
 	if !known.leaving {
 		known.leaving = true
@@ -201,7 +201,7 @@ func (t *tracker) leaves(known *tracked, g *group) {
 	}
 }
 
-// disrupted reports whether the pod ends because it had to, and not because nobody wants it any more.
+// disrupted reports whether the pod ends because of a disruption, and not because it is no longer wanted.
 func disrupted(pod *v1.Pod) bool {
 	_, condition := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
 	return condition != nil && condition.Status == v1.ConditionTrue
@@ -238,14 +238,14 @@ func (t *tracker) setWaiting(known *tracked, g *group, waiting bool, state *clus
 	}
 }
 
-// wait notes how long the pod has been Pending.
+// wait records how long the pod was Pending.
 func (t *tracker) wait(known *tracked, state *cluster.State) {
 	if took := state.Now.Sub(known.CreationTimestamp.Time).Seconds(); took >= 1 {
 		t.waits = append(t.waits, Wait{cluster.NewPodRef(known.Pod, t.owner(known.Pod)), took, known.turn})
 	}
 }
 
-// delay notes that a budget refused the eviction of a pod at first.
+// delay records that a budget refused the eviction of a pod at first.
 func (t *tracker) delay(pod world.DelayedPod) {
 	name := ""
 	for _, pdb := range t.start.Budgets()(pod.Pod) {
@@ -260,7 +260,7 @@ func (t *tracker) delay(pod world.DelayedPod) {
 	d.Pods, d.Seconds = d.Pods+1, max(d.Seconds, pod.For.Seconds())
 }
 
-// lacks are the workloads that have fewer ready pods than at the start.
+// lacks returns the workloads that have fewer ready pods than at the start.
 func (t *tracker) lacks() []Lack {
 	var all []Lack
 	for _, g := range t.groups {
@@ -274,7 +274,7 @@ func (t *tracker) lacks() []Lack {
 	return all
 }
 
-// finish adds to the answer what was seen. Newly are the pods that are Pending in the end, and whose workloads had fewer such pods before.
+// finish fills the answer with the tracked numbers. newly are the pods that are Pending at the end and were not Pending before.
 func (t *tracker) finish(a *Answer, end *cluster.State, newly map[types.UID]bool) {
 	pods := map[int]int{}
 	for _, known := range t.seen {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// nodes returns the names of the nodes to replace, in order.
+// nodes returns the names of the nodes to replace, in the order of their turns.
 func (r *roll) nodes() ([]string, error) {
 	names, err := world.SelectNodes(r.start, field.NewPath("pool"), scenario.Nodes{Selector: r.opts.Pool})
 	if err != nil {
@@ -36,13 +36,13 @@ func (r *roll) nodes() ([]string, error) {
 	return names, nil
 }
 
-// all replaces the nodes in turn.
+// all replaces the nodes, turn by turn.
 func (r *roll) all(ctx context.Context, nodes []string) error {
 	r.answer.Nodes = len(nodes)
 	r.answer.Start = Sample{Total: len(r.start.Nodes), Price: r.price(r.start.Nodes)}
 	for len(nodes) > 0 && (r.opts.KeepGoing || r.answer.Done()) {
 		there := r.course.State().NodesByName()
-		left := slices.DeleteFunc(nodes, func(name string) bool { return there[name] == nil }) // the autoscaler may have removed some
+		left := slices.DeleteFunc(nodes, func(name string) bool { return there[name] == nil }) // the autoscaler may have removed nodes
 		r.answer.Replaced += len(nodes) - len(left)
 		r.done += len(nodes) - len(left)
 		if nodes = left; len(nodes) == 0 {
@@ -63,7 +63,7 @@ func (r *roll) all(ctx context.Context, nodes []string) error {
 	return nil
 }
 
-// fewestFirst sorts the nodes by the number of their pods, equal ones as they are.
+// fewestFirst sorts the nodes by the number of their pods. Nodes with equal numbers keep their order.
 func (r *roll) fewestFirst(nodes []string) {
 	pods := map[string]int{}
 	for _, pod := range r.course.State().Pods {
@@ -74,7 +74,7 @@ func (r *roll) fewestFirst(nodes []string) {
 	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(pods[a], pods[b]) })
 }
 
-// replace does one turn: new nodes as far as the surge goes, a drain of all, their removal, and the rest of the new nodes.
+// replace does one turn: it adds new nodes up to the surge, drains the old nodes, removes them, and adds the remaining new nodes.
 func (r *roll) replace(ctx context.Context, old []string) error {
 	r.begin(old)
 	began, turn := r.course.State().Now, Turn{Old: slices.Clone(old)}
@@ -125,8 +125,8 @@ func (r *roll) replace(ctx context.Context, old []string) error {
 	return nil
 }
 
-// exchange removes nodes, and then adds one for each of some of them. No cluster is without a node: the last nodes are removed, empty and
-// cordoned as they are, when the new ones are there.
+// exchange removes the nodes gone, and then adds a node for each node of anew. A cluster cannot be without nodes, so if gone are all its
+// nodes, it adds the new nodes first.
 func (r *roll) exchange(ctx context.Context, gone, anew []string, turn *Turn) error {
 	remove := func() error {
 		_, err := r.do(ctx, "remove", scenario.Step{RemoveNodes: &scenario.RemoveNodes{Nodes: scenario.Nodes{Names: gone}}})
@@ -146,13 +146,13 @@ func (r *roll) exchange(ctx context.Context, gone, anew []string, turn *Turn) er
 	return nil
 }
 
-// do does a step of the turn.
+// do does a step of the current turn.
 func (r *roll) do(ctx context.Context, what string, step scenario.Step) (*simulation.Step, error) {
 	step.Name = fmt.Sprintf("turn %d: %s", r.turn, what)
 	return r.course.Do(ctx, step)
 }
 
-// add adds a node for each of the old ones. They start at the same time.
+// add adds a node for each old node. All new nodes start at the same time.
 func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 	for i, name := range old {
 		add := r.opts.New
@@ -168,7 +168,7 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 		if err != nil {
 			return err
 		}
-		var scaled []string // by the autoscaler, at the same time
+		var scaled []string // nodes that the autoscaler added at the same time
 		if step.Autoscaling != nil {
 			scaled = step.Autoscaling.Added
 		}
@@ -181,7 +181,7 @@ func (r *roll) add(ctx context.Context, old []string, turn *Turn) error {
 	return nil
 }
 
-// blocked is why the node's drain does not end.
+// blocked describes why the node's drain does not end.
 func (r *roll) blocked(drained *world.DrainedNode, number int) *Blocked {
 	stop := &Blocked{Turn: r.turn, Node: drained.Node, Number: number, Stays: drained.Stays()}
 	state := r.course.State()
