@@ -334,7 +334,7 @@ func spreadOf(m *metric.Metrics, key string) *Spread {
 func (r *roll) price(nodes []*v1.Node) *float64 {
 	sum := 0.0
 	for _, node := range nodes {
-		one, priced, _ := r.ask.Autoscaler.Price(node) // metric.Of reports the error
+		one, priced, _ := r.ask.Autoscaler.Price(node) // fillAnswer reports the error
 		if !priced {
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// large is a sweep of 200 points on 1,000 nodes. 2,000 pods run there before the varying pods are placed.
+// large is a sweep of 200 points on 1,000 nodes, where 2,000 pods run before the varying pods are placed.
 const large = `{"cluster": [{"synthetic": {"zones": [{"count": 5}], "nodeGroups": [{"total": 1000, "cpu": 8, "memory": "32Gi"}]}}],
 "workloads": [{"objects": [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "base"},
 	"spec": {"replicas": 2000, "selector": {"matchLabels": {"app": "base"}}, "template": {"metadata": {"labels": {"app": "base"}},
@@ -34,7 +34,7 @@ func loadLarge(b *testing.B) (*scenario.Scenario, whatif.Options) {
 	return s, whatif.Options{Metric: metric.Options{Workloads: s.Points[0].Workloads}}
 }
 
-// BenchmarkSweep carries out the 200 points, on all cores and on one. ns/point is to be compared with that of BenchmarkNaive.
+// BenchmarkSweep runs the 200 points, on all cores and on one. Compare its ns/point with that of BenchmarkNaive.
 func BenchmarkSweep(b *testing.B) {
 	s, opts := loadLarge(b)
 	for name, workers := range map[string]int{"all-cores": 0, "one-core": 1} {

@@ -23,12 +23,12 @@ import (
 // scenario, the options, and the versions of Faultline and of the scheduler. Equal keys mean equal results.
 type Keys struct {
 	common []byte
-	// Digests of the objects that versions share.
+	// objects has the digests of objects, and configs the encoded configurations, which versions share.
 	objects map[cluster.Object][]byte
 	configs map[*sched.Config][]byte
 }
 
-// NewKeys returns the Keys for versions of the scenario and these options. The version is Faultline's.
+// NewKeys returns the Keys for versions of the scenario with these options. The version is Faultline's.
 func NewKeys(s *scenario.Scenario, opts Options, version string) (*Keys, error) {
 	k := &Keys{objects: map[cluster.Object][]byte{}, configs: map[*sched.Config][]byte{}}
 	base, err := k.digest(s)
@@ -49,7 +49,7 @@ func (k *Keys) Base() string { return hex.EncodeToString(k.common) }
 
 // Of returns the key of a point, in hexadecimal digits.
 func (k *Keys) Of(point *scenario.Point) (string, error) {
-	version, err := k.digest(point.Scenario) // covers, for example, the files of another cluster
+	version, err := k.digest(point.Scenario) // the digest covers, for example, the files of another cluster
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +82,7 @@ func (k *Keys) digest(s *scenario.Scenario) ([]byte, error) {
 		Applied            [][][]byte
 		Federation         scenario.Federation
 		Members            []memberDigest
-		Karmada            []karmadaDigest // of the workloads, then of each step
+		Karmada            []karmadaDigest // for the workloads, then for each step
 	}{Federation: s.Federation, Ties: s.Ties, Release: s.Config.Release(), Config: config, LevelKeys: s.LevelKeys, Mode: s.Failures.Mode, Autoscaler: s.Autoscaler}
 	var err error
 	if content.Cluster, err = k.all(s.Cluster); err != nil {
@@ -133,7 +133,7 @@ type karmadaDigest struct {
 	Policies  []*federation.Policy
 	Overrides []*federation.Override
 	Templates []*federation.Template
-	Made      [][][]byte // of each template
+	Made      [][][]byte // the objects of each template
 	Joined    *memberDigest
 }
 
@@ -180,9 +180,9 @@ func sum(value any) ([]byte, error) {
 	return digest[:], nil
 }
 
-// Store stores the results of versions in a folder, one file for each, named by its key. Several processes can use one folder: they write
-// the same content into the same files, and each file appears as a whole. A process that is killed while it writes leaves a file with a
-// name that begins with a dot. Nobody reads this file, and the next process that writes the same point removes it.
+// Store stores the results of versions in a folder, one file for each version, named by its key. Several processes can use one folder: they
+// write the same content into the same files, and each file appears at once. A process that is killed while it writes leaves a file whose
+// name begins with a dot. Nobody reads this file, and the next process that writes the same point removes it.
 type Store struct{ dir string }
 
 // OpenStore creates the folder if it does not exist.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A process that was killed has left half a point; the next that writes the point removes it, and nothing else.
+// A killed process has left half a point; the next process that writes the point removes it, and nothing else.
 func TestPutSweepsUp(t *testing.T) {
 	store, err := OpenStore(t.TempDir())
 	if err != nil {

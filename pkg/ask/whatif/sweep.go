@@ -9,15 +9,16 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Shard returns the points of shard i of n, counted from 0, as a half-open range of indexes. The points of a shard are neighbours, since
-// these share the most work, and the sizes of shards differ by at most one. Some shards are empty if there are more shards than points.
+// Shard returns the points of shard i of n, counted from 0, as a half-open range of indices. The points of a shard are neighbours, since
+// neighbours share the most work, and the sizes of shards differ by at most one: 10 points in 3 shards are the ranges 0-3, 3-6 and 6-10.
+// Some shards are empty if there are more shards than points.
 func Shard(points, i, n int) (from, to int) {
 	return points * i / n, points * (i + 1) / n
 }
 
-// Sweep runs the points that the store does not have yet, and returns the results of all points, in order, and how many the store had. It
-// puts each result into the store at once, so that an interrupted sweep can continue. The store may be nil. If the context ends, unfinished
-// points are nil; if no point is finished, found is nil.
+// Sweep runs the points that the store lacks. It returns the results of all points, in order, and the number of points that the store had.
+// It puts each result into the store at once, so that an interrupted sweep can continue. The store may be nil. If the context ends,
+// unfinished points are nil; if no point is finished, found is nil.
 func Sweep(ctx context.Context, base *Base, points []scenario.Point, keys *Keys, store *Store, opts Options) (found []*Found, known int, err error) {
 	found = make([]*Found, len(points))
 	names := make([]string, len(points)) // their keys in the store

@@ -1,5 +1,5 @@
-// Package whatif runs many versions of a scenario, the variants of a comparison or the points of a sweep, and sums up each in the same
-// figures.
+// Package whatif runs many versions of a scenario, which are the variants of a comparison or the points of a sweep, and reduces each to the
+// same figures.
 //
 //	Scenario ─ with its changes ─▶ []*scenario.Scenario
 //	         ─ Run ──────────────▶ []Found, on all cores; versions share the steps that they begin with
@@ -31,39 +31,41 @@ import (
 
 // Options are the options of a comparison of versions.
 type Options struct {
-	// Step is the step after which to look at the versions, or after which to ask what they ask. Empty means each version's last step.
+	// Step is the name of the step after which the figures are computed, or after which the steps that versions ask for are done. Empty means
+	// the last step of each version.
 	Step string
 	// Metric selects the figures.
 	Metric metric.Options
-	// Workers is how many versions run at once. Below 1 means one per core. It changes no result.
+	// Workers is the number of versions that run at the same time; below 1 means one per core. It does not change the results.
 	Workers int
-	// Progress, if set, is called before and after each version with the version begun last, the number of finished versions, and the
-	// total. Calls never overlap.
+	// Progress, if set, is called before and after each version with the index of the version that began last, the number of finished
+	// versions, and their total. Calls never overlap.
 	Progress func(last, done, total int)
 	// Done, if set, is called with the result of version i as soon as it is known. Calls never overlap. An error of Done ends the run.
 	Done func(i int, found *Found) error
 }
 
-// Found is what one version comes to. Its comments are descriptions in the schemas of the reports that hold it.
+// Found is the result of one version. Its comments are descriptions in the schemas of the reports that hold it.
 type Found struct {
 	metric.Metrics
-	// NewlyPending is the number of pods that wait for a node here although neither they nor others in their place do in the scenario as it is.
-	// It says more than the difference of Pending, which hides a replica that lost its node to a pod that waited.
+	// NewlyPending is the number of pods that are Pending in this version although neither they nor pods in their place are Pending in the
+	// unchanged scenario. It can exceed the difference of Pending, which hides a replica that lost its node to a pod that was Pending.
 	NewlyPending int `json:"newlyPending"`
-	// Moved is the number of pods that would have to move to get there from the scenario as it is: of each workload the pods on nodes
-	// that hold more of it, as far as both run as many.
+	// Moved is the number of pods that would have to move to get here from the unchanged scenario: for each workload, the pods on nodes that
+	// have more pods of it here, as far as both run the same number of pods.
 	Moved int `json:"moved"`
-	// NewNodes is how many nodes the Cluster Autoscaler has added until then, without those that it removed; missing without one.
+	// NewNodes is the number of nodes that the Cluster Autoscaler has added so far, less the nodes that it removed; missing without an
+	// autoscaler.
 	NewNodes *int `json:"newNodes,omitempty"`
-	// Cause is what keeps most of the newly Pending pods off the nodes: cpu, or kube-scheduler's message.
+	// Cause is what keeps most of the newly Pending pods off the nodes: a resource such as cpu, or kube-scheduler's message.
 	Cause string `json:"cause,omitempty"`
-	// Held are the workloads whose HorizontalPodAutoscalers allow other replicas than were asked for.
+	// Held are the workloads whose HorizontalPodAutoscalers allow other numbers of replicas than the version asks for.
 	Held []world.Held `json:"held,omitempty"`
-	// StuckRollouts are those by which the change reaches pods that run, and that do not come to their end.
+	// StuckRollouts are the rollouts that bring the change to running pods and do not end.
 	StuckRollouts []controller.Rollout `json:"stuckRollouts,omitempty"`
 }
 
-// StuckOf returns the rollouts of the scenario's changes that have not come to their end after the step.
+// StuckOf returns the rollouts of the scenario's changes that have not ended after the step.
 func StuckOf(s *scenario.Scenario, step *simulation.Step) []controller.Rollout {
 	return list.Where(step.Rollouts, func(r controller.Rollout) bool { return !r.Complete && slices.Contains(s.RolledOut, r.Ref) })
 }
@@ -91,8 +93,8 @@ func RunBase(ctx context.Context, s *scenario.Scenario, opts Options) (*Base, er
 // unfinished versions are nil; if no version is finished, the slice is nil.
 func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Options) ([]*Found, error) {
 	o := parallel.Options{Workers: opts.Workers}
-	// Neighbours share the most work, so each worker takes several at a time. The blocks are small enough that no worker waits long for the
-	// others.
+	// Neighbours share the most work, so each worker takes blocks of several versions. The blocks are small enough that no worker waits long
+	// for the others.
 	o.Block = len(versions) / (max(1, o.Count(len(versions))) * 8)
 	if opts.Progress != nil {
 		o.Progress = func(last, done int) { opts.Progress(last, done, len(versions)) }
@@ -120,7 +122,7 @@ func Run(ctx context.Context, base *Base, versions []*scenario.Scenario, opts Op
 	return finished(ctx, found, err)
 }
 
-// finished returns the results without the error if the context has ended and some versions are finished, since these can be reported.
+// finished drops the results if there is an error, unless the context has ended and some versions are finished: these can be reported.
 func finished(ctx context.Context, found []*Found, err error) ([]*Found, error) {
 	if err != nil && (ctx.Err() == nil || !slices.ContainsFunc(found, func(f *Found) bool { return f != nil })) {
 		return nil, err
@@ -135,10 +137,10 @@ type VersionError struct {
 	Err   error
 }
 
-// Error returns the reason. It lacks the version's name, which the caller knows.
+// Error returns the text of Err. It lacks the version's name, which the caller knows.
 func (e *VersionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *VersionError) Unwrap() error { return e.Err }
 
 // worker runs versions one after the other.
@@ -146,14 +148,14 @@ type worker struct {
 	opts *Options
 	// worlds has a world for each scheduler configuration and autoscaler, because building one costs more than a small run.
 	worlds map[acting]world.World
-	// known lists runs that others can continue: the base, and the last run.
+	// known lists runs that other versions can continue: the base, and the last run.
 	known []*simulation.Result
 }
 
-// maxWorlds is how many worlds are kept at most: each point of a sweep may have an autoscaler of its own.
+// maxWorlds is the largest number of worlds that a worker keeps: each point of a sweep may have an autoscaler of its own.
 const maxWorlds = 8
 
-// acting is what a world is built of.
+// acting has the parts of a scenario that its world is built from.
 type acting struct {
 	*sched.Config
 	*scenario.Autoscaler
@@ -201,7 +203,7 @@ func (w *worker) version(ctx context.Context, base *Base, s *scenario.Scenario) 
 		Held: held(result, step), StuckRollouts: StuckOf(s, step)}, nil
 }
 
-// newNodes counts the nodes that the autoscaler has added until the step, without those that it removed; nil without one.
+// newNodes counts the nodes that the autoscaler has added until the step, less the nodes that it removed; nil without an autoscaler.
 func newNodes(result *simulation.Result, until *simulation.Step) *int {
 	var sum *int
 	for i := range result.Steps {
@@ -215,7 +217,7 @@ func newNodes(result *simulation.Result, until *simulation.Step) *int {
 	return sum
 }
 
-// held are the workloads that did not get the replicas that steps asked for until then.
+// held returns the workloads that did not get the replicas for which the steps until then asked.
 func held(result *simulation.Result, until *simulation.Step) []world.Held {
 	var all []world.Held
 	for i := range result.Steps {
@@ -227,7 +229,7 @@ func held(result *simulation.Result, until *simulation.Step) []world.Held {
 	return all
 }
 
-// cause is that of most of the pods that are newly Pending after the step.
+// cause returns the most frequent cause among the newly Pending pods after the step.
 func cause(newly map[types.UID]bool, step *simulation.Step) string {
 	pods := map[string]int{}
 	for i := range step.Pending {

@@ -20,7 +20,7 @@ import (
 
 const zone = "topology.kubernetes.io/zone"
 
-// sweep is three zones of one node for two pods each, of which db takes one in zone c, and then web in up to seven replicas by three
+// sweep has three zones with a node for two pods each. db takes one place in zone c, and then web runs in up to seven replicas under three
 // rules: 21 points.
 const sweep = `{"cluster": [{"synthetic": {"zones": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "nodeGroups": [{"count": 1, "pods": 2}]}}],
 "steps": [
@@ -66,8 +66,8 @@ func run(t *testing.T, s *scenario.Scenario, opts whatif.Options) []*whatif.Foun
 	return found
 }
 
-// With one place left in c and two in a and in b, five pods fit, but only three of a hard rule over nodes, and with a spread
-// constraint each node may be ahead by one of c, which takes one: two, two and one.
+// With one place left in c and two each in a and b, five pods fit. Only three pods fit with a hard rule over nodes. With a spread
+// constraint, no node may exceed c, which takes one pod, by more than one: two, two and one.
 func TestRun(t *testing.T) {
 	s := load(t)
 	found := run(t, s, whatif.Options{Metric: metric.Options{Levels: []string{zone}, Recover: []string{zone}}})
@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 	if diff := cmp.Diff(want, pending); diff != "" {
 		t.Errorf("Pending by replicas (-want +got)\n%s", diff)
 	}
-	// Three pods by a hard rule are one in each zone; each zone that fails takes a third, and the other two are taken.
+	// With a hard rule, three pods are one in each zone. The loss of a zone takes a third of them, and the other two zones are taken.
 	three := found[7+3].Level(zone)
 	if three.Radius != 1.0/3 || three.Skew != 0 {
 		t.Errorf("three by a hard rule: radius %v, skew %d, want 1/3 and 0", three.Radius, three.Skew)
@@ -139,7 +139,7 @@ func TestRunNamesTheVersionThatFails(t *testing.T) {
 	}
 }
 
-// The step db is the first: then there is one pod, regardless of the version's change to web.
+// db is the first step: after it there is one pod, regardless of the version's change to web.
 func TestRunUpToAStep(t *testing.T) {
 	s := load(t)
 	for _, found := range run(t, s, whatif.Options{Step: "db"}) {
@@ -152,7 +152,7 @@ func TestRunUpToAStep(t *testing.T) {
 	}
 }
 
-// A sweep runs the points that its store does not know, finds the same as without one, and names the point that fails.
+// A sweep runs the points that its store lacks, finds the same results as without a store, and names the point that fails.
 func TestSweep(t *testing.T) {
 	s := load(t)
 	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
@@ -195,7 +195,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// An interrupted sweep has the points that are finished, be it in another run; without any there is nothing to report.
+// An interrupted sweep has the points that are finished, in this run or an earlier one; without any there is nothing to report.
 func TestInterrupted(t *testing.T) {
 	s := load(t)
 	base, err := whatif.RunBase(t.Context(), s, whatif.Options{})
