@@ -16,10 +16,10 @@ import (
 	"github.com/faultline/faultline/pkg/topology"
 )
 
-// level is a Level with the domain of each node.
+// level is a [Level] with the domain of each node.
 type level struct {
 	Level
-	domain map[string]int // by name of the node; nodes without the label are not in it
+	domain map[string]int // the index of the domain, by the node's name; without nodes that lack the label
 }
 
 // build finds the domains of each level, and the names of the nodes.
@@ -68,7 +68,7 @@ type analyzer struct {
 	outcomes []outcome
 }
 
-// outcome is the distribution of the number of pods down: probabilities if exact, otherwise counts of trials.
+// outcome is the distribution of the number of pods down: probabilities if it is exact, otherwise numbers of trials.
 type outcome struct {
 	method Method
 	exact  []float64
@@ -110,7 +110,7 @@ func (a *analyzer) workloads(ctx context.Context, state *cluster.State) error {
 	return nil
 }
 
-// workload returns the index of the workload, adding it if it is new.
+// workload returns the index of the workload, which it appends if it is new.
 func (a *analyzer) workload(owner cluster.Ref) int {
 	i, found := a.at[owner]
 	if !found {
@@ -121,8 +121,8 @@ func (a *analyzer) workload(owner cluster.Ref) int {
 	return i
 }
 
-// replica reports whether the pod counts. A Terminating pod does not, since its replacement already does, unless it belongs to a
-// StatefulSet, which creates no replacement before the pod is gone.
+// replica reports whether the pod counts as a replica. A Terminating pod does not, since its replacement counts already, unless it belongs
+// to a StatefulSet, which creates no replacement before the pod is gone.
 func replica(pod *v1.Pod) bool {
 	if cluster.Terminal(pod) {
 		return false
@@ -203,7 +203,7 @@ func (o outcome) share(from, to int) (value, low, high float64) {
 	case from == 0 && to == most:
 		return 1, 1, 1
 	case o.method == Exact:
-		for i := to; i >= from; i-- { // the small ones first
+		for i := to; i >= from; i-- { // the small probabilities first, for precision
 			value += o.exact[i]
 		}
 		value = min(value, 1)

@@ -10,7 +10,7 @@ import (
 	"github.com/faultline/faultline/pkg/cluster"
 )
 
-// budgets adds the PodDisruptionBudgets to the workloads that they guard.
+// budgets adds the PodDisruptionBudgets to the workloads whose pods they select.
 func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
 	var selectors cluster.Selectors
 	for _, pdb := range state.PodDisruptionBudgets {
@@ -32,7 +32,7 @@ func (a *analyzer) budgets(ctx context.Context, state *cluster.State) error {
 		if len(pods) == 0 {
 			continue
 		}
-		var guarded []int // workloads
+		var guarded []int // indices of workloads
 		for _, pod := range pods {
 			if i := a.at[owner(pod)]; !slices.Contains(guarded, i) {
 				guarded = append(guarded, i)

@@ -33,7 +33,8 @@ func (e *exposure) replicas() int {
 	return n
 }
 
-// expectedDown returns the expected number of pods down: a node's pods are up if everything that contains the node is up.
+// expectedDown returns the expected number of pods down. The pods of a node are up if every domain that contains the node is up: with one
+// pod on a node of unavailability 0.1 in a zone of unavailability 0.5, it is 1 - 0.9*0.5 = 0.55.
 func (e *exposure) expectedDown() float64 {
 	up := make([]float64, len(e.pods))
 	for node := range up {
@@ -59,9 +60,9 @@ func (e *exposure) distribution() ([]float64, bool) {
 		unavailability float64
 		nodes          []int
 		parent         int
-		down           []float64 // the distribution of the number of its pods that are down
+		down           []float64 // the distribution of the number of the domain's pods that are down
 	}
-	// The root is the whole cluster, which does not fail; the others follow, larger ones first.
+	// The first domain is the whole cluster, which does not fail; the others follow, larger ones first.
 	domains := []domain{{down: []float64{1}}}
 	for _, level := range e.levels {
 		for _, nodes := range level.domains {
@@ -82,7 +83,7 @@ func (e *exposure) distribution() ([]float64, bool) {
 		}
 	}
 
-	// While nothing fails, all pods are up: each only extends the distribution by one.
+	// While nothing fails, all pods are up: each pod only extends the distribution by one.
 	for node, pods := range e.pods {
 		within := &domains[innermost[node]]
 		within.down = append(within.down, make([]float64, pods)...)
@@ -98,11 +99,11 @@ func (e *exposure) distribution() ([]float64, bool) {
 	return append(make([]float64, e.down), domains[0].down...), true
 }
 
-// trials returns, for each number of pods, in how many of n trials that many were down.
+// trials returns the number of trials, out of n, for each number of pods down.
 func (e *exposure) trials(ctx context.Context, n int, seed uint64, workers int) ([]int, error) {
 	downs, err := stats.Trials(ctx, n, seed, workers, func() func(*rand.Rand) int {
 		failed := make([]bool, len(e.pods))
-		var nodes []int // nodes that are true in failed
+		var nodes []int // the nodes that are true in failed
 		return func(r *rand.Rand) int {
 			down := e.down
 			for _, level := range e.levels {

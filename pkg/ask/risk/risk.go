@@ -18,7 +18,7 @@ import (
 
 // Options are the options of an analysis.
 type Options struct {
-	// Quorum is the number of running pods that a workload needs. Workloads not in it need none.
+	// Quorum is the number of running pods that each workload needs. Workloads without an entry need none.
 	Quorum map[cluster.Ref]int
 	// Trials is the number of trials if domains cross; 0 means DefaultTrials.
 	Trials int
@@ -35,16 +35,16 @@ type Options struct {
 // DefaultTrials is the default number of trials if domains cross.
 const DefaultTrials = 100_000
 
-// Confidence of the intervals around probabilities counted in trials.
+// Confidence is the confidence of the intervals around probabilities counted in trials.
 const Confidence = 0.95
 
-// Analysis is how likely workloads are to have pods down at a random moment, at the given failure rates.
+// Analysis has the probabilities that workloads have pods down at a random moment, at the given failure rates.
 type Analysis struct {
 	// Levels are the levels that fail, widest first.
 	Levels []Level `json:"levels"`
-	// Workloads are the controllers and bare pods, in order of arrival, then those of Options.Quorum that have no pods.
+	// Workloads are the controllers and bare pods, in order of arrival, followed by the workloads of Options.Quorum that have no pods.
 	Workloads []Workload `json:"workloads"`
-	// Trials and Seed are those of the probabilities that were counted in trials.
+	// Trials is the number of trials and Seed their seed; missing if all probabilities are exact.
 	Trials int    `json:"trials,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
 	// Assumptions are sentences about what the figures depend on.
@@ -55,29 +55,30 @@ type Analysis struct {
 type Level struct {
 	// TopologyKey is the label key; kubernetes.io/hostname stands for each single node, whatever its labels.
 	TopologyKey string `json:"topologyKey"`
-	// Domains is the number of domains, Unlabelled of the nodes in none, which do not fail at this level.
+	// Domains is the number of domains. Unlabelled is the number of nodes in no domain, which do not fail at this level.
 	Domains    int `json:"domains"`
 	Unlabelled int `json:"unlabelled,omitempty"`
-	// FailuresPerYear and RecoveryHours are the means for each domain.
+	// FailuresPerYear and RecoveryHours are the means for each domain: its failures in a year, and the hours that it is down after a failure.
 	FailuresPerYear float64 `json:"failuresPerYear"`
 	RecoveryHours   float64 `json:"recoveryHours"`
 	// Unavailability is the fraction of the time that each domain is down, between 0 and 1.
 	Unavailability float64 `json:"unavailability"`
 }
 
-// Workload is how likely a workload is to have pods down.
+// Workload has the probabilities that a workload has pods down.
 type Workload struct {
 	cluster.Ref
-	// Replicas is the number of its pods that have not ended. Down is the number of these that are down at the start and stay down:
+	// Replicas is the number of its pods that have not ended. Down is the number of these pods that are down at the start and stay down:
 	// Pending, not ready, or on a missing node.
 	Replicas int `json:"replicas"`
 	Down     int `json:"down,omitempty"`
 	// Method is how AllUp, AllDown and BelowQuorum were computed.
 	Method Method `json:"method" jsonschema:"enum=exact,enum=trials"`
-	// AllUp and AllDown are the probabilities that no replica is down and that every replica is.
+	// AllUp is the probability that no replica is down. AllDown is the probability that every replica is down.
 	AllUp   Probability `json:"allUp"`
 	AllDown Probability `json:"allDown"`
-	// Quorum is the number of replicas that it needs, and BelowQuorum the probability that fewer are up; missing if it needs none.
+	// Quorum is the number of replicas that the workload needs. BelowQuorum is the probability that fewer are up. Both are missing if it needs
+	// none.
 	Quorum      int          `json:"quorum,omitempty"`
 	BelowQuorum *Probability `json:"belowQuorum,omitempty"`
 	// Budgets are the PodDisruptionBudgets that select any of its replicas.
@@ -86,21 +87,21 @@ type Workload struct {
 	ExpectedDown float64 `json:"expectedDown"`
 }
 
-// counted reports whether any of its probabilities was counted in trials.
+// counted reports whether any of the workload's probabilities was counted in trials.
 func (w *Workload) counted() bool {
 	return w.Method == Trials || slices.ContainsFunc(w.Budgets, func(b Budget) bool { return b.Method == Trials })
 }
 
-// Budget is how likely a PodDisruptionBudget is to be violated. It may cover pods of several workloads, or some of one.
+// Budget has the probability that a PodDisruptionBudget is violated. The budget may cover pods of several workloads, or some pods of one.
 type Budget struct {
 	// Name is the name of the PodDisruptionBudget, in the namespace of the workload.
 	Name string `json:"name"`
-	// Pods is the number of pods that it selects, and DesiredHealthy how many of them should be up, from its status.
+	// Pods is the number of pods that the budget selects. DesiredHealthy is the number of them that should be up, from the budget's status.
 	Pods           int `json:"pods"`
 	DesiredHealthy int `json:"desiredHealthy"`
 	// Method is how Below was computed.
 	Method Method `json:"method" jsonschema:"enum=exact,enum=trials"`
-	// Below is the probability that fewer of its pods are up than desired.
+	// Below is the probability that fewer pods are up than desired.
 	Below Probability `json:"below"`
 }
 
@@ -114,19 +115,19 @@ const (
 	Trials Method = "trials"
 )
 
-// Probability is that of something at a random moment.
+// Probability is the probability of something at a random moment.
 type Probability struct {
 	// Value is between 0 and 1. Low and High bound its 95 % interval if it was counted in trials, and are missing if it is exact.
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low,omitempty"`
 	High  *float64 `json:"high,omitempty"`
-	// HoursPerYear is the expected time in a year for which it holds.
+	// HoursPerYear is the expected number of hours in a year during which it is true.
 	HoursPerYear float64 `json:"hoursPerYear"`
 }
 
-// Analyze computes how likely the workloads of the state are to lose pods at the given rates. The status of the PodDisruptionBudgets must
-// be up to date, as it is once the cluster has settled. Errors are invalid rates or options, all at once, a rate for a label that no node
-// has, and cancellation.
+// Analyze computes the probabilities that the workloads of the state have pods down at the given rates. The status of the
+// PodDisruptionBudgets must be up to date, as it is after the cluster has settled. Errors are invalid rates or options, all at once, a rate
+// for a label that no node has, an invalid selector of a budget, and cancellation.
 func Analyze(ctx context.Context, state *cluster.State, rates scenario.Rates, opts Options) (*Analysis, error) {
 	if err := check(state, rates, opts); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ var near = cmpopts.EquateApprox(1e-9, 1e-18)
 
 const zone, region = v1.LabelTopologyZone, v1.LabelTopologyRegion
 
-// place is a node and the numbers of the pods of each workload on it.
+// place is a node with the number of pods of each workload on it.
 type place struct {
 	labels map[string]string
 	pods   map[string]int
@@ -81,7 +81,7 @@ func budget(name, app string, desired int32) *policyv1.PodDisruptionBudget {
 	return pdb
 }
 
-// u returns a rate with that unavailability. It is up for 1 - share of the time: λr = share / (1 - share).
+// u returns a rate with that unavailability. A domain is up for 1 - share of the time, so λr = share / (1 - share).
 func u(share float64) scenario.Rate {
 	return scenario.Rate{Rate: fmt.Sprintf("%.17g/hour", share/(1-share)), Recovery: "1h"}
 }
@@ -95,12 +95,12 @@ func analyze(t testing.TB, state *cluster.State, rates scenario.Rates, opts risk
 	return analysis
 }
 
-// figures are a workload's probabilities in one list: all up, all down, below quorum, expected down.
+// figures returns a workload's probabilities in one list: all up, all down, below quorum, expected down.
 func figures(w risk.Workload) []float64 {
 	return []float64{w.AllUp.Value, w.AllDown.Value, ptr.Deref(w.BelowQuorum, risk.Probability{}).Value, w.ExpectedDown}
 }
 
-// exactly is an exact probability.
+// exactly returns an exact probability.
 func exactly(p float64) risk.Probability {
 	return risk.Probability{Value: p, HoursPerYear: p * scenario.HoursPerYear}
 }
@@ -418,7 +418,7 @@ func TestBudgetOverTwoWorkloads(t *testing.T) {
 	}
 }
 
-// Budgets that select as many pods as a workload has, but not its own; and a part of one.
+// Budgets that select as many pods as a workload has, but not only its own, and a budget that selects some of its pods.
 func TestBudgetOverParts(t *testing.T) {
 	state := world(place{nil, map[string]int{"web": 1, "db": 1}}, place{nil, web(1)})
 	state.Pods[0].Labels["part"], state.Pods[1].Labels["part"], state.Pods[2].Labels["one"] = "yes", "yes", "yes"
@@ -569,7 +569,7 @@ func BenchmarkDaemonSet(b *testing.B) {
 	}
 }
 
-// Two workloads of one name and the same labels, in two namespaces: the budget of shop guards the one that is there.
+// Two workloads with the same name and labels are in two namespaces: the budget of shop covers only the one in shop.
 func TestBudgetOfANamespace(t *testing.T) {
 	state := world(place{nil, web(1)}, place{nil, web(1)})
 	state.Pods[1].Namespace = "shop"
