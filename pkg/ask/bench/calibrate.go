@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// calibrate collects the garbage, does about 10 ms of fixed work, and returns its CPU time. Baselines contain these times, so changing the
-// work makes every earlier baseline worthless.
+// calibrate collects the garbage, does about 10 ms of fixed work, and returns the CPU time of this work. Baselines contain these times, so
+// a change of the work makes every earlier baseline worthless.
 //
-// If the machine is temporarily slower, because of its clock or because others fill its caches, this work should slow down as much as the
-// scheduler's. So calibrate walks nodes as the scheduler's plugins do: labels looked up in maps, pods counted by topology in a map, a list
-// of scores allocated and sorted.
+// If the machine is temporarily slower, because of its clock or because other work fills its caches, this work should slow down as much as
+// the scheduler's. So calibrate does what the scheduler's plugins do with nodes: it looks up labels in maps, counts pods by topology in a
+// map, and allocates and sorts a list of scores.
 func calibrate() time.Duration {
-	runtime.GC()                                     // no collection may be running,
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or begin: its cost would depend on the scenario in memory
+	runtime.GC()                                     // no collection may be running during the work,
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // or begin in it: its cost would depend on the scenario in memory
 	began := cpuTime()
 	for pod := range 40 {
 		runtime.KeepAlive(place(pod)) // keep the compiler from removing the work

@@ -6,7 +6,7 @@
 //	Samples ─ Write ──────▶ Go's benchmark format ─ Read ──▶ Baseline
 //	Baseline + Meter ─ Compare ▶ Verdict
 //
-// Compare judges the ratio of two CPU times: that of the scenario, and that of fixed work of the same kind right before and after it. CPU
-// time excludes most of the influence of other work on the machine; the ratio cancels the present speed of the machine. See Compare for
-// when a ratio counts as a regression.
+// Compare judges the ratio of two CPU times: the scenario's, and that of fixed work of the same kind right before and after it. CPU time
+// excludes most of the influence of other work on the machine, and the ratio cancels the present speed of the machine. See [Meter.Compare]
+// for the ratios that count as a regression.
 package bench

@@ -38,7 +38,7 @@ func CPU() string {
 	return ""
 }
 
-// Name returns the scenario's benchmark name; such names have no spaces.
+// Name returns the scenario's benchmark name, in which underscores replace spaces.
 func Name(scenario string) string {
 	return "Scenario/" + strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -48,7 +48,7 @@ func Name(scenario string) string {
 	}, scenario)
 }
 
-// Units of the two times whose ratio is judged, and of the pods.
+// These are the units of the two times whose ratio is judged, and of the pods.
 const (
 	cpuUnit         = "cpu-ns/op"
 	calibrationUnit = "cal-ns/op"
@@ -72,7 +72,7 @@ func Write(w io.Writer, scenario string, samples []Sample) error {
 	return nil
 }
 
-// WritePlugins writes one more line for the scenario: each plugin's CPU time per pod, its share of the samples' mean.
+// WritePlugins writes one more line for the scenario: each plugin's CPU time per pod, which is its share of the samples' mean time.
 func WritePlugins(w io.Writer, scenario string, samples []Sample, times []PluginTime) error {
 	var cpu time.Duration
 	var pods float64
@@ -91,9 +91,9 @@ func WritePlugins(w io.Writer, scenario string, samples []Sample, times []Plugin
 	return err
 }
 
-// Baseline is an earlier output.
+// Baseline has the samples of an earlier output.
 type Baseline struct {
-	// CPU is the processor on which it was measured, or "".
+	// CPU is the name of the processor on which the samples were measured, or "".
 	CPU string
 	// Samples are the samples by benchmark name. Only Pods, CPU and Calibration are set.
 	Samples map[string][]Sample

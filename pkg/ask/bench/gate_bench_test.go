@@ -58,7 +58,7 @@ func BenchmarkGate(b *testing.B) {
 	}
 }
 
-// slowed keeps busy for that fraction of each run's CPU time once it has ended.
+// slowed returns a run that keeps the CPU busy for that fraction of its time after it has ended.
 func slowed(run func(context.Context) (work, error), part float64) func(context.Context) (work, error) {
 	return func(ctx context.Context) (work, error) {
 		began := cpuTime()

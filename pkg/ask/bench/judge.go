@@ -11,28 +11,28 @@ import (
 
 // Verdict is the result of a comparison.
 type Verdict struct {
-	// Old and New are the median CPU times of a run; Old is scaled by the calibration to the present speed of the machine. Change is the
-	// increase from Old to New, as a fraction of Old.
+	// Old and New are the median CPU times of a run; the calibration scales Old to the present speed of the machine. Change is the increase
+	// from Old to New, as a fraction of Old.
 	Old, New time.Duration
 	Change   float64
-	// OldPods and NewPods are the medians of Sample.Pods. If they differ, the scenario has changed, and the work is not the same.
+	// OldPods and NewPods are the medians of Sample.Pods. If they differ, the scenario has changed, so the times cannot be compared.
 	OldPods, NewPods float64
 	// P is the probability that samples this different come from equally fast programs, by the Mann-Whitney U test.
 	P float64
-	// Noise is the largest expected difference between two measurements of the same program, as a fraction; see noise.
+	// Noise is the largest expected difference between two measurements of the same program, as a fraction; see [noise].
 	Noise float64
-	// Limit is what a regression must exceed: the larger of the allowed increase and Noise.
+	// Limit is the increase, as a fraction, that a regression must exceed: the larger of the allowed increase and Noise.
 	Limit float64
 	// Slower means that the program is slower by more than Limit, significantly, and that a second round of measurements confirmed it.
 	Slower bool
-	// Rounds is 1, or 2 if the first seemed slower.
+	// Rounds is the number of rounds of measurements: 1, or 2 if the first round seemed slower.
 	Rounds int
 }
 
-// Compare measures the scenario twice count times, and decides whether it is slower than the old samples by more than allowed, a fraction
-// of at least 0. It reports a regression only if
+// Compare measures the scenario 2*count times, and decides whether it is slower than the old samples by more than allowed, a fraction of at
+// least 0. It reports a regression only if all of this holds:
 //
-//   - the new scores are significantly above the old ones times 1+limit. That is to say, the lower confidence bound of the
+//   - The new scores are significantly above the old scores times 1+limit. That is, the lower confidence bound of the
 //     ratio exceeds the limit, for the interval that belongs to the test; a median alone could exceed it by luck.
 //   - The limit is at least the difference between measurements of this same program now, so that a noisy machine raises no alarm.
 //   - A second round of measurements gives the same result, so that a burst of other work raises no alarm.
@@ -40,7 +40,7 @@ func (m *Meter) Compare(ctx context.Context, old []Sample, count int, allowed fl
 	return compare(old, allowed, func() ([]Sample, error) { return m.Samples(ctx, 2*count) })
 }
 
-// rounds is how many rounds must agree that a program is slower.
+// rounds is the number of rounds that must agree that a program is slower.
 const rounds = 2
 
 func compare(old []Sample, allowed float64, measure func() ([]Sample, error)) (Verdict, error) {
@@ -75,9 +75,10 @@ func judge(old, current []Sample, allowed float64) Verdict {
 
 func significant(p float64) bool { return p < benchmath.DefaultThresholds.CompareAlpha }
 
-// Enough reports whether that many old and new samples could differ significantly at all.
+// Enough reports whether so many old and new samples could differ significantly at all: 3 and 3 samples cannot, since the most extreme of
+// their 20 orders have a probability of 2/20.
 func Enough(old, current int) bool {
-	// The most extreme of all orders, in either direction.
+	// The probability of the most extreme of all orders, in either direction.
 	ways := 1.0
 	for i := 1; i <= old; i++ {
 		ways *= float64(current+i) / float64(i)
@@ -86,7 +87,7 @@ func Enough(old, current int) bool {
 }
 
 // noise is an A/A test: it splits the scores of one program randomly into two halves a thousand times, and returns the fraction by which
-// the halves' medians differ in all but one of twenty splits.
+// the medians of the halves differ at most in 95 % of the splits.
 func noise(scores []float64) float64 {
 	random := rand.New(rand.NewPCG(1, 1))
 	mixed := slices.Clone(scores)

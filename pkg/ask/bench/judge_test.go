@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// machines are ways in which the scores of one program's attempts vary around 1. Each call of a machine starts a new session on it, and
+// machines are ways in which the scores of one program's attempts vary around 1. A call of a machine starts a new session on it, and
 // returns a function for the next attempt's score.
 var machines = map[string]func(*rand.Rand) func() float64{
 	"quiet": func(r *rand.Rand) func() float64 {
@@ -28,12 +28,12 @@ var machines = map[string]func(*rand.Rand) func() float64{
 			return score
 		}
 	},
-	// What the calibration does not cancel between two sessions.
+	// The calibration does not cancel this difference between two sessions.
 	"other session": func(r *rand.Rand) func() float64 {
 		session := 1 + 0.03*max(-2, min(2, r.NormFloat64()))
 		return func() float64 { return session * (1 + 0.03*r.NormFloat64()) }
 	},
-	// It steadily gets slower, by up to 6 % in a session.
+	// The machine steadily gets slower, by up to 6 % in a session.
 	"drift": func(r *rand.Rand) func() float64 {
 		slope, i := 0.06/24/bestOf*r.Float64(), -1.0
 		return func() float64 {
@@ -61,7 +61,7 @@ func TestCompareAlarms(t *testing.T) {
 	}
 }
 
-// session makes a baseline of six samples, and a comparison on another day of a program that is slower by that fraction.
+// session makes a baseline of six samples, and compares it on another day with a program that is slower by that fraction.
 func session(t *testing.T, machine func(*rand.Rand) func() float64, seed uint64, slower float64) Verdict {
 	t.Helper()
 	take := func(session func() float64, count int, factor float64) []float64 {
@@ -160,8 +160,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestNoise has samples that do not vary, and two kinds of samples, where one half can have all of one kind: the median of three ones and
-// that of three twos.
+// TestNoise has samples that do not vary, and two kinds of samples of which a half can have only one kind: then the medians are of three
+// ones and of three twos.
 func TestNoise(t *testing.T) {
 	for _, test := range []struct {
 		samples []float64

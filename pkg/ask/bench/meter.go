@@ -15,8 +15,8 @@ import (
 const (
 	// atLeast is the minimum duration of a measurement attempt, in which a shorter scenario runs several times.
 	atLeast = 100 * time.Millisecond
-	// bestOf is the number of attempts per measurement. Other work on the machine can only add to CPU time, through caches and memory, so
-	// the minimum of a few attempts varies half as much as one.
+	// bestOf is the number of attempts per measurement. Other work on the machine can only add to CPU time, through caches and memory, so the
+	// minimum of three attempts varies half as much as one attempt.
 	bestOf = 3
 )
 
@@ -24,15 +24,15 @@ const (
 // attempt's Runs in a row.
 type Sample struct {
 	Runs int
-	// Pods counts the scheduling attempts that finished: in each step, the pods that got a node and still have it at the step's end, and
-	// those that are Pending then.
+	// Pods counts the scheduling attempts that finished: in each step, the pods that got a node and still have it at the step's end, and the
+	// pods that are Pending then.
 	Pods float64
 	// Wall is the elapsed time, and CPU the CPU time of the process on all cores, including the garbage collector.
 	Wall, CPU time.Duration
 	// Calibration is the minimum CPU time of the fixed work that is done before and after each attempt.
 	Calibration   time.Duration
 	Bytes, Allocs float64
-	// Kept counts the scheduling cycles in which answers of plugins could be reused, Plain the others.
+	// Kept counts the scheduling cycles in which answers of plugins were reused, and Plain the other cycles.
 	Kept, Plain float64
 }
 
@@ -46,7 +46,7 @@ type Meter struct {
 	runs  int // per measurement
 }
 
-// work is the work done by a run.
+// work counts what a run has done.
 type work struct {
 	pods   int
 	cycles sched.Cycles
@@ -61,7 +61,7 @@ type clock struct {
 
 var machine = clock{wall: time.Now, cpu: cpuTime, calibrate: calibrate}
 
-// NewMeter runs the scenario once or twice, to warm up and to see how long it takes.
+// NewMeter runs the scenario once or twice, to warm up and to measure how long it takes.
 func NewMeter(ctx context.Context, s *scenario.Scenario) (*Meter, error) {
 	return newMeter(ctx, func(ctx context.Context) (work, error) {
 		result, err := simulation.Run(ctx, s, simulation.Options{})
@@ -99,7 +99,7 @@ func attempts(result *simulation.Result) int {
 	return pods
 }
 
-// Sample takes one measurement.
+// Sample makes one measurement.
 func (m *Meter) Sample(ctx context.Context) (Sample, error) {
 	var best Sample
 	calibration := m.clock.calibrate()
@@ -146,7 +146,7 @@ func (m *Meter) attempt(ctx context.Context) (Sample, error) {
 	}, nil
 }
 
-// Samples measures count times, in a row; the first error ends it.
+// Samples makes count measurements in a row. The first error ends it.
 func (m *Meter) Samples(ctx context.Context, count int) ([]Sample, error) {
 	samples := make([]Sample, count)
 	for i := range samples {

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline/faultline/pkg/loader"
 )
 
-// fake is a clock that only runs advance.
+// fake is a clock that only advances in runs.
 type fake struct {
 	wall, cpu    time.Duration
 	calibrations []time.Duration // the remaining ones
@@ -29,8 +29,8 @@ func (f *fake) clock() clock {
 	}
 }
 
-// The first run takes 90 ms, which is too short for an attempt, and the others 30 ms: so an attempt has 4 runs, the least that take 100 ms.
-// The runs of the three attempts use 12, 11 and 13 ms of CPU each. The second attempt counts, with the least of the calibrations around
+// The first run takes 90 ms, which is too short for an attempt, and the others 30 ms each: so an attempt has 4 runs, the fewest that take
+// 100 ms. The runs of the three attempts use 12, 11 and 13 ms of CPU each. The second attempt counts, with the smallest calibration around
 // all three; the very first calibration only warms up.
 func TestMeter(t *testing.T) {
 	const ms = time.Millisecond

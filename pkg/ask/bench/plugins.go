@@ -14,18 +14,19 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// PluginTime is a plugin's share of the CPU time of a run.
+// PluginTime is the share that a plugin has of the CPU time of a run.
 type PluginTime struct {
 	Plugin string
-	// Share is the fraction of the profile's samples, from 0 to 1, that the plugin is in.
+	// Share is the fraction of the profile's samples, from 0 to 1, whose stacks have the plugin.
 	Share float64
 }
 
-// profiled is how long the scenario runs for a profile: about 100 samples, of which a plugin with a tenth of the time gets 10 ± 3.
+// profiled is the time for which the scenario runs under the profile. It gives about 100 samples, so a plugin with a tenth of the time gets
+// 10 ± 3.
 const profiled = time.Second
 
-// Plugins runs the scenario again, under a CPU profile, and returns the shares of the plugins seen, the largest first. Garbage collection
-// belongs to no plugin, unless the plugin was made to assist.
+// Plugins runs the scenario again under a CPU profile, and returns the shares of the plugins that the profile has, the largest first.
+// Garbage collection belongs to no plugin, unless the plugin was made to assist.
 func (m *Meter) Plugins(ctx context.Context) ([]PluginTime, error) {
 	var out bytes.Buffer
 	if err := pprof.StartCPUProfile(&out); err != nil {
@@ -95,7 +96,7 @@ func pluginName(function string) string {
 	return name
 }
 
-// pluginNames are the plugins whose types have other names.
+// pluginNames has the names of the plugins whose types have other names, by type.
 var pluginNames = map[string]string{
 	"Fit":                "NodeResourcesFit",
 	"BalancedAllocation": "NodeResourcesBalancedAllocation",

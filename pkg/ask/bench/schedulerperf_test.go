@@ -16,21 +16,21 @@ import (
 
 const perfFolder = "../../../scenarios/scheduler_perf"
 
-// perfCase is a case of upstream's scheduler_perf that is a scenario here: in a small size, which make test runs, and in the sizes that have
-// a threshold upstream.
+// perfCase is a case of upstream's scheduler_perf that is a scenario here: in a small size, which make test runs, and in the sizes for
+// which upstream has a threshold.
 type perfCase struct {
 	description string
 	small       map[string]any // parameters in place of those of the first workload that has a threshold
 	waiting     func(s *perfScenario) int
 }
 
-// gated and churned are the pods without a node at the end.
+// countGatedPods and churnedPods return the number of pods without a node at the end.
 func gated(s *perfScenario) int { return s.number(0, "gatedPods") }
 func churned(of int) func(*perfScenario) int {
 	return func(s *perfScenario) int { return of * s.churn }
 }
 
-// sized are parameters of a small size.
+// sized returns the parameters of a small size.
 func sized(nodes, init, measured float64) map[string]any {
 	return map[string]any{"initNodes": nodes, "initPods": init, "measurePods": measured}
 }
@@ -71,14 +71,14 @@ var perfCases = map[string]perfCase{
 	"SchedulingGatedPodsWithPodAffinityImpactForThroughput": {"Pods on a node of one name, beside gated ones with affinity to them.", map[string]any{"gatedPods": 100.0, "measurePods": 400.0}, gated},
 }
 
-// leftOut are the workloads with a threshold that are no scenarios, by a pattern for CASE/WORKLOAD. docs/performance.md lists the reasons.
+// leftOut has the workloads with a threshold that are no scenarios, by a pattern for CASE/WORKLOAD. docs/performance.md lists the reasons.
 var leftOut = []string{
 	`SchedulingWithMixedChurn/.*`, `SchedulingDeletedPodsWithFinalizers/.*`, `SchedulingInTreePVs/.*`, `SchedulingMigratedInTreePVs/.*`, `NodeDeclaredFeaturesEnabled/.*`,
 	`SchedulingWithExtendedResource/.*`, `ExtendedResourceScoring/.*`, `SchedulingWithResourceClaimTemplate/(empty|half|full|selector_empty|match_empty)_500nodes`,
 	`.*_AsyncAPICallsEnabled`, `.*_AsyncPreemptionEnabled`, `.*_NodeDeclaredFeaturesDisabled`,
 }
 
-// scenario returns the case as a scenario, with the parameters of a workload and others in their place.
+// scenario returns the case as a scenario, with the parameters of a workload, some of which small replaces.
 func (c perfCase) scenario(t *testing.T, of *upstreamCase, w *upstreamWorkload, name string, small map[string]any) string {
 	s := &perfScenario{t: t, of: of, params: maps.Clone(w.Params), threshold: w.threshold(), namespaces: map[string]bool{}, jobs: map[string]string{}}
 	maps.Copy(s.params, small)
@@ -133,7 +133,7 @@ func (s *perfScenario) writeStep(text *strings.Builder, step map[string]any, las
 	fmt.Fprintf(text, "  expect: {pending: %d}\n", pending)
 }
 
-// withAnchor writes the objects of a step, and the pods' template that all of them share once.
+// withAnchor writes the objects of a step. It writes the pods' template once, with an anchor, if all of them share it.
 func withAnchor(objects []any) (lines []string) {
 	template := func(object any) string { return flow(object.(map[string]any)["spec"].(map[string]any)["template"]) }
 	shared := len(objects) > 1 && !slices.ContainsFunc(objects, func(object any) bool { return template(object) != template(objects[0]) })
@@ -150,7 +150,7 @@ func withAnchor(objects []any) (lines []string) {
 	return lines
 }
 
-// interval is the time between two pods that churn, in ms.
+// interval returns the time between two pods that churn, in ms.
 func (s *perfScenario) interval() int {
 	for i := range s.of.WorkloadTemplate {
 		if op := &s.of.WorkloadTemplate[i]; op.Opcode == "churn" {
@@ -212,7 +212,7 @@ func TestSchedulerPerf(t *testing.T) {
 	}
 }
 
-// Each case loads in every size, and expects something of each step; simulate test scenarios holds the small ones to it.
+// Each case loads in every size, and expects something of each step; simulate test scenarios checks the small ones.
 func TestSchedulerPerfLoads(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(perfFolder, "*", "*.yaml"))
 	if err != nil || len(files) < 2*len(perfCases) {

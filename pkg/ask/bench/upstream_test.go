@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// upstreamCase is a case of upstream's scheduler_perf, as far as scenarios are made of it:
+// upstreamCase is a case of upstream's scheduler_perf, with the fields from which scenarios are made:
 // https://github.com/kubernetes/kubernetes/blob/v1.37.1/test/integration/scheduler_perf/scheduler_perf.go
 type upstreamCase struct {
 	Name                   string
@@ -51,7 +51,7 @@ type upstreamWorkload struct {
 	Threshold any // a number, or one for each allocator of devices
 }
 
-// threshold is the pods per second that upstream's own machines must reach, 0 for none.
+// threshold returns the number of pods per second that upstream's own machines must reach, or 0 for none.
 func (w *upstreamWorkload) threshold() float64 {
 	switch of := w.Threshold.(type) {
 	case float64:
@@ -115,7 +115,7 @@ type perfScenario struct {
 	claims                    int // of devices, which pods are made for
 }
 
-// number is a parameter, or the number itself.
+// number returns the value of a parameter or, without one, the number itself.
 func (s *perfScenario) number(count int, param string) int {
 	if param == "" {
 		return count
@@ -127,7 +127,7 @@ func (s *perfScenario) number(count int, param string) int {
 	return int(n)
 }
 
-// object renders a template for the object of an index.
+// object renders a template for the object with that index.
 func (s *perfScenario) object(path string, index int, given map[string]any) map[string]any {
 	s.t.Helper()
 	params := map[string]any{"Index": index}
@@ -165,7 +165,7 @@ func (s *perfScenario) object(path string, index int, given map[string]any) map[
 	return object
 }
 
-// as makes a typed object.
+// as converts an object to its type.
 func as[T any](s *perfScenario, object map[string]any) (typed T) {
 	data, err := json.Marshal(object)
 	if err == nil {
@@ -177,7 +177,7 @@ func as[T any](s *perfScenario, object map[string]any) (typed T) {
 	return typed
 }
 
-// do adds what an operation does.
+// do adds the effect of an operation.
 func (s *perfScenario) do(i int, op *upstreamOp) {
 	switch op.Opcode {
 	case "createNodes":
@@ -235,7 +235,7 @@ func (s *perfScenario) apply(name string, objects []any) {
 	s.steps = append(s.steps, map[string]any{"name": name, "apply": map[string]any{"objects": objects}})
 }
 
-// namespace is made once.
+// namespace adds a namespace, unless it was added before.
 func (s *perfScenario) namespace(name string, labels map[string]any) {
 	if s.namespaces[name] {
 		return
@@ -248,7 +248,7 @@ func (s *perfScenario) namespace(name string, labels map[string]any) {
 	s.objects = append(s.objects, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 }
 
-// nodes are a group, or the node of a name that pods ask for.
+// nodes adds a group of nodes, or the one node that pods ask for by name.
 func (s *perfScenario) nodes(op *upstreamOp) {
 	count := s.number(op.Count, op.CountParam)
 	if count == 0 {
@@ -285,7 +285,7 @@ func (s *perfScenario) nodes(op *upstreamOp) {
 	s.synthetic = append(s.synthetic, source)
 }
 
-// create makes objects of any kind. Nodes publish slices of devices by themselves.
+// create adds objects of any kind. A slice of devices becomes devices of the last node group, whose nodes publish slices by themselves.
 func (s *perfScenario) create(op *upstreamOp) {
 	for i := range s.number(max(1, op.Count), op.CountParam) {
 		object := s.object(op.TemplatePath, i, op.TemplateParams)
@@ -351,7 +351,7 @@ func addVolume(pod map[string]any) {
 		"accessModes": []any{"ReadOnlyMany"}, "storageClassName": "immediate", "resources": map[string]any{"requests": map[string]any{"storage": "1Gi"}}}}}}}
 }
 
-// pods returns a Job for each template of so many pods.
+// pods returns Jobs for that many pods, one Job for each template.
 func (s *perfScenario) pods(namespace, name string, count int, pod func(i int) map[string]any) (jobs []any) {
 	if count == 0 {
 		return nil
@@ -383,7 +383,7 @@ func (s *perfScenario) pods(namespace, name string, count int, pod func(i int) m
 	return jobs
 }
 
-// template is a Job's, for a pod.
+// template returns a Job's template for a pod.
 func (s *perfScenario) template(pod map[string]any) map[string]any {
 	spec := plain(as[v1.Pod](s, pod).Spec).(map[string]any) // with upstream's spelling of fields, which it reads in any case
 	for _, container := range spec["containers"].([]any) {
@@ -414,7 +414,7 @@ func (s *perfScenario) priorityClass(value any) string {
 
 var plainText = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9./_-]*$`)
 
-// flow writes a value in YAML's flow style, with quotes only where they are needed.
+// flow writes a value in YAML's flow style, with quotes only where YAML needs them.
 func flow(value any) string {
 	switch v := value.(type) {
 	case map[string]any:
@@ -441,7 +441,7 @@ func flow(value any) string {
 	return string(data)
 }
 
-// byImportance puts what identifies an object first, and templates last.
+// byImportance orders the keys of an object: what identifies it first, and templates last.
 func byImportance(a, b string) int {
 	rank := func(key string) int {
 		first := []string{"apiVersion", "kind", "metadata", "name", "namespace"}
@@ -459,7 +459,7 @@ func byImportance(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// plain makes maps and lists of typed values.
+// plain converts typed values to maps and lists.
 func plain(value any) (made any) {
 	data, err := json.Marshal(value)
 	if err == nil {
