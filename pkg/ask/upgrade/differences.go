@@ -4,16 +4,16 @@ import "k8s.io/apimachinery/pkg/util/version"
 
 // Difference is a difference between releases that no feature gate switches, and that is not simulated.
 type Difference struct {
-	// Since is the release that brings it.
+	// Since is the release that brings the difference.
 	Since string `json:"since"`
 	Text  string `json:"text"`
-	// Link is where to read more.
+	// Link is the address of a page about it.
 	Link string `json:"link,omitempty"`
 }
 
 const pull = "https://github.com/kubernetes/kubernetes/pull/"
 
-// notSimulated is as docs/model.md has it.
+// notSimulated has the differences that docs/model.md lists.
 var notSimulated = []Difference{
 	{"1.35", "kubelets refuse to start with cgroup v1", ""},
 	{"1.35", "the nominated node of a pod is cleared when an attempt fails", pull + "135007"},
@@ -39,7 +39,7 @@ var notSimulated = []Difference{
 	{"1.37", "scheduling.k8s.io/v1alpha2 is gone: delete its objects before", ""},
 }
 
-// differences are those that an upgrade meets.
+// differences returns the differences that an upgrade from one release to the other meets.
 func differences(from, to string) []Difference {
 	after := func(a, b string) bool { return version.MustParse(b).LessThan(version.MustParse(a)) }
 	met := []Difference{}

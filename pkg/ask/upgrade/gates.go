@@ -19,18 +19,18 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Gate is a feature gate that changes and has to do with objects.
+// Gate is a feature gate that differs between the releases and concerns objects of the input.
 type Gate struct {
 	Name string `json:"name"`
 	// On is whether the gate is on in the later release.
 	On bool `json:"on"`
-	// Effect is what happens when it is on.
+	// Effect is what the gate does when it is on.
 	Effect string `json:"effect"`
-	// Objects are those that it has to do with.
+	// Objects are the objects that the gate concerns.
 	Objects []cluster.Ref `json:"objects"`
 }
 
-// touches are the gates by which placement, admission or defaults change, with the objects that each has to do with.
+// touches has the gates that change placement, admission or defaults, with a test for the objects that each concerns.
 var touches = []struct {
 	gates  []string
 	effect string
@@ -77,7 +77,7 @@ var touches = []struct {
 		is(func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })},
 }
 
-// is returns what tells objects of a type that have a property; nil is all of them.
+// is returns a test for objects of a type that have a property; nil means all objects of the type.
 func is[T cluster.Object](has func(T) bool) func(cluster.Object) bool {
 	return func(obj cluster.Object) bool {
 		typed, is := obj.(T)
@@ -85,7 +85,7 @@ func is[T cluster.Object](has func(T) bool) func(cluster.Object) bool {
 	}
 }
 
-// ofPods returns what tells pods, and what has a template of pods, by the spec.
+// ofPods returns a test, by the pod's spec, for pods and for objects with a template of pods.
 func ofPods(has func(*v1.PodSpec) bool) func(cluster.Object) bool {
 	return func(obj cluster.Object) bool {
 		spec, _ := cluster.PodSpec(obj)
@@ -93,7 +93,7 @@ func ofPods(has func(*v1.PodSpec) bool) func(cluster.Object) bool {
 	}
 }
 
-// flipped returns the gates that differ between the releases and have to do with one of the objects.
+// flipped returns the gates that differ between the releases and concern one of the objects.
 func flipped(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
 	before, err := from.Gates()
 	if err != nil {
@@ -123,7 +123,7 @@ func flipped(from, to sched.Release, objects []cluster.Object) ([]Gate, error) {
 	return gates, nil
 }
 
-// unserved finds objects of Kubernetes' own groups whose version this release does not know.
+// unserved finds objects of Kubernetes' own groups whose API version this release does not know.
 func (a *Answer) unserved(s *scenario.Scenario) {
 	for _, ignored := range s.Ignored {
 		version, err := schema.ParseGroupVersion(ignored.APIVersion)

@@ -1,5 +1,5 @@
-// Package upgrade asks what another release of Kubernetes changes for the objects of a scenario: which pods it would place elsewhere, which
-// objects it refuses or completes in another way, and which of its feature gates matter to any of them.
+// Package upgrade finds what another release of Kubernetes changes for the objects of a scenario: which pods it would place elsewhere,
+// which objects it refuses or completes in another way, and which of its feature gates concern any of them.
 package upgrade
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Answer is what changes from one release to another.
+// Answer has the changes from one release to another.
 type Answer struct {
 	// From and To are the minor releases.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Pods is how many pods were placed anew by both releases, each alone, in the cluster as it is after the last step.
+	// Pods is the number of pods that both releases placed again, each alone, in the cluster as it is after the last step.
 	Pods int `json:"pods"`
-	// Changes are those that the releases do not place alike.
+	// Changes are the pods that the releases do not place alike.
 	Changes []Change `json:"changes"`
-	// Reasons are the plugins that decide of these, the one that decides of most pods first.
+	// Reasons are the plugins that decide the changes, the plugin of the most pods first.
 	Reasons []Reason `json:"reasons,omitempty"`
-	// Problems are why the later release refuses the input as a whole; then nothing else is known.
+	// Problems are the reasons for which the later release refuses the whole input; then nothing else is known.
 	Problems []string `json:"problems,omitempty"`
-	// Refused are objects that only the earlier release accepts, and Accepted those that only the later one does.
+	// Refused are objects that only the earlier release accepts, and Accepted are objects that only the later release accepts.
 	Refused  []cluster.Ref `json:"refused,omitempty"`
 	Accepted []cluster.Ref `json:"accepted,omitempty"`
 	// Completed are objects that the releases store in different ways.
 	Completed []Completed `json:"completed,omitempty"`
-	// Gates are the feature gates that change, if an object has to do with them.
+	// Gates are the feature gates that differ and concern an object.
 	Gates []Gate `json:"gates,omitempty"`
 	// Unserved are objects whose API version the later release does not know.
 	Unserved []Unserved `json:"unserved,omitempty"`
@@ -52,9 +52,9 @@ type Change struct {
 	// From and To are the nodes on which the releases place the pod; missing if it stays Pending.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Message is why the pod stays Pending in the later release, in the scheduler's words.
+	// Message is the scheduler's message if the pod stays Pending in the later release.
 	Message string `json:"message,omitempty"`
-	// Plugin is the scheduler's plugin that judges the two nodes in another way, and Why says how; missing if it takes several.
+	// Plugin is the scheduler's plugin that judges the two nodes differently, and Why says how; missing if several plugins decide together.
 	Plugin string `json:"plugin,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -75,14 +75,14 @@ type Unserved struct {
 // Side is the scenario as one of the releases reads it.
 type Side struct {
 	*scenario.Scenario
-	// placed are where each pod goes that is placed anew alone, in the state that the question is about.
+	// placed has the node or the message of each pod that was placed again, alone, in the state that the question is about.
 	placed map[cluster.Ref]outcome
 }
 
 type outcome struct{ node, message string }
 
-// Place places each pod of the state anew, alone, while all others stay: as the side's release, and as the side's scenario has the pod. Nothing
-// moves by itself in a cluster, so this is the question that has an answer for each pod.
+// Place places each pod of the state again, alone, while all others stay. It uses the side's release, and the pod as the side's scenario
+// has it. Pods of a cluster do not move by themselves, so only this question has an answer for each pod.
 func (s *Side) Place(ctx context.Context, state *cluster.State, progress func(done, total int)) error {
 	done := 0
 	all := func(*v1.Pod) bool {
@@ -103,13 +103,13 @@ func (s *Side) Place(ctx context.Context, state *cluster.State, progress func(do
 	return err
 }
 
-// stays reports whether no scheduler would place the pod again: it has ended, or its kubelet alone makes it.
+// stays reports whether no scheduler would place the pod again: it has ended, or only its kubelet creates it.
 func stays(pod *v1.Pod) bool {
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
 	return mirror || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// Compare returns what changes from one side to the other. Both have placed the pods of the state.
+// Compare returns what changes from one side to the other. Place must have been called for both sides, with the same state.
 func Compare(from, to *Side, state *cluster.State) (*Answer, error) {
 	older, newer := from.Config.Release(), to.Config.Release()
 	a := &Answer{From: older.Minor(), To: newer.Minor(), Changes: []Change{}, NotSimulated: differences(older.Minor(), newer.Minor())}
@@ -136,7 +136,7 @@ func Compare(from, to *Side, state *cluster.State) (*Answer, error) {
 	return a, err
 }
 
-// Refusal is the answer if the later release refuses the input, with an error of one line for each problem.
+// Refusal returns the answer if the later release refuses the input. The error has one line for each problem.
 func Refusal(from, to string, problems error) *Answer {
 	a := &Answer{From: from, To: to, Changes: []Change{}, NotSimulated: differences(from, to)}
 	for line := range strings.Lines(problems.Error()) {
@@ -145,7 +145,7 @@ func Refusal(from, to string, problems error) *Answer {
 	return a
 }
 
-// compareObjects finds the objects that only one of the releases has accepted, and those that they have completed in different ways.
+// compareObjects finds the objects that only one of the releases accepts, and the objects that they complete differently.
 func (a *Answer) compareObjects(from, to []cluster.Object) {
 	older, newer := byRef(from), byRef(to)
 	for _, ref := range slices.SortedFunc(maps.Keys(older), cluster.Ref.Compare) {
@@ -199,7 +199,7 @@ func differing(a, b cluster.Object) []string {
 
 func plain(obj cluster.Object) any {
 	var read any
-	if data, err := json.Marshal(obj); err == nil { // what was read from JSON can be written as JSON
+	if data, err := json.Marshal(obj); err == nil { // objects were read from JSON, so they can be written as JSON
 		_ = json.Unmarshal(data, &read)
 	}
 	return read

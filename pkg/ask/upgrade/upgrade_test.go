@@ -14,7 +14,7 @@ import (
 	"github.com/faultline/faultline/pkg/simulation"
 )
 
-// upgrading answers for one of the project's scenarios of a difference between releases.
+// upgrading returns the answer for one of the project's scenarios about a difference between releases.
 func upgrading(t *testing.T, name, from, to string) *Answer {
 	t.Helper()
 	path := "../../../scenarios/versions/" + name + ".yaml"
@@ -48,7 +48,7 @@ func upgrading(t *testing.T, name, from, to string) *Answer {
 	return answer
 }
 
-// What the scenarios say of themselves: the pod new goes elsewhere, gets a node, or is stored with another volume.
+// The scenarios say in their comments what the upgrade changes: the pod new goes elsewhere, gets a node, or is stored with another volume.
 func TestCompare(t *testing.T) {
 	pod := func(node, from, to, plugin, why string) *Change {
 		return &Change{PodRef: cluster.PodRef{Namespace: "default", Name: "new"}, Node: node, From: from, To: to, Plugin: plugin, Why: why}
@@ -92,7 +92,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What has changed in the plugin is said where the upgrade meets it.
+// The answer says what has changed in the plugin if the upgrade meets that change.
 func TestReasons(t *testing.T) {
 	want := []Reason{{Plugin: "NodeResourcesBalancedAllocation", Pods: 1, Since: "1.36", Text: rulesOfPlugins[0].Text}}
 	if diff := cmp.Diff(want, upgrading(t, "balance", "1.35", "1.37").Reasons); diff != "" {

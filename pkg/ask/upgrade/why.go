@@ -12,17 +12,17 @@ import (
 	"github.com/faultline/faultline/pkg/engine/sched"
 )
 
-// Reason is why the releases do not place pods alike: a plugin that judges nodes in another way.
+// Reason is a plugin that judges nodes differently in the two releases, so that they do not place pods alike.
 type Reason struct {
 	Plugin string `json:"plugin"`
-	// Pods is the number of pods of which the plugin decides.
+	// Pods is the number of pods for which the plugin decides.
 	Pods int `json:"pods"`
-	// Since and Text are what has changed in the plugin, and in which release, if that is known.
+	// Text says what has changed in the plugin, and Since in which release; missing if that is not known.
 	Since string `json:"since,omitempty"`
 	Text  string `json:"text,omitempty"`
 }
 
-// rulesOfPlugins are the changes of plugins that docs/versions.md lists.
+// rulesOfPlugins has the changes of plugins that docs/versions.md lists.
 var rulesOfPlugins = []Reason{
 	{Plugin: "NodeResourcesBalancedAllocation", Since: "1.36", Text: "it scores by how much a pod improves a node, not by how balanced the node is with it"},
 	{Plugin: "ImageLocality", Since: "1.36", Text: "images that a pod has as volumes count"},
@@ -31,9 +31,10 @@ var rulesOfPlugins = []Reason{
 	{Plugin: "VolumeBinding", Since: "1.37", Text: "a volume to be provisioned prefers the node with more storage left"},
 }
 
-// Why adds to the answer why each pod goes elsewhere: both sides place it once more, and what their plugins said of the two nodes is compared.
+// Why adds to the answer why each pod goes elsewhere. Both sides place the pod once more, and Why compares what their plugins say about the
+// two nodes.
 func (a *Answer) Why(ctx context.Context, from, to *Side, state *cluster.State) error {
-	newer, err := to.cycles(ctx, state, a.Changes) // the release that is set comes first
+	newer, err := to.cycles(ctx, state, a.Changes) // the later release is set at this point
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (a *Answer) Why(ctx context.Context, from, to *Side, state *cluster.State) 
 	return nil
 }
 
-// cycles places the pods of the changes once more, and records what plugins say of their nodes.
+// cycles places the pods of the changes once more, and records what the plugins say about the two nodes.
 func (s *Side) cycles(ctx context.Context, state *cluster.State, changes []Change) ([]*placement.Cycle, error) {
 	of := map[cluster.Ref]int{}
 	for i := range changes {
@@ -71,9 +72,9 @@ func (s *Side) cycles(ctx context.Context, state *cluster.State, changes []Chang
 	return all, err
 }
 
-// each places pods of the state anew, each alone.
+// each places pods of the state again, each alone, and calls do with the result.
 func (s *Side) each(ctx context.Context, state *cluster.State, record func(*v1.Pod) *placement.Depth, only func(*v1.Pod) bool, do func(cluster.Ref, *placement.Result)) error {
-	// All nodes are examined: where a search began long ago, nobody knows.
+	// The scheduler examines all nodes, because nobody knows where a search would have begun.
 	engine, err := sched.NewEngine(s.Config.WithPercentageOfNodesToScore(100), sched.Ties{})
 	if err != nil {
 		return err
@@ -111,8 +112,8 @@ func (s *Side) each(ctx context.Context, state *cluster.State, record func(*v1.P
 	return nil
 }
 
-// explain says which plugin decides: the one that refuses a node in one release alone, or else the one whose score has changed most in favour of
-// the node that the later release takes.
+// explain finds the plugin that decides: the plugin that refuses a node in only one release, or else the plugin whose score has changed
+// most in favour of the node that the later release chooses.
 func (a *Answer) explain(c *Change, older, newer *placement.Cycle) {
 	if older == nil || newer == nil {
 		return
@@ -141,7 +142,7 @@ func (a *Answer) explain(c *Change, older, newer *placement.Cycle) {
 	a.count(plugin)
 }
 
-// apart is "12 above", "3 below" or "the same as".
+// apart returns "12 above", "3 below" or "the same as".
 func apart(ahead int64) string {
 	switch {
 	case ahead > 0:
@@ -154,7 +155,7 @@ func apart(ahead int64) string {
 
 func (c *Change) because(plugin, why string) { c.Plugin, c.Why = plugin, why }
 
-// count counts a pod of which the plugin decides.
+// count counts a pod for which the plugin decides.
 func (a *Answer) count(plugin string) {
 	i := slices.IndexFunc(a.Reasons, func(r Reason) bool { return r.Plugin == plugin })
 	if i < 0 {
