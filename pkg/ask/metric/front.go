@@ -1,17 +1,18 @@
 package metric
 
-// CostGoal is the name of the cost among the goals.
+// CostGoal is the name of the goal of the lowest cost.
 const CostGoal = "cost"
 
-// RadiusGoal is the name of the level's blast radius among the goals.
+// RadiusGoal returns the name of the goal of the smallest blast radius of the level.
 func RadiusGoal(topologyKey string) string { return "radius " + topologyKey }
 
-// NotBackGoal is the name among the goals of what does not come back after a failure of the level.
+// NotBackGoal returns the name of the goal of the fewest pods that do not come back after a failure of the level.
 func NotBackGoal(topologyKey string) string { return "not back " + topologyKey }
 
 // Goals returns the figures to minimize by name: the number of Pending pods, the blast radius of each level, the largest number of pods
-// that do not come back after a failure of each level (if examined), and the cost (if known). Skew is not a goal: its effect shows in the blast radius.
-// Nor is what does not come back to a level of one domain, whose failure leaves nothing to come back to.
+// that do not come back after a failure of each level (if examined), and the cost (if known). Skew is not a goal, because its effect shows
+// in the blast radius. A level of one domain has no goal for pods that do not come back, because its failure leaves no node to come back
+// to.
 func (m *Metrics) Goals() map[string]float64 {
 	goals := map[string]float64{"pending": float64(m.Pending)}
 	for i := range m.Levels {
@@ -27,7 +28,7 @@ func (m *Metrics) Goals() map[string]float64 {
 	return goals
 }
 
-// Front reports for each set of goals whether it is on the Pareto front: no other dominates it.
+// Front reports for each set of goals whether it is on the Pareto front, that is, no other set dominates it.
 func Front(goals []map[string]float64) []bool {
 	front := make([]bool, len(goals))
 	for i := range goals {

@@ -31,7 +31,7 @@ func TestFront(t *testing.T) {
 	if diff := cmp.Diff(want, m.Goals()); diff != "" {
 		t.Errorf("goals (-want +got)\n%s", diff)
 	}
-	// A cost of only some of the nodes cannot be compared.
+	// A cost that covers only some of the nodes cannot be compared.
 	m.Unpriced = 1
 	if _, found := m.Goals()["cost"]; found {
 		t.Error("a cost that leaves nodes out is a goal")

@@ -1,4 +1,4 @@
-// Package metric sums up a cluster in a few figures, with which reports compare variants, trials and points of a sweep.
+// Package metric reduces a cluster to a few figures, with which reports compare variants, trials and points of a sweep.
 package metric
 
 import (
@@ -20,13 +20,13 @@ import (
 
 // Metrics are the figures of a cluster after a step.
 type Metrics struct {
-	// Pods is the number of pods that have a node or want one, Pending of those without a node.
+	// Pods is the number of pods that have a node or want one. Pending is the number of pods without a node.
 	Pods    int `json:"pods"`
 	Pending int `json:"pending"`
 	// Levels are the failure domains of the nodes' labels, widest first.
 	Levels []LevelMetrics `json:"levels"`
-	// Cost is the price per hour of the nodes with the annotation faultline.dev/price-per-hour, or in a node group with a price; missing if
-	// there is none.
+	// Cost is the price per hour of the nodes that have a price, in the annotation faultline.dev/price-per-hour or from their node group;
+	// missing if no node has one.
 	Cost *float64 `json:"cost,omitempty"`
 	// Unpriced is the number of nodes without a price if others have one.
 	Unpriced int `json:"unpriced,omitempty"`
@@ -34,34 +34,35 @@ type Metrics struct {
 
 // LevelMetrics are the figures of the failure domains of one level.
 type LevelMetrics struct {
-	// TopologyKey is the node label whose values form the domains, Domains their number.
+	// TopologyKey is the node label whose values form the domains. Domains is their number.
 	TopologyKey string `json:"topologyKey"`
 	Domains     int    `json:"domains"`
-	// Skew is by how many pods a workload's fullest domain is ahead of its emptiest, for the workload with the worst spread, SkewOf.
+	// Skew is the number of pods by which a workload's fullest domain exceeds its emptiest, for the workload with the worst spread, SkewOf.
 	Skew   int    `json:"skew"`
 	SkewOf string `json:"skewOf,omitempty"`
 	// Radius is the blast radius, between 0 and 1: the largest share of any workload, RadiusOf, that the loss of one domain, RadiusIn, takes.
-	// Unless workloads were asked about, those of one replica do not count: any failure of their domain takes them whole.
+	// Workloads of one replica count only if they were asked about, because any failure of their domain takes them whole.
 	Radius   float64 `json:"radius"`
 	RadiusOf string  `json:"radiusOf,omitempty"`
 	RadiusIn string  `json:"radiusIn,omitempty"`
-	// Failures are what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if
-	// only those whose failure does most harm were examined.
+	// Failures say what comes back after the failure of each domain; missing if that was not examined. They are fewer than the domains if only
+	// the domains with the worst failures were examined.
 	Failures []FailureMetrics `json:"failures,omitempty"`
-	// Holding is the number of domains that hold a pod of the workloads asked about; missing unless only failures of these were examined.
+	// Holding is the number of domains that hold a pod of the workloads asked about; missing unless only their failures were examined.
 	Holding int `json:"holding,omitempty"`
 }
 
-// FailureMetrics are what comes back after the failure of one domain.
+// FailureMetrics say what comes back after the failure of one domain.
 type FailureMetrics struct {
 	Domain string `json:"domain"`
-	// Lost is the number of pods that it takes, without those of DaemonSets, static ones and lost work. Stranded is how many more are Pending
-	// once everything that can has come back, and Unreplaced those lost pods for which no controller creates another.
+	// Lost is the number of pods that the failure takes, without pods of DaemonSets, static pods and lost work. Stranded is the number of pods
+	// that are additionally Pending after everything that can has come back. Unreplaced is the number of lost pods for which no controller
+	// creates another.
 	Lost       int `json:"lost"`
 	Stranded   int `json:"stranded"`
 	Unreplaced int `json:"unreplaced"`
-	// OwnLost is the number of lost pods that are of the workloads asked about, and OwnStranded how many pods of these are stranded or not
-	// replaced; missing if no workload was asked about, or none.
+	// OwnLost is the number of lost pods of the workloads asked about. OwnStranded is the number of their pods that are stranded or not
+	// replaced. Both are missing if they are 0, or if no workload was asked about.
 	OwnLost     int `json:"ownLost,omitempty"`
 	OwnStranded int `json:"ownStranded,omitempty"`
 }
@@ -77,8 +78,8 @@ func (l *LevelMetrics) Examinable() int {
 	return l.Domains
 }
 
-// NotBack returns the largest number of pods that do not come back after a failure of the level: stranded ones and those that nothing
-// replaces. It returns false if that was not examined. If only some domains were examined, it may be more after the failure of another.
+// NotBack returns the largest number of pods that do not come back after a failure of the level: stranded pods, and pods that nothing
+// replaces. It returns false if recovery was not examined. If only some domains were examined, the failure of another may leave more.
 func (l *LevelMetrics) NotBack() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
@@ -87,7 +88,7 @@ func (l *LevelMetrics) NotBack() (int, bool) {
 	return most, len(l.Failures) > 0
 }
 
-// OwnNotBack is NotBack for the pods of Options.Workloads.
+// OwnNotBack returns what NotBack returns, for the pods of Options.Workloads only.
 func (l *LevelMetrics) OwnNotBack() (int, bool) {
 	most := 0
 	for _, f := range l.Failures {
@@ -107,29 +108,29 @@ func (m *Metrics) Level(key string) *LevelMetrics {
 
 // Options selects what to examine.
 type Options struct {
-	// Workloads are the workloads for skew and blast radius; if empty, all except DaemonSets and bare pods.
+	// Workloads are the workloads for skew and blast radius; if empty, all workloads except DaemonSets and bare pods.
 	Workloads []cluster.Ref
 	// Levels are the topology keys of the levels; if empty, every level of the nodes.
 	Levels []string
 	// Recover lists the levels for which recovery from a failure is examined.
 	Recover []string
-	// Worst is the number of domains of such a level that are examined, those with the worst failures first. 0 means all.
+	// Worst is the number of domains of such a level that are examined, the worst failures first; 0 means all.
 	Worst int
-	// Holding leaves out the domains that hold no pod of Workloads: their failure takes none.
+	// Holding leaves out the domains that hold no pod of Workloads, because their failure takes none.
 	Holding bool
-	// From, if set, is the position of the world after the step, from which failures go on; see blast.Options.
+	// From, if set, is the position of the world after the step, from which failures continue; see blast.Options.
 	From *world.Mark
-	// Among, if set, are the worlds in which the cluster recovers from several failures at once, for a caller that looks at one cluster. They
-	// change no figure.
+	// Among, if set, has the worlds in which the cluster recovers from several failures at the same time, for a caller that examines one
+	// cluster. It changes no figure.
 	Among *simulation.Worlds
 }
 
-// DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods each takes
+// DefaultWorst is the default number of domains of a level whose recovery is examined. In a cluster of some thousand pods, a recovery takes
 // hundredths of a second.
 const DefaultWorst = 100
 
-// counts reports whether the workload counts for skew and blast radius. A DaemonSet has its pods on every node, and a bare pod lives and
-// dies with its node.
+// counts reports whether the workload counts for skew and blast radius. By default DaemonSets do not count, which have a pod on every node,
+// nor do bare pods, which are lost with their node in any case.
 func (o *Options) counts(owner cluster.Ref) bool {
 	if len(o.Workloads) > 0 {
 		return slices.Contains(o.Workloads, owner)
@@ -137,8 +138,9 @@ func (o *Options) counts(owner cluster.Ref) bool {
 	return owner.Kind != "DaemonSet" && owner.Kind != "Pod"
 }
 
-// Of sums up the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let the lost pods come
-// back; nothing else may use it meanwhile.
+// Of computes the figures of the cluster after a step of the scenario. It uses the world, built for the scenario's configuration, to let
+// the lost pods come back; nothing else may use the world meanwhile. Errors are invalid prices of nodes, and errors of the failures and of
+// the context.
 func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster.State, opts Options) (*Metrics, error) {
 	m := &Metrics{}
 	for _, pod := range state.Pods {
@@ -167,7 +169,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 	}
 	losses := looked
 	if len(opts.Workloads) > 0 {
-		losses.Only = list.Set(opts.Workloads, func(owner cluster.Ref) cluster.Ref { return owner }) // what others lose is not asked
+		losses.Only = list.Set(opts.Workloads, func(owner cluster.Ref) cluster.Ref { return owner }) // the losses of other workloads are not asked for
 	}
 	analysis, err := blast.Lost(state, losses)
 	if err != nil {
@@ -196,7 +198,7 @@ func Of(ctx context.Context, w world.World, s *scenario.Scenario, state *cluster
 			}
 			of.Levels[0].Failures = failures
 			if opts.Among != nil {
-				looked.Until = func(*blast.Failure, *blast.Recovery) bool { return false } // leaves out what lookAhead adds
+				looked.Until = func(*blast.Failure, *blast.Recovery) bool { return false } // computes no more than the recovery itself
 				err = blast.RecoverAmong(ctx, opts.Among, state, of, looked, nil)
 			} else {
 				err = blast.RecoverIn(ctx, w, state, of, looked)
@@ -216,8 +218,8 @@ func (o *Options) exposed(loss *blast.Loss) bool {
 	return o.counts(loss.Ref) && (len(o.Workloads) > 0 || loss.Replicas > 1)
 }
 
-// worst returns the failures to examine, the worst first: by the largest share of a workload that counts, then by the number of pods, then
-// by their order.
+// worst returns the o.Worst worst failures, in their order. A failure is worse if it takes a larger share of a workload that counts, or
+// then more pods.
 func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	if o.Worst == 0 || len(failures) <= o.Worst {
 		return failures
@@ -231,7 +233,7 @@ func (o *Options) worst(failures []blast.Failure) []blast.Failure {
 	})
 }
 
-// share returns the largest share that the failure takes of a workload that counts.
+// share returns the largest share that the failure takes of any workload that counts.
 func (o *Options) share(f blast.Failure) float64 {
 	most := 0.0
 	for i := range f.Workloads {
@@ -242,7 +244,8 @@ func (o *Options) share(f blast.Failure) float64 {
 	return most
 }
 
-// radius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first.
+// radius sets the largest share that one failure takes of a workload. In a tie, the larger number of lost pods wins, then the first
+// workload.
 func (l *LevelMetrics) radius(found *blast.Level, exposed func(*blast.Loss) bool) {
 	lost := 0
 	for _, failure := range found.Failures {
@@ -259,8 +262,8 @@ func (l *LevelMetrics) radius(found *blast.Level, exposed func(*blast.Loss) bool
 	}
 }
 
-// recovered sums up the recovery. Pods that were Pending before may take freed room while other pods wait in their place, so only the
-// number of pods counts.
+// recovered appends the figures of each failure. Only numbers of pods count, because pods that were Pending before may take freed room
+// while other pods wait in their place.
 func (l *LevelMetrics) recovered(found *blast.Level, pending int, before *cluster.State, opts *Options) {
 	ownPending := opts.ownUnscheduled(before)
 	for _, failure := range found.Failures {

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline/faultline/pkg/world"
 )
 
-// twoZones has a with two nodes and b with one, each for two pods. A node costs 0.5 in a and has no price in b.
+// twoZones has zone a with two nodes and zone b with one, each for two pods. A node costs 0.5 in a and has no price in b.
 const twoZones = `{"zones": [
 	{"name": "a", "nodeGroups": [{"count": 2, "pods": 2, "pricePerHour": 0.5}]},
 	{"name": "b", "nodeGroups": [{"count": 1, "pods": 2}]}]}`
@@ -56,9 +56,9 @@ func runOn(t *testing.T, zones string, objects ...runtime.RawExtension) (world.W
 	return w, result
 }
 
-// Of the five pods, db has three in zone a, where four fit, and web two, one of which takes the fourth place or goes to b, and the other
-// goes to b in any case, since default spreading prefers the empty zone; so both are in b, or one is in a. The loss of a takes all of db,
-// which may not go elsewhere, and the loss of b leaves one place for two pods.
+// There are five pods. db has three in zone a, where four fit. One pod of web takes the fourth place or goes to b, and the other goes to b
+// in any case, since default spreading prefers the empty zone; so both are in b, or one is in a. The loss of a takes all of db, which may
+// not go elsewhere, and the loss of b leaves one place for two pods.
 func TestOf(t *testing.T) {
 	w, result := run(t, deployment("db", "3", inA), deployment("web", "2", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
 	got, err := metric.Of(t.Context(), w, result.Scenario, result.Steps[0].State, metric.Options{
@@ -90,8 +90,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// solo has one replica, which any placement can lose whole, so the radius is that of web, whose two pods are in both zones; unless solo is what
-// was asked about.
+// solo has one replica, which any placement can lose whole, so the radius is that of web, whose two pods are in both zones. If solo is
+// asked about, its loss counts.
 func TestOneReplicaIsNoRadius(t *testing.T) {
 	w, result := run(t, deployment("web", "2", ""), deployment("solo", "1", ""))
 	for want, opts := range map[string]metric.Options{
@@ -108,9 +108,9 @@ func TestOneReplicaIsNoRadius(t *testing.T) {
 	}
 }
 
-// Thirteen nodes have one pod each, the only one of its workload, which finds another node after any failure; these failures take all of a
-// workload, as any placement would. Two nodes have five each of the ten pods of db, which fit nowhere else: the failure that takes half of a
-// workload is the one that strands, and among the worst.
+// Thirteen nodes have one pod each, the only pod of its workload, which finds another node after any failure; these failures take all of a
+// workload, as any placement would. Two nodes have five each of the ten pods of db, which fit nowhere else: their failure takes half of a
+// workload, strands pods, and is among the worst.
 func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	const nodes = `{"zones": [{"name": "a", "nodeGroups": [{"count": 13, "pods": 2}]}, {"name": "b", "nodeGroups": [{"count": 2, "pods": 5}]}]}`
 	objects := []runtime.RawExtension{deployment("db", "10", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `)}
@@ -140,7 +140,8 @@ func TestTheFailureThatStrandsIsLookedAt(t *testing.T) {
 	}
 }
 
-// Node a-1 has the only pod of single and one of web's three; a-2 has the other two. For single the loss of a-1 is the worse, for web that of a-2.
+// Node a-1 has the only pod of single and one of web's three pods; a-2 has the other two. For single the loss of a-1 is worse, for web that
+// of a-2.
 func TestTheFailureOfTheWorkloadIsLookedAt(t *testing.T) {
 	const nodes = `{"nodeGroups": [{"name": "a", "count": 2, "pods": 2}]}`
 	w, result := runOn(t, nodes, deployment("single", "1", `"nodeSelector": {"kubernetes.io/hostname": "a-1"}, `), deployment("web", "3", ""))
@@ -168,11 +169,12 @@ func TestPendingAndMoved(t *testing.T) {
 		t.Errorf("%d pods, %d Pending, want 3 and 0", m.Pods, m.Pending)
 	}
 	before, after := first.Steps[0].State, second.Steps[0].State
-	// Two and one are on the nodes of a; of five on three nodes for two, at least two and one stay there, so none has to move.
+	// Two pods and one pod are on the nodes of a. Of five pods on three nodes for two pods each, at least two and one stay there, so no pod
+	// has to move.
 	if got := metric.Moved(before, after); got != 0 {
 		t.Errorf("%d of 3 moved, want 0", got)
 	}
-	// Two on the node of b must go to a, where one is missing: one of three pods.
+	// The two pods on the node of b must go to a, where one pod is missing: one of three pods moves.
 	_, third := run(t, deployment("web", "3", `"nodeSelector": {"topology.kubernetes.io/zone": "b"}, `))
 	if got := metric.Moved(before, third.Steps[0].State); got != 2 {
 		t.Errorf("%d moved, want 2: two run in b, and neither ran there before", got)

@@ -52,8 +52,8 @@ func TestCountLeavesOutWhatTakesNone(t *testing.T) {
 	}
 }
 
-// Six places and seven pods of one workload: one is Pending before anything fails. The failure of a leaves two places, that of b four: four
-// and two more are Pending. A pod that is Terminating counts for nothing, though it has its place still.
+// There are six places and seven pods of one workload, so one is Pending before anything fails. The failure of a leaves two places, and that
+// of b four, so four and two more pods are Pending. A Terminating pod does not count, though it still has its place.
 func TestStrandedAreThosePendingBesides(t *testing.T) {
 	w, result := run(t, deployment("web", "7", ""))
 	state := result.Steps[0].State
@@ -84,7 +84,7 @@ func TestStrandedAreThosePendingBesides(t *testing.T) {
 	}
 }
 
-// The nodes fail in the mode of the scenario: a StatefulSet's pod stays on a node that does not answer, and is replaced if its node is
+// The nodes fail in the mode of the scenario: a pod of a StatefulSet stays on a node that does not answer, and is replaced if its node is
 // deleted.
 func TestFailuresAreThoseOfTheScenario(t *testing.T) {
 	set := deployment("db", "1", inA)

@@ -8,7 +8,8 @@ import (
 	"github.com/faultline/faultline/pkg/scenario"
 )
 
-// Cost returns what the nodes cost in an hour, as far as their prices are known, and the number of the others; nil and 0 if none is known.
+// Cost returns what the nodes with a price cost an hour in total, and the number of nodes without a price. It returns nil and 0 if no node
+// has one.
 func Cost(nodes []*v1.Node, by *scenario.Autoscaler) (cost *float64, unpriced int, err error) {
 	sum, priced := 0.0, 0
 	for _, node := range nodes {

@@ -48,15 +48,15 @@ func (s *spread) skew(domains []topology.Domain) int {
 	return skew
 }
 
-// InDomain is the number of pods in a domain.
+// InDomain is a domain with its number of pods.
 type InDomain struct {
 	Domain string
 	Pods   int
 }
 
-// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains, including empty ones, and their
-// skew: the pods in the fullest domain minus those in the emptiest. Of a hard spread constraint of the sample those empty domains count that the
-// scheduler counts; otherwise a domain whose nodes all repel pods like the sample is left out. Without a sample all domains count.
+// Count returns a workload's pods by domain, given their numbers by node, in the order of the domains. It also returns their skew: the pods
+// in the fullest domain minus the pods in the emptiest. An empty domain counts if the hard spread constraint of the sample counts it.
+// Without such a constraint, an empty domain counts unless all its nodes repel pods like the sample. Without a sample, all domains count.
 func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (counts []InDomain, skew int) {
 	counts = make([]InDomain, 0, len(domains))
 	counted := func(*v1.Node) bool { return true }
@@ -81,12 +81,12 @@ func Count(domains []topology.Domain, onNode map[string]int, sample *v1.Pod) (co
 }
 
 // Moved returns the number of pods that would have to move to get from one state to the other. Pods of a workload are interchangeable, and
-// those that only one of the states has do not count.
+// pods that only one of the states has do not count: a workload with 3 pods on a and 1 on b before, and 2 on each after, has 1 move.
 func Moved(before, after *cluster.State) int {
 	return MovedOf(before, after, func(cluster.Ref) bool { return true })
 }
 
-// MovedOf is Moved for the workloads that count.
+// MovedOf returns what [Moved] returns, for the workloads that count only.
 func MovedOf(before, after *cluster.State, counts func(cluster.Ref) bool) int {
 	moved := 0
 	was := list.By(spreads(before, counts), func(s *spread) cluster.Ref { return s.owner })
