@@ -22,13 +22,13 @@ import (
 type Sweep struct {
 	// Name is the name of the Job, the ConfigMap, and the folder of the results; a DNS label (see Name).
 	Name string
-	// Namespace is their namespace; if empty, the one that kubectl applies them to.
+	// Namespace is the namespace of the Job and the ConfigMap; if empty, kubectl applies them to its current namespace.
 	Namespace string
-	// Image has the program as its entry point.
+	// Image is the image whose entry point is the program.
 	Image string
 	// Version is the version of the program that the image must have.
 	Version string
-	// Shards is how many pods share the points, at least 1, and Parallelism how many of them run at once.
+	// Shards is the number of pods that share the points, at least 1. Parallelism is the number of pods that run at the same time.
 	Shards, Parallelism int
 	// Files lists the scenario's files, the scenario file first. If ScenarioClaim, a PersistentVolumeClaim, holds them, only the first is
 	// needed.
@@ -43,8 +43,8 @@ type Sweep struct {
 // Scenario returns the path of the scenario's file.
 func (s *Sweep) Scenario() string { return s.Files[0].Path }
 
-// MaxFailed returns how many shards may fail before the others are stopped. A failed shard does not affect the others. But if more than an
-// eighth fail, they probably have a common cause, and the others will fail, too.
+// MaxFailed returns the number of shards that may fail before the others are stopped. A failed shard does not affect the others. But if
+// more than an eighth of them fail, they probably have a common cause, and the others will fail, too.
 func (s *Sweep) MaxFailed() int { return (s.Shards + 7) / 8 }
 
 // File is a file of the scenario. Its path is relative to the volume's folder, with slashes.
@@ -53,7 +53,7 @@ type File struct {
 	Data []byte
 }
 
-// MaxData is the maximum total size in bytes of the values of a ConfigMap
+// MaxData is the maximum total size in bytes of the values of a ConfigMap.
 const MaxData = v1.MaxSecretSize
 
 // Mount paths of the volumes. The top-level entries of a ConfigMap's volume are symbolic links, which a walk through a folder does not
@@ -64,22 +64,24 @@ const (
 	resultsDir  = "/results"
 )
 
-// index is replaced by the kubelet with the pod's shard, from 0: the Job controller gives every container of an Indexed Job this variable
+// index stands for the pod's shard, from 0. The kubelet replaces it, since the Job controller gives every container of an Indexed Job this
+// variable
 // (https://kubernetes.io/docs/tasks/job/indexed-parallel-processing-static/).
 const index = "$(JOB_COMPLETION_INDEX)"
 
 const (
-	// retries is how often a shard is retried. More failures are unlikely to be transient.
+	// retries is the number of retries of a shard. More failures are unlikely to be transient.
 	retries = 3
 	// badInput is the exit code for bad usage or input, and for a step that cannot run.
 	badInput = 2
 	// nobody is the user of the image.
 	nobody = 65532
-	// kept is how many seconds a finished Job, and with it its pods' logs, is kept: a day.
+	// kept is the number of seconds for which a finished Job, and with it its pods' logs, is kept: a day.
 	kept = 24 * 60 * 60
 )
 
-// Resources of a shard. Go runs as many points at once as the CPU limit; with 5,000 nodes and 1,100 pods, two at once take 0.3 GiB.
+// shardCPUs and shardMemory are the resources of a shard. Go runs as many points at the same time as the CPU limit; with 5,000 nodes and
+// 1,100 pods, two points take 0.3 GiB.
 var (
 	cpus   = resource.MustParse("2")
 	memory = resource.MustParse("1Gi")
@@ -87,7 +89,7 @@ var (
 
 var illegal = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Name returns a legal name for the Job of that many shards of a scenario, whatever the scenario's name.
+// Name returns a legal name for the Job that runs that many shards of a scenario with this name.
 func Name(scenario string, shards int) string {
 	name := "sweep-" + strings.Trim(illegal.ReplaceAllString(strings.ToLower(scenario), "-"), "-")
 	return strings.Trim(name[:min(len(name), MaxName(shards))], "-")
@@ -144,7 +146,7 @@ func Objects(s *Sweep) (*v1.ConfigMap, *batchv1.Job) {
 						RunAsNonRoot:        ptr.To(true),
 						RunAsUser:           ptr.To(int64(nobody)),
 						RunAsGroup:          ptr.To(int64(nobody)),
-						FSGroup:             ptr.To(int64(nobody)), // may write to the claim
+						FSGroup:             ptr.To(int64(nobody)), // allows the program to write to the claim
 						FSGroupChangePolicy: ptr.To(v1.FSGroupChangeOnRootMismatch),
 						SeccompProfile:      &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault},
 					},

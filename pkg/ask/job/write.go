@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The comments explain how to use the manifest. The function comments fills in their braces. Without --server-side, kubectl would keep a
+// The manifest's comments explain how to use it. The function comments fills in their braces. Without --server-side, kubectl would keep a
 // copy of the ConfigMap in an annotation, and annotations are limited to 256 KiB.
 const (
 	toApply = `# A sweep, {scenario}. Shards: {shards}, a pod each. The image must hold simulate {version}.
