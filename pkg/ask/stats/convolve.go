@@ -4,7 +4,7 @@ package stats
 // i; neither slice is empty.
 func Convolve(a, b []float64) []float64 {
 	if len(a) > len(b) {
-		a, b = b, a // the long one in the inner loop
+		a, b = b, a // the longer slice in the inner loop
 	}
 	sum := make([]float64, len(a)+len(b)-1)
 	for i, x := range a {

@@ -21,7 +21,7 @@ func (p Proportion) Wilson(confidence float64) (low, high float64) {
 	middle := share + z*z/(2*n)
 	reach := z * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
 	low, high = (middle-reach)/(1+z*z/n), (middle+reach)/(1+z*z/n)
-	// Exact in theory, but not always after rounding.
+	// The bounds are exactly 0 and 1 in theory, but not always after rounding.
 	if p.Successes == 0 {
 		low = 0
 	}

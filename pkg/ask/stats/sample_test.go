@@ -15,8 +15,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// Of ten draws, at most one is below the median with probability (1+10)/1024 = 1.1 %, and at most two with 5.5 %. So the second and the
-// ninth contain the median with more than 95 %, and the third and the eighth do not.
+// The number of ten draws below the median is at most one with probability (1+10)/1024 = 1.1 %, and at most two with 5.5 %. So the second
+// and the ninth draw contain the median with more than 95 %, and the third and the eighth do not.
 func TestMedianInterval(t *testing.T) {
 	sample := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	if low, high := stats.MedianInterval(sample, 0.95); low != 2 || high != 9 {

@@ -8,7 +8,7 @@ import (
 	"github.com/faultline/faultline/pkg/parallel"
 )
 
-// block is the number of trials that a worker takes at a time: enough that taking them is negligible.
+// block is the number of trials that a worker takes at a time: enough that the cost of taking them is negligible.
 const block = 256
 
 // Trials runs n independent trials and returns their results in order. It calls newTrial once per worker, so that trials can share scratch
